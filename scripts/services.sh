@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Installs what some test suites need beside Node, and starts none of it: each suite starts its own.
-# Usage: scripts/services.sh [NAME…]   NAME: redis postgresql pgbouncer openssl chromium kcat nginx wrk kafka keycloak conformance inspector python-mcp python-mcp1
+# Usage: scripts/services.sh [NAME…]   NAME: redis postgresql pgbouncer openssl chromium kcat nginx prometheus wrk kafka keycloak conformance inspector python-mcp python-mcp1
 #        go-mcp java-mcp rust-mcp fastmcp langchain-mcp node-clients mcp-servers schemathesis corpus kubernetes helm policy-tools
 #        (without names: all of them; what is there is left alone)
-# The first eight come from Debian's packages (needs root); Kafka and Keycloak come over Maven, conformance suite, Inspector and corpus of OpenAPI
+# The first nine come from Debian's packages (needs root); Kafka and Keycloak come over Maven, conformance suite, Inspector and corpus of OpenAPI
 # documents over npm, the Python MCP clients over pip, all into .tools/. For Kubernetes, etcd is Debian's and the API server is built
 # with Go from its published modules, which takes minutes; the Go MCP client is built likewise (Go 1.25 or newer, from https://go.dev/dl),
 # the Rust one with cargo (Rust 1.88 or newer, from https://rustup.rs), the Java one with Maven and a JDK 17.
@@ -53,6 +53,7 @@ want_kcat() { command -v kcat >/dev/null || packages+=(kcat); }
 
 # peer and load generator of bench:http
 want_nginx() { command -v nginx >/dev/null || [[ -x /usr/sbin/nginx ]] || packages+=(nginx); }
+want_prometheus() { command -v promtool >/dev/null || packages+=(prometheus); }
 
 want_wrk() { command -v wrk >/dev/null || packages+=(wrk); }
 
@@ -298,7 +299,7 @@ install_packages() {
   return "$code"
 }
 
-all=(redis postgresql pgbouncer openssl chromium kcat nginx wrk kafka keycloak conformance inspector python-mcp python-mcp1 go-mcp java-mcp rust-mcp fastmcp langchain-mcp node-clients mcp-servers schemathesis corpus kubernetes helm policy-tools)
+all=(redis postgresql pgbouncer openssl chromium kcat nginx prometheus wrk kafka keycloak conformance inspector python-mcp python-mcp1 go-mcp java-mcp rust-mcp fastmcp langchain-mcp node-clients mcp-servers schemathesis corpus kubernetes helm policy-tools)
 (($# > 0)) || set -- "${all[@]}"
 for name in "$@"; do
   if [[ " ${all[*]} " != *" $name "* ]]; then

@@ -21,7 +21,8 @@ interface Span {
   readonly kind: number
   readonly startTimeUnixNano: string
   readonly endTimeUnixNano: string
-  readonly status: { readonly code: number }
+  readonly status: { readonly code?: number }
+  readonly attributes: readonly { readonly key: string; readonly value: Record<string, string | number> }[]
 }
 
 const ports = { GATEWAY_PORT: '0', API_PORT: '0', AUTH_PORT: '0', METRICS_PORT: '0', EXAMPLE_PORT: '0' }
@@ -121,6 +122,9 @@ afterAll(async () => {
   rmSync(dataDir, { recursive: true, force: true })
 })
 
+const attributesOf = ({ attributes }: Span): Record<string, string> =>
+  Object.fromEntries(attributes.map(({ key, value }) => [key, String(Object.values(value)[0])]))
+
 const invoke = (body: unknown, headers: Record<string, string> = {}, bearer = token) =>
   post(`${addresses.gateway_url}/mcp/v1/tools/invoke`, body, bearer, headers)
 const lines = () =>
@@ -152,6 +156,11 @@ it('continues the trace of the caller, through the stages, to the upstream', asy
     expect.arrayContaining(['authenticate', 'take-quota', 'invoke-proxy']),
   )
   const invoked = steps.find(step => step.name === 'invoke-proxy')!
+  expect(invoked.kind).toBe(3)
+  expect(attributesOf(invoked)).toMatchObject({
+    'server.address': '127.0.0.1',
+    'server.port': String((upstream.address() as AddressInfo).port),
+  })
   expect(upstreamTraces).toContain(`00-${TRACE}-${invoked.spanId}-01`)
   expect(BigInt(invoked.startTimeUnixNano)).toBeGreaterThanOrEqual(BigInt(server.startTimeUnixNano))
   expect(BigInt(invoked.endTimeUnixNano)).toBeLessThanOrEqual(BigInt(server.endTimeUnixNano))
@@ -248,7 +257,12 @@ it('makes no span of a trace that its caller does not record, and begins its own
     .poll(() => spans.filter(span => span.traceId === traceId && span.kind === 2), SOON)
     .toHaveLength(1)
   const span = spans.find(each => each.traceId === traceId && each.kind === 2)!
-  expect([span.parentSpanId ?? '', span.status.code]).toEqual(['', 2])
+  // a refused call is not a fault of the server
+  expect([span.parentSpanId ?? '', span.status.code ?? 0]).toEqual(['', 0])
+  expect(attributesOf(span)).toMatchObject({
+    'error.type': 'tool_not_found',
+    'http.response.status_code': '404',
+  })
   expect(spans.filter(each => each.traceId === silent)).toEqual([])
 })
 
@@ -271,6 +285,8 @@ it('writes one line for each call, with ids, caller, tool, outcome and timings',
     status: response.status,
     duration_ms: expect.any(Number),
     stages: { authenticate: expect.any(Number) },
+    client: '127.0.0.1',
+    decision_id: expect.stringMatching(/^[0-9a-f-]{36}$/),
   })
 })
 
@@ -295,7 +311,7 @@ it('keeps tokens, keys, secrets and arguments out of log, metrics, events, trace
   said.push(
     (await post(`${addresses.gateway_url}/mcp/v1/tools/invoke`, `{"name":"${CANARY_ARGUMENT}`, token)).text,
   )
-  // only its caller sees a name that no tool has
+  // only its caller and the access log see a name that no tool has
   const odd = await invoke({ name: CANARY_TOOL, arguments: { id: CANARY_ARGUMENT } })
   const failing = await invoke({ name: names[0] }, { baggage: `secret=${CANARY_ARGUMENT}` })
   for (const { headers } of [odd, failing])
@@ -318,9 +334,12 @@ it('keeps tokens, keys, secrets and arguments out of log, metrics, events, trace
   const spool = join(dataDir, 'metering')
   const events = readdirSync(spool).map(name => readFileSync(join(spool, name), 'latin1'))
   expect(events.join()).toContain('demo-admin')
-  const kept = [log, metrics, ...events, JSON.stringify(spans), ...resources].join('\n')
+  const kept = [metrics, ...events, JSON.stringify(spans), ...resources].join('\n')
   expect(kept).not.toContain(CANARY_TOOL)
-  const reported = [...said, kept].join('\n')
+  expect(lines().find(line => line.requested_tool === CANARY_TOOL)).toMatchObject({
+    outcome: 'tool_not_found',
+  })
+  const reported = [...said, log, kept].join('\n')
   const secrets = { token, tokenTail: token.slice(-40), CANARY_TOKEN, CANARY_KEY, CANARY_ARGUMENT }
   for (const [name, secret] of Object.entries(secrets)) expect(reported.includes(secret), name).toBe(false)
   expect(reported).not.toContain('demo-admin-secret')

@@ -16,6 +16,23 @@ export const METRICS = {
   ...heldBy('data-plane/stages', {
     platform_requests_total: counter('calls', 'Calls by consumer and status.', 'consumer', 'status'),
     platform_outcomes_total: counter('calls', 'Failed calls by action and outcome.', 'action', 'outcome'),
+    platform_tool_calls_total: counter(
+      'calls',
+      'Calls by tool, tool set and outcome.',
+      ...['tool', 'toolset', 'outcome'],
+    ),
+    platform_tool_duration_seconds: histogram('Time of the calls of a tool, including the backend.', 'tool'),
+    platform_tenant_calls_total: counter('calls', 'Calls by tenant and outcome.', 'tenant', 'outcome'),
+    platform_backend_calls_total: counter(
+      'calls',
+      'Calls that reached a backend, by its origin and outcome.',
+      ...['backend', 'outcome'],
+    ),
+    platform_refusals_total: counter(
+      'calls',
+      'Calls refused before their work, by reason and consumer.',
+      ...['reason', 'consumer'],
+    ),
     platform_rate_limited_total: counter(
       'calls',
       'Calls refused by a limit per second or minute, a burst limit or the rate limit of a tool.',
@@ -78,6 +95,11 @@ export const METRICS = {
   }),
 
   ...heldBy('app/main/workers', {
+    platform_worker_info: gauge(
+      'boolean',
+      '1 for each worker thread, with the snapshot and the policy that it serves.',
+      ...['worker', 'snapshot', 'policy_revision'],
+    ),
     platform_workers: gauge('threads', 'Worker threads that serve calls.'),
   }),
 

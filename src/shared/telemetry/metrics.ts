@@ -4,6 +4,7 @@ import { CallCounts } from './call-counts.ts'
 import type { Histogram } from './histogram.ts'
 import { METRICS, type MetricDefinition, type MetricName } from './metric-table.ts'
 import { scrapedHistogram } from './scraped-histogram.ts'
+import { type TargetCall, TargetCounts } from './target-counts.ts'
 
 /** How much of a calendar quota a consumer has used; above 1 after a limit was lowered. */
 export interface QuotaUsage {
@@ -21,6 +22,7 @@ export class Metrics {
   readonly #calls: CallCounts
   /** See `CallMetrics` in the record-metrics stage. */
   readonly call: CallCounts['call']
+  readonly #targets: TargetCounts
   #rateLimited = 0
   #quotaExceeded = 0
   readonly #connectionsRefused: Counter<'reason'>
@@ -51,6 +53,13 @@ export class Metrics {
         for (const { action, outcome, calls: n } of calls.outcomes()) this.inc({ action, outcome }, n)
       },
     })
+    const targets = new TargetCounts(maxConsumers)
+    this.#targets = targets
+    this.#counted('platform_tool_calls_total', () => targets.tools())
+    this.#counted('platform_tenant_calls_total', () => targets.tenants())
+    this.#counted('platform_backend_calls_total', () => targets.backends())
+    this.#counted('platform_refusals_total', () => targets.refusals())
+    this.#histogram('platform_tool_duration_seconds', targets.duration)
     this.read('platform_rate_limited_total', () => this.#rateLimited)
     this.read('platform_quota_exceeded_total', () => this.#quotaExceeded)
     this.#histogram('platform_request_duration_seconds', calls.duration)
@@ -67,6 +76,29 @@ export class Metrics {
   /** @param build of uWS, or the version of Node */
   httpServer(server: string, build: string): void {
     new Gauge(this.#labelled('platform_http_server_info')).set({ server, build }, 1)
+  }
+
+  /** What a thread serves, read when scraped. */
+  workerInfo(
+    read: () => { readonly worker: string; readonly snapshot: string; readonly policy_revision: string },
+  ): void {
+    new Gauge({
+      ...this.#labelled('platform_worker_info'),
+      collect() {
+        this.reset()
+        this.set(read(), 1)
+      },
+    })
+  }
+
+  /** See `CallMetrics` in the record-metrics stage. */
+  target(call: TargetCall): void {
+    this.#targets.call(call)
+  }
+
+  /** See `CallMetrics`. */
+  refused(reason: string, consumer: string): void {
+    this.#targets.refused(reason, this.#calls.labelOf(consumer))
   }
 
   quotaRefused(calendar: boolean): void {
@@ -140,6 +172,20 @@ export class Metrics {
   #labelled(name: MetricName) {
     const { help, labels } = METRICS[name]
     return { name, help, labelNames: labels, registers: [this.registry] }
+  }
+
+  /** A counter whose values are kept elsewhere. */
+  #counted(
+    name: MetricName,
+    read: () => Iterable<{ readonly labels: Partial<Record<string, string>>; readonly calls: number }>,
+  ): void {
+    new Counter({
+      ...this.#labelled(name),
+      collect() {
+        this.reset()
+        for (const { labels, calls } of read()) this.inc(labels as Record<string, string>, calls)
+      },
+    })
   }
 
   #histogram(name: MetricName, histogram: Histogram): void {

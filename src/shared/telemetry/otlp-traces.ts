@@ -56,7 +56,11 @@ export function createOtlpTraces(service: {
       for (const step of traced.steps) {
         ids.spanId = step.spanId
         const kind = step.spanId === '' ? SpanKind.INTERNAL : SpanKind.CLIENT
-        tracer.startSpan(step.name, { kind, startTime: step.startedAtMs }, inside).end(step.endedAtMs)
+        const { attributes = {}, startedAtMs: startTime } = step
+        const child = tracer.startSpan(step.name, { kind, startTime, attributes }, inside)
+        // of a service map: the backend failed, not only the call
+        if (traced.failed && kind === SpanKind.CLIENT) child.setStatus({ code: SpanStatusCode.ERROR })
+        child.end(step.endedAtMs)
       }
       span.end(traced.endedAtMs)
     },

@@ -7,6 +7,8 @@ import type { PlanePolicy } from '../policy-served.ts'
 import type { OpenPipeline } from './pipeline.ts'
 
 export interface MeasuredParts extends Pick<OpenPipeline, 'results' | 'admission'> {
+  /** From 1. */
+  readonly worker: number
   readonly snapshot: SnapshotHolder
   readonly policy: PlanePolicy
   readonly mcp: McpEndpoint
@@ -15,8 +17,13 @@ export interface MeasuredParts extends Pick<OpenPipeline, 'results' | 'admission
 
 export function registerMetrics(
   { metrics }: AppContext,
-  { snapshot, results, policy, mcp, admission, attempts }: MeasuredParts,
+  { worker, snapshot, results, policy, mcp, admission, attempts }: MeasuredParts,
 ): void {
+  metrics.workerInfo(() => ({
+    worker: String(worker),
+    snapshot: snapshot.current?.version.slice(0, 12) ?? '',
+    policy_revision: policy.current().revision,
+  }))
   metrics.read('platform_tools', () => snapshot.current?.toolCount ?? 0)
   metrics.read('platform_result_cache_hits_total', () => results.counts.hits)
   metrics.read('platform_result_cache_misses_total', () => results.counts.misses)

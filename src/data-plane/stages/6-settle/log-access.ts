@@ -1,4 +1,5 @@
 /** Writes one line per exchange. No token, key, secret or argument value may appear in it. */
+import { maskText } from '../../../shared/policy/log/mask.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import type { StageTiming } from '../../pipeline/exchange-parts.ts'
 import type { Stage } from '../../pipeline/stage.ts'
@@ -13,6 +14,12 @@ export interface AccessRecord {
   readonly tool: string | undefined
   readonly tenant: string | undefined
   readonly consumer: string | undefined
+  /** Of the peer. */
+  readonly client: string
+  /** Under which the decision is kept in the decision log. */
+  readonly decision_id: string | undefined
+  /** Of a tool that does not exist; masked if it looks like a secret. */
+  readonly requested_tool: string | undefined
   readonly outcome: string
   readonly status: number
   readonly duration_ms: number
@@ -46,6 +53,9 @@ export function logAccess(log: AccessLog, sampled = 1): Stage {
         tool: exchange.tool?.tool.name,
         tenant,
         consumer: principal?.consumer,
+        client: exchange.peer.peerAddress,
+        decision_id: exchange.decisionId,
+        requested_tool: requestedTool(exchange),
         outcome,
         status: statusOf(exchange),
         duration_ms: round(exchange.durationMs),
@@ -56,6 +66,13 @@ export function logAccess(log: AccessLog, sampled = 1): Stage {
       return undefined
     },
   }
+}
+
+const MAX_NAME = 128
+
+function requestedTool({ operation, tool }: Exchange): string | undefined {
+  if (operation.action !== 'tools.call' || tool !== undefined) return undefined
+  return maskText(operation.tool.slice(0, MAX_NAME))
 }
 
 function stagesOf(timings: readonly StageTiming[]): { readonly [stage: string]: number } {

@@ -1,6 +1,7 @@
 /** Counts how each exchange ended. It keeps no label whose number of values a caller could raise without bound. */
 
 import { REFUSALS } from '../../../shared/call/refusal.ts'
+import type { TargetCall } from '../../../shared/telemetry/target-counts.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import type { Stage } from '../../pipeline/stage.ts'
 
@@ -21,6 +22,10 @@ export interface CallMetrics {
   ): void
   /** Of an exchange whose stages were timed. @param stage id of a stage: a closed set */
   stage(stage: string, seconds: number): void
+  /** By tool, tenant and backend. */
+  target(call: TargetCall): void
+  /** A call that ended before its work. */
+  refused(reason: string, consumer: string): void
   /** @param calendar a daily or monthly quota, not a rolling window */
   quotaRefused(calendar: boolean): void
 }
@@ -45,16 +50,17 @@ export function recordMetrics(metrics: CallMetrics): Stage {
     id: 'record-metrics',
     phase: 'settle',
     run(exchange) {
-      metrics.call(
-        exchange.principal?.consumer ?? '',
-        statusOf(exchange),
-        outcomeOf(exchange),
-        exchange.operation.action,
-        exchange.durationMs / 1000,
-        exchange.backendMs / 1000,
-      )
+      const { operation, tool, tenant, final } = exchange
+      const consumer = exchange.principal?.consumer ?? ''
+      const outcome = outcomeOf(exchange)
+      const seconds = exchange.durationMs / 1000
+      const backendSeconds = exchange.backendMs / 1000
+      metrics.call(consumer, statusOf(exchange), outcome, operation.action, seconds, backendSeconds)
+      const upstream = operation.action === 'proxy' ? operation.api.upstreamUrl : undefined
+      if (tool !== undefined || upstream !== undefined)
+        metrics.target({ tool: tool?.tool, tenant, upstream, outcome, seconds, backendSeconds })
+      if (final?.kind === 'refusal') metrics.refused(outcome, consumer)
       for (const { stage, ms } of exchange.timings ?? []) metrics.stage(stage, ms / 1000)
-      const { final } = exchange
       if (final?.kind === 'refusal' && final.reason === 'quota_exceeded')
         metrics.quotaRefused(final.retryAfterSecsInBody === null)
       return undefined

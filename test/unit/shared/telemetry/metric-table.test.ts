@@ -1,5 +1,5 @@
 /** The table of metrics against what a scrape shows: names, types and help texts, and the rules that names follow. */
-import { existsSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { METRICS, type MetricName } from '../../../../src/shared/telemetry/metric-table.ts'
@@ -27,6 +27,7 @@ describe('the table of metrics', () => {
   it('is what a scrape shows', async () => {
     const metrics = new Metrics(10)
     metrics.quotaUsage(() => [])
+    metrics.workerInfo(() => ({ worker: '1', snapshot: '', policy_revision: '' }))
     const shown = declared(await metrics.registry.metrics(), 'TYPE')
     for (const [name] of entries) if (!shown.has(name)) metrics.read(name as MetricName, () => 1)
     const text = await metrics.text()
@@ -48,6 +49,18 @@ describe('the table of metrics', () => {
       expect(existsSync(join(SRC, source)), source).toBe(true)
       expect(help).toMatch(/^[A-Z0-9].*\.$/)
     }
+  })
+
+  it('is in docs/monitoring.md', () => {
+    const page = join(SRC, '../docs/monitoring.md')
+    const rows = entries.map(
+      ([name, { type, labels, help }]) =>
+        `| \`${name}\` | ${type} | ${labels.map(label => `\`${label}\``).join(', ')} | ${help} |`,
+    )
+    const table = ['| Metric | Type | Labels | Meaning |', '|---|---|---|---|', ...rows, ''].join('\n')
+    const [head = ''] = readFileSync(page, 'utf8').split('| Metric | Type |')
+    if (process.env.UPDATE_DOCS === '1') writeFileSync(page, head + table)
+    expect(readFileSync(page, 'utf8')).toBe(head + table)
   })
 
   it('keeps the value of the scrape before when a source fails', async () => {

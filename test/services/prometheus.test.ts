@@ -1,0 +1,72 @@
+/** What Prometheus says to our metrics: promtool on a scrape of a gateway in use, on the alert rules and on the queries of docs/monitoring.md. */
+import { spawnSync } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type Deployment, deploy } from '../fixtures/deployment.ts'
+
+const MISSING = spawnSync('promtool', ['--version']).error !== undefined
+const REQUIRED = process.env.REQUIRE_SERVICES === '1'
+const HINT = MISSING ? ' (missing: bash scripts/services.sh prometheus)' : ''
+/** Names that are kept because dashboards read them. */
+const OLDER_NAMES =
+  /^platform_(quota_evicted|quota_turned_away|quota_waited|policy_shadow_compared|policy_shadow_flips|decisions_dropped) /
+
+function promtool(
+  args: readonly string[],
+  input = '',
+): { readonly code: number | null; readonly out: string } {
+  const { status, stdout, stderr } = spawnSync('promtool', args, { input, encoding: 'utf8' })
+  return { code: status, out: `${stdout}${stderr}` }
+}
+
+describe.skipIf(MISSING && !REQUIRED)(`promtool${HINT}`, () => {
+  let gateway: Deployment
+  let dir: string
+  beforeAll(async () => {
+    dir = mkdtempSync(join(tmpdir(), 'promtool-'))
+    gateway = await deploy({ DATABASE_URL: 'pglite:memory', WORKERS: '2' })
+    const token = await gateway.token('demo-agent')
+    const call = (name: string) =>
+      gateway.post('/mcp/tools/call', { name, arguments: { productId: 'P-1001' } }, token)
+    for (let at = 0; at < 12; at++) await call('shop_getProduct')
+    await call('no_such_tool')
+  }, 120_000)
+  afterAll(async () => {
+    await gateway?.stop()
+    rmSync(dir, { recursive: true, force: true })
+  })
+
+  it('accepts a scrape, apart from names that are older than the table', async () => {
+    const text = await (await fetch(`${gateway.running.addresses.metrics_url}/metrics`)).text()
+    for (const series of [
+      /^platform_tool_calls_total\{.*tool="shop_getProduct".*outcome="success".*\} [1-9]/m,
+      /^platform_tool_duration_seconds_count\{tool="shop_getProduct"\} [1-9]/m,
+      /^platform_tenant_calls_total\{.*tenant="acme".*\} [1-9]/m,
+      /^platform_backend_calls_total\{.*backend="http:\/\/.*\} [1-9]/m,
+      /^platform_refusals_total\{.*consumer="demo-agent".*\} [1-9]/m,
+      /^platform_worker_info\{worker="1",snapshot="[0-9a-f]{12}",policy_revision="[0-9a-f]+"\} 1$/m,
+    ])
+      expect(text).toMatch(series)
+    const { out } = promtool(['check', 'metrics'], text)
+    const ours = out.split('\n').filter(line => line.startsWith('platform_') && !OLDER_NAMES.test(line))
+    expect(ours).toEqual([])
+    expect(out).not.toContain('error while linting')
+  })
+
+  it('accepts the alert rules and the queries of the page', () => {
+    const rules = join(import.meta.dirname, '../../deploy/prometheus/alerts.yaml')
+    const checked = promtool(['check', 'rules', rules])
+    expect(checked.code, checked.out).toBe(0)
+    const page = readFileSync(new URL('../../docs/monitoring.md', import.meta.url), 'utf8')
+    const section = page.split('## Four questions')[1]!.split('\n## ')[0]!
+    const queries = [...section.matchAll(/`([^`]*platform_[^`]*\(?[^`]*)`/g)].map(([, query]) => query!)
+    expect(queries.length).toBeGreaterThanOrEqual(4)
+    const file = join(dir, 'queries.json')
+    const recorded = queries.map((expr, at) => ({ record: `query:${at}`, expr }))
+    writeFileSync(file, JSON.stringify({ groups: [{ name: 'page', rules: recorded }] }))
+    const parsed = promtool(['check', 'rules', file])
+    expect(parsed.code, parsed.out).toBe(0)
+  })
+})
