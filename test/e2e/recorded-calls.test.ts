@@ -234,6 +234,100 @@ describe('an administrator of one tenant', () => {
   })
 })
 
+describe('POST /admin/simulate', () => {
+  const simulate = async (body: object, token = admin) => {
+    const url = `${gateway.url}/admin/simulate`
+    const { status, json } = await fresh(url, { method: 'POST', token, body })
+    return { status, ...json }
+  }
+  const TOOL = { tool: 'shop_getProduct', arguments: { productId: 'P-1001' } }
+
+  it('runs the stages as a recorded consumer, without a call, a count or a recorded decision', async () => {
+    await call('shop_getProduct', { productId: 'P-1001' }, agent)
+    const count = async () => (await get('/admin/quotas/busy-agent')).json.daily_count
+    const before = [
+      await count(),
+      (await get('/admin/policy/decisions?action=tools.call')).json.decisions[0].id,
+    ]
+    const simulated = await simulate({ consumer: 'busy-agent', ...TOOL })
+    expect(simulated).toMatchObject({
+      allowed: true,
+      outcome: 'allowed',
+      stopped_at: null,
+      caller: { tenant: 'acme', scopes: ['execute', 'read'], from: 'recorded call' },
+      decision: { allow: true },
+      request: { method: 'GET', url: expect.stringMatching(/\/products\/P-1001$/) },
+    })
+    const result = (stage: string) =>
+      simulated.stages.find((step: { stage: string }) => step.stage === stage)?.result
+    expect(['authorize', 'confirm-call', 'invoke-tool'].map(result)).toEqual([
+      'passed',
+      'not_simulated',
+      'not_simulated',
+    ])
+    expect(await count()).toBe(before[0])
+    const { decisions } = (await get('/admin/policy/decisions?action=tools.call')).json
+    expect(decisions[0].id).toBe(before[1])
+  })
+
+  it('names the stage that would refuse, and the reason', async () => {
+    const as = { consumer: 'nobody-yet', tenant: 'acme' }
+    expect(await simulate({ ...as, roles: [], scopes: ['read'], ...TOOL })).toMatchObject({
+      outcome: 'insufficient_scope',
+      status: 403,
+      stopped_at: { stage: 'authorize', phase: 'decide' },
+      decision: { allow: false, reasons: [{ code: 'insufficient_scope' }] },
+    })
+    const scopes = ['platform:execute']
+    expect(await simulate({ ...as, scopes, tool: TOOL.tool, arguments: {} })).toMatchObject({
+      outcome: 'invalid_arguments',
+      stopped_at: { stage: 'validate-arguments' },
+    })
+    expect(await simulate({ ...as, scopes, tool: 'no_such_tool' })).toMatchObject({
+      outcome: 'tool_not_found',
+    })
+    expect(await simulate({ ...as, ...TOOL })).toMatchObject({ status: 404 })
+    expect(await simulate({ ...TOOL })).toMatchObject({ status: 400, error: 'invalid_request' })
+  })
+
+  it('shows what a model sees and why it does not see the rest, within the tenant of the caller', async () => {
+    const as = { action: 'tools.list', consumer: 'x', tenant: 'acme', roles: [], scopes: ['read', 'execute'] }
+    const seen = await simulate(as)
+    expect(seen.tools.length + seen.hidden.length).toBe(30)
+    expect(seen.hidden.length).toBeGreaterThan(0)
+    expect(seen.hidden[0].reasons[0]).toMatchObject({ code: 'insufficient_scope' })
+    expect(seen.tokens).toBeGreaterThan(500)
+    expect(await simulate(as, tenantAdmin)).toMatchObject({ status: 403 })
+    expect(await simulate({ ...as, tenant: undefined }, tenantAdmin)).toMatchObject({ tools: [], hidden: [] })
+  })
+})
+
+describe('GET /admin/policy/decisions', () => {
+  it('finds recorded decisions of every thread by consumer, tool, reason and result, page by page', async () => {
+    for (let at = 0; at < 6; at++) await call('shop_getProduct', { productId: 'P-1001' }, agent)
+    const find = async (query: string, token = admin) =>
+      (await get(`/admin/policy/decisions?${query}`, token)).json
+    const denied = await find('allow=false&consumer=busy-agent&code=insufficient_scope')
+    expect(denied.decisions[0]).toMatchObject({
+      allow: false,
+      action: 'admin',
+      tenant: 'acme',
+      consumer: 'busy-agent',
+      reasons: [{ code: 'insufficient_scope' }],
+    })
+    const all = (await find('consumer=busy-agent&tool=shop_getProduct&limit=500')).decisions
+    expect(all.length).toBeGreaterThan(30)
+    const times = all.map((row: { at: string }) => row.at)
+    expect(times).toEqual(times.toSorted().toReversed())
+    const first = await find('consumer=busy-agent&tool=shop_getProduct&limit=4')
+    const next = await find(`consumer=busy-agent&tool=shop_getProduct&limit=4&cursor=${first.next_cursor}`)
+    expect([...first.decisions, ...next.decisions]).toEqual(all.slice(0, 8))
+    const foreign = await find('', tenantAdmin)
+    expect(new Set(foreign.decisions.map((row: { tenant: string }) => row.tenant))).toEqual(new Set(['beta']))
+    expect((await find('tenant=acme', tenantAdmin)).decisions).toEqual([])
+  })
+})
+
 describe('the actions of an administrator', () => {
   it('are in the audit of the control plane with actor, request and the state before', async () => {
     const post = (path: string, id: string) =>

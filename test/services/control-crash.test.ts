@@ -10,7 +10,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { pathToFileURL } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { verifyAudit } from '../../src/control-plane/store/audit-chain.ts'
+import { type ChainReport, verifyAudit } from '../../src/control-plane/store/audit-chain.ts'
 import { openMigratedStore } from '../../src/control-plane/store/open.ts'
 import { EVERY_TENANT, type Store, type Transaction } from '../../src/control-plane/store/store.ts'
 import { copyTemplate } from '../contract/store/pglite-template.ts'
@@ -89,6 +89,8 @@ async function write(url: string, reported: Acknowledged, round: number, writer:
 
 /** Everything acknowledged is there; everything that is there is whole. */
 async function inspect(store: Store, reported: Acknowledged): Promise<{ events: number }> {
+  // before the transaction: the embedded database has one connection
+  const chain = await verifyAudit(store)
   return store.read(EVERY_TENANT, async tx => {
     for (const id of reported.tenants) expect(await tx.tenants.find(id), id).toBeDefined()
     for (const id of reported.apis.keys()) expect(await tx.apis.find(id), id).toBeDefined()
@@ -114,7 +116,7 @@ async function inspect(store: Store, reported: Acknowledged): Promise<{ events: 
     expect(new Set(rows.subscriptions.map(subscription => subscription.id))).toEqual(live)
     expect(new Set(rows.keys.map(key => key.subscriptionId))).toEqual(live)
     for (const id of reported.approved.keys()) expect(live.has(id), id).toBe(true)
-    await expectAudited(store, tx, events)
+    await expectAudited(tx, chain, events)
     const apis = of('api.created')
     for (const id of of('api.deleted')) apis.delete(id)
     expect(new Set(rows.apis.map(api => api.id))).toEqual(apis)
@@ -124,11 +126,10 @@ async function inspect(store: Store, reported: Acknowledged): Promise<{ events: 
 
 /** Each change has one audit record, and the chain has no gap. */
 async function expectAudited(
-  store: Store,
   tx: Transaction,
+  chain: ChainReport,
   events: readonly { readonly kind: string; readonly resourceId: string }[],
 ): Promise<void> {
-  const chain = await verifyAudit(store)
   expect(chain.fault).toBeUndefined()
   const records = await tx.audit.list({}, { after: 0 }, 100_000)
   expect(records).toHaveLength(chain.records)

@@ -92,7 +92,7 @@ export async function startDataPlane(plane: DataPlaneParts): Promise<DataPlane> 
   const ownStages = await loadStages(context.settings.stages)
   const calls = openRecordedCalls(context, plane.thread ?? 1)
   const identified = { ...plane, tokens, apiKeys, policy, traces, calls, ownStages }
-  const { pipeline, admission, results, usage, phaseOf } = openPipeline(identified)
+  const { pipeline, admission, results, usage, phaseOf, stages } = openPipeline(identified)
   const drain = new Drain()
   const syncPolicy = plane.policyOwner?.sync
   const fault = (): string | undefined => snapshot.lastFault ?? context.conditions.summary
@@ -144,6 +144,7 @@ export async function startDataPlane(plane: DataPlaneParts): Promise<DataPlane> 
     kernel,
     everyThread,
     phaseOf,
+    stages,
   })
   const changes = listingChanges(listTools())
   snapshot.onSwap((next, previous) => {

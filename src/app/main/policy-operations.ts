@@ -31,6 +31,7 @@ export function policyOperations({
       const rules = live?.rulesOf(revision.split('+')[0]!)
       return { engine, revision, remembered: cached, ...owned, ...(rules === undefined ? {} : { rules }) }
     },
+    search: (query, limit, cursor) => recorder.search(query, limit, cursor),
     async explain(id) {
       const entry = await recorder.find(id)
       if (entry === undefined) return undefined

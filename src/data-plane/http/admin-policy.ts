@@ -4,17 +4,36 @@ import type { Snapshot } from '../snapshot/snapshot.ts'
 import { adminAction, type RecordAdminAction } from './admin-audit.ts'
 import { ignoreBody, serveAdmin } from './admin-call.ts'
 import type { Call } from './call.ts'
+import { ParameterFault, Parameters, tenantSeenBy } from './call-parameters.ts'
 import type { GatewayParts } from './gateway.ts'
 import type { RestTools } from './rest.ts'
 
 /** Status and operations of the policy; objects are JSON for operators, without secrets. */
 export interface PolicyOperations {
   status(): Promise<object>
+  /** The newest first. @param cursor `next_cursor` of the page before */
+  search(query: DecisionQuery, limit: number, cursor: string | undefined): Promise<object>
   /** undefined when no such decision is kept. */
   explain(id: string): Promise<object | undefined>
   /** Makes the candidate the live bundle. @returns why it was not done; undefined when it was */
   promote(): Promise<string | undefined>
 }
+
+/** Conditions on recorded decisions; each that is given must hold. */
+export interface DecisionQuery {
+  readonly tenant: string | undefined
+  readonly consumer: string | undefined
+  /** Id of the resource, such as the name of a tool. */
+  readonly resource: string | undefined
+  readonly action: string | undefined
+  /** Of a reason. */
+  readonly code: string | undefined
+  readonly allow: boolean | undefined
+  readonly sinceMs: number | undefined
+  readonly untilMs: number | undefined
+}
+
+const NO_DECISIONS = { decisions: [], next_cursor: null }
 
 /** Ids are UUIDs. */
 const ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
@@ -50,6 +69,29 @@ export class PolicyAdmin {
       const message =
         'No such decision is in the log. Denials are logged until rotation; allowed decisions as configured.'
       call.respond(404, { error: 'not_found', message, request_id: call.requestId })
+    })
+  }
+
+  /** GET /admin/policy/decisions: the newest first. */
+  search(call: Call, snapshot: Snapshot): void {
+    void serveAdmin(this.#gateway, this.#rest, call, snapshot, 'decisions', async caller => {
+      const parameters = new Parameters(call.request.query)
+      const allow = parameters.text('allow')
+      if (allow !== undefined && allow !== 'true' && allow !== 'false')
+        throw new ParameterFault('allow must be true or false.')
+      const query: DecisionQuery = {
+        tenant: tenantSeenBy(caller) ?? parameters.text('tenant'),
+        consumer: parameters.text('consumer'),
+        resource: parameters.text('tool'),
+        action: parameters.text('action'),
+        code: parameters.text('code'),
+        allow: allow === undefined ? undefined : allow === 'true',
+        sinceMs: parameters.time('since'),
+        untilMs: parameters.time('until'),
+      }
+      const asked = parameters.text('tenant')
+      if (asked !== undefined && asked !== query.tenant) return call.respond(200, NO_DECISIONS)
+      call.respond(200, await this.#operations.search(query, parameters.limit(), parameters.text('cursor')))
     })
   }
 

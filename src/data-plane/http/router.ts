@@ -7,6 +7,7 @@ import type { Admin } from './admin.ts'
 import type { CallsAdmin } from './admin-calls.ts'
 import type { OverviewAdmin } from './admin-overview.ts'
 import type { PolicyAdmin } from './admin-policy.ts'
+import type { SimulateAdmin } from './admin-simulate.ts'
 import { Call } from './call.ts'
 import type { Cors } from './cors.ts'
 import { capabilities } from './discovery.ts'
@@ -53,6 +54,7 @@ interface RouterParts {
   readonly admin: Admin
   readonly calls: CallsAdmin
   readonly overview: OverviewAdmin
+  readonly simulation: SimulateAdmin
   readonly policy: PolicyAdmin
   readonly oauth: OAuthFront
   readonly proxy: ApiProxy
@@ -151,6 +153,7 @@ function routeTable({
   admin,
   calls,
   overview,
+  simulation,
   policy,
 }: RouterParts): readonly Route[] {
   const withSnapshot = (endpoint: SnapshotEndpoint) => (call: Call, table: RouteMatcher) => {
@@ -183,6 +186,8 @@ function routeTable({
     route('GET', '/admin/tools', (call, snapshot) => overview.tools(call, snapshot)),
     route('GET', '/admin/toolsets', (call, snapshot) => overview.toolSets(call, snapshot)),
     route('GET', '/admin/workers', (call, snapshot) => overview.workers(call, snapshot)),
+    route('POST', '/admin/simulate', (call, snapshot) => simulation.simulate(call, snapshot)),
+    route('GET', '/admin/policy/decisions', (call, snapshot) => policy.search(call, snapshot)),
     route('GET', '/admin/policy', (call, snapshot) => policy.status(call, snapshot)),
     route('GET', '/admin/policy/decisions/{id}', (call, snapshot, table) =>
       policy.decision(call, snapshot, decoded(table.param(0))),

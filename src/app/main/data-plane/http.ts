@@ -4,6 +4,7 @@ import { Admin, type AdminParts } from '../../../data-plane/http/admin.ts'
 import { CallsAdmin } from '../../../data-plane/http/admin-calls.ts'
 import { OverviewAdmin, type OverviewParts } from '../../../data-plane/http/admin-overview.ts'
 import { PolicyAdmin } from '../../../data-plane/http/admin-policy.ts'
+import { SimulateAdmin } from '../../../data-plane/http/admin-simulate.ts'
 import { AttemptLimit, OF_REGISTRATIONS } from '../../../data-plane/http/attempt-limit.ts'
 import { CallStreams } from '../../../data-plane/http/call-streams.ts'
 import { clientAddresses, trustOf } from '../../../data-plane/http/client-address.ts'
@@ -25,6 +26,7 @@ import { openUpstreams } from '../upstreams.ts'
 import type { DataPlaneParts } from './parts.ts'
 import type { OpenPipeline } from './pipeline.ts'
 import { processState, TOOL_REVIEW } from './signals.ts'
+import { simulationOf } from './simulation.ts'
 
 const HEARTBEAT_MS = 15_000
 
@@ -37,6 +39,7 @@ export interface HttpParts {
   readonly kernel: Kernel
   readonly everyThread: EveryThread
   readonly phaseOf: OpenPipeline['phaseOf']
+  readonly stages: OpenPipeline['stages']
 }
 
 export interface OpenHttp {
@@ -52,6 +55,7 @@ export function openHttp(parts: HttpParts): OpenHttp {
   const cors = new Cors({ ...settings.cors, ownOrigin: new URL(gatewayUrl).origin })
   const mcp = openMcp(plane, gateway, cors, new CallReader(kernel.envelope))
   const rest = new RestTools(gateway)
+  const rights = settings.auth.scopes === 'intersection' ? ('intersection' as const) : undefined
   const calls = new ProcessCalls(parts.everyThread)
   const callStreams = new CallStreams({ calls, snapshot: gateway.snapshot, nowMs: clock.now })
   const router = createRouter({
@@ -66,6 +70,7 @@ export function openHttp(parts: HttpParts): OpenHttp {
     ),
     calls: new CallsAdmin(gateway, { calls, streams: callStreams, phaseOf: parts.phaseOf }, rest),
     overview: new OverviewAdmin(gateway, overviewParts(plane, calls), rest),
+    simulation: new SimulateAdmin(gateway, { calls, rights, ...simulationOf(parts.stages, quota) }, rest),
     policy: new PolicyAdmin(gateway, policy.operations, recordAction, rest),
     oauth: openOAuth(plane),
     proxy: new ApiProxy(gateway, openUpstreams(context), rest, trustOf(settings.sse.trustedProxies)),

@@ -2,7 +2,7 @@
 import type { RecordedCalls } from '../../../data-plane/calls/recorded-calls.ts'
 import { compose, type Pipeline } from '../../../data-plane/pipeline/compose.ts'
 import { addStages, type DeploymentStage } from '../../../data-plane/pipeline/deployment-stage.ts'
-import type { Phase } from '../../../data-plane/pipeline/stage.ts'
+import type { Phase, Stage } from '../../../data-plane/pipeline/stage.ts'
 import { type Admission, admitWithinBounds } from '../../../data-plane/stages/1-admit/admit-within-bounds.ts'
 import { LargeTexts } from '../../../data-plane/stages/5-invoke/large-texts.ts'
 import { ResultCache } from '../../../data-plane/stages/5-invoke/result-cache.ts'
@@ -31,6 +31,7 @@ export interface OpenPipeline {
   readonly results: ResultCache
   readonly usage: UsageCounter
   readonly phaseOf: (stage: string) => Phase | undefined
+  readonly stages: readonly Stage[]
 }
 
 export function openPipeline(parts: PipelineParts): OpenPipeline {
@@ -79,5 +80,5 @@ export function openPipeline(parts: PipelineParts): OpenPipeline {
     exchange => traces.measured(exchange) || calls.details.wanted(exchange.receivedAtMs),
   )
   const phases = new Map(list.map(({ id, phase }) => [id, phase]))
-  return { pipeline, admission, results, usage, phaseOf: stage => phases.get(stage) }
+  return { pipeline, admission, results, usage, phaseOf: stage => phases.get(stage), stages: list }
 }

@@ -13,12 +13,16 @@ import { apiOf, entitlementOf } from '../shared/entitlement.ts'
 import { quotaRefusal } from '../shared/quota-refusal.ts'
 
 /** Lists, discovery, initialize and ping consume nothing (docs/reference/http.md, Quotas per consumer). */
-function consumes(exchange: Exchange): boolean {
+export function consumes(exchange: Exchange): boolean {
   return exchange.operation.action === 'tools.call' || exchange.operation.action === 'proxy'
 }
 
 /** One counter per tenant and consumer, and per subscription where one applies (docs/reference/http.md, Quotas per consumer). */
-function quotaKey(tenant: string | undefined, consumer: string, subscriptionId: string | undefined): string {
+export function quotaKey(
+  tenant: string | undefined,
+  consumer: string,
+  subscriptionId: string | undefined,
+): string {
   return subscriptionId === undefined
     ? `${tenant ?? ''}/${consumer}`
     : `${tenant ?? ''}/${consumer}/${subscriptionId}`

@@ -5,6 +5,7 @@ import { SerialQueue } from '../../async/serial-queue.ts'
 import type { Decision, DecisionObserver, PolicyInput } from '../engine.ts'
 import { type DecisionEntry, entryOf, type KeepArguments } from './entry.ts'
 import { findDecision } from './find.ts'
+import { type DecisionSearch, type FoundDecisions, newestDecisions, searchDecisions } from './search.ts'
 import type { DecisionLog } from './writer.ts'
 
 export interface RecorderOptions {
@@ -60,6 +61,20 @@ export class DecisionRecorder implements DecisionObserver {
     return this.#searches.run(async () => {
       await this.#options.log?.flush()
       return findDecision(this.#options.dir, id)
+    })
+  }
+
+  /** The newest decisions in the log that match; one search at a time. Without a log, those in the memory of this thread. */
+  search(query: DecisionSearch, limit: number, cursor: string | undefined): Promise<FoundDecisions> {
+    const { log, dir } = this.#options
+    return this.#searches.run(async () => {
+      await log?.flush()
+      return searchDecisions(
+        log === undefined ? this.recent(RECENT) : newestDecisions(dir),
+        query,
+        limit,
+        cursor,
+      )
     })
   }
 

@@ -1,0 +1,34 @@
+/** Reports that the daily or monthly quota of a caller is used up, and takes no unit. It does not see the rolling windows. */
+import type { Exchange } from '../../pipeline/exchange.ts'
+import type { Outcome } from '../../pipeline/outcome.ts'
+import type { Stage } from '../../pipeline/stage.ts'
+import type { Quota } from '../../quota/quota.ts'
+import { entitlementOf } from '../shared/entitlement.ts'
+import { quotaRefusal } from '../shared/quota-refusal.ts'
+import { consumes, quotaKey } from './take-quota.ts'
+
+export function peekQuota(quota: Pick<Quota, 'statistics'>): Stage {
+  return {
+    id: 'take-quota',
+    phase: 'limit',
+    async run(exchange: Exchange): Promise<Outcome> {
+      const principal = exchange.principal!
+      if (!consumes(exchange) || principal.kind === 'anonymous') return undefined
+      const { limits, subscriptionId } = entitlementOf(exchange, principal)
+      const key = quotaKey(principal.tenant, principal.consumer, subscriptionId)
+      const row = (await quota.statistics()).find(one => one.key === key)
+      if (row === undefined) return undefined
+      const { perDay = 0, perMonth = 0 } = limits
+      for (const [kind, used, limit] of [
+        ['day', row.dailyCount, perDay],
+        ['month', row.monthlyCount, perMonth],
+      ] as const)
+        if (limit > 0 && used >= limit)
+          return quotaRefusal({
+            ...{ granted: false, kind, used, limit, retryAfterSecs: 1 },
+            standing: { limit, remaining: 0, resetAtSecs: 0 },
+          })
+      return undefined
+    },
+  }
+}
