@@ -9,7 +9,7 @@ import type { Sealer } from '../shared/secrets/sealer.ts'
 import { ConsoleFiles } from './files.ts'
 import { type ControlPlaneHandler, forwardToControlPlane, forwardToGateway } from './forward.ts'
 import { type DemoClient, Login, type PublicAddress } from './login.ts'
-import { OAuthClient } from './oauth-client.ts'
+import { LoginFailure, OAuthClient } from './oauth-client.ts'
 import { PRIVATE, problem } from './problem.ts'
 import { hasCsrfToken, type Session, SessionCookies } from './session.ts'
 
@@ -151,7 +151,12 @@ export function createConsole(options: ConsoleOptions): Console {
       const url = new URL(request.url)
       if (url.pathname === '/console')
         return new Response(null, { status: 308, headers: { location: `console/${url.search}` } })
-      return respond(request, url)
+      try {
+        return await respond(request, url)
+      } catch (error) {
+        if (error instanceof LoginFailure) return problem('unavailable', error.message)
+        throw error
+      }
     },
   }
 }

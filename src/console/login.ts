@@ -100,7 +100,10 @@ export class Login {
     return withCookies(204, this.#parts.cookies.write(undefined, request, secure))
   }
 
-  /** The session with a token that is valid for a while; undefined when the provider gives none any more. */
+  /**
+   * The session with a token that is valid for a while; undefined when the provider gives none any more.
+   * @throws LoginFailure while the provider is unavailable and the token has expired
+   */
   async renewed(session: Session): Promise<Session | undefined> {
     const { oauth, demoClients, now } = this.#parts
     if (now() < session.expiresAtMs - REFRESH_BEFORE_MS) return session
@@ -114,7 +117,9 @@ export class Login {
           : await oauth.clientCredentials(client, secret)
       return { ...session, ...tokens }
     } catch (error) {
-      if (error instanceof LoginFailure) return undefined
+      if (!(error instanceof LoginFailure)) throw error
+      if (!error.isTransient) return undefined
+      if (now() < session.expiresAtMs) return session
       throw error
     }
   }

@@ -19,7 +19,15 @@ export interface Tokens {
 }
 
 /** The message is for the user: it names no secret. */
-export class LoginFailure extends Error {}
+export class LoginFailure extends Error {
+  /** The gateway or the provider is unavailable: the same request may succeed later. */
+  readonly isTransient: boolean
+
+  constructor(message: string, isTransient = false) {
+    super(message)
+    this.isTransient = isTransient
+  }
+}
 
 export interface OAuthClientOptions {
   readonly egress: Egress
@@ -156,12 +164,15 @@ export class OAuthClient {
       maxResponseBytes: MAX_RESPONSE_BYTES,
     })
     if (response.kind === 'failure')
-      throw new LoginFailure(`The gateway cannot be reached at ${gatewayAddress}: ${response.reason}.`)
+      throw new LoginFailure(`The gateway cannot be reached at ${gatewayAddress}: ${response.reason}.`, true)
     const parsed = parse(response.body)
     if (response.status >= 400 || parsed === undefined) {
       const why = parsed?.error_description ?? parsed?.error ?? parsed?.message
       const detail = typeof why === 'string' ? why : `status ${response.status}`
-      throw new LoginFailure(`${path} failed: ${detail.slice(0, 300)}`)
+      throw new LoginFailure(
+        `${path} failed: ${detail.slice(0, 300)}`,
+        response.status === 429 || response.status >= 500,
+      )
     }
     return parsed
   }

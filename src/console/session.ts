@@ -4,7 +4,7 @@
  */
 import { randomBytes, timingSafeEqual } from 'node:crypto'
 import type { Sealer } from '../shared/secrets/sealer.ts'
-import type { Tokens } from './oauth-client.ts'
+import { LoginFailure, type Tokens } from './oauth-client.ts'
 
 /** After the login. */
 const MAX_SESSION_MS = 8 * 3600_000
@@ -92,8 +92,8 @@ export class SessionCookies {
   #set(name: string, value: object | undefined, sameSite: string, secure: boolean, maxMs: number): string[] {
     const text = value === undefined ? '' : this.#sealer.seal(JSON.stringify(value), name)
     if (text.length > PIECE_CHARS * MAX_PIECES)
-      throw new Error(
-        `the tokens of the identity provider take ${text.length} characters, which is too many for cookies`,
+      throw new LoginFailure(
+        `The tokens of the identity provider take ${text.length} characters, too many for cookies. Reduce the claims of the client, or set CONSOLE_CLIENT_ID to one with fewer`,
       )
     const attributes = `Path=/; HttpOnly; SameSite=${sameSite}${secure ? '; Secure' : ''}`
     return Array.from({ length: MAX_PIECES }, (_, at) => {

@@ -196,6 +196,22 @@ it.each([
   expect(await logIn(wanted)).toBe(`${PUBLIC_URL}/console/${expected}`)
 })
 
+it('ends the stream at the gateway when the page leaves', async () => {
+  const { cookie } = await signIn('demo-admin')
+  // the gateway opens 100 at most
+  for (let opened = 0; opened < 110; opened++) {
+    const sent = request(origin, {
+      path: '/console/api/gateway/admin/calls/stream',
+      headers: { cookie, host: 'admin.example', accept: 'text/event-stream' },
+    })
+    sent.on('error', () => {})
+    sent.end()
+    const [response] = await once(sent, 'response')
+    expect([opened, response.statusCode]).toEqual([opened, 200])
+    sent.destroy()
+  }
+})
+
 it('requests a new token when the old one expires, and ends a session that was not used for an hour after that', async () => {
   const { cookie } = await signIn('demo-admin')
   const advance = (by: string) =>

@@ -216,3 +216,42 @@ export interface SessionStatistics {
   readonly zombie_sessions: number
   readonly total_created: number
 }
+
+/** A recorded decision of the policy. */
+export interface DecisionRow {
+  readonly id: string
+  readonly at: string
+  readonly revision: string
+  readonly allow: boolean
+  readonly unavailable: boolean
+  readonly action: string
+  readonly resource: { readonly type: string; readonly id: string }
+  readonly tenant: string | null
+  readonly consumer: string
+  readonly reasons: readonly Reason[]
+}
+
+/** A call that ran through all stages without an effect. */
+export interface Simulation {
+  readonly outcome: string
+  readonly allowed: boolean
+  readonly status: number
+  readonly message: string | null
+  readonly stages: readonly {
+    readonly stage: string
+    readonly phase: string
+    readonly result: 'passed' | 'refused' | 'not_simulated' | 'not_reached'
+  }[]
+  readonly caller: {
+    readonly tenant: string | null
+    readonly consumer: string
+    readonly roles: readonly string[]
+    readonly scopes: readonly string[]
+    readonly from: string
+  }
+  readonly request: { readonly method: string; readonly url: string } | null
+  /** Of a list. */
+  readonly tools?: readonly { readonly name: string; readonly tokens: number }[]
+  readonly hidden?: readonly { readonly name: string; readonly reasons: readonly Reason[] }[]
+  readonly tokens?: number
+}

@@ -113,7 +113,7 @@ function CallTable({ rows }: { readonly rows: readonly Row[] }) {
   const space = (count: number) =>
     count > 0 && (
       <tr class="space">
-        <td colSpan={7} style={{ height: `${count * ROW_HEIGHT}px` }} />
+        <td colSpan={4} style={{ height: `${count * ROW_HEIGHT}px` }} />
       </tr>
     )
   return (
@@ -169,7 +169,7 @@ function LiveRow({ row, index }: { readonly row: Row; readonly index: number }) 
   if ('missed' in row)
     return (
       <tr aria-rowindex={index} class="gap">
-        <td colSpan={7}>{number(row.missed)} calls are not shown: too many at once</td>
+        <td colSpan={4}>{number(row.missed)} calls are not shown: too many at once</td>
       </tr>
     )
   const open = (): void => setQuery({ call: row.id })

@@ -1,14 +1,15 @@
 /** Playground: calls a tool with the rights of the user, over REST or MCP, with a form from its schema. Calls are real and count. */
 import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
-import type { CallDetail, ListedTool } from '../../api/admin-types.ts'
+import type { CallDetail, ListedTool, Simulation } from '../../api/admin-types.ts'
 import { gateway } from '../../api/client.ts'
 import { useResource } from '../../api/resource.ts'
-import { Field } from '../../components/dialog.tsx'
+import { Field, TextField } from '../../components/dialog.tsx'
 import { Empty, Loaded, Page, Section } from '../../components/layout.tsx'
+import { SimulationCard } from '../../components/simulation.tsx'
 import { duration, Facts, Json, Status } from '../../components/text.tsx'
 import { href, query, setQuery } from '../../state/router.ts'
-import { chosenTenant } from '../../state/session.ts'
+import { chosenTenant, tenant, user } from '../../state/session.ts'
 import { listTools } from '../tools/seen-tools.tsx'
 import { type Exchange, type Protocol, runCall } from './run-call.ts'
 import { SchemaForm } from './schema-form.tsx'
@@ -18,7 +19,7 @@ export function Playground() {
   return (
     <Page
       title="Playground"
-      lead="Calls a tool as you. The call is real: it takes quota and reaches the backend."
+      lead="Calls a tool as you. A call is real: it takes quota and reaches the backend. A simulation stops before both."
     >
       <Loaded of={list}>
         {({ tools }) =>
@@ -34,7 +35,7 @@ export function Playground() {
 }
 
 function Bench({ tools }: { readonly tools: readonly ListedTool[] }) {
-  const exchange = useSignal<Exchange | Error | undefined>(undefined)
+  const exchange = useSignal<Outcome | undefined>(undefined)
   const chosen = query.value.get('tool') ?? ''
   const tool = tools.find(({ name }) => name === chosen)
   const isKnown = tools.some(({ name }) => name === chosen)
@@ -81,13 +82,14 @@ function Bench({ tools }: { readonly tools: readonly ListedTool[] }) {
 }
 
 type Arguments = Readonly<Record<string, unknown>>
+type Outcome = Exchange | Simulation | Error
 
 function Request({
   tool,
   onResult,
 }: {
   readonly tool: ListedTool
-  readonly onResult: (result: Exchange | Error) => void
+  readonly onResult: (result: Outcome) => void
 }) {
   const args = useSignal<Arguments>({})
   const faults = useSignal<Readonly<Record<string, string | undefined>>>({})
@@ -120,6 +122,21 @@ function Request({
     )
     busy.value = false
   }
+  const simulate = async (form: HTMLFormElement): Promise<void> => {
+    const consumer = String(new FormData(form).get('as') ?? '').trim()
+    const body = {
+      tool: tool.name,
+      arguments: args.value,
+      consumer: consumer === '' ? user.value!.consumer : consumer,
+      ...(tenant.value === undefined ? {} : { tenant: tenant.value }),
+      ...(consumer === '' ? { roles: user.value!.roles, scopes: user.value!.scopes } : {}),
+    }
+    onResult(
+      await gateway<Simulation>('admin/simulate', { method: 'POST', body }).catch(
+        (error: unknown) => error as Error,
+      ),
+    )
+  }
   return (
     <form class="form" onSubmit={event => void send(event)}>
       <p class="muted">{tool.description}</p>
@@ -139,7 +156,16 @@ function Request({
           {fault[0]} {fault[1]}
         </p>
       )}
+      <TextField label="Simulate as" name="as" hint="A consumer that has called before; empty: you." />
       <div class="form-end">
+        <button
+          type="button"
+          class="button"
+          disabled={fault !== undefined}
+          onClick={event => void simulate(event.currentTarget.form!)}
+        >
+          Simulate
+        </button>
         <select
           aria-label="Protocol"
           class="narrow"
@@ -159,7 +185,7 @@ function Request({
   )
 }
 
-function Result({ of: result }: { readonly of: Exchange | Error | undefined }) {
+function Result({ of: result }: { readonly of: Outcome | undefined }) {
   if (result === undefined) return <Empty title="Nothing was called yet">The response appears here.</Empty>
   if (result instanceof Error)
     return (
@@ -167,6 +193,7 @@ function Result({ of: result }: { readonly of: Exchange | Error | undefined }) {
         {result.message}
       </p>
     )
+  if ('stages' in result) return <SimulationCard of={result} />
   const { status, ms, headers, events, body, requestId } = result
   const isError =
     status >= 400 || (body as { isError?: boolean; error?: unknown } | null)?.error !== undefined

@@ -6,6 +6,7 @@ import { Table } from '../../components/table.tsx'
 import { Ago, Facts, number } from '../../components/text.tsx'
 import { href, query, setQuery } from '../../state/router.ts'
 import { type Candidate, CandidateCard } from './candidate.tsx'
+import { Decisions } from './decisions.tsx'
 import { Explained } from './explained.tsx'
 
 interface PolicyStatus {
@@ -71,6 +72,7 @@ export function Policy() {
           <Explained id={id} />
         )}
       </Section>
+      <Decisions />
       {rules.length > 0 && (
         <Section title="Rules that deny">
           <Table caption="Rules" columns={RULES} rows={rules} keyOf={({ file, line }) => `${file}:${line}`} />
@@ -123,13 +125,10 @@ const RULES = [
     title: '',
     cell: ({ code }: Rule) => (
       <span class="actions">
-        <a class="button small" href={href('calls', { outcome: OUTCOMES[code] ?? 'policy_denied' })}>
-          Refused calls
+        <a class="button small" href={href('policy', { code })}>
+          Denials
         </a>
       </span>
     ),
   },
 ]
-
-/** Reasons that a refusal has a separate code for. */
-const OUTCOMES: Readonly<Record<string, string>> = { insufficient_scope: 'insufficient_scope' }

@@ -8,13 +8,14 @@ import { Table } from '../../components/table.tsx'
 import { duration, number, State, Status } from '../../components/text.tsx'
 import { href, query, segments } from '../../state/router.ts'
 import { chosenTenant } from '../../state/session.ts'
+import { ConsumerTools } from './consumer-tools.tsx'
 import { SeenTools } from './seen-tools.tsx'
 import { ToolDetail } from './tool-detail.tsx'
 
 const TABS = [
   { to: 'tools', title: 'All tools' },
   { to: 'tools/by/set', title: 'Tool sets' },
-  { to: 'tools/by/model', title: 'What my model sees' },
+  { to: 'tools/by/model', title: 'What a model sees' },
 ]
 
 export function Tools() {
@@ -23,7 +24,7 @@ export function Tools() {
   return (
     <Page title="Tools" lead="Operations of APIs that clients can call by name.">
       <Tabs label="Tools" tabs={TABS} current={second === 'by' ? `tools/by/${view}` : 'tools'} />
-      {view === 'set' ? <ToolSets /> : view === 'model' ? <SeenTools /> : <ToolTable />}
+      {view === 'set' ? <ToolSets /> : view === 'model' ? <ConsumerTools /> : <ToolTable />}
     </Page>
   )
 }

@@ -1,0 +1,82 @@
+/** What the model of a consumer sees: the tools that the policy shows it, and why it does not see the others. The gateway simulates the list. */
+import type { Simulation } from '../../api/admin-types.ts'
+import { gateway } from '../../api/client.ts'
+import { useResource } from '../../api/resource.ts'
+import { TextFilter } from '../../components/filters.tsx'
+import { Empty, Loaded, Section } from '../../components/layout.tsx'
+import { Table } from '../../components/table.tsx'
+import { number } from '../../components/text.tsx'
+import { href, query } from '../../state/router.ts'
+import { tenant } from '../../state/session.ts'
+import { SeenTools } from './seen-tools.tsx'
+
+type Seen = NonNullable<Simulation['tools']>[number]
+type Hidden = NonNullable<Simulation['hidden']>[number]
+
+const SEEN = [
+  { title: 'Tool', cell: ({ name }: Seen) => <a href={href(`tools/${encodeURIComponent(name)}`)}>{name}</a> },
+  { title: 'Tokens', numeric: true, cell: ({ tokens }: Seen) => number(tokens) },
+]
+const HIDDEN = [
+  {
+    title: 'Tool',
+    cell: ({ name }: Hidden) => <a href={href(`tools/${encodeURIComponent(name)}`)}>{name}</a>,
+  },
+  { title: 'Why not', cell: ({ reasons }: Hidden) => reasons.map(({ message }) => message).join(' ') },
+]
+
+export function ConsumerTools() {
+  const consumer = query.value.get('consumer') ?? ''
+  return (
+    <>
+      <div class="filters">
+        <TextFilter name="consumer" label="Consumer" placeholder="you" />
+      </div>
+      {consumer === '' ? <SeenTools /> : <SimulatedList consumer={consumer} />}
+    </>
+  )
+}
+
+function SimulatedList({ consumer }: { readonly consumer: string }) {
+  const list = useResource(
+    signal =>
+      gateway<Simulation>('admin/simulate', {
+        method: 'POST',
+        signal,
+        body: {
+          action: 'tools.list',
+          consumer,
+          ...(tenant.value === undefined ? {} : { tenant: tenant.value }),
+        },
+      }),
+    [consumer, tenant.value],
+  )
+  return (
+    <Loaded of={list}>
+      {({ caller, tools = [], hidden = [], tokens = 0 }) => (
+        <>
+          <p class="muted">
+            The model of {caller.consumer} sees {number(tools.length)} tools, about {number(tokens)} tokens,
+            with the scopes {caller.scopes.join(', ') || 'none'} of its last call.
+          </p>
+          <div class="columns">
+            <Section title="Visible">
+              {tools.length === 0 ? (
+                <Empty title="It sees no tool" />
+              ) : (
+                <Table caption="Visible tools" columns={SEEN} rows={tools} keyOf={({ name }) => name} />
+              )}
+            </Section>
+            <Section title="Hidden">
+              {hidden.length === 0 ? (
+                <Empty title="Nothing is hidden" />
+              ) : (
+                <Table caption="Hidden tools" columns={HIDDEN} rows={hidden} keyOf={({ name }) => name} />
+              )}
+            </Section>
+          </div>
+        </>
+      )}
+    </Loaded>
+  )
+}

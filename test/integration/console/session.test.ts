@@ -1,0 +1,156 @@
+/** How a session of the console goes on when its token expires: one refresh for requests at the same time, outages, and an end by the provider. */
+import { once } from 'node:events'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
+import { type Console, createConsole } from '../../../src/console/console.ts'
+import { principal } from '../../../src/model/principal.ts'
+import { createEgress } from '../../../src/shared/egress/client.ts'
+import type { Egress } from '../../../src/shared/egress/egress.ts'
+import { createSealer } from '../../../src/shared/secrets/sealer.ts'
+
+const ORIGIN = 'http://localhost:9999'
+const HOUR_MS = 3_600_000
+
+/** The OAuth endpoints of a gateway, with refresh tokens that may be used once. */
+let provider: Server
+let egress: Egress
+let served: Console
+let nowMs: number
+let refreshes: string[]
+let status: number
+/** Of the requests that reached the control plane. */
+let tokens: (string | null)[]
+
+beforeAll(async () => {
+  provider = createServer((request, response) => {
+    let body = ''
+    request.on('data', piece => {
+      body += piece
+    })
+    request.on('end', () => {
+      const json = (value: object): void => {
+        response.writeHead(status, { 'content-type': 'application/json' })
+        response.end(JSON.stringify(value))
+      }
+      if (request.url === '/oauth/register') return json({ client_id: 'console' })
+      if (request.url !== '/oauth/token')
+        return json({ authorization_endpoint: 'http://provider.example/auth' })
+      if (status !== 200) return json({ error: status === 400 ? 'invalid_grant' : 'server_error' })
+      const refresh = new URLSearchParams(body).get('refresh_token')
+      if (refresh !== null) refreshes.push(refresh)
+      const number = refreshes.length
+      json({ access_token: `access-${number}`, refresh_token: `refresh-${number}`, expires_in: 300 })
+    })
+  }).listen(0, '127.0.0.1')
+  await once(provider, 'listening')
+  egress = createEgress({ allow: [], allowLoopback: true })
+})
+afterAll(async () => {
+  await egress.close()
+  provider.close()
+})
+beforeEach(() => {
+  nowMs = Date.parse('2026-11-22T12:00:00Z')
+  refreshes = []
+  tokens = []
+  status = 200
+  const gatewayAddress = `http://127.0.0.1:${(provider.address() as AddressInfo).port}`
+  served = createConsole({
+    sealer: createSealer('a key of this test'),
+    egress,
+    verifier: {
+      verify: () =>
+        principal({
+          kind: 'token',
+          subject: 'ada',
+          consumer: 'console',
+          tenant: 'acme',
+          roles: [],
+          scopes: ['read'],
+          subscriptionId: undefined,
+          expiresAtMs: nowMs + HOUR_MS,
+        }),
+      ready: true,
+      clearCache: () => 0,
+      close() {},
+    },
+    gatewayAddress,
+    gatewayUrl: gatewayAddress,
+    publicUrl: undefined,
+    hasProvider: true,
+    clientId: undefined,
+    demoClients: [],
+    version: '0',
+    controlPlane: {
+      async fetch(request) {
+        tokens.push(request.headers.get('authorization'))
+        return Response.json({})
+      },
+      permissions: async () => Response.json({}),
+    },
+    now: () => nowMs,
+  })
+})
+
+const cookiesOf = (response: Response): string =>
+  response.headers
+    .getSetCookie()
+    .map(each => each.split(';')[0])
+    .filter(each => !/^[^=]+=$/.test(each!))
+    .join('; ')
+const get = (path: string, cookie = '') =>
+  served.fetch(new Request(`${ORIGIN}/console/${path}`, { headers: { cookie } }))
+
+async function signIn(): Promise<string> {
+  const begun = await get('login')
+  const state = new URL(begun.headers.get('location')!).searchParams.get('state')
+  return cookiesOf(await get(`callback?code=c&state=${state}`, cookiesOf(begun)))
+}
+const use = (cookie: string) => get('api/control/v1/plans', cookie)
+
+it('refreshes once for requests at the same time, and each of them gets the new session', async () => {
+  const cookie = await signIn()
+  nowMs += 290_000
+  const responses = await Promise.all(Array.from({ length: 5 }, () => use(cookie)))
+  expect(responses.map(response => response.status)).toEqual(Array(5).fill(200))
+  expect(refreshes).toEqual(['refresh-0'])
+  expect(new Set(tokens)).toEqual(new Set(['Bearer access-1']))
+  nowMs += 290_000
+  expect((await use(cookiesOf(responses[3]!))).status).toBe(200)
+  expect(refreshes).toEqual(['refresh-0', 'refresh-1'])
+})
+
+it('goes on with a valid token while the provider fails, and keeps the session while it has none', async () => {
+  const cookie = await signIn()
+  status = 502
+  nowMs += 290_000
+  expect((await use(cookie)).status).toBe(200)
+  nowMs += 20_000
+  const refused = await use(cookie)
+  expect([refused.status, refused.headers.getSetCookie()]).toEqual([502, []])
+  status = 200
+  expect((await use(cookie)).status).toBe(200)
+})
+
+it('ends when the provider refuses the refresh token', async () => {
+  const cookie = await signIn()
+  status = 400
+  nowMs += 310_000
+  const refused = await use(cookie)
+  expect([refused.status, await refused.json()]).toMatchObject([401, { error: { code: 'signed_out' } }])
+  const session = (await (await get('session', cookie)).json()) as { user: unknown }
+  expect(session.user).toBe(null)
+})
+
+it('ends eight hours after the login, whatever is refreshed', async () => {
+  let cookie = await signIn()
+  for (let minutes = 0; minutes < 8 * 60; minutes += 40) {
+    const response = await use(cookie)
+    expect([minutes, response.status]).toEqual([minutes, 200])
+    cookie = cookiesOf(response) || cookie
+    nowMs += 40 * 60_000
+  }
+  nowMs += 1
+  expect((await use(cookie)).status).toBe(401)
+})
