@@ -48,7 +48,7 @@ export async function createConfiguredWebhook(write: Write): Promise<void> {
   await createWebhook(tx, tenant!.id, { ...fields, name: change.resource.key, keysOf }, secret)
 }
 
-export async function updateConfiguredWebhook(write: Write, id: string): Promise<void> {
+export async function updateConfiguredWebhook(write: Write, id: string, ifMatch: string): Promise<void> {
   const changed = new Set(write.change.fields.map(({ field }) => field))
   const wanted = write.change.resource.fields as unknown as WebhookFields
   const resolved = resolve(write, changed.has('secret'), changed.has('custom_headers'))
@@ -56,7 +56,7 @@ export async function updateConfiguredWebhook(write: Write, id: string): Promise
   const { secret, customHeaders: headers, ...fields } = resolved
   const newSecret = changed.has('secret') ? (wanted.secret === null ? null : secret) : undefined
   const patch = { ...fields, customHeaders: changed.has('custom_headers') ? headers : undefined }
-  await patchWebhook(write.tx, id, patch, newSecret, write.keysOf, '')
+  await patchWebhook(write.tx, id, patch, newSecret, write.keysOf, ifMatch)
 }
 
 export async function deleteConfiguredWebhook({ tx }: Write, id: string): Promise<void> {

@@ -29,7 +29,8 @@ export async function writeChange(write: Write, live: LiveResource | undefined):
       return writeConsumer(write, live)
     case 'webhook':
       if (write.change.action === 'create') await createConfiguredWebhook(write)
-      else if (write.change.action === 'update') await updateConfiguredWebhook(write, live!.row.id)
+      else if (write.change.action === 'update')
+        await updateConfiguredWebhook(write, live!.row.id, tagOf(live))
       else await deleteConfiguredWebhook(write, live!.row.id)
       return undefined
   }
