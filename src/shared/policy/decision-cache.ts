@@ -13,6 +13,7 @@ interface CacheEntry {
   readonly own: boolean | undefined
   readonly subjectTenant: string | null
   readonly toolSet: string | undefined
+  readonly source: PolicyInput['resource']['properties']['source']
   readonly tags: readonly string[] | undefined
   readonly annotations: Annotations | undefined
 }
@@ -44,7 +45,9 @@ export class DecisionCache {
     this.#beside = factsBeside(reads)
     this.#readsAnnotations = reads.touches('resource.properties.annotations')
     this.#readsOrigin =
-      reads.touches('resource.properties.tags') || reads.touches('resource.properties.toolSet')
+      reads.touches('resource.properties.tags') ||
+      reads.touches('resource.properties.toolSet') ||
+      reads.touches('resource.properties.source')
   }
 
   get size(): number {
@@ -65,7 +68,10 @@ export class DecisionCache {
       kept.own === properties.own &&
       kept.subjectTenant === input.subject.properties.tenant &&
       (!this.#readsAnnotations || sameHints(kept.annotations, properties.annotations)) &&
-      (!this.#readsOrigin || (kept.toolSet === properties.toolSet && sameTags(kept.tags, properties.tags)))
+      (!this.#readsOrigin ||
+        (kept.toolSet === properties.toolSet &&
+          kept.source === properties.source &&
+          sameTags(kept.tags, properties.tags)))
       ? kept.decision
       : undefined
   }
@@ -95,6 +101,7 @@ export class DecisionCache {
       own: resource.properties.own,
       subjectTenant: input.subject.properties.tenant,
       toolSet: resource.properties.toolSet,
+      source: resource.properties.source,
       tags: resource.properties.tags,
       annotations: resource.properties.annotations,
     })

@@ -27,6 +27,7 @@ export function inputEncoder(reads: Reads): (input: PolicyInput) => string {
     'resource.properties.tenant': ['tenant', of => of.tenant],
     'resource.properties.own': ['own', of => of.own],
     'resource.properties.toolSet': ['toolSet', of => of.toolSet],
+    'resource.properties.source': ['source', of => of.source],
     'resource.properties.tags': ['tags', of => of.tags],
     'resource.properties.annotations': ['annotations', hintsOf(reads)],
   })

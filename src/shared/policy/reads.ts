@@ -15,6 +15,7 @@ export const INPUT_PATHS = [
   'resource.properties.tenant',
   'resource.properties.own',
   'resource.properties.toolSet',
+  'resource.properties.source',
   'resource.properties.tags',
   'resource.properties.annotations',
   'context.access',
