@@ -13,7 +13,7 @@ interface CacheEntry {
   readonly own: boolean | undefined
   readonly subjectTenant: string | null
   readonly toolSet: string | undefined
-  readonly source: string | undefined
+  readonly source: PolicyInput['resource']['properties']['source']
   readonly tags: readonly string[] | undefined
   readonly annotations: Annotations | undefined
 }

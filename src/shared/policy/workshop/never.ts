@@ -32,6 +32,7 @@ interface ResidualRule {
 const KNOWN_VALUES: Readonly<Record<string, readonly string[]>> = {
   'subject.type': ['token', 'api_key', 'anonymous'],
   'resource.type': ['tool', 'tools', 'api', 'admin', 'control'],
+  'resource.properties.source': ['openapi', 'mcp'],
   'context.access': ['rest', 'jsonrpc', 'proxy', 'admin', 'control'],
 }
 
