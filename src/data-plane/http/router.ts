@@ -17,9 +17,9 @@ import type { McpEndpoint } from './mcp/endpoint.ts'
 import { refuseMessage } from './mcp/replies.ts'
 import type { OAuthFront } from './oauth/front.ts'
 import { documentPreflight, isPublicDocument, oauthRoutes } from './oauth/routes.ts'
+import { registryEntry, serverCard } from './presentation.ts'
 import type { ApiProxy } from './proxy.ts'
 import type { RestTools } from './rest.ts'
-import { registryEntry, serverCard } from './presentation.ts'
 
 export interface RouteRow {
   readonly method: string

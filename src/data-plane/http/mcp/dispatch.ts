@@ -23,6 +23,7 @@ import { emptyReason } from '../empty-list.ts'
 import { callHeaders, challengeContext, type Ended, type GatewayParts, runCall } from '../gateway.ts'
 import { offeredTools } from '../offered-tools.ts'
 import { readLevel, UNKNOWN_LEVEL_MESSAGE } from '../optimization-level.ts'
+import { serverInfoOf } from '../presentation.ts'
 import {
   ERROR_META_KEY,
   isToolError,
@@ -32,7 +33,6 @@ import {
   rpcStatus,
 } from '../refusal-body.ts'
 import { CALL_TOOL, readCall, SEARCH_INSTRUCTIONS } from '../search-tools.ts'
-import { serverInfoOf } from '../presentation.ts'
 import { listTail, resultView, toolsForm } from '../tool-view.ts'
 import { errorMessage, type RequestId, type RpcRequest } from './message.ts'
 import type { PendingInput } from './modern-client.ts'
