@@ -47,6 +47,7 @@ export default defineConfig({
           page('Production topology', '/docs/production'),
           page('In front of the gateway', '/docs/edge'),
           page('Sizing', '/docs/sizing'),
+          page('Monitoring', '/docs/monitoring'),
           page('Backup, upgrade, rollback', '/docs/backup'),
           page('Troubleshooting', '/docs/troubleshooting'),
           page('Security', '/SECURITY'),
@@ -57,6 +58,7 @@ export default defineConfig({
         items: [
           page('Policies', '/policies/'),
           page('ToolSet and Tool', '/docs/reference/toolset'),
+          page('MCP servers as sources', '/docs/reference/mcp-servers'),
           page('Clients', '/docs/reference/clients'),
           page('Architecture', '/docs/architecture'),
           page('Contributing', '/CONTRIBUTING'),
