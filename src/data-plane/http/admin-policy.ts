@@ -1,5 +1,6 @@
 /** Policy endpoints for operators: status, explanation of a decision, promotion of the candidate. Access is decided by the pipeline. */
 import type { Principal } from '../../model/principal.ts'
+import type { DecisionSearch } from '../../shared/policy/log/search.ts'
 import type { Snapshot } from '../snapshot/snapshot.ts'
 import { adminAction, type RecordAdminAction } from './admin-audit.ts'
 import { ignoreBody, serveAdmin } from './admin-call.ts'
@@ -12,25 +13,11 @@ import type { RestTools } from './rest.ts'
 export interface PolicyOperations {
   status(): Promise<object>
   /** The newest first. @param cursor `next_cursor` of the page before */
-  search(query: DecisionQuery, limit: number, cursor: string | undefined): Promise<object>
+  search(query: DecisionSearch, limit: number, cursor: string | undefined): Promise<object>
   /** undefined when no such decision is kept. */
   explain(id: string): Promise<object | undefined>
   /** Makes the candidate the live bundle. @returns why it was not done; undefined when it was */
   promote(): Promise<string | undefined>
-}
-
-/** Conditions on recorded decisions; each that is given must hold. */
-export interface DecisionQuery {
-  readonly tenant: string | undefined
-  readonly consumer: string | undefined
-  /** Id of the resource, such as the name of a tool. */
-  readonly resource: string | undefined
-  readonly action: string | undefined
-  /** Of a reason. */
-  readonly code: string | undefined
-  readonly allow: boolean | undefined
-  readonly sinceMs: number | undefined
-  readonly untilMs: number | undefined
 }
 
 const NO_DECISIONS = { decisions: [], next_cursor: null }
@@ -79,7 +66,7 @@ export class PolicyAdmin {
       const allow = parameters.text('allow')
       if (allow !== undefined && allow !== 'true' && allow !== 'false')
         throw new ParameterFault('allow must be true or false.')
-      const query: DecisionQuery = {
+      const query: DecisionSearch = {
         tenant: tenantSeenBy(caller) ?? parameters.text('tenant'),
         consumer: parameters.text('consumer'),
         resource: parameters.text('tool'),
