@@ -128,6 +128,9 @@ export interface components {
             /** @description Requests per minute. */
             rate_limit?: number;
         };
+        ApprovedSubscriptions: {
+            items: components["schemas"]["Subscription"][];
+        };
         AuditRecord: {
             /** @example control.plans.update */
             action: string;
@@ -168,6 +171,200 @@ export interface components {
             items: components["schemas"]["AuditRecord"][];
             next_cursor: string | null;
         };
+        BulkApproval: {
+            ids: string[];
+        };
+        ConfigurationChanges: {
+            /** @description false after a dry run. */
+            applied: boolean;
+            changes: {
+                /** @enum {string} */
+                action: "create" | "update" | "delete";
+                fields: {
+                    field: string;
+                    /** @description A document is represented by its SHA-256. */
+                    from?: unknown;
+                    /** @description A document is represented by its SHA-256. */
+                    to?: unknown;
+                }[];
+                /** @enum {string} */
+                kind: "plan" | "tenant" | "api" | "consumer" | "webhook";
+                /** @example tenants/acme/apis/orders */
+                path: string;
+            }[];
+            /** @description What the changes overwrite although it was changed by other means. */
+            drift: {
+                /** @description A document is represented by its SHA-256. */
+                applied?: unknown;
+                /** @description null: the resource was deleted. */
+                field: string | null;
+                /** @description A document is represented by its SHA-256. */
+                live?: unknown;
+                path: string;
+            }[];
+            foreign: {
+                owner: string;
+                path: string;
+            }[];
+            missing_secrets: string[];
+            /** @description Resources of the owner that the tree does not have; `prune` deletes them. */
+            unlisted: string[];
+        };
+        ConfigurationRequest: {
+            /** @enum {string} */
+            apiVersion: "toolgate.dev/v1";
+            /** @enum {string} */
+            kind: "Configuration";
+            /** @description The team that manages these resources; absent: default. */
+            owner?: string;
+            /**
+             * @description Global plans by slug.
+             * @default {}
+             */
+            plans: {
+                [key: string]: {
+                    /** @default 0 */
+                    burst_limit: number;
+                    /** @default 0 */
+                    daily_request_limit: number;
+                    /** @default 0 */
+                    monthly_request_limit: number;
+                    name: string;
+                    /** @default 0 */
+                    rate_limit_per_minute: number;
+                    /** @default 0 */
+                    rate_limit_per_second: number;
+                    /** @default true */
+                    requires_approval: boolean;
+                };
+            };
+            /**
+             * @description Values of the names in `from`. Stored encrypted, in the webhooks only.
+             * @default {}
+             */
+            secrets: {
+                [key: string]: string;
+            };
+            /**
+             * @description Tenants by name.
+             * @default {}
+             */
+            tenants: {
+                [key: string]: {
+                    /** Format: email */
+                    admin_email?: string | null;
+                    /** @default {} */
+                    apis: {
+                        [key: string]: {
+                            /** @default true */
+                            auth_required: boolean;
+                            /** @default  */
+                            description: string;
+                            /** @example Orders */
+                            name: string;
+                            passthrough?: components["schemas"]["Passthrough"];
+                            /** @default false */
+                            portal_visibility: boolean;
+                            /** @default null */
+                            rate_limit: {
+                                requests_per_hour: number;
+                            } | null;
+                            /**
+                             * @description OpenAPI document, object or text.
+                             * @default null
+                             */
+                            spec: {
+                                [key: string]: unknown;
+                            } | string | null;
+                            /**
+                             * @default active
+                             * @enum {string}
+                             */
+                            status: "active" | "deprecated" | "retired";
+                            /**
+                             * Format: uri
+                             * @example https://orders.example.com/v2
+                             */
+                            upstream_url: string;
+                            /**
+                             * @default v1
+                             * @example v1
+                             */
+                            version: string;
+                        };
+                    };
+                    /** @default {} */
+                    consumers: {
+                        [key: string]: {
+                            /** @default false */
+                            blocked: boolean;
+                            /** @description Absent: the subject. */
+                            name?: string;
+                            /** @default  */
+                            notes: string;
+                            /**
+                             * @default null
+                             * @example silver
+                             */
+                            plan: string | null;
+                        };
+                    };
+                    /** @default {} */
+                    plans: {
+                        [key: string]: {
+                            /** @default 0 */
+                            burst_limit: number;
+                            /** @default 0 */
+                            daily_request_limit: number;
+                            /** @default 0 */
+                            monthly_request_limit: number;
+                            name: string;
+                            /** @default 0 */
+                            rate_limit_per_minute: number;
+                            /** @default 0 */
+                            rate_limit_per_second: number;
+                            /** @default true */
+                            requires_approval: boolean;
+                        };
+                    };
+                    region?: string;
+                    settings?: {
+                        /** @description Hourly limit of an enterprise tenant; absent: unlimited. */
+                        api_requests_per_hour?: number;
+                        /** @description Factor that multiplies the hourly limit of the tier. */
+                        rate_limit_multiplier?: number;
+                    };
+                    suspended?: boolean;
+                    /** @enum {string} */
+                    tier?: "free" | "starter" | "business" | "enterprise";
+                    /** @default {} */
+                    webhooks: {
+                        [key: string]: {
+                            /** @default {} */
+                            custom_headers: {
+                                [key: string]: components["schemas"]["SecretReference"];
+                            };
+                            /** @default true */
+                            enabled: boolean;
+                            /**
+                             * @example [
+                             *       "subscription.approved",
+                             *       "subscription.revoked"
+                             *     ]
+                             */
+                            events: ("subscription.created" | "subscription.approved" | "subscription.revoked" | "subscription.key_rotated" | "subscription.expired" | "subscription.updated" | "subscription.rejected" | "subscription.suspended" | "subscription.resumed" | "subscription.expiring" | "*")[];
+                            secret?: components["schemas"]["SecretReference"];
+                            /**
+                             * Format: uri
+                             * @description In production, HTTPS only.
+                             * @example https://hooks.example.com/toolgate
+                             */
+                            url: string;
+                        };
+                    };
+                };
+            };
+        };
         Consumer: {
             /**
              * Format: date-time
@@ -182,12 +379,18 @@ export interface components {
              */
             last_seen_at: string | null;
             name: string;
+            notes: string;
             plan: string | null;
             /** @enum {string} */
             status: "active" | "blocked";
             subject: string;
             /** @example ten_01kaa3b8w5f0gvm2f7z2q9x4td */
             tenant_id: string;
+            /**
+             * Format: date-time
+             * @example 2026-01-31T12:00:00.000Z
+             */
+            updated_at: string;
         };
         ConsumerList: {
             items: components["schemas"]["Consumer"][];
@@ -195,6 +398,20 @@ export interface components {
             page: number;
             total: number;
             total_pages: number;
+        };
+        ConsumerPatch: {
+            name?: string;
+            notes?: string;
+            /**
+             * @description Applies where the consumer has no subscription; null: the default limits.
+             * @example silver
+             */
+            plan?: string | null;
+            /**
+             * @description `blocked`: every call of the consumer is refused.
+             * @enum {string}
+             */
+            status?: "active" | "blocked";
         };
         Deployment: {
             actual_version: string | null;
@@ -235,6 +452,13 @@ export interface components {
                 }[];
                 message: string;
             };
+        };
+        /** @description A `Configuration` without the fields that have their defaults. */
+        ExportedConfiguration: {
+            apiVersion: string;
+            kind: string;
+        } & {
+            [key: string]: unknown;
         };
         Gateway: {
             auth_config: {
@@ -466,6 +690,15 @@ export interface components {
              * @example 2027-01-31T12:00:00Z
              */
             expires_at: string | null;
+            /**
+             * @description Of the application; at most 20 names.
+             * @example {
+             *       "contact": "team-shop@example.com"
+             *     }
+             */
+            metadata?: {
+                [key: string]: string;
+            };
             /** @example silver */
             plan: string;
             /**
@@ -505,7 +738,12 @@ export interface components {
              *       "subscription.revoked"
              *     ]
              */
-            events: ("subscription.created" | "subscription.approved" | "subscription.revoked" | "subscription.key_rotated" | "subscription.expired" | "*")[];
+            events: ("subscription.created" | "subscription.approved" | "subscription.revoked" | "subscription.key_rotated" | "subscription.expired" | "subscription.updated" | "subscription.rejected" | "subscription.suspended" | "subscription.resumed" | "subscription.expiring" | "*")[];
+            /**
+             * @description Unique in the tenant; absent: made of the id.
+             * @example billing
+             */
+            name?: string;
             /** @description Key of the signatures, at least 32 characters; with the prefix whsec_ the rest is base64 for Standard Webhooks. Never returned. */
             secret?: string;
             /**
@@ -605,9 +843,19 @@ export interface components {
             total: number;
             total_pages: number;
         };
+        Rejection: {
+            reason: string;
+        };
         Revocation: {
             reason?: string;
         };
+        /**
+         * @description Name of the variable that holds the value; the tree never holds the value itself.
+         * @default null
+         */
+        SecretReference: {
+            from: string;
+        } | null;
         SnapshotUpdate: Record<string, never> | null;
         Subscription: {
             /** @example api_01kaa3b8w5f0gvm2f7z2q9x4td */
@@ -633,19 +881,29 @@ export interface components {
             expires_at: string | null;
             /** @example sub_01kaa3b8w5f0gvm2f7z2q9x4td */
             id: string;
+            metadata: {
+                [key: string]: string;
+            };
             plan: string;
             /** @description Requests per month; overrides the plan. */
             quota: number | null;
             /** @description Requests per minute; overrides the plan. */
             rate_limit: number | null;
             reason: string | null;
+            /** @description Plan that the application has requested instead; approve or reject it. */
+            requested_plan: string | null;
             /**
              * Format: date-time
              * @example 2026-01-31T12:00:00.000Z
              */
             revoked_at: string | null;
             /** @enum {string} */
-            status: "pending_approval" | "approved" | "revoked" | "expired";
+            status: "pending_approval" | "approved" | "suspended" | "rejected" | "revoked" | "expired";
+            /**
+             * Format: date-time
+             * @example 2026-01-31T12:00:00.000Z
+             */
+            suspended_at: string | null;
             /** @example ten_01kaa3b8w5f0gvm2f7z2q9x4td */
             tenant_id: string;
             /**
@@ -660,6 +918,37 @@ export interface components {
             page: number;
             total: number;
             total_pages: number;
+        };
+        SubscriptionPatch: {
+            /**
+             * Format: uri
+             * @example https://orders.example.com/v2
+             */
+            callback_url?: string | null;
+            /**
+             * Format: date-time
+             * @description null: does not expire.
+             * @example 2027-01-31T12:00:00Z
+             */
+            expires_at?: string | null;
+            /**
+             * @description Of the application; at most 20 names.
+             * @example {
+             *       "contact": "team-shop@example.com"
+             *     }
+             */
+            metadata?: {
+                [key: string]: string;
+            };
+            /** @description Of an application without the right to approve: a request, unless the plan requires no approval. */
+            plan?: string;
+            /** @description Requests per month; null: those of the plan. */
+            quota?: number | null;
+            /** @description Requests per minute; null: those of the plan. */
+            rate_limit?: number | null;
+        };
+        Suspension: {
+            reason?: string;
         };
         Tenant: {
             /**
@@ -769,10 +1058,11 @@ export interface components {
                 [key: string]: string;
             };
             enabled: boolean;
-            events: ("subscription.created" | "subscription.approved" | "subscription.revoked" | "subscription.key_rotated" | "subscription.expired" | "*")[];
+            events: ("subscription.created" | "subscription.approved" | "subscription.revoked" | "subscription.key_rotated" | "subscription.expired" | "subscription.updated" | "subscription.rejected" | "subscription.suspended" | "subscription.resumed" | "subscription.expiring" | "*")[];
             has_secret: boolean;
             /** @example whk_01kaa3b8w5f0gvm2f7z2q9x4td */
             id: string;
+            name: string;
             /** @example ten_01kaa3b8w5f0gvm2f7z2q9x4td */
             tenant_id: string;
             /**
@@ -800,7 +1090,7 @@ export interface components {
             /** @description Why the last attempt failed. */
             error: string | null;
             /** @enum {string} */
-            event: "subscription.created" | "subscription.approved" | "subscription.revoked" | "subscription.key_rotated" | "subscription.expired";
+            event: "subscription.created" | "subscription.approved" | "subscription.revoked" | "subscription.key_rotated" | "subscription.expired" | "subscription.updated" | "subscription.rejected" | "subscription.suspended" | "subscription.resumed" | "subscription.expiring";
             /** @example dlv_01kaa3b8w5f0gvm2f7z2q9x4td */
             id: string;
             /**
@@ -851,7 +1141,7 @@ export interface components {
              *       "subscription.revoked"
              *     ]
              */
-            events?: ("subscription.created" | "subscription.approved" | "subscription.revoked" | "subscription.key_rotated" | "subscription.expired" | "*")[];
+            events?: ("subscription.created" | "subscription.approved" | "subscription.revoked" | "subscription.key_rotated" | "subscription.expired" | "subscription.updated" | "subscription.rejected" | "subscription.suspended" | "subscription.resumed" | "subscription.expiring" | "*")[];
             /** @description Key of the signatures, at least 32 characters; with the prefix whsec_ the rest is base64 for Standard Webhooks. Never returned. */
             secret?: string;
             /**
@@ -863,7 +1153,7 @@ export interface components {
         };
         WebhookTest: {
             /** @enum {string} */
-            event_type: "subscription.created" | "subscription.approved" | "subscription.revoked" | "subscription.key_rotated" | "subscription.expired";
+            event_type: "subscription.created" | "subscription.approved" | "subscription.revoked" | "subscription.key_rotated" | "subscription.expired" | "subscription.updated" | "subscription.rejected" | "subscription.suspended" | "subscription.resumed" | "subscription.expiring";
         };
     };
     responses: never;

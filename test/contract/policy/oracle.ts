@@ -72,6 +72,11 @@ export function expectedOf(input: PolicyInput): Expected {
       need(tenant === null ? 'admin' : 'write')
       if (tenant !== null && !isTenantAdmin(input)) codes.add('role_required')
       break
+    case 'read by role':
+    case 'write by role':
+      need(kindOf(name) === 'read by role' ? 'read' : 'write')
+      if (!isTenantAdmin(input)) codes.add('role_required')
+      break
     case 'deploy':
       need('deploy')
       break
@@ -94,7 +99,9 @@ export function expectedOf(input: PolicyInput): Expected {
 }
 
 function concernsEveryTenant(name: string): boolean {
-  return name === 'admin' || /^control\.(tenants\.|plans\.(create|update|delete)$)/.test(name)
+  return (
+    name === 'admin' || /^control\.(tenants\.|plans\.(create|update|delete)$|gateways\.delete$)/.test(name)
+  )
 }
 
 /** "The role cpi-admin or a token without tenant". */
@@ -118,7 +125,7 @@ function hasOtherRole(input: PolicyInput): boolean {
 
 function maySubscriber({ action, resource }: PolicyInput): boolean {
   if (/^control\.(portal|plans)\.(list|read)$/.test(action.name)) return true
-  const ofSubscriptions = /^control\.(subscriptions\.(list|read|create|revoke)|usage\.read)$/.test(
+  const ofSubscriptions = /^control\.(subscriptions\.(list|read|create|update|revoke)|usage\.read)$/.test(
     action.name,
   )
   const ofKeys = /^control\.apikeys\.(list|read|create|rotate|revoke)$/.test(action.name)
@@ -140,13 +147,20 @@ const ROWS: Readonly<Record<string, readonly string[]>> = {
   ],
   call: ['tools.call'],
   proxy: ['proxy'],
-  admin: ['admin control.tenants.list control.tenants.create control.tenants.update control.tenants.delete'],
+  admin: [
+    'admin control.tenants.list control.tenants.create control.tenants.update control.tenants.delete control.gateways.delete',
+  ],
   'own tenant': ['control.tenants.read'],
-  decisions: ['control.decisions.read'],
+  decisions: ['control.decisions.read control.audit.read'],
+  'read by role': ['control.config.read'],
+  'write by role': [
+    'control.consumers.update control.config.apply',
+    'control.subscriptions.reject control.subscriptions.suspend control.subscriptions.resume',
+  ],
   write: [
     'control.apis.create control.apis.update control.apis.delete',
     'control.webhooks.create control.webhooks.update control.webhooks.delete control.webhooks.test',
-    'control.deliveries.retry control.consumers.update',
+    'control.deliveries.retry',
   ],
   plan: ['control.plans.create control.plans.update control.plans.delete'],
   deploy: ['control.deployments.sync control.gateways.connect'],
