@@ -88,7 +88,7 @@ function Shell() {
         <main id="main" ref={main} tabIndex={-1}>
           {page === undefined ? (
             <div class="page">
-              <Empty title="There is no such page">
+              <Empty title="The page does not exist">
                 <a href={href('')}>Open the first page</a>
               </Empty>
             </div>

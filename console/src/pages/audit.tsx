@@ -197,11 +197,13 @@ function EntryDialog({ entry, onClose }: { readonly entry: AuditEntry; readonly 
           ['Number', String(entry.seq)],
         ]}
       />
-      {changes.length === 0 ? (
-        <Empty title="No field changed" />
-      ) : (
-        <Table caption="Changed fields" columns={CHANGE_COLUMNS} rows={changes} keyOf={({ name }) => name} />
-      )}
+      <Table
+        caption="Changed fields"
+        columns={CHANGE_COLUMNS}
+        rows={changes}
+        keyOf={({ name }) => name}
+        empty={<Empty title="No field changed" />}
+      />
       <Facts
         rows={[
           ['Request id', <Copyable text={entry.request_id} label="the request id" />],

@@ -7,7 +7,8 @@ import type { Deployment, Gateway, List } from '../api/types.ts'
 import { Figure } from '../components/chart.tsx'
 import { ConfirmButton } from '../components/dialog.tsx'
 import { Empty, Loaded, Page, Section } from '../components/layout.tsx'
-import { Pager, pageOf } from '../components/pager.tsx'
+import { PagedTable } from '../components/paged-table.tsx'
+import { pageOf } from '../components/pager.tsx'
 import { Table } from '../components/table.tsx'
 import { Ago, number, State, Status } from '../components/text.tsx'
 import { hasControlPlane, may } from '../state/session.ts'
@@ -134,18 +135,13 @@ function Deployments() {
   ]
   return (
     <Section title="Deployments">
-      <Loaded of={list}>
-        {found =>
-          found.items.length === 0 ? (
-            <Empty title="No API is deployed" />
-          ) : (
-            <>
-              <Table caption="Deployments" columns={columns} rows={found.items} keyOf={each => each.id} />
-              <Pager of={found} />
-            </>
-          )
-        }
-      </Loaded>
+      <PagedTable
+        of={list}
+        caption="Deployments"
+        columns={columns}
+        keyOf={each => each.id}
+        empty={<Empty title="No API is deployed" />}
+      />
     </Section>
   )
 }

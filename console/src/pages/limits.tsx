@@ -123,14 +123,15 @@ export function Limits() {
       <Loaded of={list}>
         {rows => {
           const found = rows.filter(({ consumer_id }) => consumer_id.toLowerCase().includes(part))
-          return found.length === 0 ? (
-            <Empty title="No consumer matches">A consumer appears with its first counted call.</Empty>
-          ) : (
+          return (
             <Table
               caption="Quotas"
               columns={columns}
               rows={[...found].sort(byUse)}
               keyOf={row => row.consumer_id}
+              empty={
+                <Empty title="No consumer matches">A consumer appears with its first counted call.</Empty>
+              }
             />
           )
         }}

@@ -113,16 +113,13 @@ function Refusals({ of: { refusals } }: { readonly of: Overview }) {
   ]
   return (
     <Section title="Who is refused, and why">
-      {refusals.length === 0 ? (
-        <Empty title="Nothing was refused" />
-      ) : (
-        <Table
-          caption="Refusals by reason"
-          columns={columns}
-          rows={refusals}
-          keyOf={({ reason }) => reason}
-        />
-      )}
+      <Table
+        caption="Refusals by reason"
+        columns={columns}
+        rows={refusals}
+        keyOf={({ reason }) => reason}
+        empty={<Empty title="Nothing was refused" />}
+      />
     </Section>
   )
 }
@@ -139,13 +136,17 @@ const SLOWEST = [
 function Slowest({ of: { slowest } }: { readonly of: Overview }) {
   return (
     <Section title="Slowest tools">
-      {slowest.length === 0 ? (
-        <Empty title="No tool was called">
-          <a href={href('playground')}>Call one in the playground</a>
-        </Empty>
-      ) : (
-        <Table caption="Slowest tools" columns={SLOWEST} rows={slowest} keyOf={({ tool }) => tool} />
-      )}
+      <Table
+        caption="Slowest tools"
+        columns={SLOWEST}
+        rows={slowest}
+        keyOf={({ tool }) => tool}
+        empty={
+          <Empty title="No tool was called">
+            <a href={href('playground')}>Call one in the playground</a>
+          </Empty>
+        }
+      />
     </Section>
   )
 }
@@ -170,16 +171,13 @@ const CALLERS = [
 function Consumers({ of: { consumers } }: { readonly of: Overview }) {
   return (
     <Section title="Consumers">
-      {consumers.length === 0 ? (
-        <Empty title="No consumer called" />
-      ) : (
-        <Table
-          caption="Consumers"
-          columns={CALLERS}
-          rows={consumers}
-          keyOf={({ tenant, consumer }) => `${tenant}/${consumer}`}
-        />
-      )}
+      <Table
+        caption="Consumers"
+        columns={CALLERS}
+        rows={consumers}
+        keyOf={({ tenant, consumer }) => `${tenant}/${consumer}`}
+        empty={<Empty title="No consumer called" />}
+      />
     </Section>
   )
 }
@@ -208,11 +206,13 @@ const FAILED = [
 function Failures({ of: { failures } }: { readonly of: Overview }) {
   return (
     <Section title="Failures">
-      {failures.length === 0 ? (
-        <Empty title="Nothing failed" />
-      ) : (
-        <Table caption="Failures by reason" columns={FAILED} rows={failures} keyOf={({ reason }) => reason} />
-      )}
+      <Table
+        caption="Failures by reason"
+        columns={FAILED}
+        rows={failures}
+        keyOf={({ reason }) => reason}
+        empty={<Empty title="Nothing failed" />}
+      />
     </Section>
   )
 }

@@ -5,9 +5,9 @@ import { useResource } from '../../api/resource.ts'
 import type { Api, List, NewApi } from '../../api/types.ts'
 import { ConfirmButton, Dialog, Field, Form, TextField } from '../../components/dialog.tsx'
 import { ChoiceFilter, TextFilter } from '../../components/filters.tsx'
-import { Empty, Loaded } from '../../components/layout.tsx'
-import { Pager, pageOf } from '../../components/pager.tsx'
-import { Table } from '../../components/table.tsx'
+import { Empty } from '../../components/layout.tsx'
+import { PagedTable } from '../../components/paged-table.tsx'
+import { pageOf } from '../../components/pager.tsx'
 import { Ago, State } from '../../components/text.tsx'
 import { href, query } from '../../state/router.ts'
 import { chosenTenant, crossesTenants, may, tenant } from '../../state/session.ts'
@@ -87,20 +87,17 @@ export function Apis() {
           </button>
         )}
       </div>
-      <Loaded of={list}>
-        {found =>
-          found.items.length === 0 ? (
-            <Empty title="No API matches">
-              Register one with its OpenAPI document: its operations become tools.
-            </Empty>
-          ) : (
-            <>
-              <Table caption="APIs" columns={columns} rows={found.items} keyOf={api => api.id} />
-              <Pager of={found} />
-            </>
-          )
+      <PagedTable
+        of={list}
+        caption="APIs"
+        columns={columns}
+        keyOf={api => api.id}
+        empty={
+          <Empty title="No API matches">
+            Register one with its OpenAPI document: its operations become tools.
+          </Empty>
         }
-      </Loaded>
+      />
       {adding.value && (
         <NewApiDialog
           onClose={() => {

@@ -3,9 +3,9 @@ import { control, queryOf } from '../../api/client.ts'
 import { useResource } from '../../api/resource.ts'
 import type { Consumer, List } from '../../api/types.ts'
 import { ChoiceFilter, TextFilter } from '../../components/filters.tsx'
-import { Empty, Loaded } from '../../components/layout.tsx'
-import { Pager, pageOf } from '../../components/pager.tsx'
-import { Table } from '../../components/table.tsx'
+import { Empty } from '../../components/layout.tsx'
+import { PagedTable } from '../../components/paged-table.tsx'
+import { pageOf } from '../../components/pager.tsx'
 import { Ago, State } from '../../components/text.tsx'
 import { href, query } from '../../state/router.ts'
 import { chosenTenant } from '../../state/session.ts'
@@ -62,18 +62,15 @@ export function Consumers() {
         <TextFilter name="consumer" label="Name" />
         <ChoiceFilter name="status" label="Status" options={STATUSES} />
       </div>
-      <Loaded of={list}>
-        {found =>
-          found.items.length === 0 ? (
-            <Empty title="No consumer matches">A consumer appears with its first subscription or call.</Empty>
-          ) : (
-            <>
-              <Table caption="Consumers" columns={COLUMNS} rows={found.items} keyOf={each => each.id} />
-              <Pager of={found} />
-            </>
-          )
+      <PagedTable
+        of={list}
+        caption="Consumers"
+        columns={COLUMNS}
+        keyOf={each => each.id}
+        empty={
+          <Empty title="No consumer matches">A consumer appears with its first subscription or call.</Empty>
         }
-      </Loaded>
+      />
     </>
   )
 }

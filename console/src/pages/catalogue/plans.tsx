@@ -2,9 +2,9 @@
 import { control, queryOf } from '../../api/client.ts'
 import { useResource } from '../../api/resource.ts'
 import type { List, Plan } from '../../api/types.ts'
-import { Empty, Loaded } from '../../components/layout.tsx'
-import { Pager, pageOf } from '../../components/pager.tsx'
-import { Table } from '../../components/table.tsx'
+import { Empty } from '../../components/layout.tsx'
+import { PagedTable } from '../../components/paged-table.tsx'
+import { pageOf } from '../../components/pager.tsx'
 import { number } from '../../components/text.tsx'
 import { chosenTenant } from '../../state/session.ts'
 
@@ -39,17 +39,12 @@ export function Plans() {
     [search, chosenTenant.value],
   )
   return (
-    <Loaded of={list}>
-      {found =>
-        found.items.length === 0 ? (
-          <Empty title="No plan" />
-        ) : (
-          <>
-            <Table caption="Plans" columns={COLUMNS} rows={found.items} keyOf={plan => plan.id} />
-            <Pager of={found} />
-          </>
-        )
-      }
-    </Loaded>
+    <PagedTable
+      of={list}
+      caption="Plans"
+      columns={COLUMNS}
+      keyOf={plan => plan.id}
+      empty={<Empty title="No plan" />}
+    />
   )
 }

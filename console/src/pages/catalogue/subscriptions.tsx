@@ -6,7 +6,8 @@ import type { Api, ApiKey, IssuedApiKey, List, Plan, Subscription } from '../../
 import { ConfirmButton, Dialog, Form, SelectField, TextField } from '../../components/dialog.tsx'
 import { ChoiceFilter, TextFilter } from '../../components/filters.tsx'
 import { Empty, Loaded } from '../../components/layout.tsx'
-import { Pager, pageOf } from '../../components/pager.tsx'
+import { PagedTable } from '../../components/paged-table.tsx'
+import { pageOf } from '../../components/pager.tsx'
 import { Table } from '../../components/table.tsx'
 import { Ago, Copyable, State } from '../../components/text.tsx'
 import { query } from '../../state/router.ts'
@@ -129,20 +130,17 @@ export function Subscriptions() {
         )}
       </div>
       {shown.value !== undefined && <KeyNotice shown={shown.value} onDismiss={dismiss} />}
-      <Loaded of={list}>
-        {found =>
-          found.items.length === 0 ? (
-            <Empty title="No subscription matches">
-              An application needs one for each API that requires it.
-            </Empty>
-          ) : (
-            <>
-              <Table caption="Subscriptions" columns={columns} rows={found.items} keyOf={each => each.id} />
-              <Pager of={found} />
-            </>
-          )
+      <PagedTable
+        of={list}
+        caption="Subscriptions"
+        columns={columns}
+        keyOf={each => each.id}
+        empty={
+          <Empty title="No subscription matches">
+            An application needs one for each API that requires it.
+          </Empty>
         }
-      </Loaded>
+      />
       {requesting.value && (
         <RequestDialog
           onClose={() => {
@@ -304,13 +302,15 @@ function KeysDialog({
     <Dialog title={`Keys of ${application}`} onClose={onClose}>
       {shown.value !== undefined && <KeyNotice shown={shown.value} onDismiss={dismiss} />}
       <Loaded of={list}>
-        {found =>
-          found.items.length === 0 ? (
-            <Empty title="No key" />
-          ) : (
-            <Table caption="Keys" columns={columns} rows={found.items} keyOf={key => key.id} />
-          )
-        }
+        {found => (
+          <Table
+            caption="Keys"
+            columns={columns}
+            rows={found.items}
+            keyOf={key => key.id}
+            empty={<Empty title="No key" />}
+          />
+        )}
       </Loaded>
       {may('apikeys.create', own) && (
         <Form

@@ -5,9 +5,9 @@ import { useResource } from '../../api/resource.ts'
 import type { List, NewWebhook, Webhook, WebhookDelivery } from '../../api/types.ts'
 import { ConfirmButton, Dialog, Form, TextField } from '../../components/dialog.tsx'
 import { ChoiceFilter } from '../../components/filters.tsx'
-import { Empty, Loaded } from '../../components/layout.tsx'
-import { Pager, pageOf } from '../../components/pager.tsx'
-import { Table } from '../../components/table.tsx'
+import { Empty } from '../../components/layout.tsx'
+import { PagedTable } from '../../components/paged-table.tsx'
+import { pageOf } from '../../components/pager.tsx'
 import { Ago, duration, State, Status } from '../../components/text.tsx'
 import { href, query } from '../../state/router.ts'
 import { may, tenant } from '../../state/session.ts'
@@ -114,18 +114,13 @@ export function Webhooks() {
           {notice.value}
         </p>
       )}
-      <Loaded of={list}>
-        {found =>
-          found.items.length === 0 ? (
-            <Empty title="No webhook">Add one to receive events about subscriptions and keys.</Empty>
-          ) : (
-            <>
-              <Table caption="Webhooks" columns={columns} rows={found.items} keyOf={hook => hook.id} />
-              <Pager of={found} />
-            </>
-          )
-        }
-      </Loaded>
+      <PagedTable
+        of={list}
+        caption="Webhooks"
+        columns={columns}
+        keyOf={hook => hook.id}
+        empty={<Empty title="No webhook">Add one to receive events about subscriptions and keys.</Empty>}
+      />
       {adding.value && (
         <NewWebhookDialog
           base={base}
@@ -265,18 +260,13 @@ export function WebhookDeliveries({ id }: { readonly id: string }) {
           All webhooks
         </a>
       </div>
-      <Loaded of={list}>
-        {found =>
-          found.items.length === 0 ? (
-            <Empty title="No delivery matches">Send a test event, or change a subscription.</Empty>
-          ) : (
-            <>
-              <Table caption="Deliveries" columns={columns} rows={found.items} keyOf={each => each.id} />
-              <Pager of={found} />
-            </>
-          )
-        }
-      </Loaded>
+      <PagedTable
+        of={list}
+        caption="Deliveries"
+        columns={columns}
+        keyOf={each => each.id}
+        empty={<Empty title="No delivery matches">Send a test event, or change a subscription.</Empty>}
+      />
     </>
   )
 }

@@ -101,20 +101,19 @@ export function CandidateCard({
           ['Not compared', number(skipped)],
         ]}
       />
-      {flips.length === 0 ? (
-        <Empty title={compared === 0 ? 'Nothing was compared yet' : 'Every decision would be the same'}>
-          The candidate is asked what the policy in force is asked, while calls are served.
-        </Empty>
-      ) : (
-        <Table
-          caption="Decisions that the candidate would make otherwise"
-          columns={COLUMNS}
-          rows={flips}
-          keyOf={({ direction, rule, action, resource, consumer }) =>
-            [direction, rule, action, resource, consumer].join()
-          }
-        />
-      )}
+      <Table
+        caption="Decisions that the candidate would make otherwise"
+        columns={COLUMNS}
+        rows={flips}
+        keyOf={({ direction, rule, action, resource, consumer }) =>
+          [direction, rule, action, resource, consumer].join()
+        }
+        empty={
+          <Empty title={compared === 0 ? 'Nothing was compared yet' : 'Every decision would be the same'}>
+            The candidate is asked what the policy in force is asked, while calls are served.
+          </Empty>
+        }
+      />
       {refused.value !== undefined && (
         <p class="notice bad" role="alert">
           Not promoted: {refused.value}

@@ -61,18 +61,22 @@ function SimulatedList({ consumer }: { readonly consumer: string }) {
           </p>
           <div class="columns">
             <Section title="Visible">
-              {tools.length === 0 ? (
-                <Empty title="It sees no tool" />
-              ) : (
-                <Table caption="Visible tools" columns={SEEN} rows={tools} keyOf={({ name }) => name} />
-              )}
+              <Table
+                caption="Visible tools"
+                columns={SEEN}
+                rows={tools}
+                keyOf={({ name }) => name}
+                empty={<Empty title="It sees no tool" />}
+              />
             </Section>
             <Section title="Hidden">
-              {hidden.length === 0 ? (
-                <Empty title="Nothing is hidden" />
-              ) : (
-                <Table caption="Hidden tools" columns={HIDDEN} rows={hidden} keyOf={({ name }) => name} />
-              )}
+              <Table
+                caption="Hidden tools"
+                columns={HIDDEN}
+                rows={hidden}
+                keyOf={({ name }) => name}
+                empty={<Empty title="Nothing is hidden" />}
+              />
             </Section>
           </div>
         </>

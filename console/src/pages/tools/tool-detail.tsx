@@ -31,7 +31,7 @@ export function ToolDetail({ name }: { readonly name: string }) {
       <Loaded of={list}>
         {({ tools }) => {
           const tool = tools.find(each => each.name === name)
-          return tool === undefined ? <Empty title="There is no such tool" /> : <Detail of={tool} />
+          return tool === undefined ? <Empty title="The tool does not exist" /> : <Detail of={tool} />
         }}
       </Loaded>
     </Page>

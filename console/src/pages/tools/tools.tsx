@@ -148,20 +148,19 @@ function ToolSets() {
   )
   return (
     <Loaded of={list}>
-      {({ toolsets }) =>
-        toolsets.length === 0 ? (
-          <Empty title="No tool set">
-            Put an OpenAPI document beside a ToolSet resource: see docs/guide.md.
-          </Empty>
-        ) : (
-          <Table
-            caption="Tool sets"
-            columns={SET_COLUMNS}
-            rows={toolsets}
-            keyOf={set => `${set.tenant}/${set.name}`}
-          />
-        )
-      }
+      {({ toolsets }) => (
+        <Table
+          caption="Tool sets"
+          columns={SET_COLUMNS}
+          rows={toolsets}
+          keyOf={set => `${set.tenant}/${set.name}`}
+          empty={
+            <Empty title="No tool set">
+              Put an OpenAPI document beside a ToolSet resource: see docs/guide.md.
+            </Empty>
+          }
+        />
+      )}
     </Loaded>
   )
 }
