@@ -1,7 +1,8 @@
 /** `toolgate config export|diff|apply|validate|schema`: the options of configuration as code. The work is in `config/`. */
 import { type Command, Option } from 'commander'
-import { type CommandContext, footer, urlOption } from './command.ts'
+import { type CommandContext, urlOption } from './command.ts'
 import type { ConfigOptions } from './config/options.ts'
+import { addSubcommands, type Subcommand } from './subcommands.ts'
 
 const OPTIONS = {
   url: () =>
@@ -19,17 +20,7 @@ const OPTIONS = {
   json: () => new Option('--json', 'print JSON'),
 } as const
 
-interface Subcommand {
-  /** With its arguments, if it has some. */
-  readonly usage: string
-  readonly summary: string
-  readonly description: string
-  readonly options: readonly (keyof typeof OPTIONS)[]
-  readonly examples: readonly string[]
-  readonly exitCodes: string
-  /** Loads the work only now. */
-  run(options: ConfigOptions, files: readonly string[], env: CommandContext['env']): Promise<number>
-}
+type Run = (options: ConfigOptions, files: readonly string[], env: CommandContext['env']) => Promise<number>
 
 const ACCESS =
   'Reads TOOLGATE_TOKEN, or TOOLGATE_CLIENT_ID and TOOLGATE_CLIENT_SECRET with AUTH_ISSUER; each may come from a file (…_FILE).'
@@ -37,7 +28,7 @@ const FILES =
   'Several files, and the YAML and JSON files of folders, are one tree. `spec: {from_file: orders.yaml}` includes an OpenAPI document.'
 const SECRETS = 'Values of `from: NAME` are read from the environment (NAME or NAME_FILE).'
 
-const SUBCOMMANDS: readonly Subcommand[] = [
+const SUBCOMMANDS: readonly Subcommand<keyof typeof OPTIONS, Run>[] = [
   {
     usage: 'export',
     summary: 'print the configuration as one YAML tree',
@@ -91,17 +82,7 @@ export function addConfig(program: Command, context: CommandContext): void {
     .command('config')
     .summary('export, compare and apply the configuration as code')
     .description('Exports, compares and applies the configuration of the control plane as YAML.')
-  for (const { usage, summary, description, options, examples, exitCodes, run } of SUBCOMMANDS) {
-    const command = config
-      .command(usage)
-      .summary(summary)
-      .description(description)
-      .addHelpText('after', footer(examples, exitCodes))
-      .action(async (...parameters: unknown[]) => {
-        const files = usage.includes('<') ? (parameters[0] as readonly string[]) : []
-        const given = command.opts<ConfigOptions>()
-        context.exitCode = await run(given, files, context.env)
-      })
-    for (const option of options) command.addOption(OPTIONS[option]())
-  }
+  addSubcommands(config, OPTIONS, SUBCOMMANDS, async (command, run) => {
+    context.exitCode = await run(command.opts<ConfigOptions>(), command.args, context.env)
+  })
 }

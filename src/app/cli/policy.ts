@@ -1,8 +1,9 @@
 /** `toolgate policy`: its subcommands and their options. The work is in `policy/`. */
 import { join } from 'node:path'
 import { type Command, Option } from 'commander'
-import { type CommandContext, CommandFailure, footer, integerBetween } from './command.ts'
+import { type CommandContext, CommandFailure, integerBetween } from './command.ts'
 import type { PolicyOptions } from './policy/options.ts'
+import { addSubcommands, type Subcommand } from './subcommands.ts'
 
 const OPTIONS = {
   dir: () => new Option('--dir <dir>', 'directory of the policies').default('policies'),
@@ -22,22 +23,13 @@ const OPTIONS = {
   json: () => new Option('--json', 'print JSON'),
 } as const
 
-interface Subcommand {
-  /** With its argument, if it has one. */
-  readonly usage: string
-  readonly summary: string
-  readonly description: string
-  readonly options: readonly (keyof typeof OPTIONS)[]
-  readonly examples: readonly string[]
-  readonly exitCodes: string
-  /** Loads the work only now. @param argument '' for a subcommand without one */
-  run(options: PolicyOptions, argument: string): Promise<number>
-}
+/** @param argument '' for a subcommand without one */
+type Run = (options: PolicyOptions, argument: string) => Promise<number>
 
 const BUILD_OPTIONS = ['dir', 'bundle', 'tools', 'signingKey', 'signingAlg'] as const
 const REPLAY_OPTIONS = ['dir', 'bundle', 'log', 'maxFlips', 'json'] as const
 
-const SUBCOMMANDS: readonly Subcommand[] = [
+const SUBCOMMANDS: readonly Subcommand<keyof typeof OPTIONS, Run>[] = [
   {
     usage: 'new <name>',
     summary: 'write a rule and its test as a starting point',
@@ -128,21 +120,13 @@ export function addPolicy(program: Command, context: CommandContext): void {
     .command('policy')
     .summary('build, test and evaluate the policy')
     .description('Builds, tests and evaluates the policy. Only build, test and watch need opa.')
-  for (const { usage, summary, description, options, examples, exitCodes, run } of SUBCOMMANDS) {
-    const command = policy
-      .command(usage)
-      .summary(summary)
-      .description(description)
-      .addHelpText('after', footer(examples, exitCodes))
-      .action(async () => {
-        const values = command.opts<Partial<PolicyOptions>>()
-        const bundle = values.bundle ?? join(values.dir!, 'bundle.tar.gz')
-        // absent are only the options that this subcommand does not declare
-        const given = { json: false, ...values, bundle } as PolicyOptions
-        context.exitCode = await run(given, command.args[0] ?? '').catch((error: unknown) => {
-          throw new CommandFailure((error as Error).message)
-        })
-      })
-    for (const name of options) command.addOption(OPTIONS[name]())
-  }
+  addSubcommands(policy, OPTIONS, SUBCOMMANDS, async (command, run) => {
+    const values = command.opts<Partial<PolicyOptions>>()
+    const bundle = values.bundle ?? join(values.dir!, 'bundle.tar.gz')
+    // absent are only the options that this subcommand does not declare
+    const given = { json: false, ...values, bundle } as PolicyOptions
+    context.exitCode = await run(given, command.args[0] ?? '').catch((error: unknown) => {
+      throw new CommandFailure((error as Error).message)
+    })
+  })
 }
