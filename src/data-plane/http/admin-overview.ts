@@ -55,7 +55,7 @@ export class OverviewAdmin {
   overview(call: Call, snapshot: Snapshot): void {
     this.#serve(call, snapshot, 'overview', async caller => {
       const windowS = new Parameters(call.request.query).number('window_s', 10, 3600) ?? DEFAULT_WINDOW_S
-      const toMs = Math.ceil((call.receivedAtMs + 1) / ROUND_MS) * ROUND_MS
+      const toMs = endOf(call)
       const fromMs = toMs - windowS * 1000
       const tenant = tenantSeenBy(caller)
       const [summary, workers] = await Promise.all([
@@ -161,7 +161,7 @@ export class OverviewAdmin {
 
   /** Of all recorded calls. */
   #summary(call: Call, tenant: string | undefined): Promise<Summary> {
-    const toMs = Math.ceil((call.receivedAtMs + 1) / ROUND_MS) * ROUND_MS
+    const toMs = endOf(call)
     return this.#parts.calls.summary({ ...within(tenant), fromMs: 0, toMs, parts: 0 })
   }
 
@@ -173,6 +173,11 @@ export class OverviewAdmin {
   ): void {
     void serveAdmin(this.#gateway, this.#rest, call, snapshot, resource, respond)
   }
+}
+
+/** Of the calls that the response to this one covers. */
+function endOf({ receivedAtMs }: Call): number {
+  return Math.ceil((receivedAtMs + 1) / ROUND_MS) * ROUND_MS
 }
 
 function within(tenant: string | undefined): { readonly within?: string } {

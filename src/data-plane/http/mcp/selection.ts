@@ -1,4 +1,5 @@
 /** Reads from the address of a request which tools it offers: `/mcp/{toolset}`, `?tags=`, `?tools=`, `?form=`. It knows no tool. */
+import { oncePer } from '../../../model/once-per.ts'
 import { EVERYTHING, type Selection } from '../../pipeline/selection.ts'
 import type { Call } from '../call.ts'
 
@@ -20,9 +21,14 @@ export function selectionFault(call: Call): string | undefined {
   return typeof selection === 'string' ? selection : undefined
 }
 
-function readSelection({ request: { path, query } }: Call): Selection | string {
+function readSelection(call: Call): Selection | string {
+  const { path, query } = call.request
+  return query === '' && toolSetOf(path) === undefined ? EVERYTHING : parsedSelection(call)
+}
+
+/** Once for all messages of a batch. */
+const parsedSelection = oncePer(({ request: { path, query } }: Call): Selection | string => {
   const toolSet = toolSetOf(path)
-  if (toolSet === undefined && query === '') return EVERYTHING
   const parameters = new URLSearchParams(query)
   const tools = parameters.get('tools') ?? undefined
   if (tools !== undefined && tools !== 'search' && tools !== 'list')
@@ -37,7 +43,7 @@ function readSelection({ request: { path, query } }: Call): Selection | string {
   tags.sort()
   const key = JSON.stringify([toolSet ?? null, tags, tools ?? null, compact])
   return { toolSet, tags, tools, compact, key }
-}
+})
 
 /** The address to which a client of an HTTP+SSE stream posts: that of the stream, with its selection. */
 export function endpointAddress({ request: { path, query } }: Call, sessionId: string): string {

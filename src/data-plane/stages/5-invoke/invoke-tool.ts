@@ -57,12 +57,15 @@ export function invokeTool(
 
   const callServer = callMcpServer(mcpSessions, maxResponseBytes)
 
-  /** With the check of structured content, for every kind of backend. */
-  async function checkedCall(exchange: Exchange, cancellation: Cancellation): Promise<Outcome> {
+  /** With the check of structured content, for every kind of backend. A tool without one adds no promise. */
+  function checkedCall(exchange: Exchange, cancellation: Cancellation): Promise<Outcome> {
     const { mcp, validateOutput } = exchange.tool!
-    const outcome = await (mcp === undefined ? call : callServer)(exchange, cancellation)
-    if (validateOutput === undefined || outcome?.kind !== 'reply') return outcome
-    return checkedOutput(outcome, validateOutput, mcp === undefined ? undefined : 'has no structured content')
+    const called = mcp === undefined ? call(exchange, cancellation) : callServer(exchange, cancellation)
+    if (validateOutput === undefined) return called
+    const missing = mcp === undefined ? undefined : 'has no structured content'
+    return called.then(outcome =>
+      outcome?.kind === 'reply' ? checkedOutput(outcome, validateOutput, missing) : outcome,
+    )
   }
 
   return {
