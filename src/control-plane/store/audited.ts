@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto'
 import type { AuditOrigin } from '../../model/audit.ts'
 import { newId } from '../../model/id.ts'
+import { snakeCase } from '../../model/snake-case.ts'
 import { EVERY_TENANT, type Transaction } from './store.ts'
 
 /** A resource as its repository reads and writes it. */
@@ -125,7 +126,7 @@ function shown(resource: object): object {
   const fields = Object.entries(resource)
     .filter(([name]) => !OMITTED.has(name))
     .map(([name, value]) => [
-      name.replace(/[A-Z]/g, letter => `_${letter.toLowerCase()}`),
+      snakeCase(name),
       typeof value === 'string' && value.length > MAX_TEXT ? digestOf(value) : masked(name, value),
     ])
   return Object.fromEntries(fields)

@@ -2,6 +2,7 @@
 import type { Api } from '../../../model/api.ts'
 import { systemOrigin } from '../../../model/audit.ts'
 import type { NewEvent } from '../../../model/event.ts'
+import { snakeCase } from '../../../model/snake-case.ts'
 import {
   type Approval,
   approve,
@@ -177,10 +178,6 @@ export async function changeSubscription(
   return settle(tx, change(subscription, Object.fromEntries(changed), tx.now), updated =>
     eventOf(tx, 'subscription.updated', updated, { changed: changed.map(([name]) => snakeCase(name)) }),
   )
-}
-
-function snakeCase(name: string): string {
-  return name.replace(/[A-Z]/g, letter => `_${letter.toLowerCase()}`)
 }
 
 /** Revokes a subscription and its keys. Idempotent. */
