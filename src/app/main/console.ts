@@ -1,6 +1,7 @@
 /** Opens the server side of the console: key of its sessions, client for the gateway, development logins. It opens no port. */
 import { join } from 'node:path'
 import { type Console, type ConsoleControlPlane, createConsole } from '../../console/console.ts'
+import { hostOf } from '../../model/bare-host.ts'
 import { createEgress } from '../../shared/egress/client.ts'
 import { SEEDED_CLIENTS } from '../../shared/identity/dev-provider/people.ts'
 import type { TokenVerifier } from '../../shared/identity/verifier.ts'
@@ -52,7 +53,7 @@ function openConsole(context: AppContext, parts: ConsoleParts): Console | undefi
   const gatewayAddress = parts.gatewayAddress ?? parts.gatewayUrl
   // the operator configured the address: it may be private
   const egress = createEgress({
-    allow: [new URL(gatewayAddress).hostname.replace(/^\[|\]$/g, '')],
+    allow: [hostOf(gatewayAddress)],
     allowLoopback: true,
   })
   closers.add('connections of the console', () => egress.close())

@@ -5,6 +5,7 @@ import { Follower, type FollowerOptions } from '../../data-plane/follower/follow
 import { HttpTransport } from '../../data-plane/follower/http-transport.ts'
 import { Reporter } from '../../data-plane/follower/reporter.ts'
 import type { GatewayState, Hello } from '../../link/report.ts'
+import { hostOf } from '../../model/bare-host.ts'
 import { createEgress } from '../../shared/egress/client.ts'
 import type { Egress } from '../../shared/egress/egress.ts'
 import { ClientCredentials } from '../../shared/identity/client-credentials.ts'
@@ -80,11 +81,6 @@ async function follow(
   })
   closers.add('link to the control plane', () => follower.close())
   await follower.start()
-}
-
-/** In the form that the address guard compares. */
-function hostOf(url: string): string {
-  return new URL(url).hostname.replace(/^\[|\]$/g, '')
 }
 
 function helloOf({ context: { settings }, plane, gatewayUrl, issuer }: Gateway): Hello {

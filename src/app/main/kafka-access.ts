@@ -1,5 +1,6 @@
 /** How this process reaches Kafka, from its settings: brokers, TLS, SASL and, for OAUTHBEARER, where its tokens come from. It opens no connection to a broker. */
 import type { KafkaOptions, KafkaSasl } from '../../data-plane/metering/kafka/client.ts'
+import { hostOf } from '../../model/bare-host.ts'
 import { createEgress } from '../../shared/egress/client.ts'
 import { ClientCredentials } from '../../shared/identity/client-credentials.ts'
 import { presentText } from '../../shared/tls/client-tls.ts'
@@ -26,8 +27,7 @@ function accessSasl(sasl: KafkaSaslSettings | undefined): {
   if ('token' in sasl) return { sasl: { mechanism, token: async () => presentText(sasl.token) }, close }
   const { tokenUrl, clientId, clientSecret, scope } = sasl
   // the operator configured the address: it may be private
-  const host = new URL(tokenUrl).hostname.replace(/^\[|\]$/g, '')
-  const egress = createEgress({ allow: [host], allowLoopback: true })
+  const egress = createEgress({ allow: [hostOf(tokenUrl)], allowLoopback: true })
   const credentials = new ClientCredentials({
     egress,
     at: { tokenUrl },

@@ -1,4 +1,5 @@
 /** The settings of the policy: which engine and bundle, what is logged, what is tried beside it. It opens nothing. */
+import { bareHost } from '../../model/bare-host.ts'
 import { isLoopback } from './cidr.ts'
 import type { Reader } from './reader.ts'
 
@@ -48,7 +49,7 @@ function checkToken({ bundle, shadow }: PolicySettings, read: Reader): void {
     read.fault('POLICY_TOKEN', 'is set, and no bundle is fetched from a server.', 'Unset it.')
   const plain = remote
     .map(address => new URL(address))
-    .find(({ protocol, hostname }) => protocol === 'http:' && !isLoopback(hostname.replace(/^\[|\]$/g, '')))
+    .find(({ protocol, hostname }) => protocol === 'http:' && !isLoopback(bareHost(hostname)))
   if (plain !== undefined)
     read.fault(
       'POLICY_TOKEN',

@@ -1,5 +1,6 @@
 /** What production does not accept unless `ALLOW_INSECURE` names it: plain HTTP, unsigned bundles, ranges that are too wide. It reads no file. */
 import { BlockList, isIP } from 'node:net'
+import { hostOf } from '../../model/bare-host.ts'
 import { isLoopback } from './cidr.ts'
 import type { readKafka } from './kafka.ts'
 import type { PolicySettings } from './policy.ts'
@@ -100,7 +101,7 @@ export function guardProduction(settings: GuardedSettings, read: Reader): void {
 
 function isPlainHttp(address: string): boolean {
   if (!address.startsWith('http:') || !URL.canParse(address)) return false
-  return !isLoopback(new URL(address).hostname.replace(/^\[|\]$/g, ''))
+  return !isLoopback(hostOf(address))
 }
 
 /** A network of more than a 128th of the addresses of its family. */

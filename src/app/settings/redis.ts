@@ -1,4 +1,5 @@
 /** The Redis servers of a deployment: single server, sentinels or cluster, their users and certificates. It connects to nothing. */
+import { bareHost } from '../../model/bare-host.ts'
 import { type RedisNode, type RedisServers, serverOf } from '../../shared/redis/servers.ts'
 import { checkClientTls } from './client-tls.ts'
 import type { Reader } from './reader.ts'
@@ -64,7 +65,7 @@ export function readRedis(read: Reader): RedisServers | undefined {
 function readNodes(read: Reader, entries: readonly string[]): RedisNode[] {
   return entries.flatMap(entry => {
     const [, host, port] = NODE.exec(entry) ?? []
-    if (host !== undefined) return [{ host: host.replace(/^\[|\]$/g, ''), port: Number(port) }]
+    if (host !== undefined) return [{ host: bareHost(host), port: Number(port) }]
     read.fault('REDIS_NODES', `holds "${entry}".`, 'List them as host:port, separated by commas.')
     return []
   })

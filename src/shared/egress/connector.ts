@@ -1,7 +1,9 @@
 /** Opens the sockets of outgoing calls, each behind the address guard. It knows no HTTP and keeps no connection. */
+
 import { type LookupAddress, lookup as systemLookup } from 'node:dns'
 import { isIP, type LookupFunction, type OnReadOpts } from 'node:net'
 import { buildConnector } from 'undici'
+import { bareHost } from '../../model/bare-host.ts'
 import { type ClientTls, clientTlsOptions } from '../tls/client-tls.ts'
 import type { AddressGuard } from './address-guard.ts'
 import type { OpenSocket } from './http1/pool.ts'
@@ -70,7 +72,7 @@ const READ_BUFFER = Buffer.allocUnsafeSlow(64 * 1024)
 export function guardedSockets(origin: string, options: ConnectorOptions): OpenSocket {
   const { hostname, host, port, protocol } = new URL(origin)
   const target = {
-    hostname: hostname.startsWith('[') ? hostname.slice(1, -1) : hostname,
+    hostname: bareHost(hostname),
     host,
     port,
     protocol,

@@ -1,4 +1,5 @@
 /** Which Redis servers a connection leads to, and how it authenticates: one server, one found by sentinels, or a cluster. It connects to nothing. */
+import { bareHost } from '../../model/bare-host.ts'
 import type { ClientTls, Renewable } from '../tls/client-tls.ts'
 
 export interface RedisNode {
@@ -39,7 +40,7 @@ export function serverOf(url: string): RedisServers {
   const secret = decodeURIComponent(password)
   return {
     mode: 'single',
-    nodes: [{ host: hostname.replace(/^\[|\]$/g, ''), port: Number(port || DEFAULT_PORT) }],
+    nodes: [{ host: bareHost(hostname), port: Number(port || DEFAULT_PORT) }],
     database: Number(pathname.slice(1)) || 0,
     username: decodeURIComponent(username) || undefined,
     password: secret === '' ? undefined : { text: secret, file: undefined },

@@ -1,5 +1,7 @@
 /** Under which names a listener serves: the defence against DNS rebinding, the same for every listener. It parses no request. */
+
 import { isIP } from 'node:net'
+import { bareHost } from '../../model/bare-host.ts'
 import type { HttpHandler } from './listener.ts'
 
 /** Whether requests with this `Host` are served. */
@@ -31,7 +33,7 @@ export function allowHosts(names: readonly string[]): HostCheck {
   exact.add('localhost')
   const serves = (host: string): boolean => {
     const name = plainName(host.replace(/:\d*$/, ''))
-    if (exact.has(name) || isIP(name.replace(/^\[|\]$/g, '')) !== 0) return true
+    if (exact.has(name) || isIP(bareHost(name)) !== 0) return true
     return suffixes.some(suffix => name.endsWith(suffix))
   }
   let last = ''

@@ -1,5 +1,6 @@
 /** Calls `/v1/config` of a control plane with a token from the environment. It prints nothing. */
 
+import { hostOf } from '../../../model/bare-host.ts'
 import { readJson, writeJson } from '../../../model/exact-number.ts'
 import { isObject } from '../../../model/is-object.ts'
 import { createEgress } from '../../../shared/egress/client.ts'
@@ -77,7 +78,7 @@ async function tokenOf(read: Reader): Promise<string> {
     )
   if (read.faults.length > 0) throw new SettingsError(read.faults)
   if (token !== undefined) return token.replace(/^Bearer /i, '')
-  const egress = createEgress({ allow: [new URL(issuer!).hostname], allowLoopback: true })
+  const egress = createEgress({ allow: [hostOf(issuer!)], allowLoopback: true })
   try {
     const credentials = new ClientCredentials({
       egress,
@@ -89,7 +90,7 @@ async function tokenOf(read: Reader): Promise<string> {
     })
     return await credentials.token()
   } catch (error) {
-    throw new CommandFailure(`There is no token: ${reasonOf(error)}.`)
+    throw new CommandFailure(`A token could not be obtained: ${reasonOf(error)}.`)
   } finally {
     await egress.close()
   }

@@ -1,5 +1,7 @@
 /** The certificate of the endpoint, checked as clients check it. It sends no request. */
+
 import { connect, type PeerCertificate, type TLSSocket } from 'node:tls'
+import { bareHost } from '../../../../model/bare-host.ts'
 import { Fault } from '../fault.ts'
 import type { Step } from '../visit.ts'
 
@@ -12,7 +14,7 @@ export const tls: Step = {
   async run({ url, client }) {
     const { protocol, hostname, port } = new URL(url)
     if (protocol !== 'https:') return { skipped: 'The address is plain http.' }
-    const host = hostname.replace(/^\[|\]$/g, '')
+    const host = bareHost(hostname)
     const certificate = await certificateOf(
       host,
       port === '' ? 443 : Number(port),
