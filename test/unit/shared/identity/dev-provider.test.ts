@@ -51,6 +51,15 @@ afterAll(async () => {
   await rm(dataDir, { recursive: true })
 })
 
+/** The form that redeems the code of a login. */
+const exchangeOf = (client: string, landed: URL, verifier: string) => ({
+  grant_type: 'authorization_code',
+  client_id: client,
+  code: landed.searchParams.get('code')!,
+  redirect_uri: REDIRECT,
+  code_verifier: verifier,
+})
+
 async function token(form: Record<string, string>, headers: Record<string, string> = {}) {
   const response = await fetch(metadata.token_endpoint!, {
     method: 'POST',
@@ -265,13 +274,8 @@ describe('authorization code with PKCE', () => {
     expect(html).toContain('&#60;b&#62;Test &#38; Co&#60;/b&#62;')
     expect(landed.searchParams.get('state')).toBe('st')
     expect(landed.searchParams.has('iss')).toBe(false)
-    const exchange = {
-      grant_type: 'authorization_code',
-      client_id: client,
-      code: landed.searchParams.get('code')!,
-      redirect_uri: REDIRECT,
-    }
-    const got = await token({ ...exchange, code_verifier: verifier, resource: 'http://localhost:8080/mcp' })
+    const exchange = exchangeOf(client, landed, verifier)
+    const got = await token({ ...exchange, resource: 'http://localhost:8080/mcp' })
     expect(got.status).toBe(200)
     expect(decodeJwt(got.body.access_token!)).toMatchObject({
       sub: 'developer',
@@ -291,7 +295,7 @@ describe('authorization code with PKCE', () => {
       sub: 'developer',
       scope: expect.stringContaining('platform:write'),
     })
-    expect(await token({ ...exchange, code_verifier: verifier })).toMatchObject({
+    expect(await token(exchange)).toMatchObject({
       status: 400,
       body: { error: 'invalid_grant' },
     })
@@ -300,13 +304,7 @@ describe('authorization code with PKCE', () => {
   it('works without resource and without openid', async () => {
     const client = (await register()).body.client_id!
     const { verifier, landed } = await signIn(client, 'platform:read', 'viewer')
-    const got = await token({
-      grant_type: 'authorization_code',
-      client_id: client,
-      code: landed.searchParams.get('code')!,
-      redirect_uri: REDIRECT,
-      code_verifier: verifier,
-    })
+    const got = await token(exchangeOf(client, landed, verifier))
     expect(decodeJwt(got.body.access_token!)).toMatchObject({
       aud: 'platform-mcp-gateway',
       scope: 'platform:read',
@@ -318,13 +316,7 @@ describe('authorization code with PKCE', () => {
     const client = (await register()).body.client_id!
     const { html, verifier, landed } = await signIn(client, undefined, 'developer')
     expect(html).toContain('platform:execute')
-    const got = await token({
-      grant_type: 'authorization_code',
-      client_id: client,
-      code: landed.searchParams.get('code')!,
-      redirect_uri: REDIRECT,
-      code_verifier: verifier,
-    })
+    const got = await token(exchangeOf(client, landed, verifier))
     expect(decodeJwt(got.body.access_token!).scope).toBe('openid platform:read platform:execute')
   })
 
@@ -337,13 +329,7 @@ describe('authorization code with PKCE', () => {
       'developer',
     )
     expect(html).toContain('By document')
-    const got = await token({
-      grant_type: 'authorization_code',
-      client_id: client,
-      code: landed.searchParams.get('code')!,
-      redirect_uri: REDIRECT,
-      code_verifier: verifier,
-    })
+    const got = await token(exchangeOf(client, landed, verifier))
     expect(decodeJwt(got.body.access_token!)).toMatchObject({
       azp: client,
       sub: 'developer',
@@ -365,41 +351,24 @@ describe('authorization code with PKCE', () => {
   it('gives an account no scope it may not have, and does not ask again for it', async () => {
     const client = (await register()).body.client_id!
     const { verifier, landed } = await signIn(client, 'openid platform:read platform:admin', 'developer')
-    const got = await token({
-      grant_type: 'authorization_code',
-      client_id: client,
-      code: landed.searchParams.get('code')!,
-      redirect_uri: REDIRECT,
-      code_verifier: verifier,
-    })
+    const got = await token(exchangeOf(client, landed, verifier))
     expect(decodeJwt(got.body.access_token!).scope).toBe('openid platform:read')
   })
 
   it('gives no registered client an administrative scope, for any account', async () => {
     const client = (await register()).body.client_id!
     const { verifier, landed } = await signIn(client, 'openid platform:read platform:admin', 'admin')
-    const got = await token({
-      grant_type: 'authorization_code',
-      client_id: client,
-      code: landed.searchParams.get('code')!,
-      redirect_uri: REDIRECT,
-      code_verifier: verifier,
-    })
+    const got = await token(exchangeOf(client, landed, verifier))
     expect(decodeJwt(got.body.access_token!).scope).toBe('openid platform:read')
   })
 
   it('refuses a wrong verifier, a missing challenge, the plain method and another redirect', async () => {
     const client = (await register()).body.client_id!
     const { landed } = await signIn(client, 'openid', 'developer')
-    expect(
-      await token({
-        grant_type: 'authorization_code',
-        client_id: client,
-        code: landed.searchParams.get('code')!,
-        redirect_uri: REDIRECT,
-        code_verifier: 'x'.repeat(43),
-      }),
-    ).toMatchObject({ status: 400, body: { error: 'invalid_grant' } })
+    expect(await token(exchangeOf(client, landed, 'x'.repeat(43)))).toMatchObject({
+      status: 400,
+      body: { error: 'invalid_grant' },
+    })
     for (const more of [{ code_challenge: '' }, { code_challenge_method: 'plain' }]) {
       const { url } = await new Browser().follow(authorization(client, 'openid', more).url, REDIRECT)
       expect(new URL(url).searchParams.get('error')).toBe('invalid_request')
