@@ -70,7 +70,7 @@ export class ConsoleFiles {
     this.#page = page && Buffer.from(page.body).toString('utf8')
   }
 
-  /** A file with a hash in its name; undefined when there is no such file. @param path below `/console/` */
+  /** A file with a hash in its name; undefined for every other path. @param path below `/console/` */
   asset(path: string, request: Request): Response | undefined {
     const file = path === 'index.html' ? undefined : this.#files.get(path)
     if (file === undefined) return undefined

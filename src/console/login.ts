@@ -85,7 +85,7 @@ export class Login {
     const { oauth, cookies, demoClients, now } = this.#parts
     const body = (await request.json().catch(() => undefined)) as { client?: unknown } | undefined
     const client = demoClients.find(({ id }) => id === body?.client)
-    if (client === undefined) return problem('not_found', 'There is no such client for development.')
+    if (client === undefined) return problem('not_found', 'The client is not one of those for development.')
     try {
       const tokens = await oauth.clientCredentials(client.id, client.secret)
       const session = newSession(tokens, client.id, true, now())

@@ -185,7 +185,7 @@ async function authorizeChanges(changes: readonly Change[], { authorize }: Apply
   const asked = new Set<string>()
   for (const { action, resource } of changes) {
     const { kind, tenant } = resource
-    // consumers appear by themselves: there is no right to create or delete them
+    // consumers appear by themselves, so creating and deleting them need the right to update
     const verb = kind === 'consumer' ? 'update' : action
     const owner = kind === 'tenant' && action === 'create' ? null : tenant
     const question = `control.${kind}s.${verb}`
