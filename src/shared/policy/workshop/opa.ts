@@ -2,10 +2,12 @@
 import { execFile } from 'node:child_process'
 import { accessSync, constants } from 'node:fs'
 import { delimiter, join, resolve } from 'node:path'
+import { downloadRelease, type Release } from './release.ts'
 
 /** One pinned version: another compiler may produce other bytes from the same sources. */
 export const OPA_VERSION = '1.22.0'
 const OPA_MODULE = 'github.com/open-policy-agent/opa'
+const EXECUTABLE = process.platform === 'win32' ? '.exe' : ''
 
 const RUN_TIMEOUT_MS = 120_000
 /** Compiling a program from source on a slow machine. */
@@ -70,14 +72,22 @@ export async function runGo(
 export async function findOpa(toolsDir: string, env: Environment): Promise<string | undefined> {
   const folders = [...(env.PATH ?? '').split(delimiter).filter(folder => folder !== ''), toolsDir]
   for (const folder of folders) {
-    const candidate = resolve(join(folder, process.platform === 'win32' ? 'opa.exe' : 'opa'))
+    const candidate = resolve(join(folder, `opa${EXECUTABLE}`))
     if (isExecutable(candidate) && (await versionOf(candidate, env)) === OPA_VERSION) return candidate
   }
   return undefined
 }
 
+function opaRelease(): Release {
+  const system = process.platform === 'win32' ? 'windows' : process.platform
+  const linking = process.platform === 'win32' ? EXECUTABLE : '_static'
+  const file = `opa_${system}_${process.arch === 'x64' ? 'amd64' : process.arch}${linking}`
+  const url = `https://${OPA_MODULE}/releases/download`
+  return { program: 'opa', version: OPA_VERSION, url, file, checksums: `${file}.sha256` }
+}
+
 /**
- * Finds `opa`, or installs the pinned release into the tools folder with Go.
+ * Finds `opa`, or installs the pinned release into the tools folder: downloaded, else built with Go.
  * @param say called with a message before a slow step.
  * @throws Error that says what to install.
  */
@@ -88,8 +98,14 @@ export async function requireOpa(
 ): Promise<string> {
   const found = await findOpa(toolsDir, env)
   if (found !== undefined) return found
+  say(`opa ${OPA_VERSION} is not on the PATH; downloading its release`)
+  const missing = await downloadRelease(opaRelease(), resolve(join(toolsDir, `opa${EXECUTABLE}`)), env)
+  const downloaded = missing === undefined ? await findOpa(toolsDir, env) : undefined
+  if (downloaded !== undefined) return downloaded
   const module = `${OPA_MODULE}@v${OPA_VERSION}`
-  say(`opa ${OPA_VERSION} is not on the PATH; installing it with \`go install ${module}\` (some minutes)`)
+  say(
+    `The release of opa ${OPA_VERSION} is not usable (${missing ?? 'it does not run here'}); installing it with \`go install ${module}\` (some minutes)`,
+  )
   const goEnv = { ...env, GOBIN: resolve(toolsDir) }
   const ran = await runGo(['install', module], { env: goEnv }, `opa ${OPA_VERSION}`)
   const installed = ran.exitCode === 0 ? await findOpa(toolsDir, env) : undefined

@@ -1,8 +1,9 @@
-/** The linter of rego, `regal`: the pinned version, found or built with Go. It is needed to test policies, never to serve. */
+/** The linter of rego, `regal`: the pinned version, found, downloaded or built with Go. It is needed to test policies, never to serve. */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { type Environment, isExecutable, runGo } from './opa.ts'
+import { downloadRelease, type Release } from './release.ts'
 
 export const REGAL_VERSION = '0.35.1'
 const REGAL_MODULE = 'github.com/styrainc/regal'
@@ -18,10 +19,18 @@ export function findRegal(toolsDir: string): string | undefined {
   return isExecutable(program) ? program : undefined
 }
 
+function regalRelease(): Release {
+  const system = { win32: 'Windows', darwin: 'Darwin' }[process.platform as string] ?? 'Linux'
+  const machine = process.arch === 'x64' ? 'x86_64' : process.arch
+  const file = `regal_${system}_${machine}${process.platform === 'win32' ? '.exe' : ''}`
+  const url = `https://${REGAL_MODULE}/releases/download`
+  return { program: 'regal', version: REGAL_VERSION, url, file, checksums: 'checksums.txt' }
+}
+
 /**
- * Finds `regal`, or builds it into the tools folder with Go.
+ * Finds `regal`, or downloads or builds it into the tools folder.
  * @param say called with a message before a slow step.
- * @throws Error that says what to install.
+ * @throws Error that says what to install, or that the release has another digest.
  */
 export async function requireRegal(
   toolsDir: string,
@@ -30,7 +39,10 @@ export async function requireRegal(
 ): Promise<string> {
   const found = findRegal(toolsDir)
   if (found !== undefined) return found
-  say(`regal ${REGAL_VERSION} is not in ${toolsDir}; building it with Go (some minutes)`)
+  say(`regal ${REGAL_VERSION} is not in ${toolsDir}; downloading its release`)
+  const missing = await downloadRelease(regalRelease(), addressIn(toolsDir), env)
+  if (missing === undefined) return addressIn(toolsDir)
+  say(`The release of regal ${REGAL_VERSION} is not usable (${missing}); building it with Go (some minutes)`)
   const work = mkdtempSync(join(tmpdir(), 'toolgate-regal-'))
   try {
     mkdirSync(resolve(toolsDir), { recursive: true })

@@ -1,5 +1,8 @@
-/** How `opa` and `regal` are found, or compiled with Go: shell scripts in place of the programs, which would take minutes to compile. */
+/** How `opa` and `regal` are found, downloaded, or compiled with Go: shell scripts in place of the programs, which would take minutes to compile. */
+import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
@@ -27,8 +30,11 @@ function program(folder: string, name: string, script: string, mode = 0o755): st
   writeFileSync(file, script, { mode })
   return file
 }
+/** No release can be downloaded, unless a test serves one. */
+const NOTHING = 'http://127.0.0.1:1'
 const envWith = (...folders: string[]) => ({
   PATH: [...folders.map(folder => join(dir, folder)), '/usr/bin', '/bin'].join(delimiter),
+  POLICY_TOOLS_URL: NOTHING,
 })
 
 describe('a program', () => {
@@ -74,9 +80,9 @@ describe('opa', () => {
   })
 
   it('that cannot be installed is an error that says why and what to do', async () => {
-    await expect(requireOpa(tools, { PATH: join(dir, 'empty') }, say)).rejects.toThrow(
-      `opa ${OPA_VERSION} is needed, and Go is not installed`,
-    )
+    await expect(
+      requireOpa(tools, { PATH: join(dir, 'empty'), POLICY_TOOLS_URL: NOTHING }, say),
+    ).rejects.toThrow(`opa ${OPA_VERSION} is needed, and Go is not installed`)
     program('go', 'go', '#!/bin/sh\necho "no network" >&2; exit 1\n')
     await expect(requireOpa(tools, envWith('go'), say)).rejects.toThrow(/did not work: no network\. Put opa/)
     // Go reports success, and there is no opa
@@ -114,12 +120,81 @@ describe('regal', () => {
   })
 
   it('that cannot be built is an error that says why', async () => {
-    await expect(requireRegal(tools, { PATH: join(dir, 'empty') }, say)).rejects.toThrow(
-      `regal ${REGAL_VERSION} is needed, and Go is not installed`,
-    )
+    await expect(
+      requireRegal(tools, { PATH: join(dir, 'empty'), POLICY_TOOLS_URL: NOTHING }, say),
+    ).rejects.toThrow(`regal ${REGAL_VERSION} is needed, and Go is not installed`)
     program('go', 'go', '#!/bin/sh\necho "no network" >&2; exit 1\n')
     await expect(requireRegal(tools, envWith('go'), say)).rejects.toThrow(
       'regal could not be built: no network',
     )
+  })
+})
+
+describe('a release', () => {
+  let server: Server
+  let files: Record<string, string>
+  const requested: string[] = []
+  beforeEach(async () => {
+    files = {}
+    requested.length = 0
+    server = createServer((request, response) => {
+      requested.push(request.url ?? '')
+      const content = files[request.url ?? '']
+      response.writeHead(content === undefined ? 404 : 200).end(content)
+    })
+    await new Promise<void>(done => server.listen(0, '127.0.0.1', done))
+  })
+  afterEach(() => void server.close())
+  const env = (more: Record<string, string> = {}) => ({
+    PATH: join(dir, 'empty'),
+    POLICY_TOOLS_URL: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    ...more,
+  })
+  const digest = (content: string) => createHash('sha256').update(content).digest('hex')
+  const system = process.platform === 'linux' ? 'linux' : process.platform
+  const opa = `/opa/v${OPA_VERSION}/opa_${system}_${process.arch === 'x64' ? 'amd64' : process.arch}_static`
+  const sh = `#!/bin/sh\necho "Version: ${OPA_VERSION}"\n`
+
+  it('is downloaded without Go when its digest is the published one', async () => {
+    files[opa] = sh
+    files[`${opa}.sha256`] = `${digest(sh)}  ${opa.slice(opa.lastIndexOf('/') + 1)}\n`
+    expect(await requireOpa(tools, env(), say)).toBe(join(tools, 'opa'))
+    expect(await findOpa(tools, env())).toBe(join(tools, 'opa'))
+    expect(said).toEqual([`opa ${OPA_VERSION} is not on the PATH; downloading its release`])
+
+    const name = `regal_${system === 'linux' ? 'Linux' : 'Darwin'}_${process.arch === 'x64' ? 'x86_64' : process.arch}`
+    files[`/regal/v${REGAL_VERSION}/${name}`] = sh
+    files[`/regal/v${REGAL_VERSION}/checksums.txt`] =
+      `${digest('other')}  regal_Other\n${digest(sh)}  ${name}\n`
+    expect(await requireRegal(tools, env(), say)).toBe(join(tools, `regal-${REGAL_VERSION}`))
+  })
+
+  it('with another digest is not installed, and Go does not replace it', async () => {
+    files[opa] = sh
+    files[`${opa}.sha256`] = digest('another program')
+    await expect(requireOpa(tools, env(), say)).rejects.toThrow(`has the SHA-256 ${digest(sh)}, not`)
+    files[`${opa}.sha256`] = 'no digest'
+    await expect(requireOpa(tools, env(), say)).rejects.toThrow('not one that its release names')
+    files[`${opa}.sha256`] = digest(sh)
+    await expect(requireOpa(tools, env({ OPA_SHA256: digest('pinned') }), say)).rejects.toThrow(
+      `not ${digest('pinned')}`,
+    )
+    expect(existsSync(join(tools, 'opa'))).toBe(false)
+  })
+
+  it('with a pinned digest needs no published one', async () => {
+    files[opa] = sh
+    expect(await requireOpa(tools, env({ OPA_SHA256: digest(sh) }), say)).toBe(join(tools, 'opa'))
+    expect(requested).toEqual([opa])
+  })
+
+  it('that its server does not have leaves the program to Go, and the reason is reported', async () => {
+    await expect(requireOpa(tools, env(), say)).rejects.toThrow('Go is not installed')
+    expect(said[1]).toContain('responded with 404')
+  })
+
+  it('comes over https from other machines', async () => {
+    for (const url of ['http://mirror.example', 'ftp://mirror.example', 'mirror'])
+      await expect(requireOpa(tools, env({ POLICY_TOOLS_URL: url }), say)).rejects.toThrow('POLICY_TOOLS_URL')
   })
 })
