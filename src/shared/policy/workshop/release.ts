@@ -2,7 +2,8 @@
 import { createHash } from 'node:crypto'
 import { mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
-import type { Environment } from './opa.ts'
+
+type Environment = Readonly<Record<string, string | undefined>>
 
 /** A machine without access to the releases goes on to Go after this time. */
 const CONNECT_TIMEOUT_MS = 10_000
