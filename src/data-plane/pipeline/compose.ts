@@ -21,7 +21,8 @@ export function compose(
 ): Pipeline {
   check(stages)
   const steps = stages.filter(stage => stage.phase !== 'settle')
-  const settlers = stages.filter(stage => stage.phase === 'settle')
+  const settlers = stages.filter(stage => stage.phase === 'settle' && stage.last === undefined)
+  const lastSettlers = stages.filter(stage => stage.phase === 'settle' && stage.last === true)
 
   function bug(error: unknown, stage: Stage, exchange: Exchange): Refusal {
     onBug(error, stage, exchange)
@@ -45,7 +46,18 @@ export function compose(
         bug(error, stage, exchange)
       }
     }
-    return held === undefined ? final : held.then(() => final)
+    return held === undefined ? end(exchange, final) : held.then(() => end(exchange, final))
+  }
+
+  function end(exchange: Exchange, final: Final): Final {
+    for (const stage of lastSettlers) {
+      try {
+        stage.run(exchange)
+      } catch (error) {
+        bug(error, stage, exchange)
+      }
+    }
+    return final
   }
 
   async function finish(

@@ -15,5 +15,7 @@ export interface Stage {
   /** Imperative, kebab-case: `authenticate`, `invoke-tool`. Shown in profiles, metrics and `Server-Timing`. */
   readonly id: string
   readonly phase: Phase
+  /** A settle stage that runs when the response no longer waits for any other. */
+  readonly last?: true
   run(exchange: Exchange): Outcome | Promise<Outcome>
 }

@@ -85,13 +85,13 @@ export function stages(parts: StageParts): readonly Stage[] {
     invokeProxy(),
     // 6 settle: all run on every exit
     releaseQuota(), // first, so that waiting for the meter does not hold a concurrency slot
-    parts.admission.leave,
     parts.usage,
     optimizeResult(), // before the meter, which records the bytes saved
     metering.settle, // METERING_DURABILITY=sync: the response waits here for the disk
     recordMetrics(parts.metrics),
     ...(parts.calls === undefined ? [] : [recordCall(parts.calls)]),
     ...(parts.traces === undefined ? [] : [parts.traces]),
-    logAccess(parts.accessLog, parts.accessLogSample), // last: its record includes the findings of all stages
+    logAccess(parts.accessLog, parts.accessLogSample), // its record includes the findings of all stages
+    parts.admission.leave, // when the response no longer waits
   ]
 }

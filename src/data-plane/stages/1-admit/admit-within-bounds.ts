@@ -27,6 +27,8 @@ export function admitWithinBounds(maxInFlight: number): Admission {
     leave: {
       id: 'leave-bounds',
       phase: 'settle',
+      // a drain ends connections when nothing is in flight: a response that waits for the disk is
+      last: true,
       run() {
         inFlight--
         return undefined

@@ -66,6 +66,9 @@ const policy = aPolicy()
 let version = 0
 let snapshot: Snapshot
 let pipeline: Pipeline
+let admission: ReturnType<typeof admitWithinBounds>
+/** What the responses of calls wait for, as for a slow disk. */
+let stored: Promise<void> | undefined
 
 function serve(tenant: TenantShare): void {
   const update = { version: `${++version}`, base: null, tenants: [tenant], removed: [] }
@@ -90,6 +93,8 @@ beforeAll(() => {
   quota = createMemoryQuota({ consumers: 16, toolBuckets: 16 })
 })
 beforeEach(() => {
+  admission = admitWithinBounds(10)
+  stored = undefined
   pipeline = compose(
     stages({
       tokens: NO_TOKENS,
@@ -97,12 +102,18 @@ beforeEach(() => {
       quota,
       egress,
       mcpSessions: mcpSessions(egress),
-      admission: admitWithinBounds(10),
+      admission,
       maxResponseBytes: 1000,
       results: new ResultCache(),
       largeTexts: new LargeTexts(),
       usage: new UsageCounter().stage,
-      meter,
+      meter: {
+        ready: true,
+        record: (origin, event) => {
+          meter.record(origin, event)
+          return stored?.then(() => undefined)
+        },
+      },
       metrics: new Metrics(10),
       accessLog: { wanted: false, write: () => {} },
     }),
@@ -128,6 +139,20 @@ describe('a plan of one call in flight', () => {
     for (let calls = 0; calls < 3; calls++)
       expect(await call({ id: '7' })).toMatchObject({ kind: 'reply', failure: 'backend_unreachable' })
   })
+})
+
+it('a call is in flight for a drain until its response no longer waits for the disk', async () => {
+  serve(acme())
+  let finish = (): void => {}
+  stored = new Promise(done => {
+    finish = done
+  })
+  const called = call({ id: 7 })
+  await new Promise(setImmediate)
+  expect(admission.inFlight()).toBe(1)
+  finish()
+  await called
+  expect(admission.inFlight()).toBe(0)
 })
 
 describe('a blocked consumer', () => {
