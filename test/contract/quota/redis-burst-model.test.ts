@@ -11,7 +11,7 @@ vi.mock('../../../src/data-plane/quota/redis/instance.ts', () => ({
   instanceIn: () => ({ id: current.opening!.id, incarnation: current.opening!.incarnation }),
 }))
 
-const SEEDS = Number(process.env.MODEL_RUNS ?? 60)
+const SEEDS = Number(process.env.MODEL_RUNS ?? 20)
 const FIRST = Number(process.env.MODEL_SEED ?? 1)
 
 /** The backend: calls run on when the process that sent them ends. */
