@@ -1,5 +1,6 @@
 /** The interface of a stage, and the order of the phases. Read this first. `compose.ts` runs the stages. */
 
+import type { MaybePending } from '../../shared/call/and-then.ts'
 import type { Exchange } from './exchange.ts'
 import type { Outcome } from './outcome.ts'
 
@@ -9,11 +10,11 @@ export type Phase = (typeof PHASES)[number]
 
 /**
  * One step. It cannot run code after a later stage, because it gets no `next`. A throw is a bug.
- * Return a value, not a Promise, wherever possible: the runner awaits only Promises.
+ * Return a value, not a Promise, wherever possible: the runner waits only for what is pending.
  */
 export interface Stage {
   /** Imperative, kebab-case: `authenticate`, `invoke-tool`. Shown in profiles, metrics and `Server-Timing`. */
   readonly id: string
   readonly phase: Phase
-  run(exchange: Exchange): Outcome | Promise<Outcome>
+  run(exchange: Exchange): MaybePending<Outcome>
 }
