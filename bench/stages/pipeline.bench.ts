@@ -1,7 +1,9 @@
 /** The whole pipeline: warm without the backend call, stage by stage, with a backend that responds at once, and cold. It sets no budget. */
+
 import { compose, type Pipeline } from '../../src/data-plane/pipeline/compose.ts'
 import { Exchange, type ExchangeInit } from '../../src/data-plane/pipeline/exchange.ts'
 import type { Stage } from '../../src/data-plane/pipeline/stage.ts'
+import { isPending } from '../../src/shared/call/and-then.ts'
 import type { BenchCase, Suite } from '../suite.ts'
 import { type CallParts, callParts, freshCalls, withoutBackend } from './calls.ts'
 import { signTokens, verifierOf } from './token/signed-tokens.ts'
@@ -69,7 +71,7 @@ function called(
     run() {
       for (const init of calls) {
         const final = pipeline(new Exchange(init))
-        if (final === undefined || final instanceof Promise || final.kind !== 'reply')
+        if (final === undefined || isPending(final) || final.kind !== 'reply')
           throw new Error('a wrong response')
       }
     },
@@ -160,7 +162,7 @@ function alone(
         const exchange = new Exchange(init)
         for (const before of earlier) {
           const outcome = before.run(exchange)
-          if (outcome !== undefined && !(outcome instanceof Promise)) exchange.final = outcome
+          if (outcome !== undefined && !isPending(outcome)) exchange.final = outcome
         }
         return exchange
       })
@@ -168,7 +170,7 @@ function alone(
     run() {
       for (const exchange of exchanges) {
         const outcome = stage.run(exchange)
-        if (outcome instanceof Promise || (outcome !== undefined && outcome.kind !== 'reply'))
+        if (isPending(outcome) || (outcome !== undefined && outcome.kind !== 'reply'))
           throw new Error(`a wrong outcome of ${stage.id}`)
       }
     },

@@ -1,5 +1,5 @@
 /** Refuses a caller without valid credentials while its body is still arriving. It reads no body and grants nothing. */
-import { andThen } from '../../shared/call/and-then.ts'
+import { continueWith } from '../../shared/call/and-then.ts'
 import { Cancellation } from '../../shared/call/cancellation.ts'
 import type { Refusal } from '../../shared/call/refusal.ts'
 import type { ExchangeInit } from '../pipeline/exchange.ts'
@@ -59,7 +59,7 @@ function settle(
   refuse: (refusal: Refusal) => void,
 ): void {
   const operation = { action: 'tools.list' } as const
-  void andThen(runCall(parts, snapshot, call, access, operation, new Cancellation()), ({ final }) => {
+  void continueWith(runCall(parts, snapshot, call, access, operation, new Cancellation()), ({ final }) => {
     if (final?.kind === 'refusal') refuse(final)
   })
 }

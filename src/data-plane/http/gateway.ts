@@ -1,7 +1,7 @@
 /** What all endpoints share: the parts of the gateway, and running an operation through the pipeline. It sends no response. */
 import type { Presentation } from '../../model/presentation.ts'
 import type { Principal } from '../../model/principal.ts'
-import { andThen, type MaybePromise } from '../../shared/call/and-then.ts'
+import { andThen, continueWith, type MaybePending, type MaybePromise } from '../../shared/call/and-then.ts'
 import type { Cancellation } from '../../shared/call/cancellation.ts'
 import type { Refusal } from '../../shared/call/refusal.ts'
 import type { Pipeline } from '../pipeline/compose.ts'
@@ -56,7 +56,7 @@ export function runCall(
   operation: Operation,
   cancellation: Cancellation,
   transport?: Transport<Exchange>,
-): Ended | Promise<Ended> {
+): MaybePending<Ended> {
   const exchange = new Exchange({
     requestId: call.requestId,
     traceId: call.traceId,
@@ -74,7 +74,7 @@ export function runCall(
   })
   exchange.requestBytes = Math.max(0, call.request.contentLength)
   if (wantsTiming(call.request.header('x-debug-timing'))) return runTimed(parts, call, exchange)
-  return andThen(parts.pipeline(exchange), final => ended(parts, call, exchange, final))
+  return continueWith(parts.pipeline(exchange), final => ended(parts, call, exchange, final))
 }
 
 function ended({ attempts }: GatewayParts, call: Call, exchange: Exchange, final: Final): Ended {
@@ -83,9 +83,9 @@ function ended({ attempts }: GatewayParts, call: Call, exchange: Exchange, final
 }
 
 /** As `run`, and reports stage timings if the caller may see them. */
-function runTimed(parts: GatewayParts, call: Call, exchange: Exchange): Ended | Promise<Ended> {
+function runTimed(parts: GatewayParts, call: Call, exchange: Exchange): MaybePending<Ended> {
   exchange.timings = []
-  return andThen(parts.pipeline(exchange), final =>
+  return continueWith(parts.pipeline(exchange), final =>
     andThen(addTiming(call, exchange), () => ended(parts, call, exchange, final)),
   )
 }

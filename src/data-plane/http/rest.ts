@@ -1,6 +1,6 @@
 /** REST access to tools: list and call. It handles no JSON-RPC. */
 import { isObject } from '../../model/is-object.ts'
-import { andThen, type MaybePromise } from '../../shared/call/and-then.ts'
+import { andThen, continueWith, type MaybePending } from '../../shared/call/and-then.ts'
 import { Cancellation } from '../../shared/call/cancellation.ts'
 import { isLongJson, writeLongJson } from '../../shared/call/long-json.ts'
 import { REFUSALS, type Refusal, refuse } from '../../shared/call/refusal.ts'
@@ -31,7 +31,7 @@ export class RestTools {
       if (!early.proceed()) return
       if (body.kind === 'refusal') return this.refuse(call, body)
       const ended = this.#run(call, snapshot, { action: 'tools.list' })
-      void andThen(ended, value => this.#respondToList(call, value))
+      void continueWith(ended, value => this.#respondToList(call, value))
     })
   }
 
@@ -47,7 +47,7 @@ export class RestTools {
       const operation = readCall(body.value, optimization)
       if ('kind' in operation) return this.refuse(call, operation)
       const ended = this.#run(call, snapshot, operation)
-      void andThen(ended, value => this.#respondToCall(call, value))
+      void continueWith(ended, value => this.#respondToCall(call, value))
     })
   }
 
@@ -85,7 +85,7 @@ export class RestTools {
     return refuseEarly(this.#parts, call, snapshot, 'rest', refusal => this.refuse(call, refusal))
   }
 
-  #run(call: Call, snapshot: Snapshot, operation: Operation): MaybePromise<Ended> {
+  #run(call: Call, snapshot: Snapshot, operation: Operation): MaybePending<Ended> {
     const cancellation = new Cancellation()
     call.response.onAbort(() => cancellation.cancel())
     return runCall(this.#parts, snapshot, call, 'rest', operation, cancellation)

@@ -1,5 +1,6 @@
 /** The interface of the meter: the content of a metering event, and how a call is passed to the meter. It stores and sends nothing. */
 import type { MeteredAccess, MeteredOutcome } from '../../link/metering-event.ts'
+import type { MaybePending } from '../../shared/call/and-then.ts'
 
 /**
  * The part common to many calls; one object for all of them, so that it is encoded once. Texts that are unknown are ''.
@@ -41,9 +42,9 @@ export interface MeteredCall {
 export interface Meter {
   /**
    * Takes the event of a call. Never throws and never waits for the broker.
-   * @returns a Promise when the response must wait until the event is on disk (`METERING_DURABILITY=sync`); it never rejects
+   * @returns pending while the response must wait until the event is in its file; it never rejects
    */
-  record(origin: CallOrigin, call: MeteredCall): undefined | Promise<undefined>
+  record(origin: CallOrigin, call: MeteredCall): MaybePending<undefined>
   /** False: events can neither be written nor buffered, and further ones would be lost. */
   readonly ready: boolean
 }

@@ -1,12 +1,13 @@
 /** Turns a list of stages into one runner. It knows no stage by name and adds no behaviour between them. */
 
+import { isPending, type MaybePending, type Pending } from '../../shared/call/and-then.ts'
 import { type Refusal, refuse } from '../../shared/call/refusal.ts'
 import type { Exchange } from './exchange.ts'
 import type { Final, Outcome } from './outcome.ts'
 import { PHASES, type Stage } from './stage.ts'
 
-/** Runs an exchange to its end; a Promise only when a stage returned one. Never throws and never rejects. */
-export type Pipeline = (exchange: Exchange) => Final | Promise<Final>
+/** Runs an exchange to its end; pending only when a stage was. Never throws and never rejects. */
+export type Pipeline = (exchange: Exchange) => MaybePending<Final>
 
 /**
  * Composes stages, refusing a wrong order or a repeated id.
@@ -29,19 +30,22 @@ export function compose(
     return refuse('internal_error')
   }
 
-  /** Starts all settle stages; the response waits for those that return a Promise. */
-  function settle(exchange: Exchange, final: Final): Final | Promise<Final> {
+  /** Starts all settle stages; the response waits for those that are pending. */
+  function settle(exchange: Exchange, final: Final): MaybePending<Final> {
     exchange.final = final
-    let held: Promise<unknown> | undefined
+    let held: Pending<Final> | undefined
     for (const stage of settlers) {
       try {
-        const pending = stage.run(exchange)
-        if (!(pending instanceof Promise)) continue
-        // one that waits is usual, so that no list is made for it
-        held =
-          held === undefined
-            ? pending.catch(error => bug(error, stage, exchange))
-            : Promise.all([held, pending.catch(error => bug(error, stage, exchange))])
+        const result = stage.run(exchange)
+        if (!isPending(result)) continue
+        const settled = result.then(
+          () => final,
+          error => {
+            bug(error, stage, exchange)
+            return final
+          },
+        )
+        held = held === undefined ? settled : held.then(() => settled)
       } catch (error) {
         bug(error, stage, exchange)
       }
@@ -60,33 +64,30 @@ export function compose(
     return final
   }
 
-  async function finish(
+  function finish(
     exchange: Exchange,
     at: number,
-    pending: Promise<Outcome>,
+    pending: Pending<Outcome>,
     startedAt: number,
-  ): Promise<Final> {
-    let outcome: Outcome
-    try {
-      outcome = await pending
-    } catch (error) {
-      outcome = bug(error, steps[at]!, exchange)
+  ): Pending<Final> {
+    const goOn = (outcome: Outcome): MaybePending<Final> => {
+      time(exchange, steps[at]!, startedAt)
+      return outcome === undefined ? walk(exchange, at + 1) : settle(exchange, outcome)
     }
-    time(exchange, steps[at]!, startedAt)
-    return outcome === undefined ? walk(exchange, at + 1) : settle(exchange, outcome)
+    return pending.then(goOn, error => goOn(bug(error, steps[at]!, exchange)))
   }
 
-  function walk(exchange: Exchange, from: number): Final | Promise<Final> {
+  function walk(exchange: Exchange, from: number): MaybePending<Final> {
     for (let at = from; at < steps.length; at++) {
       const stage = steps[at]!
       const startedAt = exchange.timings === undefined ? 0 : performance.now()
-      let outcome: Outcome | Promise<Outcome>
+      let outcome: MaybePending<Outcome>
       try {
         outcome = stage.run(exchange)
       } catch (error) {
         outcome = bug(error, stage, exchange)
       }
-      if (outcome instanceof Promise) return finish(exchange, at, outcome, startedAt)
+      if (isPending(outcome)) return finish(exchange, at, outcome, startedAt)
       if (startedAt > 0) time(exchange, stage, startedAt)
       if (outcome === undefined) continue
       return settle(exchange, outcome)

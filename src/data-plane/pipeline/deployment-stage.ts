@@ -3,6 +3,7 @@
  * its position among the built-in stages. It loads no module and runs no call.
  */
 import { isObject } from '../../model/is-object.ts'
+import { isPending } from '../../shared/call/and-then.ts'
 import type { Refusal, refuse } from '../../shared/call/refusal.ts'
 import type { Exchange } from './exchange.ts'
 import type { Outcome } from './outcome.ts'
@@ -99,7 +100,7 @@ function withinBudget(
     run(exchange) {
       const startedAt = performance.now()
       const outcome = stage.run(exchange)
-      if (outcome instanceof Promise) return inTime(outcome, stage)
+      if (isPending(outcome)) return inTime(Promise.resolve(outcome), stage)
       const ms = performance.now() - startedAt
       if (ms > budgetMs) onOverrun(stage, ms)
       return valid(outcome, id)

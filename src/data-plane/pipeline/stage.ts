@@ -1,5 +1,6 @@
 /** The interface of a stage, and the order of the phases. Read this first. `compose.ts` runs the stages. */
 
+import type { MaybePending } from '../../shared/call/and-then.ts'
 import type { Exchange } from './exchange.ts'
 import type { Outcome } from './outcome.ts'
 
@@ -9,7 +10,7 @@ export type Phase = (typeof PHASES)[number]
 
 /**
  * One step. It cannot run code after a later stage, because it gets no `next`. A throw is a bug.
- * Return a value, not a Promise, wherever possible: the runner awaits only Promises.
+ * Return a value, not a Promise, wherever possible: the runner waits only for what is pending.
  */
 export interface Stage {
   /** Imperative, kebab-case: `authenticate`, `invoke-tool`. Shown in profiles, metrics and `Server-Timing`. */
@@ -17,5 +18,5 @@ export interface Stage {
   readonly phase: Phase
   /** A settle stage that runs when the response no longer waits for any other. */
   readonly last?: true
-  run(exchange: Exchange): Outcome | Promise<Outcome>
+  run(exchange: Exchange): MaybePending<Outcome>
 }

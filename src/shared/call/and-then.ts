@@ -1,10 +1,26 @@
 /** Continues with values that may still be pending. Code off the hot path uses `async` instead. It catches no error. */
+import { Later } from './later.ts'
 
 export type MaybePromise<T> = T | Promise<T>
+export type Pending<T> = Promise<T> | Later<T>
+/** Of the path of a call, where a value that arrives is passed on at once. */
+export type MaybePending<T> = T | Pending<T>
+
+export function isPending<T>(value: MaybePending<T>): value is Pending<T> {
+  return value instanceof Later || value instanceof Promise
+}
 
 /** Synchronous where the value is known, so that the warm path does not wait for another turn of the event loop. */
 export function andThen<T, R>(value: MaybePromise<T>, next: (value: T) => MaybePromise<R>): MaybePromise<R> {
   return value instanceof Promise ? value.then(next) : next(value)
+}
+
+/** As `andThen`, also for a `Later`. */
+export function continueWith<T, R>(
+  value: MaybePending<T>,
+  next: (value: T) => MaybePending<R>,
+): MaybePending<R> {
+  return value instanceof Later ? value.then(next) : value instanceof Promise ? value.then(next) : next(value)
 }
 
 /** All values; a Promise only when one of them is pending. */

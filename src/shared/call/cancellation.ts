@@ -1,9 +1,15 @@
 /** One-shot cancellation of a call: cheaper than an AbortController unless a signal is needed. It knows no cause. */
 
+/** What a cancellation ends. An object in place of a function: a call adds two, and each function would be made for it. */
+export interface Cancelable {
+  onCancelled(): void
+}
+
 /** Cancelled at most once; listeners run synchronously and in order. A listener added afterwards runs at once. */
 export class Cancellation {
   #cancelled = false
-  #listeners: (() => void)[] | undefined
+  #first: Cancelable | undefined
+  #others: Cancelable[] | undefined
   #controller: AbortController | undefined
 
   get cancelled(): boolean {
@@ -14,24 +20,33 @@ export class Cancellation {
     if (this.#cancelled) return
     this.#cancelled = true
     this.#controller?.abort()
-    const listeners = this.#listeners
-    this.#listeners = undefined
-    if (listeners !== undefined) for (const listener of listeners) listener()
+    const [first, others] = [this.#first, this.#others]
+    this.#first = undefined
+    this.#others = undefined
+    first?.onCancelled()
+    if (others !== undefined) for (const other of others) other.onCancelled()
+  }
+
+  add(listener: Cancelable): void {
+    if (this.#cancelled) listener.onCancelled()
+    else if (this.#others !== undefined) this.#others.push(listener)
+    else if (this.#first === undefined) this.#first = listener
+    else this.#others = [listener]
+  }
+
+  remove(listener: Cancelable): void {
+    if (this.#first === listener) this.#first = undefined
+    else {
+      const at = this.#others?.indexOf(listener) ?? -1
+      if (at >= 0) this.#others!.splice(at, 1)
+    }
   }
 
   /** @returns removes the listener */
   onCancel(listener: () => void): () => void {
-    if (this.#cancelled) {
-      listener()
-      return () => {}
-    }
-    this.#listeners ??= []
-    const listeners = this.#listeners
-    listeners.push(listener)
-    return () => {
-      const at = listeners.indexOf(listener)
-      if (at >= 0) listeners.splice(at, 1)
-    }
+    const added = { onCancelled: listener }
+    this.add(added)
+    return () => this.remove(added)
   }
 
   /** For libraries that take an AbortSignal. */

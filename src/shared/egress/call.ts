@@ -1,16 +1,14 @@
-/** One outgoing exchange from dispatch to its end: clock, cancellation, and the promise kept exactly once. No reading of bodies. */
-import type { Cancellation } from '../call/cancellation.ts'
+/** One outgoing exchange from dispatch to its end: clock, cancellation, and its result, which it is itself. No reading of bodies. */
+import type { Cancelable, Cancellation } from '../call/cancellation.ts'
+import { Later } from '../call/later.ts'
 import type { EgressFailure } from './egress.ts'
 import { failure, failureOf } from './failure.ts'
 import type { ResponseHandler } from './http1/response-handler.ts'
 import type { OriginPool } from './origin-pools.ts'
 
-export interface CallInit<R> {
-  readonly origin: string
-  readonly pool: OriginPool
+export interface CallInit {
   readonly timeoutMs: number
-  readonly cancellation: Cancellation | undefined
-  readonly resolve: (result: R | EgressFailure) => void
+  readonly cancellation?: Cancellation | undefined
 }
 
 /** Node runs a longer timer at once. */
@@ -20,28 +18,32 @@ const MAX_TIMER_MS = 2 ** 31 - 1
  * The part of an undici handler that reading a body whole and streaming it have in common. Uses the handler interface with raw
  * headers (`onConnect`, `onHeaders` …): it costs a fifth less per call than the one with parsed headers.
  */
-export abstract class Call<R> implements Pick<ResponseHandler, 'over' | 'onConnect' | 'onError'> {
+export abstract class Call<R>
+  extends Later<R | EgressFailure>
+  implements Cancelable, Pick<ResponseHandler, 'over' | 'onConnect' | 'onError'>
+{
   protected readonly origin: string
   protected sent = false
   protected responded = false
   #over = false
-  #resolved = false
   #abort: (() => void) | undefined
   readonly #timeoutMs: number
   readonly #pool: OriginPool
-  readonly #resolve: (result: R | EgressFailure) => void
   readonly #timer: NodeJS.Timeout
-  readonly #unsubscribeCancel: (() => void) | undefined
+  readonly #cancellation: Cancellation | undefined
 
-  constructor(init: CallInit<R>) {
-    this.origin = init.origin
-    this.#timeoutMs = init.timeoutMs
-    this.#pool = init.pool
-    this.#resolve = init.resolve
-    this.#timer = setTimeout(onTimeout, Math.min(init.timeoutMs, MAX_TIMER_MS), this)
-    this.#unsubscribeCancel = init.cancellation?.onCancel(() =>
-      this.fail(failure('cancelled', `the call to ${this.origin} was cancelled`, this.sent)),
-    )
+  constructor(origin: string, pool: OriginPool, { timeoutMs, cancellation }: CallInit) {
+    super()
+    this.origin = origin
+    this.#timeoutMs = timeoutMs
+    this.#pool = pool
+    this.#timer = setTimeout(onTimeout, Math.min(timeoutMs, MAX_TIMER_MS), this)
+    this.#cancellation = cancellation
+    cancellation?.add(this)
+  }
+
+  onCancelled(): void {
+    this.fail(failure('cancelled', `the call to ${this.origin} was cancelled`, this.sent))
   }
 
   /** True once the exchange has ended, well or not; later events of the library are ignored. */
@@ -49,19 +51,12 @@ export abstract class Call<R> implements Pick<ResponseHandler, 'over' | 'onConne
     return this.#over
   }
 
-  /** Hands a result out while the exchange may go on (the head of a stream). */
-  protected resolve(result: R): void {
-    if (this.#resolved) return
-    this.#resolved = true
-    this.#resolve(result)
-  }
-
   /** The exchange has ended as it should. */
   protected finish(): void {
     if (this.#over) return
     this.#over = true
     clearTimeout(this.#timer)
-    this.#unsubscribeCancel?.()
+    this.#cancellation?.remove(this)
     this.#pool.inFlight--
   }
 
@@ -69,12 +64,10 @@ export abstract class Call<R> implements Pick<ResponseHandler, 'over' | 'onConne
   fail(why: EgressFailure): void {
     if (this.#over) return
     this.finish()
-    if (!this.#resolved) {
-      this.#resolved = true
-      this.#resolve(why)
-    }
     this.onFailed(why)
     this.#abort?.()
+    // last, because the reader runs at once
+    this.resolve(why)
   }
 
   /** Called once when the exchange fails, also after the head was handed out. */

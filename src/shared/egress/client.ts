@@ -1,10 +1,9 @@
 /** The one outgoing HTTP client: pools of connections behind the address guard. It follows no redirect and repeats no request. */
 import type { ClientTls } from '../tls/client-tls.ts'
 import { type AddressGuardOptions, createAddressGuard } from './address-guard.ts'
-import type { CallInit } from './call.ts'
 import { CollectingCall } from './collect.ts'
 import { guardedConnector, guardedSockets, type ResolveHost, resolveWithSystem } from './connector.ts'
-import type { Egress, EgressFailure, EgressRequest, EgressResponse, EgressStreamResponse } from './egress.ts'
+import type { Egress, EgressFailure, EgressRequest } from './egress.ts'
 import { failure } from './failure.ts'
 import { OriginClient } from './origin-client.ts'
 import { type OriginPool, OriginPools, type PoolLimits } from './origin-pools.ts'
@@ -77,23 +76,21 @@ export function createEgress(options: EgressOptions): Egress {
       const admitted = admit(request)
       if ('kind' in admitted) return Promise.resolve(admitted)
       const { target, pool } = admitted
-      return new Promise<EgressResponse | EgressFailure>(resolve => {
-        const call = new CollectingCall(request, callInit(request, admitted, resolve))
-        const { method, body = null } = request
-        const headers = askForIdentity(request.headers)
-        pool.client.dispatch({ path: target.path, method, headers, body }, call)
-      })
+      const call = new CollectingCall(target.origin, pool, request)
+      const { method, body = null } = request
+      const headers = askForIdentity(request.headers)
+      pool.client.dispatch({ path: target.path, method, headers, body }, call)
+      return call
     },
 
     stream(request) {
       const admitted = admit(request)
       if ('kind' in admitted) return Promise.resolve(admitted)
       const { target, pool } = admitted
-      return new Promise<EgressStreamResponse | EgressFailure>(resolve => {
-        const call = new StreamingCall(callInit(request, admitted, resolve))
-        const { method, headers, body = null } = request
-        pool.client.dispatch({ path: target.path, method, headers, body }, call)
-      })
+      const call = new StreamingCall(target.origin, pool, request)
+      const { method, headers, body = null } = request
+      pool.client.dispatch({ path: target.path, method, headers, body }, call)
+      return Promise.resolve(call)
     },
 
     async close() {
@@ -108,18 +105,12 @@ interface Admitted {
   readonly pool: OriginPool
 }
 
-function callInit<R>(
-  { timeoutMs, cancellation }: Pick<EgressRequest, 'timeoutMs' | 'cancellation'>,
-  { target, pool }: Admitted,
-  resolve: CallInit<R>['resolve'],
-): CallInit<R> {
-  return { origin: target.origin, pool, timeoutMs, cancellation, resolve }
-}
+const IDENTITY = ['accept-encoding', 'identity']
 
 /** A collected response is decoded anyway; asking for none saves both sides the work. */
 function askForIdentity(headers: readonly string[]): string[] {
   for (let at = 0; at < headers.length; at += 2)
     if (headers[at]!.length === 15 && headers[at]!.toLowerCase() === 'accept-encoding')
       return headers as string[]
-  return [...headers, 'accept-encoding', 'identity']
+  return headers.concat(IDENTITY)
 }

@@ -1,10 +1,11 @@
 /** Reads a response whole, decoded and within a bound. It streams nothing on, except to the observer of a collected response. */
 
-import { Call, type CallInit } from './call.ts'
+import { Call } from './call.ts'
 import { type Decoder, openDecoder } from './decode.ts'
 import type { EgressFailure, EgressHeaders, EgressRequest, EgressResponse } from './egress.ts'
 import { failure } from './failure.ts'
 import { DecodedHeaders, ReceivedHeaders, received } from './headers.ts'
+import type { OriginPool } from './origin-pools.ts'
 
 const SHORT_BYTES = 4 * 1024
 const MAX_SHORT = 64
@@ -21,8 +22,8 @@ export class CollectingCall extends Call<EgressResponse> {
   #bytes = 0
   #decoder: Decoder | undefined
 
-  constructor(request: EgressRequest, init: CallInit<EgressResponse>) {
-    super(init)
+  constructor(origin: string, pool: OriginPool, request: EgressRequest) {
+    super(origin, pool, request)
     this.#request = request
   }
 

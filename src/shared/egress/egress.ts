@@ -1,4 +1,5 @@
 /** The interface of the one outgoing HTTP client. No vendor types: `client.ts` implements it. */
+import type { Pending } from '../call/and-then.ts'
 import type { Cancellation } from '../call/cancellation.ts'
 
 export interface EgressRequest {
@@ -70,7 +71,7 @@ export interface EgressStreamResponse {
 
 export interface Egress {
   /** Never rejects. Redirects are not followed. */
-  request(request: EgressRequest): Promise<EgressResponse | EgressFailure>
+  request(request: EgressRequest): Pending<EgressResponse | EgressFailure>
   stream(request: EgressStreamRequest): Promise<EgressStreamResponse | EgressFailure>
   close(): Promise<void>
 }

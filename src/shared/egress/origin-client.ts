@@ -2,7 +2,7 @@
 import type { Readable } from 'node:stream'
 import { type buildConnector, type Dispatcher, Pool } from 'undici'
 import { Http1Pool, type OpenSocket } from './http1/pool.ts'
-import type { ResponseHandler } from './http1/response-handler.ts'
+import type { ResponseHandler, WholeRequest } from './http1/response-handler.ts'
 
 export interface OutgoingRequest {
   readonly method: string
@@ -46,13 +46,8 @@ export class OriginClient {
   }
 
   dispatch(request: OutgoingRequest, handler: ResponseHandler): void {
+    if (this.#http1 !== undefined && isWhole(request) && this.#http1.dispatch(request, handler)) return
     const { method, path, headers, body } = request
-    if (
-      this.#http1 !== undefined &&
-      isWhole(body) &&
-      this.#http1.dispatch({ method, path, headers, body }, handler)
-    )
-      return
     this.#undici ??= new Pool(this.#origin, {
       connect: this.#options.connect,
       connections: this.#options.maxConnections,
@@ -81,6 +76,7 @@ export class OriginClient {
   }
 }
 
-function isWhole(body: OutgoingRequest['body']): body is string | Uint8Array | null {
+function isWhole(request: OutgoingRequest): request is WholeRequest {
+  const { body } = request
   return body === null || typeof body === 'string' || body instanceof Uint8Array
 }

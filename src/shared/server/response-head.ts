@@ -3,7 +3,7 @@
  * sends nothing.
  */
 import { STATUS_CODES } from 'node:http'
-import { codeAt } from '../../model/code-at.ts'
+import { HeadText } from '../call/head-text.ts'
 import type { HeaderList } from './listener.ts'
 
 /** What the listener alone decides; a handler that names one would frame the response a second time. */
@@ -28,16 +28,15 @@ export function isBodiless(status: number): boolean {
   return status === 204 || status === 304
 }
 
+const HEAD = new HeadText()
+
 /**
  * True when a value goes beyond ASCII.
  * @throws Error naming the header that must not be sent.
  */
 export function checkHeaders(headers: HeaderList): boolean {
-  let isBeyondAscii = false
-  for (let at = 0; at < headers.length; at += 2) {
-    if (checkHeader(headers[at]!, headers[at + 1])) isBeyondAscii = true
-  }
-  return isBeyondAscii
+  HEAD.begin('')
+  return !addHeaders(headers)
 }
 
 /**
@@ -48,16 +47,10 @@ export function checkHeaders(headers: HeaderList): boolean {
  * @throws Error naming the header that must not be sent.
  */
 export function renderHead(status: number, headers: HeaderList, ownLines = ''): string | Uint8Array {
-  let head = statusLine(status)
-  let isAscii = true
-  for (let at = 0; at < headers.length; at += 2) {
-    const name = headers[at]!
-    const value = headers[at + 1]
-    if (checkHeader(name, value)) isAscii = false
-    head += `\r\n${name}: ${value}`
-  }
-  head += ownLines
-  return isAscii ? head : Buffer.from(head, 'latin1')
+  HEAD.begin(statusLine(status))
+  const isAscii = addHeaders(headers)
+  HEAD.add(ownLines)
+  return isAscii ? HEAD.text() : HEAD.bytes()
 }
 
 /** @throws Error when the status is not a final one. */
@@ -67,31 +60,31 @@ export function statusLine(status: number): string {
   return line
 }
 
-/** True when the value goes beyond ASCII. */
-function checkHeader(name: string, value: string | undefined): boolean {
-  if (!knownNames.has(name)) {
-    if (OURS.has(name))
-      throw new Error(`header "${name}" is set by the listener; remove it from the response`)
-    if (!NAME.test(name)) throw new Error(`header name ${JSON.stringify(name)} is not a lower-case token`)
-    if (knownNames.size < MAX_KNOWN_NAMES) knownNames.add(name)
-  }
-  if (value === undefined)
-    throw new Error(`header "${name}" has no value; the list is name, value, name, value`)
-  let isBeyondAscii = false
-  for (let at = 0, { length } = value; at < length; at++) {
-    const code = codeAt(value, at)
-    if (code > 0x1f && code < 0x7f) continue
-    if (code < 0x80 ? code !== TAB : code > 0xff) {
+/** True when all values are ASCII. */
+function addHeaders(headers: HeaderList): boolean {
+  let isAscii = true
+  for (let at = 0; at < headers.length; at += 2) {
+    const name = headers[at]!
+    const value = headers[at + 1]
+    if (!knownNames.has(name)) checkName(name)
+    if (value === undefined)
+      throw new Error(`header "${name}" has no value; the list is name, value, name, value`)
+    const valueIsAscii = HEAD.addField(name, value)
+    if (valueIsAscii === undefined) {
       throw new Error(
         `header "${name}" has a line break, control character or non-Latin character in its value; encode it`,
       )
     }
-    if (code !== TAB) isBeyondAscii = true
+    isAscii &&= valueIsAscii
   }
-  return isBeyondAscii
+  return isAscii
 }
 
-const TAB = 0x09
+function checkName(name: string): void {
+  if (OURS.has(name)) throw new Error(`header "${name}" is set by the listener; remove it from the response`)
+  if (!NAME.test(name)) throw new Error(`header name ${JSON.stringify(name)} is not a lower-case token`)
+  if (knownNames.size < MAX_KNOWN_NAMES) knownNames.add(name)
+}
 
 /** Two pieces of a body as one. */
 export function joined(start: string | Uint8Array, rest: Uint8Array): Uint8Array {

@@ -1,5 +1,5 @@
 /** Batches (MCP 2025-03-26 alone has them): items run concurrently, each through the whole pipeline with its own refusal. */
-import { andThen, type MaybePromise } from '../../../shared/call/and-then.ts'
+import { continueWith, type MaybePending } from '../../../shared/call/and-then.ts'
 import { Cancellation } from '../../../shared/call/cancellation.ts'
 import { INVALID_REQUEST } from '../../../shared/call/rpc-errors.ts'
 import type { Session } from '../../sessions/session-store.ts'
@@ -56,7 +56,7 @@ export async function postBatch(
   }
   const cancellation = new Cancellation()
   call.response.onAbort(() => cancellation.cancel())
-  const replies: MaybePromise<RpcReply>[] = []
+  const replies: MaybePending<RpcReply>[] = []
   for (const message of messages) {
     if (message.kind === 'request') {
       replies.push(
@@ -135,13 +135,13 @@ function runItem(
   conversation: Parameters<LegacyCalls['dispatch']>[1],
   session: Session | undefined,
   request: Parameters<LegacyCalls['dispatch']>[0],
-): MaybePromise<RpcReply> {
+): MaybePending<RpcReply> {
   if (session === undefined) return legacy.dispatch(request, conversation)
   // each item can be cancelled by itself; the end of the POST cancels all
   const own = new Cancellation()
   conversation.cancellation.onCancel(() => own.cancel())
   const done = parts.inFlight.add(session.id, request.id, own)
-  return andThen(legacy.dispatch(request, { ...conversation, cancellation: own }), reply => {
+  return continueWith(legacy.dispatch(request, { ...conversation, cancellation: own }), reply => {
     done()
     return reply
   })

@@ -1,7 +1,7 @@
 /** One JSON-RPC request → one reply. It knows methods, not transports: bodies, streams and sessions are in `post.ts`. */
 import { writeJson } from '../../../model/exact-number.ts'
 import { isObject } from '../../../model/is-object.ts'
-import { andThen, type MaybePromise } from '../../../shared/call/and-then.ts'
+import { andThen, continueWith, type MaybePending } from '../../../shared/call/and-then.ts'
 import type { Cancellation } from '../../../shared/call/cancellation.ts'
 import { isLongJson, writeLongJson } from '../../../shared/call/long-json.ts'
 import type { Refusal } from '../../../shared/call/refusal.ts'
@@ -59,7 +59,7 @@ export interface Conversation {
   readonly pendingInput?: () => PendingInput | undefined
 }
 
-type RpcOutcome = MaybePromise<RpcReply>
+type RpcOutcome = MaybePending<RpcReply>
 
 export class Dispatcher {
   readonly #parts: GatewayParts
@@ -228,7 +228,7 @@ export class Dispatcher {
     render: (ended: Ended) => RpcOutcome,
   ): RpcOutcome {
     const { call, snapshot, cancellation, transport } = conversation
-    return andThen(
+    return continueWith(
       runCall(this.#parts, snapshot, call, 'jsonrpc', operation, cancellation, transport),
       ended =>
         ended.final?.kind === 'refusal'

@@ -1,7 +1,7 @@
 /** Requests of the versions with sessions (up to 2025-11-25): version, session, cancellation and where the response goes. It runs no method. */
 import { withDoubles } from '../../../model/exact-number.ts'
 import type { Principal } from '../../../model/principal.ts'
-import { andThen, type MaybePromise } from '../../../shared/call/and-then.ts'
+import { andThen, continueWith, type MaybePending } from '../../../shared/call/and-then.ts'
 import { Cancellation } from '../../../shared/call/cancellation.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import type { Transport } from '../../pipeline/transport.ts'
@@ -56,7 +56,7 @@ export class LegacyCalls {
     if (session === undefined) call.response.onAbort(() => cancellation.cancel())
     const done =
       session === undefined ? undefined : this.#parts.inFlight.add(session.id, request.id, cancellation)
-    cancellation.onCancel(() => response.drop())
+    cancellation.add(response)
     const send = response.canNotify ? (json: string) => response.notify(json) : undefined
     const reply = this.dispatch(request, {
       call,
@@ -67,14 +67,14 @@ export class LegacyCalls {
     })
     if (done === undefined) return response.send(reply)
     response.send(
-      andThen(reply, value => {
+      continueWith(reply, value => {
         done()
         return value
       }),
     )
   }
 
-  dispatch(request: RpcRequest, conversation: Conversation): MaybePromise<RpcReply> {
+  dispatch(request: RpcRequest, conversation: Conversation): MaybePending<RpcReply> {
     return this.#parts.dispatcher.dispatch(request, conversation)
   }
 

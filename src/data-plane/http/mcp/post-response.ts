@@ -1,6 +1,7 @@
 /** The response of one POST: JSON, or an event stream if there is progress or the call takes long. It knows no method. */
 import { randomBytes } from 'node:crypto'
-import { andThen, type MaybePromise } from '../../../shared/call/and-then.ts'
+import { continueWith, isPending, type MaybePending } from '../../../shared/call/and-then.ts'
+import type { Cancelable } from '../../../shared/call/cancellation.ts'
 import type { ResponseStream } from '../../../shared/server/listener.ts'
 import type { SessionStore, StreamRef } from '../../sessions/session-store.ts'
 import type { Call } from '../call.ts'
@@ -26,7 +27,7 @@ interface PostResponseOptions {
 
 const pending = new Ticker<PostResponse>(TICK_MS, (response, nowMs) => response.tick(nowMs))
 
-export class PostResponse implements Ticked {
+export class PostResponse implements Cancelable, Ticked {
   ticking = false
   previous: Ticked | undefined
   next: Ticked | undefined
@@ -45,9 +46,9 @@ export class PostResponse implements Ticked {
   }
 
   /** Sends the reply when it is there; until then a stream may open, and is kept alive. */
-  send(reply: MaybePromise<RpcReply>): void {
-    if (reply instanceof Promise && this.#options.streams) pending.add(this)
-    void andThen(reply, value => this.#finish(value))
+  send(reply: MaybePending<RpcReply>): void {
+    if (isPending(reply) && this.#options.streams) pending.add(this)
+    void continueWith(reply, value => this.#finish(value))
   }
 
   /** Whether messages can be sent before the reply. */
@@ -82,6 +83,10 @@ export class PostResponse implements Ticked {
     const id = this.#options.replay === undefined ? undefined : this.#keep(await textOf(body), true)
     await writePieces(stream, this.#call.response, messageEventPieces(body.pieces, id))
     stream.end()
+  }
+
+  onCancelled(): void {
+    this.drop()
   }
 
   /** A cancelled request gets no reply (MCP, "Cancellation"); the HTTP exchange still has to end. */

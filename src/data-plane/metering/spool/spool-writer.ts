@@ -16,6 +16,8 @@ import {
   writeSync,
 } from 'node:fs'
 import { join } from 'node:path'
+import type { MaybePending } from '../../../shared/call/and-then.ts'
+import { Later } from '../../../shared/call/later.ts'
 import { EventEncoder, MAX_EVENT_BYTES } from '../event-encoder.ts'
 import { newWriterName } from '../event-id.ts'
 import type { CallOrigin, Meter, MeteredCall } from '../meter.ts'
@@ -88,8 +90,10 @@ export class SpoolWriter implements Meter {
   #syncTimer: NodeJS.Timeout | undefined
   /** Responses of `sync` that wait for the next fdatasync. */
   #group: Group | undefined
-  /** Responses of `batch` that wait for the write of this turn. */
-  #ofTurn: Group | undefined
+  /** Responses of `batch` that wait for the write of this turn, the first `#inTurn`; two lists in turns. */
+  #ofTurn: (Later<undefined> | undefined)[] = []
+  #released: (Later<undefined> | undefined)[] = []
+  #inTurn = 0
   #holdTimer: NodeJS.Timeout | undefined
   #fault: Error | undefined
   #closed = false
@@ -110,7 +114,7 @@ export class SpoolWriter implements Meter {
     return this.#number - this.#written
   }
 
-  record(origin: CallOrigin, call: MeteredCall): undefined | Promise<undefined> {
+  record(origin: CallOrigin, call: MeteredCall): MaybePending<undefined> {
     this.#sequence++
     this.counts.events++
     if (!this.#hasCapacity()) this.#setAside()
@@ -129,19 +133,23 @@ export class SpoolWriter implements Meter {
   }
 
   /** One write for all events of a turn of the event loop, before the first of their responses leaves. */
-  #untilTurnEnd(): Promise<undefined> {
-    if (this.#ofTurn === undefined) {
-      this.#ofTurn = newGroup()
-      setImmediate(this.#onTurnEnd)
-    }
-    return this.#ofTurn.promise
+  #untilTurnEnd(): Later<undefined> {
+    if (this.#inTurn === 0) setImmediate(this.#onTurnEnd)
+    const response = new Later<undefined>()
+    this.#ofTurn[this.#inTurn++] = response
+    return response
   }
 
   readonly #onTurnEnd = (): void => {
-    const group = this.#ofTurn
-    this.#ofTurn = undefined
+    const [responses, count] = [this.#ofTurn, this.#inTurn]
+    this.#ofTurn = this.#released
+    this.#released = responses
+    this.#inTurn = 0
     this.#write()
-    group?.release()
+    for (let at = 0; at < count; at++) {
+      responses[at]!.resolve(undefined)
+      responses[at] = undefined
+    }
   }
 
   /** Writes and syncs all buffered events. Later events are lost and counted. */

@@ -1,5 +1,5 @@
 /** Puts the policy's questions (obligation `ask`) to the client and has the policy decide again with the results, which it does not judge. */
-import { andThen } from '../../../shared/call/and-then.ts'
+import { continueWith, type MaybePending } from '../../../shared/call/and-then.ts'
 import { refuse } from '../../../shared/call/refusal.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import { type InquiryOutcome, lackingCapabilities, type Questions } from '../../pipeline/inquiry.ts'
@@ -12,7 +12,7 @@ const MAX_ROUNDS = 8
 
 /** @param authorize the stage that decides; it reads the results from the exchange */
 export function askClient(authorize: Stage): Stage {
-  function round(exchange: Exchange, roundsLeft: number): Outcome | Promise<Outcome> {
+  function round(exchange: Exchange, roundsLeft: number): MaybePending<Outcome> {
     const questions = openQuestions(exchange)
     if (questions === undefined) return undefined
     if (roundsLeft === 0)
@@ -30,14 +30,14 @@ export function askClient(authorize: Stage): Stage {
       questions,
       bound: false,
     })
-    const decideAgain = (outcome: InquiryOutcome): Outcome | Promise<Outcome> => {
+    const decideAgain = (outcome: InquiryOutcome): MaybePending<Outcome> => {
       if (typeof outcome === 'string')
         return refuse(outcome === 'declined' ? 'confirmation_declined' : 'confirmation_pending')
       exchange.answers = { ...exchange.answers, ...outcome }
       const decided = authorize.run(exchange)
-      return andThen(decided, value => value ?? round(exchange, roundsLeft - 1))
+      return continueWith(decided, value => value ?? round(exchange, roundsLeft - 1))
     }
-    return andThen(asked, decideAgain)
+    return continueWith(asked, decideAgain)
   }
   return {
     id: 'ask-client',

@@ -1,7 +1,7 @@
 /** Calls the backend of a tool and turns its response into a tool result. It never forwards the caller's token. */
 
 import { beginInSlices, nextTurn } from '../../../shared/async/slices.ts'
-import { andThen, type MaybePromise } from '../../../shared/call/and-then.ts'
+import { andThen, continueWith, type MaybePending, type MaybePromise } from '../../../shared/call/and-then.ts'
 import type { Cancellation } from '../../../shared/call/cancellation.ts'
 import { refuse } from '../../../shared/call/refusal.ts'
 import type { Egress, EgressHeaders, EgressResponse } from '../../../shared/egress/egress.ts'
@@ -29,13 +29,13 @@ export function invokeTool(
   cache: ResultCache,
   largeTexts: LargeTexts,
 ): Stage {
-  async function call(exchange: Exchange, cancellation: Cancellation): Promise<Outcome> {
+  function call(exchange: Exchange, cancellation: Cancellation): MaybePending<Outcome> {
     const { operation, tool } = exchange
     if (operation.action !== 'tools.call') return undefined
     const request = tool!.buildRequest(operation.arguments)
     const progress = progressOf(exchange)
     const startedAt = performance.now()
-    const response = await egress.request({
+    const sent = egress.request({
       method: request.method,
       url: request.url,
       headers: backendHeaders(request.headers, exchange),
@@ -47,23 +47,25 @@ export function invokeTool(
         progress && ((_: number, headers: EgressHeaders) => progress.begin(headers.get('content-type'))),
       onChunk: progress && ((chunk: Uint8Array) => progress.chunk(chunk)),
     })
-    exchange.backendMs = performance.now() - startedAt
-    if (response.kind !== 'response')
-      return backendFailure(response.reason, tool!.tool.timeoutMs, maxResponseBytes)
-    // joining the body and reading it take milliseconds each: other calls come between
-    if (response.body.byteLength > LARGE_BYTES) await nextTurn()
-    return responded(exchange, response)
+    return continueWith(sent, response => {
+      exchange.backendMs = performance.now() - startedAt
+      if (response.kind !== 'response')
+        return backendFailure(response.reason, tool!.tool.timeoutMs, maxResponseBytes)
+      // joining the body and reading it take milliseconds each: other calls come between
+      if (response.body.byteLength > LARGE_BYTES) return nextTurn().then(() => responded(exchange, response))
+      return responded(exchange, response)
+    })
   }
 
   const callServer = callMcpServer(mcpSessions, maxResponseBytes)
 
   /** With the check of structured content, for every kind of backend. A tool without one adds no promise. */
-  function checkedCall(exchange: Exchange, cancellation: Cancellation): Promise<Outcome> {
+  function checkedCall(exchange: Exchange, cancellation: Cancellation): MaybePending<Outcome> {
     const { mcp, validateOutput } = exchange.tool!
     const called = mcp === undefined ? call(exchange, cancellation) : callServer(exchange, cancellation)
     if (validateOutput === undefined) return called
     const missing = mcp === undefined ? undefined : 'has no structured content'
-    return called.then(outcome =>
+    return continueWith(called, outcome =>
       outcome?.kind === 'reply' ? checkedOutput(outcome, validateOutput, missing) : outcome,
     )
   }
@@ -80,12 +82,12 @@ export function invokeTool(
       const visible =
         redacted === undefined
           ? response
-          : andThen(response, outcome =>
+          : continueWith(response, outcome =>
               redactOutcome(outcome, redacted, text => largeTexts.rewrite(owner, text, { paths: redacted })),
             )
       const { optimization: level = 'none' } = exchange.operation
       if (level === 'none') return visible
-      return andThen(visible, outcome => {
+      return continueWith(visible, outcome => {
         if (outcome?.kind !== 'reply' || !outcome.result.content.some(isLargeText)) return outcome
         const shorten = (text: string) => largeTexts.rewrite(owner, text, { level })
         return optimizeLargeTexts(outcome.result, level, shorten).then(() => outcome)

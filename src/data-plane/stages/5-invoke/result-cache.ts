@@ -4,6 +4,7 @@ import { canonicalJson } from '../../../link/document.ts'
 import type { ObjectSchema } from '../../../model/json-schema.ts'
 import { oncePer } from '../../../model/once-per.ts'
 import type { ToolResult } from '../../../model/tool.ts'
+import type { MaybePending } from '../../../shared/call/and-then.ts'
 import { Cancellation } from '../../../shared/call/cancellation.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import type { Outcome, Reply } from '../../pipeline/outcome.ts'
@@ -25,7 +26,7 @@ interface Shared {
 }
 
 /** Calls the backend, to be cancelled by the given cancellation and not by the exchange's own. */
-type CallBackend = (exchange: Exchange, cancellation: Cancellation) => Promise<Outcome>
+type CallBackend = (exchange: Exchange, cancellation: Cancellation) => MaybePending<Outcome>
 
 const MAX_ENTRIES = 10_000
 /** An entry in use moves at most this often: moving it costs more than finding it. */
@@ -48,7 +49,7 @@ export class ResultCache {
   #lastScope = 0
 
   /** The cached or shared outcome, or the backend's. */
-  respond(exchange: Exchange, call: CallBackend): Outcome | Promise<Outcome> {
+  respond(exchange: Exchange, call: CallBackend): MaybePending<Outcome> {
     const tool = exchange.tool!
     const ttlMs = tool.tool.cache?.ttlMs ?? 0
     if (ttlMs <= 0 || !tool.tool.annotations.readOnlyHint) return call(exchange, exchange.cancellation)
@@ -118,7 +119,7 @@ export class ResultCache {
     if (shared === undefined) {
       this.counts.misses++
       const cancellation = new Cancellation()
-      shared = { cancellation, callers: 0, outcome: call(exchange, cancellation) }
+      shared = { cancellation, callers: 0, outcome: Promise.resolve(call(exchange, cancellation)) }
       this.#shared.set(key, shared)
       const own = shared
       const generation = this.#generation

@@ -142,8 +142,9 @@ export class Http1Connection implements ResponseSink {
       this.idleUntilMs = performance.now() + idleMs
       if (this.#paused) socket.resume()
       this.#paused = false
-      handler.onComplete()
+      // before its reader goes on, which may call the same origin again
       this.#owner.idle(this)
+      handler.onComplete()
     } else {
       this.destroy()
       handler.onComplete()

@@ -118,7 +118,7 @@ class OpaHttpPolicy implements PreparedPolicy {
     this.#closed = true
   }
 
-  #ask(body: string, timeoutMs: number): Promise<EgressResponse | EgressFailure> {
+  async #ask(body: string, timeoutMs: number): Promise<EgressResponse | EgressFailure> {
     return this.#egress.request({
       method: 'POST',
       url: this.#url,
