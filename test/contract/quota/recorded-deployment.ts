@@ -47,6 +47,8 @@ interface LeaseRequest {
   /** Slots that calls in flight and waiting need, and those requested for them. */
   readonly needed: number
   readonly slots: number
+  /** Calls that lacked a unit. */
+  readonly lacking: number
   readonly granted: number | undefined
   readonly kind: string | undefined
 }
@@ -203,6 +205,7 @@ export class Instance {
       limits: JSON.parse(String(values[9])) as number[],
       needed: Number(values[10]),
       slots: Number(values[14]),
+      lacking: Number(values[16]),
       granted: reply?.[0] === 'ok' ? Number(reply[1]) : undefined,
       kind: reply?.[0] === 'ok' ? String(reply[7]) : undefined,
     }))

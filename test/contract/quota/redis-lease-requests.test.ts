@@ -243,11 +243,15 @@ describe.skipIf(!hasRedis())(`the units of a consumer (${REDIS_HINT})`, () => {
       expect(one.quota.health().waited).toBe(1)
     })
 
-    it('are not requested again for a consumer without calls', async () => {
+    it('are not requested again for a consumer without calls for two seconds, and not recalled for no call', async () => {
       await take(limits)
-      one.clock.ms += 5
-      await one.run(400)
-      expect(requested()).toHaveLength(1)
+      await one.run(2_300)
+      const { length } = requested()
+      expect(length).toBeGreaterThan(1)
+      expect(length).toBeLessThan(12)
+      expect(requested().map(({ lacking }) => lacking)).toEqual([1, 1, ...Array(length - 2).fill(0)])
+      await one.run(500)
+      expect(requested()).toHaveLength(length)
     })
 
     it('are requested by the next call after a long denial, and granted when the minute is over', async () => {

@@ -175,20 +175,29 @@ describe.skipIf(!hasRedis())(`what instances share (${REDIS_HINT})`, () => {
       until(async () => {
         await two.run(110)
         await two.take(key, minute)
-        return two.leases(key).some(({ units, granted }) => units > 0 && granted === 0)
+        return two.leases(key).some(({ lacking, granted }) => lacking > 0 && granted === 0)
       })
 
-    it('gets units that the first holds idle', async () => {
+    it('gets units that the first holds idle, at last the one kept for its next call', async () => {
       await one.take(NAME, minute)
       one.clock.ms += 31
       await lackUnits(NAME)
       await until(() => one.leases().length === 2)
       await one.settled()
-      expect(one.leases()[1]).toMatchObject({ units: 0, report: { held: 0, dayCount: 1 } })
+      expect(one.leases()[1]).toMatchObject({ units: 1, granted: 1, report: { held: 0, dayCount: 1 } })
       await until(async () => {
         await two.run(110)
         return (await two.take(NAME, minute)).granted
       })
+      const keptMs = one.clock.ms
+      await until(async () => {
+        one.clock.ms += 100
+        await two.run(110)
+        await two.take(NAME, minute)
+        return one.leases().length > 2
+      })
+      expect(one.leases()[2]).toMatchObject({ units: 0, report: { held: 0, dayCount: 1 } })
+      expect(one.clock.ms - keptMs).toBeGreaterThanOrEqual(500)
     })
 
     it('gets none that the first has used within 30 ms', async () => {

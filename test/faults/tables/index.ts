@@ -6,6 +6,7 @@ import { DISK } from './disk.ts'
 import { IDENTITY_PROVIDER } from './identity-provider.ts'
 import { KAFKA } from './kafka.ts'
 import { KUBERNETES } from './kubernetes.ts'
+import { MCP_SERVER } from './mcp-server.ts'
 import { OPA_SERVER } from './opa-server.ts'
 import { POSTGRES } from './postgres.ts'
 import { REDIS_DATA } from './redis-data.ts'
@@ -21,5 +22,6 @@ export const TABLES: readonly Table[] = [
   OPA_SERVER,
   KUBERNETES,
   BACKEND,
+  MCP_SERVER,
   DISK,
 ]

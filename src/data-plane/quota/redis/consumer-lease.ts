@@ -42,6 +42,8 @@ export class ConsumerLease {
   /** Calls that lacked a slot since the last request, and the time of the last of them. */
   lacking = 0
   lackedMs = Number.NEGATIVE_INFINITY
+  /** Calls that lacked a unit since the last request. */
+  unitsLacking = 0
   /** Slots to reduce the share to, because other instances wait; -1: none waits. */
   keep = -1
   denial: Denial | undefined = undefined

@@ -16,13 +16,14 @@ import {
 import type { QuotaKey, QuotaRefusal, QuotaRequest } from '../quota.ts'
 import { RESPONSE_MS } from './connection.ts'
 import { ConsumerLease, type Denial, refusalOf } from './consumer-lease.ts'
+import { heldBy } from './held.ts'
 import type { Ask, Leases } from './leases.ts'
 import type { Membership } from './membership.ts'
-import { Recalls } from './recalls.ts'
+import { ACTIVE_MS, Recalls } from './recalls.ts'
 import { ToolLease, type ToolLeases } from './tool-leases.ts'
 
 const SWEEP_MS = 50
-/** A consumer without calls for this long has its counts reported; a denial is not renewed for it. */
+/** A consumer without calls for this long has its counts reported; a denial of slots is not renewed for it. */
 const QUIET_MS = 100
 /** A new lease is requested when this share of the units or of the time of the last is left. */
 const PREFETCH = 0.4
@@ -59,9 +60,9 @@ export class LeaseReserver implements Reserver {
   }
 
   /** Another instance lacks units or slots of this consumer. */
-  recall(name: string): void {
+  recall(name: string, isOfLongWindow: boolean): void {
     const lease = this.consumers.get(name)
-    if (lease !== undefined) this.#recalls.add(lease)
+    if (lease !== undefined) this.#recalls.add(lease, isOfLongWindow)
   }
 
   reserve(
@@ -79,7 +80,7 @@ export class LeaseReserver implements Reserver {
       if (lacking === 'burst') {
         lease.lacking++
         lease.lackedMs = nowMs
-      }
+      } else lease.unitsLacking++
     }
     const denial = lease.denialFor(lacking, nowMs)
     if (denial !== undefined) {
@@ -131,7 +132,7 @@ export class LeaseReserver implements Reserver {
     if (lease.denial?.kind === 'burst') {
       lease.lacking += calls
       lease.lackedMs = nowMs
-    }
+    } else lease.unitsLacking += calls
     if (lease.denial !== undefined && nowMs < lease.denial.untilMs) this.#renewLater(lease, nowMs)
   }
 
@@ -213,14 +214,18 @@ export class LeaseReserver implements Reserver {
   #renewLater(lease: ConsumerLease, nowMs: number): void {
     const { denial } = lease
     if (lease.renewal !== undefined || denial === undefined || denial.kind === 'closed') return
-    if (nowMs - lease.lastDenied > QUIET_MS || nowMs >= denial.untilMs) return
+    if (!isArriving(lease, nowMs) || nowMs >= denial.untilMs) return
     if (denial.untilMs - nowMs > MAX_RENEWAL_MS) return
     lease.renewal = denial
     const timer = setTimeout(async () => {
       await lease.pending
       const { quota, leaseMs } = this.#options
       const laterMs = quota.monotonicMs()
-      if (laterMs - lease.lastDenied <= QUIET_MS && this.#mayRequest(lease, laterMs)) {
+      if (
+        isArriving(lease, laterMs) &&
+        this.#mayRequest(lease, laterMs) &&
+        heldBy(lease, quota).units === 0
+      ) {
         const units = denial.kind === 'burst' ? 0 : lease.wanted(laterMs, leaseMs)
         this.#request(lease, { units, calls: lease.lacking })
         await lease.pending
@@ -256,7 +261,9 @@ export class LeaseReserver implements Reserver {
       const unreported = lease.unreported > 0 && sinceMs > (quietMs > QUIET_MS ? QUIET_MS : REPORT_MS)
       const returning = lease.bounded && lease.slots > lease.share && sinceMs > QUIET_MS
       if (leftMs > 0 && leftMs < lease.lengthMs * PREFETCH) {
-        this.#request(lease, lease.asked > 0 ? { units: lease.wanted(nowMs, leaseMs) } : { surrender: true })
+        const idle = lease.asked === 0 && (quietMs > ACTIVE_MS || !lease.windowed)
+        const units = lease.asked > 0 || heldBy(lease, quota).units === 0 ? lease.wanted(nowMs, leaseMs) : 0
+        this.#request(lease, idle ? { surrender: true } : { units })
         // a request for units resets the count of calls; one for slots alone does not
         if (!lease.windowed) lease.asked = 0
       } else if (unreported || returning || (lease.slots > 0 && sinceMs > maxCallMs / 4))
@@ -301,6 +308,11 @@ export class LeaseReserver implements Reserver {
   #hashed(key: string | QuotaKey): HashedKey {
     return typeof key === 'string' ? this.#options.quota.table.key(key) : (key as HashedKey)
   }
+}
+
+/** Calls that a denial concerns still arrive: the next is to find units. Slots return sooner, because a call holds them for longer. */
+function isArriving(lease: ConsumerLease, nowMs: number): boolean {
+  return nowMs - lease.lastDenied <= (lease.denial?.kind === 'burst' ? QUIET_MS : ACTIVE_MS)
 }
 
 function toolName(name: string, tool: string): string {

@@ -11,7 +11,8 @@ export const LONG_LEASE = 5
 /**
  * KEYS: 1 consumer, 2 epoch record, 3 names of the bucket. ARGV: 1 instance, 2 sequence number, 3 epoch, 4 report (JSON,
  * `report.ts`), 5 units wanted, 6 lease ms, 7 limits (JSON: second, minute, day, month, burst), 8 slots needed by calls in
- * flight and waiting, 9 name, 10 longest call ms, 11 names kept, 12 slots wanted, 13 channel of the instances.
+ * flight and waiting, 9 name, 10 longest call ms, 11 names kept, 12 slots wanted, 13 channel of the instances, 14 calls
+ * that lacked a unit.
  *
  * Response: 'ok', units granted, lease ms, ms to midnight, now, generation, slots granted, then the denial: kind ('' for
  * none), used, limit, wait ms; then units used by the other instances in second, minute, day, month; then the slots that
@@ -36,7 +37,7 @@ local instance, sequence = ARGV[1], tonumber(ARGV[2])
 local report = cjson.decode(ARGV[4])
 local wanted, lease_ms, slots_needed = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[8])
 local limits = cjson.decode(ARGV[7])
-local max_call_ms, slots_wanted = tonumber(ARGV[10]), tonumber(ARGV[12])
+local max_call_ms, slots_wanted, calls_lacking = tonumber(ARGV[10]), tonumber(ARGV[12]), tonumber(ARGV[14])
 local INCARNATION, WAITING_MS, HOLD_MS, RECALL_MS = 4294967296, 100, 1000, 10
 local day, month = day_of(now), month_of(now)
 local packed = redis.call('GET', KEYS[1])
@@ -151,7 +152,7 @@ for window = 1, 4 do elsewhere[window] = used[window] - own_used[window] end
 
 -- Grant units, or deny with the reason.
 if limits[3] > 0 or limits[4] > 0 then state.ld, state.lm = limits[3], limits[4] end
-local granted, kind, wait, exhausted, idle_elsewhere = 0, '', 0, 0, false
+local granted, kind, wait, exhausted, idle_elsewhere, units_idle = 0, '', 0, 0, false, false
 local half_left = true
 local has_calendar_limit = limits[3] > 0 or limits[4] > 0
 local admitted = may_grant_to(instance)
@@ -179,9 +180,11 @@ else
   if exhausted > 0 then
     kind = ({ 'second', 'minute', 'day', 'month' })[exhausted]
     wait = exhausted < 3 and next_free[exhausted] - now or DAY - now % DAY
-    -- The rest is leased and not used: it may be returned at any time.
-    if used[exhausted] < limits[exhausted] and wait > 20 then wait = 20 end
-    idle_elsewhere = granted == 0 and leased > own.l
+    -- The rest is leased and not used. It is recalled for calls, not for a request ahead of demand: another instance keeps
+    -- it for its own next call.
+    local recalled_ms = calls_lacking > 0 and 20 or 250
+    if used[exhausted] < limits[exhausted] and wait > recalled_ms then wait = recalled_ms end
+    units_idle = granted == 0 and leased > own.l and calls_lacking > 0
     -- Units become free one by one; waiting for several costs less than one per cent of the window.
     if exhausted == 1 then wait = math.max(wait, 6) elseif exhausted == 2 then wait = math.max(wait, 100) end
     used[exhausted] = granted > 0 and limits[exhausted] or used[exhausted]
@@ -224,9 +227,9 @@ if limits[5] > 0 then
   end
   own.b = slots
 end
-if idle_elsewhere and now - (state.p or 0) >= RECALL_MS then
+if (idle_elsewhere or units_idle) and now - (state.p or 0) >= RECALL_MS then
   state.p = now
-  redis.call('PUBLISH', ARGV[13], cjson.encode({ n = ARGV[9], g = 0, by = instance }))
+  redis.call('PUBLISH', ARGV[13], cjson.encode({ n = ARGV[9], g = 0, by = instance, w = exhausted }))
 end
 redis.call('SET', KEYS[1], cmsgpack.pack(state), 'PX', used[4] > 0 and 2764800000 or 300000 + max_call_ms)
 if burst_denied and kind == '' then kind = 'burst' end

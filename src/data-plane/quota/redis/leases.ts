@@ -98,7 +98,9 @@ export class Leases {
     }
     lease.unreported = 0
     lease.requestedMs = sentMs
+    const { unitsLacking } = lease
     lease.lacking = 0
+    lease.unitsLacking = 0
     if (units > 0 || surrender) {
       lease.asked = 0
       lease.leasedMs = sentMs
@@ -121,9 +123,10 @@ export class Leases {
         NAMES_KEPT,
         calls > 0 ? Math.max(share, 2 * (report.inFlight + calls), MIN_SLOTS) : report.slots,
         keys.channel,
+        unitsLacking,
       )
       if (reply[0] === 'ok') {
-        this.#take(lease, report, reply, sentMs)
+        this.#take(lease, report, reply, sentMs, units)
         return true
       }
       this.#end(lease, 0, 0, -1)
@@ -140,7 +143,7 @@ export class Leases {
     }
   }
 
-  #take(lease: ConsumerLease, report: LeaseReport, reply: RedisReply, sentMs: number): void {
+  #take(lease: ConsumerLease, report: LeaseReport, reply: RedisReply, sentMs: number, asked: number): void {
     const { quota, membership } = this.#options
     const numbers = reply.map(Number)
     const [, granted = 0, leaseMs = 0, midnightMs = 0, nowMs = 0, generation = 0, slots = 0] = numbers
@@ -161,15 +164,16 @@ export class Leases {
     const kind = String(reply[7])
     // A response from before a reset does not apply after it.
     const outdated = generation < (this.#generations.get(lease.name) ?? 0)
-    lease.denial =
-      kind === '' || outdated
-        ? undefined
-        : {
-            kind: kind as LimitKind | 'closed',
-            used: numbers[8]!,
-            limit: numbers[9]!,
-            untilMs: now + Math.max(numbers[10]!, 1),
-          }
+    if (outdated) lease.denial = undefined
+    else if (kind !== '')
+      lease.denial = {
+        kind: kind as LimitKind | 'closed',
+        used: numbers[8]!,
+        limit: numbers[9]!,
+        untilMs: now + Math.max(numbers[10]!, 1),
+      }
+    // a request without units does not learn whether units are left
+    else if (asked > 0 || lease.denial?.kind === 'burst') lease.denial = undefined
     this.#credit(lease, granted, expiresMs)
   }
 

@@ -121,9 +121,9 @@ export function openRedisQuota(options: RedisQuotaOptions): RedisQuota {
   }
 
   /** Called several times for a reset: by the channel, and by every heartbeat of the next minute. */
-  function onReset({ n: name, g: generation, by }: Reset): void {
+  function onReset({ n: name, g: generation, by, w: window = 0 }: Reset): void {
     if (by !== undefined) {
-      if (by !== instance) reserver.recall(name)
+      if (by !== instance) reserver.recall(name, window > 1)
     } else if (name === '') void ownOrder.then(() => onClearOrder(generation))
     else leases.reset(name, generation)
   }

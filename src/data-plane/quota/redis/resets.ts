@@ -5,12 +5,14 @@ import { PRELUDE } from './lua-prelude.ts'
 
 /**
  * A reset of the consumer `n`, its generation `g`; without a name, the order to clear caches, with its number. With `by`, a
- * recall instead (`g` is 0, which versions without recalls ignore): that instance lacks units or slots that others hold idle.
+ * recall instead (`g` is 0, which versions without recalls ignore): that instance lacks units or slots that others hold
+ * idle; `w` is the exhausted window, 1 second to 4 month.
  */
 export interface Reset {
   readonly n: string
   readonly g: number
   readonly by?: string
+  readonly w?: number
 }
 
 /**
