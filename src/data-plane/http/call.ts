@@ -9,6 +9,7 @@ import type { ServerTiming } from './server-timing.ts'
 import { propagatedHeaders, readTraceparent, type TraceTexts } from './trace-context.ts'
 
 export const JSON_TYPE = 'application/json'
+const NO_HEADERS: readonly string[] = []
 const NOSNIFF = ['x-content-type-options', 'nosniff'] as const
 
 /** Adds to every response request id, trace id, `nosniff` and CORS headers. */
@@ -28,6 +29,8 @@ export class Call {
   serverTiming: ServerTiming | undefined
   /** Sent with every response except those of `sendWithOwnCors`; a proxied response adds what its upstream varies on. */
   corsHeaders: readonly string[]
+  /** Of the API that is called: sent with every response, refusals included. */
+  notices: readonly string[] = NO_HEADERS
   #traceTexts: TraceTexts | undefined
 
   constructor(request: HttpRequest, response: HttpResponse, corsHeaders: readonly string[], nowMs: number) {
@@ -145,6 +148,7 @@ export class Call {
       traceId,
       ...NOSNIFF,
       ...this.corsHeaders,
+      ...this.notices,
       ...headers,
     ]
     if (this.serverTiming !== undefined)
