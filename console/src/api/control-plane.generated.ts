@@ -492,11 +492,12 @@ export interface components {
              * @description Sent as the header Sunset (RFC 8594).
              * @example 2027-01-31T12:00:00Z
              */
-            sunset_at?: string;
+            sunset_at?: string | null;
         } | null;
         Error: {
             error: {
-                code: string;
+                /** @enum {string} */
+                code: "validation_error" | "unauthorized" | "forbidden" | "tenant_suspended" | "not_found" | "conflict" | "rate_limited" | "internal_error" | "method_not_allowed" | "precondition_failed" | "payload_too_large" | "unsupported_media_type" | "unavailable";
                 details: {
                     field: string;
                     message: string;
@@ -816,7 +817,10 @@ export interface components {
              * @example billing
              */
             name?: string;
-            /** @description Key of the signatures, at least 32 characters; with the prefix whsec_ the rest is base64 for Standard Webhooks. Never returned. */
+            /**
+             * @description Key of the signatures, at least 32 characters; with the prefix whsec_ the rest is base64 for Standard Webhooks. Never returned.
+             * @example an example that is replaced by a random text
+             */
             secret?: string;
             /**
              * Format: uri
@@ -1258,7 +1262,10 @@ export interface components {
              *     ]
              */
             events?: ("subscription.created" | "subscription.approved" | "subscription.revoked" | "subscription.key_rotated" | "subscription.expired" | "subscription.updated" | "subscription.rejected" | "subscription.suspended" | "subscription.resumed" | "subscription.expiring" | "subscription.migrated" | "*")[];
-            /** @description Key of the signatures, at least 32 characters; with the prefix whsec_ the rest is base64 for Standard Webhooks. Never returned. */
+            /**
+             * @description Key of the signatures, at least 32 characters; with the prefix whsec_ the rest is base64 for Standard Webhooks. Never returned.
+             * @example an example that is replaced by a random text
+             */
             secret?: string;
             /**
              * Format: uri

@@ -101,10 +101,13 @@ const deprecation = z
   .strictObject({
     sunset_at: moment()
       .transform(value => new Date(value).toISOString())
-      .openapi({ type: 'string', format: 'date-time' })
       .nullable()
       .default(null)
-      .openapi({ description: 'Sent as the header Sunset (RFC 8594).' }),
+      .openapi({
+        type: ['string', 'null'],
+        format: 'date-time',
+        description: 'Sent as the header Sunset (RFC 8594).',
+      }),
     after_sunset: word(AFTER_SUNSET)
       .default('serve')
       .openapi({ description: '`refuse`: calls after `sunset_at` get 410.' }),
