@@ -1,9 +1,10 @@
 /** Compiles the OpenAPI document of a control-plane API as a tool-set of its tenant. It stores nothing. */
-import type { Api } from '../model/api.ts'
+import { type Api, claimedPaths } from '../model/api.ts'
 import type { Tenant } from '../model/tenant.ts'
-import type { Tool } from '../model/tool.ts'
+import type { Tool, ToolDeprecation } from '../model/tool.ts'
 import type { ToolSet } from '../model/tool-set.ts'
 import { DocumentError, OpenDocument } from './compile/document.ts'
+import { cleanText, MAX_TOOL_DESCRIPTION } from './compile/words.ts'
 import { parseDocumentText } from './document/parse-document.ts'
 import type { ToolSetCompiler } from './sync/compile-job.ts'
 import { degradationOf } from './sync/status.ts'
@@ -37,7 +38,30 @@ export async function apiTools(
   const outcome = await compiler.compile({ document: textOf(api.spec), toolSet: toolSetOf(api, tenant) })
   if (outcome.kind === 'fault') throw new Error(outcome.message)
   if (outcome.kind !== 'compiled') return { tools: [], degraded: null }
-  return { tools: outcome.result.tools, degraded: degradationOf(outcome.result)?.message ?? null }
+  return {
+    tools: announced(outcome.result.tools, api),
+    degraded: degradationOf(outcome.result)?.message ?? null,
+  }
+}
+
+/** Models read the description, programs the field. */
+function announced(tools: readonly Tool[], { deprecatedAt, deprecation }: Api): readonly Tool[] {
+  const { sunsetAt = null, afterSunset, link = null } = deprecation ?? {}
+  if (deprecatedAt === null && sunsetAt === null) return tools
+  const day = sunsetAt?.slice(0, 10)
+  const ends =
+    afterSunset === 'refuse' ? `calls are refused from ${day} on` : `its end is announced for ${day}`
+  const note = `${deprecatedAt === null ? 'Note' : 'Deprecated'}${day === undefined ? '' : `: ${ends}`}.`
+  const field: ToolDeprecation = {
+    ...(deprecatedAt === null ? {} : { deprecated_at: deprecatedAt.toISOString() }),
+    ...(sunsetAt === null ? {} : { sunset_at: sunsetAt }),
+    ...(link === null ? {} : { link }),
+  }
+  return tools.map(tool => ({
+    ...tool,
+    description: cleanText(`${note} ${tool.description}`, MAX_TOOL_DESCRIPTION),
+    deprecation: field,
+  }))
 }
 
 function toolSetOf(api: Api, tenant: Tenant): ToolSet {
@@ -48,9 +72,12 @@ function toolSetOf(api: Api, tenant: Tenant): ToolSet {
     baseURL: api.upstreamUrl,
     selector: {},
     toolDefaults: { tags: [], timeoutMs: TIMEOUT_MS, authentication: { type: 'none' }, outputSchema: false },
-    // The path is unique in the tenant, so names of two APIs cannot conflict.
+    // The path is unique in the tenant, with the version where it has several, so names of two APIs cannot conflict.
     naming: {
-      prefix: `${api.path.replace(/[^A-Za-z0-9]+/g, '_').replace(/^_+|_+$/g, '')}_`,
+      prefix: `${claimedPaths(api)
+        .at(api.versioning === null ? 0 : -1)!
+        .replace(/[^A-Za-z0-9]+/g, '_')
+        .replace(/^_+|_+$/g, '')}_`,
       suffix: '',
       useOperationId: true,
     },

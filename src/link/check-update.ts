@@ -36,6 +36,11 @@ const API: Shape = {
       paths: 'string',
     },
   },
+  alias: 'string?',
+  version: { optional: { label: 'string', header: 'string', isDefault: 'boolean' } },
+  deprecation: {
+    optional: { deprecatedAtMs: 'number?', sunsetAtMs: 'number?', isRefused: 'boolean', link: 'string?' },
+  },
 }
 
 const SUBSCRIPTION: Shape = {

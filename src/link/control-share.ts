@@ -15,6 +15,29 @@ export interface ApiShare {
   readonly requestsPerHour: number | null
   /** null, and absent in an update of an older control plane: nothing beyond the defaults. */
   readonly passthrough?: Passthrough | null
+  /** A further path that leads to it: requests there name no version. */
+  readonly alias?: string
+  /** One of several APIs with this path, of which a request header chooses; absent: the only one. */
+  readonly version?: VersionShare
+  /** Absent: no end is announced. */
+  readonly deprecation?: DeprecationShare
+}
+
+export interface VersionShare {
+  readonly label: string
+  /** In lower case. */
+  readonly header: string
+  readonly isDefault: boolean
+}
+
+export interface DeprecationShare {
+  /** Unix ms; null: it is not deprecated. */
+  readonly deprecatedAtMs: number | null
+  /** Unix ms; null: no date is known. */
+  readonly sunsetAtMs: number | null
+  /** Calls after the sunset are refused. */
+  readonly isRefused: boolean
+  readonly link: string | null
 }
 
 /** An approved subscription. Its limits are the plan's with these overrides (`limitsOf` of model/subscription.ts). */

@@ -1,9 +1,30 @@
-/** An API of a tenant and its life cycle as pure functions. It proxies nothing and stores nothing. */
+/** An API of a tenant, its versions and its life cycle as pure functions. It proxies nothing and stores nothing. */
 import type { Passthrough } from './passthrough.ts'
-import { moveStatus, type Transition } from './transition.ts'
+import { moved, moveStatus, type Transition } from './transition.ts'
 
 export const API_STATUSES = ['active', 'deprecated', 'retired'] as const
 export type ApiStatus = (typeof API_STATUSES)[number]
+
+export const VERSION_CHOICES = ['path', 'header'] as const
+
+export interface Versioning {
+  /** `path`: the version follows the path of the API; `header`: a request header has it. */
+  readonly by: (typeof VERSION_CHOICES)[number]
+  /** In lower case; null unless `by` is `header`. */
+  readonly header: string | null
+  /** Serves requests that name no version. */
+  readonly isDefault: boolean
+}
+
+export const AFTER_SUNSET = ['serve', 'refuse'] as const
+
+export interface Deprecation {
+  /** ISO 8601 in UTC with milliseconds; null: no date is known. */
+  readonly sunsetAt: string | null
+  readonly afterSunset: (typeof AFTER_SUNSET)[number]
+  /** A page about it. */
+  readonly link: string | null
+}
 
 export interface Api {
   readonly id: string
@@ -15,6 +36,8 @@ export interface Api {
   readonly path: string
   /** Label of the API's own version, as its owner writes it. */
   readonly version: string
+  /** How callers choose this version among those of its path; null: the path has one API. */
+  readonly versioning: Versioning | null
   readonly authRequired: boolean
   /** Requests per hour of one consumer; null = no such limit. */
   readonly requestsPerHour: number | null
@@ -25,6 +48,10 @@ export interface Api {
   /** Shown in the portal's catalog. */
   readonly portalVisibility: boolean
   readonly status: ApiStatus
+  /** When it became `deprecated`; null: it is not. */
+  readonly deprecatedAt: Date | null
+  /** What callers are notified of beforehand; null: no date and no page. */
+  readonly deprecation: Deprecation | null
   /** Counts the changes; the ETag. */
   readonly revision: number
   readonly createdAt: Date
@@ -38,8 +65,53 @@ const MOVES = {
 } as const satisfies Record<ApiStatus, readonly ApiStatus[]>
 
 /** `deprecated` still serves and may be taken back; `retired` is final and serves nothing. */
-export function moveApi(api: Api, to: ApiStatus): Transition<Api> {
-  return moveStatus('An API', MOVES, api, to)
+export function moveApi(api: Api, to: ApiStatus, at: Date): Transition<Api> {
+  const move = moveStatus('An API', MOVES, api, to)
+  if (!move.ok || !move.changed || to === 'retired') return move
+  return moved({ ...move.value, deprecatedAt: to === 'deprecated' ? at : null })
+}
+
+/** True for a label that can be a segment of a path and the value of a header. */
+export function isVersionLabel(version: string): boolean {
+  return /^[A-Za-z0-9_~-][A-Za-z0-9._~-]{0,49}$/.test(version)
+}
+
+type Addressed = Pick<Api, 'path' | 'version' | 'versioning'>
+
+/** The path below the tenant's address. */
+export function publicPath({ path, version, versioning }: Addressed): string {
+  return versioning?.by === 'path' ? `${path === '/' ? '' : path}/${version}` : path
+}
+
+/** The path that also leads to this version although it is another one; undefined: none. */
+export function aliasPath({ path, versioning }: Addressed): string | undefined {
+  return versioning?.by === 'path' && versioning.isDefault ? path : undefined
+}
+
+/** Unique among the APIs of a tenant: the path, and the version where a path has several. */
+export function apiKeyOf({ path, version, versioning }: Addressed): string {
+  return versioning === null ? path : `${path}@${version}`
+}
+
+/** Paths that could lead to it; names of its tools are made of the last one. */
+export function claimedPaths(api: Addressed): readonly string[] {
+  const { path, versioning } = api
+  const versioned = publicPath({ ...api, versioning: versioning && { ...versioning, by: 'path' } })
+  return [...new Set([path, versioned])]
+}
+
+/** Why two APIs of a tenant cannot both be served; undefined: they can. That both are the default is not a reason: it moves. */
+export function versionConflict(one: Addressed, other: Addressed): string | undefined {
+  const [a, b] = [one.versioning, other.versioning]
+  if (one.path === other.path && a !== null && b !== null) {
+    if (a.by !== b.by)
+      return `Version ${other.version} of the path is chosen by ${b.by}, this one by ${a.by}.`
+    if (a.header !== b.header)
+      return `Version ${other.version} of the path is chosen by the header ${b.header}.`
+    return one.version === other.version ? `Version ${one.version} of the path exists already.` : undefined
+  }
+  const taken = claimedPaths(other).find(path => claimedPaths(one).includes(path))
+  return taken === undefined ? undefined : `The path ${taken} belongs to the API ${apiKeyOf(other)}.`
 }
 
 /** The address of the tenant on the gateway (docs/reference/control-plane.md, Tenant). */

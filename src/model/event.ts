@@ -13,6 +13,7 @@ export const WEBHOOK_EVENT_KINDS = [
   'subscription.suspended',
   'subscription.resumed',
   'subscription.expiring',
+  'subscription.migrated',
 ] as const
 export type WebhookEventKind = (typeof WEBHOOK_EVENT_KINDS)[number]
 

@@ -144,6 +144,13 @@ export function change(
   })
 }
 
+/** Moves an open subscription to another API or version; keys, plan and state stay. */
+export function migrate(subscription: Subscription, apiId: string): Transition<Subscription> {
+  if (!isOpen(subscription))
+    return illegal(`A subscription that is ${subscription.status} cannot be migrated.`)
+  return subscription.apiId === apiId ? unchanged(subscription) : moved({ ...subscription, apiId })
+}
+
 function isOpen({ status }: Subscription): boolean {
   return (OPEN_STATUSES as readonly SubscriptionStatus[]).includes(status)
 }

@@ -107,6 +107,13 @@ export interface ToolRateLimit {
   readonly burst: number
 }
 
+/** Times are ISO 8601. Names are those of the wire. */
+export interface ToolDeprecation {
+  readonly deprecated_at?: string
+  readonly sunset_at?: string
+  readonly link?: string
+}
+
 export interface Tool {
   /** `[A-Za-z0-9_.-]{1,64}`, unique among the tools one caller can see. */
   readonly name: string
@@ -143,6 +150,8 @@ export interface Tool {
   readonly cache?: { readonly ttlMs: number }
   /** Id of the control-plane API it belongs to, when there is one. */
   readonly apiId?: string
+  /** The announced end of its API; also in the description, which models read. */
+  readonly deprecation?: ToolDeprecation
 }
 
 /** One part of a tool result (MCP ContentBlock). */

@@ -77,6 +77,13 @@ const SAMPLE = {
   plan: 'community',
 } as const
 
+const SAMPLE_MIGRATION = {
+  from_api_id: 'api_00000000000000000000000001',
+  from_version: 'v1',
+  to_version: 'v2',
+  reason: 'This is a test.',
+} as const
+
 /** The data of a test delivery: the shape of the real thing, with values that name nothing. It holds no key. */
 export function sampleData(kind: WebhookEventKind, now: Date): Message['data'] {
   switch (kind) {
@@ -100,6 +107,8 @@ export function sampleData(kind: WebhookEventKind, now: Date): Message['data'] {
       return { ...SAMPLE, status: 'approved' }
     case 'subscription.expiring':
       return { ...SAMPLE, status: 'approved', expires_at: now.toISOString() }
+    case 'subscription.migrated':
+      return { ...SAMPLE, status: 'approved', ...SAMPLE_MIGRATION }
   }
 }
 

@@ -10,6 +10,22 @@ export interface components {
              * @example 2026-01-31T12:00:00.000Z
              */
             created_at: string;
+            /**
+             * Format: date-time
+             * @description Sent as the header Deprecation (RFC 9745).
+             * @example 2026-01-31T12:00:00.000Z
+             */
+            deprecated_at: string | null;
+            deprecation: {
+                /** @enum {string} */
+                after_sunset: "serve" | "refuse";
+                link: string | null;
+                /**
+                 * Format: date-time
+                 * @example 2026-01-31T12:00:00.000Z
+                 */
+                sunset_at: string | null;
+            } | null;
             description: string;
             /** @example api_01kaa3b8w5f0gvm2f7z2q9x4td */
             id: string;
@@ -44,6 +60,12 @@ export interface components {
             /** Format: uri */
             upstream_url: string;
             version: string;
+            versioning: {
+                /** @enum {string} */
+                by: "path" | "header";
+                default: boolean;
+                header: string | null;
+            } | null;
         };
         ApiKey: {
             /**
@@ -98,6 +120,7 @@ export interface components {
         };
         ApiPatch: {
             auth_required?: boolean;
+            deprecation?: components["schemas"]["Deprecation"];
             description?: string;
             /** @example Orders */
             name?: string;
@@ -121,6 +144,7 @@ export interface components {
             upstream_url?: string;
             /** @example v1 */
             version?: string;
+            versioning?: components["schemas"]["Versioning"];
         };
         Approval: {
             /** @description Requests per month. */
@@ -258,6 +282,7 @@ export interface components {
                         [key: string]: {
                             /** @default true */
                             auth_required: boolean;
+                            deprecation?: components["schemas"]["Deprecation"];
                             /** @default  */
                             description: string;
                             /** @example Orders */
@@ -291,6 +316,7 @@ export interface components {
                              * @example v1
                              */
                             version: string;
+                            versioning?: components["schemas"]["Versioning"];
                         };
                     };
                     /** @default {} */
@@ -352,7 +378,7 @@ export interface components {
                              *       "subscription.revoked"
                              *     ]
                              */
-                            events: ("subscription.created" | "subscription.approved" | "subscription.revoked" | "subscription.key_rotated" | "subscription.expired" | "subscription.updated" | "subscription.rejected" | "subscription.suspended" | "subscription.resumed" | "subscription.expiring" | "*")[];
+                            events: ("subscription.created" | "subscription.approved" | "subscription.revoked" | "subscription.key_rotated" | "subscription.expired" | "subscription.updated" | "subscription.rejected" | "subscription.suspended" | "subscription.resumed" | "subscription.expiring" | "subscription.migrated" | "*")[];
                             secret?: components["schemas"]["SecretReference"];
                             /**
                              * Format: uri
@@ -443,9 +469,35 @@ export interface components {
             total: number;
             total_pages: number;
         };
+        /**
+         * @description The announced end of an API.
+         * @default null
+         */
+        Deprecation: {
+            /**
+             * @description `refuse`: calls after `sunset_at` get 410.
+             * @default serve
+             * @enum {string}
+             */
+            after_sunset: "serve" | "refuse";
+            /**
+             * Format: uri
+             * @description A page about it, sent as a Link.
+             * @default null
+             * @example https://orders.example.com/v2
+             */
+            link: string | null;
+            /**
+             * Format: date-time
+             * @description Sent as the header Sunset (RFC 8594).
+             * @example 2027-01-31T12:00:00Z
+             */
+            sunset_at?: string | null;
+        } | null;
         Error: {
             error: {
-                code: string;
+                /** @enum {string} */
+                code: "validation_error" | "unauthorized" | "forbidden" | "tenant_suspended" | "not_found" | "conflict" | "rate_limited" | "internal_error" | "method_not_allowed" | "precondition_failed" | "payload_too_large" | "unsupported_media_type" | "unavailable";
                 details: {
                     field: string;
                     message: string;
@@ -607,9 +659,29 @@ export interface components {
             p99_latency_ms: number;
             requests: number;
         };
+        Migration: {
+            /** @description Absent: every application with an open subscription. */
+            applications?: string[];
+            reason?: string;
+            /** @description The API or version that replaces it, of the same tenant. */
+            to_api_id: string;
+        };
+        MigrationResult: {
+            /** @description Subscriptions that now belong to the other API, with their keys. */
+            migrated: number;
+            /** @description More than 0: repeat the request. */
+            remaining: number;
+            /** @description Unchanged: the application has an open subscription to the other API. */
+            skipped: {
+                application: string;
+                /** @example sub_01kaa3b8w5f0gvm2f7z2q9x4td */
+                subscription_id: string;
+            }[];
+        };
         NewApi: {
             /** @default true */
             auth_required: boolean;
+            deprecation?: components["schemas"]["Deprecation"];
             /** @default  */
             description: string;
             /** @example Orders */
@@ -640,6 +712,7 @@ export interface components {
              * @example v1
              */
             version: string;
+            versioning?: components["schemas"]["Versioning"];
         };
         NewApiKey: {
             /**
@@ -738,13 +811,16 @@ export interface components {
              *       "subscription.revoked"
              *     ]
              */
-            events: ("subscription.created" | "subscription.approved" | "subscription.revoked" | "subscription.key_rotated" | "subscription.expired" | "subscription.updated" | "subscription.rejected" | "subscription.suspended" | "subscription.resumed" | "subscription.expiring" | "*")[];
+            events: ("subscription.created" | "subscription.approved" | "subscription.revoked" | "subscription.key_rotated" | "subscription.expired" | "subscription.updated" | "subscription.rejected" | "subscription.suspended" | "subscription.resumed" | "subscription.expiring" | "subscription.migrated" | "*")[];
             /**
              * @description Unique in the tenant; absent: made of the id.
              * @example billing
              */
             name?: string;
-            /** @description Key of the signatures, at least 32 characters; with the prefix whsec_ the rest is base64 for Standard Webhooks. Never returned. */
+            /**
+             * @description Key of the signatures, at least 32 characters; with the prefix whsec_ the rest is base64 for Standard Webhooks. Never returned.
+             * @example an example that is replaced by a random text
+             */
             secret?: string;
             /**
              * Format: uri
@@ -817,6 +893,22 @@ export interface components {
              * @example 2026-01-31T12:00:00.000Z
              */
             created_at: string;
+            /**
+             * Format: date-time
+             * @description Sent as the header Deprecation (RFC 9745).
+             * @example 2026-01-31T12:00:00.000Z
+             */
+            deprecated_at: string | null;
+            deprecation: {
+                /** @enum {string} */
+                after_sunset: "serve" | "refuse";
+                link: string | null;
+                /**
+                 * Format: date-time
+                 * @example 2026-01-31T12:00:00.000Z
+                 */
+                sunset_at: string | null;
+            } | null;
             description: string;
             /** @example api_01kaa3b8w5f0gvm2f7z2q9x4td */
             id: string;
@@ -835,6 +927,12 @@ export interface components {
              */
             updated_at: string;
             version: string;
+            versioning: {
+                /** @enum {string} */
+                by: "path" | "header";
+                default: boolean;
+                header: string | null;
+            } | null;
         };
         PortalApiList: {
             items: components["schemas"]["PortalApi"][];
@@ -1047,6 +1145,28 @@ export interface components {
             /** @example sub_01kaa3b8w5f0gvm2f7z2q9x4td */
             subscription_id: string;
         };
+        /**
+         * @description How callers choose among several versions of one path.
+         * @default null
+         */
+        Versioning: {
+            /**
+             * @description `path`: the version follows the path; `header`: a request header has it.
+             * @enum {string}
+             */
+            by: "path" | "header";
+            /**
+             * @description Serves requests that name no version; the default of a path moves here.
+             * @default false
+             */
+            default: boolean;
+            /**
+             * @description Absent: `x-api-version`.
+             * @default null
+             * @example x-api-version
+             */
+            header: string | null;
+        } | null;
         Webhook: {
             /**
              * Format: date-time
@@ -1058,7 +1178,7 @@ export interface components {
                 [key: string]: string;
             };
             enabled: boolean;
-            events: ("subscription.created" | "subscription.approved" | "subscription.revoked" | "subscription.key_rotated" | "subscription.expired" | "subscription.updated" | "subscription.rejected" | "subscription.suspended" | "subscription.resumed" | "subscription.expiring" | "*")[];
+            events: ("subscription.created" | "subscription.approved" | "subscription.revoked" | "subscription.key_rotated" | "subscription.expired" | "subscription.updated" | "subscription.rejected" | "subscription.suspended" | "subscription.resumed" | "subscription.expiring" | "subscription.migrated" | "*")[];
             has_secret: boolean;
             /** @example whk_01kaa3b8w5f0gvm2f7z2q9x4td */
             id: string;
@@ -1090,7 +1210,7 @@ export interface components {
             /** @description Why the last attempt failed. */
             error: string | null;
             /** @enum {string} */
-            event: "subscription.created" | "subscription.approved" | "subscription.revoked" | "subscription.key_rotated" | "subscription.expired" | "subscription.updated" | "subscription.rejected" | "subscription.suspended" | "subscription.resumed" | "subscription.expiring";
+            event: "subscription.created" | "subscription.approved" | "subscription.revoked" | "subscription.key_rotated" | "subscription.expired" | "subscription.updated" | "subscription.rejected" | "subscription.suspended" | "subscription.resumed" | "subscription.expiring" | "subscription.migrated";
             /** @example dlv_01kaa3b8w5f0gvm2f7z2q9x4td */
             id: string;
             /**
@@ -1141,8 +1261,11 @@ export interface components {
              *       "subscription.revoked"
              *     ]
              */
-            events?: ("subscription.created" | "subscription.approved" | "subscription.revoked" | "subscription.key_rotated" | "subscription.expired" | "subscription.updated" | "subscription.rejected" | "subscription.suspended" | "subscription.resumed" | "subscription.expiring" | "*")[];
-            /** @description Key of the signatures, at least 32 characters; with the prefix whsec_ the rest is base64 for Standard Webhooks. Never returned. */
+            events?: ("subscription.created" | "subscription.approved" | "subscription.revoked" | "subscription.key_rotated" | "subscription.expired" | "subscription.updated" | "subscription.rejected" | "subscription.suspended" | "subscription.resumed" | "subscription.expiring" | "subscription.migrated" | "*")[];
+            /**
+             * @description Key of the signatures, at least 32 characters; with the prefix whsec_ the rest is base64 for Standard Webhooks. Never returned.
+             * @example an example that is replaced by a random text
+             */
             secret?: string;
             /**
              * Format: uri
@@ -1153,7 +1276,7 @@ export interface components {
         };
         WebhookTest: {
             /** @enum {string} */
-            event_type: "subscription.created" | "subscription.approved" | "subscription.revoked" | "subscription.key_rotated" | "subscription.expired" | "subscription.updated" | "subscription.rejected" | "subscription.suspended" | "subscription.resumed" | "subscription.expiring";
+            event_type: "subscription.created" | "subscription.approved" | "subscription.revoked" | "subscription.key_rotated" | "subscription.expired" | "subscription.updated" | "subscription.rejected" | "subscription.suspended" | "subscription.resumed" | "subscription.expiring" | "subscription.migrated";
         };
     };
     responses: never;

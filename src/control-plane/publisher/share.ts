@@ -1,6 +1,13 @@
 /** Rows of the database → the parts of the control plane's share. Pure: it reads no database and sends nothing. */
 
-import type { InactiveSubscriptionShare, KeyShare, TenantShare } from '../../link/control-share.ts'
+import type {
+  ApiShare,
+  DeprecationShare,
+  InactiveSubscriptionShare,
+  KeyShare,
+  TenantShare,
+} from '../../link/control-share.ts'
+import { aliasPath, publicPath } from '../../model/api.ts'
 import type { Plan, PlanRecord } from '../../model/plan.ts'
 import type { Tool } from '../../model/tool.ts'
 import type { ShareRows } from '../store/repositories.ts'
@@ -29,14 +36,7 @@ export function tenantShares(rows: ShareRows, tools: (apiId: string) => readonly
       name,
       suspended: status === 'suspended',
       plans: of(plans, id).map(planShare),
-      apis: serving.map(api => ({
-        id: api.id,
-        path: api.path,
-        upstreamUrl: api.upstreamUrl,
-        authRequired: api.authRequired,
-        requestsPerHour: api.requestsPerHour,
-        passthrough: api.passthrough,
-      })),
+      apis: serving.map(apiShare),
       subscriptions: live.map(subscription => ({
         id: subscription.id,
         apiId: subscription.apiId,
@@ -58,6 +58,34 @@ export function tenantShares(rows: ShareRows, tools: (apiId: string) => readonly
       tools: serving.flatMap(api => tools(api.id)),
     }
   })
+}
+
+function apiShare(api: ShareRows['apis'][number]): ApiShare {
+  const { id, version: label, versioning, upstreamUrl, authRequired, requestsPerHour, passthrough } = api
+  const alias = aliasPath(api)
+  const deprecation = deprecationShare(api)
+  return {
+    ...{ id, path: publicPath(api), upstreamUrl, authRequired, requestsPerHour, passthrough },
+    ...(alias === undefined ? {} : { alias }),
+    ...(versioning?.by === 'header'
+      ? { version: { label, header: versioning.header!, isDefault: versioning.isDefault } }
+      : {}),
+    ...(deprecation === undefined ? {} : { deprecation }),
+  }
+}
+
+function deprecationShare({
+  deprecatedAt,
+  deprecation,
+}: ShareRows['apis'][number]): DeprecationShare | undefined {
+  if (deprecatedAt === null && deprecation === null) return undefined
+  const { sunsetAt = null, afterSunset, link = null } = deprecation ?? {}
+  return {
+    deprecatedAtMs: deprecatedAt?.getTime() ?? null,
+    sunsetAtMs: sunsetAt === null ? null : Date.parse(sunsetAt),
+    isRefused: afterSunset === 'refuse',
+    link,
+  }
 }
 
 /** So that a call with such a key is refused as what it is. */

@@ -61,6 +61,8 @@ export interface ApiFilter extends Search {
 }
 
 export interface ApiRepository extends Rows<Api, ApiFilter> {
+  /** Of a tenant, with one of these paths. */
+  atPaths(tenantId: string, paths: readonly string[]): Promise<readonly Api[]>
   /** Keeps the row for the history of its subscriptions, but hides it; its path is free again. */
   remove(id: string): Promise<void>
 }
@@ -200,6 +202,10 @@ export interface ShareRows {
     | 'id'
     | 'tenantId'
     | 'path'
+    | 'version'
+    | 'versioning'
+    | 'deprecatedAt'
+    | 'deprecation'
     | 'upstreamUrl'
     | 'authRequired'
     | 'requestsPerHour'

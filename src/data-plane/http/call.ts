@@ -9,9 +9,9 @@ import type { ServerTiming } from './server-timing.ts'
 import { propagatedHeaders, readTraceparent, type TraceTexts } from './trace-context.ts'
 
 export const JSON_TYPE = 'application/json'
+const NO_HEADERS: readonly string[] = []
 const NOSNIFF = ['x-content-type-options', 'nosniff'] as const
 const JSON_BODY = ['content-type', JSON_TYPE]
-const NONE: readonly string[] = []
 
 /** Adds to every response request id, trace id, `nosniff` and CORS headers. */
 export class Call {
@@ -30,6 +30,8 @@ export class Call {
   serverTiming: ServerTiming | undefined
   /** Sent with every response except those of `sendWithOwnCors`; a proxied response adds what its upstream varies on. */
   corsHeaders: readonly string[]
+  /** Of the API that is called: sent with every response, refusals included. */
+  notices: readonly string[] = NO_HEADERS
   #traceTexts: TraceTexts | undefined
 
   constructor(request: HttpRequest, response: HttpResponse, corsHeaders: readonly string[], nowMs: number) {
@@ -137,10 +139,10 @@ export class Call {
   }
 
   /** @param first of the headers */
-  #with(headers: readonly string[], first: readonly string[] = NONE): string[] {
+  #with(headers: readonly string[], first: readonly string[] = NO_HEADERS): string[] {
     const own = ['x-request-id', this.requestId, 'x-trace-id', this.traceId, ...NOSNIFF]
     // one allocation of the right size, where a list that grows takes three
-    const all = own.concat(this.corsHeaders, first, headers)
+    const all = own.concat(this.corsHeaders, this.notices, first, headers)
     if (this.serverTiming !== undefined)
       all.push('server-timing', this.serverTiming.render(performance.now()))
     return all

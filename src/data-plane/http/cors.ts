@@ -74,11 +74,11 @@ export class Cors {
 
   /**
    * Status and headers of a preflight (Fetch standard, "CORS-preflight request"); `headers` does not belong beside them.
-   * @param isProxied the path is that of a proxied API, which takes every method
+   * @param proxied set when the path is that of a proxied API, which takes every method and these request headers
    */
   preflight(
     request: HttpRequest,
-    isProxied: boolean,
+    proxied?: { readonly headers: readonly string[] },
   ): { readonly status: number; readonly headers: readonly string[] } {
     const origin = request.header('origin')
     if (origin === '' || !this.allows(origin)) return { status: 403, headers: ['vary', 'origin'] }
@@ -94,9 +94,9 @@ export class Cors {
         'access-control-allow-origin',
         origin,
         'access-control-allow-methods',
-        isProxied ? this.#proxiedMethods : this.#methods,
+        proxied === undefined ? this.#methods : this.#proxiedMethods,
         'access-control-allow-headers',
-        [this.#allowHeaders, ...params].join(','),
+        [this.#allowHeaders, ...params, ...(proxied?.headers ?? [])].join(','),
         'access-control-max-age',
         String(this.#options.maxAgeSecs),
         'vary',

@@ -80,12 +80,18 @@ export function forwardedHeaders(
  * Headers of the upstream's response that reach the client; ids, length and the cross-origin rule are set by us (`proxiedCors`), and what
  * would have an effect on the whole origin only passes where the API allows it.
  */
-export function returnedHeaders(headers: EgressHeaders, { prefix, passthrough }: CompiledApi): string[] {
+export function returnedHeaders(
+  headers: EgressHeaders,
+  { prefix, passthrough, notices }: CompiledApi,
+): string[] {
   const named = connectionNames(headers.get('connection'))
+  const isOurs = (name: string) =>
+    (name === 'deprecation' || name === 'sunset') && notices?.includes(name) === true
   const kept: string[] = []
   for (let at = 0; at < headers.raw.length; at += 2) {
     const name = headers.raw[at]!.toLowerCase()
     if (NEVER_RETURNED.has(name) || named.has(name) || name.startsWith('access-control-')) continue
+    if (isOurs(name)) continue
     if (WITHHELD.has(name) && !passthrough?.responseHeaders.includes(name)) continue
     const value = headers.raw[at + 1]!
     kept.push(name, name === 'set-cookie' ? cookieWithin(prefix, value) : value)

@@ -46,6 +46,7 @@ export class ApiProxy {
 
   /** @param rest what follows the API's prefix in the normalized path, with its leading slash, or '' */
   async handle(call: Call, snapshot: Snapshot, api: CompiledApi, rest: string): Promise<void> {
+    if (api.notices !== undefined) call.notices = api.notices
     if (api.passthrough?.paths !== 'lenient' && isAmbiguousPath(rest))
       return this.#rest.refuse(call, refuse('invalid_request', { message: AMBIGUOUS_PATH }))
     const cancellation = new Cancellation()

@@ -78,5 +78,5 @@ export function rpcStatus(refusal: Refusal): number {
  */
 export function isToolError(refusal: Refusal): boolean {
   const { status } = refusal.row
-  return !keepsStatus(refusal) && (status === 403 || status === 429 || status === 503)
+  return !keepsStatus(refusal) && (status === 403 || status === 410 || status === 429 || status === 503)
 }

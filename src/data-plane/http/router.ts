@@ -8,6 +8,7 @@ import type { CallsAdmin } from './admin-calls.ts'
 import type { OverviewAdmin } from './admin-overview.ts'
 import type { PolicyAdmin } from './admin-policy.ts'
 import type { SimulateAdmin } from './admin-simulate.ts'
+import { chooseVersion, type Site, sitesOf, versionHeaders } from './api-versions.ts'
 import { Call } from './call.ts'
 import type { Cors } from './cors.ts'
 import { capabilities } from './discovery.ts'
@@ -47,6 +48,9 @@ const JSON_RPC_PATH = /^\/mcp(?:\/[^/]*)?\/?$/
 /** Load balancers ask here; never limited. */
 const HEALTH_PATHS: ReadonlySet<string> = new Set(['/health', '/ready', '/mcp/health'])
 
+/** Routes that `proxyRoutes` makes of one prefix. */
+const ROUTES_PER_SITE = 2
+
 type SnapshotEndpoint = (call: Call, snapshot: Snapshot, table: RouteMatcher) => void
 
 interface RouterParts {
@@ -80,19 +84,22 @@ export function createRouter(parts: RouterParts): Router {
   let routes = fixed
   let table = parts.matcher(routes)
   let loaded: readonly CompiledApi[] = []
+  let sites: readonly Site[] = []
 
   return {
     load({ apis }) {
       if (apis === loaded || (apis.length === 0 && loaded.length === 0)) return
       // most changes leave the addresses as they are: then the table in the kernel stays too
-      if (apis.length !== loaded.length || apis.some((api, at) => api.prefix !== loaded[at]!.prefix)) {
+      const present = sitesOf(apis)
+      if (present.length !== sites.length || present.some((site, at) => site.prefix !== sites[at]!.prefix)) {
         const next = [
           ...fixed,
-          ...apis.flatMap((api, at) => proxyRoutes(parts, api.prefix, () => loaded[at]!)),
+          ...present.flatMap((site, at) => proxyRoutes(parts, site.prefix, () => sites[at]!)),
         ]
         table = parts.matcher(next)
         routes = next
       }
+      sites = present
       loaded = apis
     },
     handler(request, response) {
@@ -100,8 +107,11 @@ export function createRouter(parts: RouterParts): Router {
       if (request.method === 'OPTIONS') {
         if (isPublicDocument(request.path)) return documentPreflight(call)
         const row = table.match('PATCH', request.path)
-        const isProxied = typeof row === 'number' && row >= fixed.length
-        const { status, headers } = cors.preflight(request, isProxied)
+        const site =
+          typeof row === 'number' && row >= fixed.length
+            ? sites[Math.floor((row - fixed.length) / ROUTES_PER_SITE)]
+            : undefined
+        const { status, headers } = cors.preflight(request, site && { headers: versionHeaders(site) })
         return call.sendWithOwnCors(status, '', headers)
       }
       const refusal = gateway.attempts.check(call)
@@ -123,14 +133,16 @@ export function createRouter(parts: RouterParts): Router {
 }
 
 /** The address itself and everything below it, with every method. */
-function proxyRoutes(parts: RouterParts, prefix: string, api: () => CompiledApi): readonly Route[] {
+function proxyRoutes(parts: RouterParts, prefix: string, site: () => Site): readonly Route[] {
   const route = (pattern: string, restOf: (table: RouteMatcher) => string): Route => ({
     method: '*',
     pattern,
     endpoint: (call, table) => {
       const snapshot = parts.gateway.snapshot()
-      if (snapshot === undefined) parts.rest.refuse(call, refuse('not_ready', { retryAfterSecs: 1 }))
-      else void parts.proxy.handle(call, snapshot, api(), restOf(table))
+      if (snapshot === undefined) return parts.rest.refuse(call, refuse('not_ready', { retryAfterSecs: 1 }))
+      const api = chooseVersion(site(), call)
+      if ('reason' in api) parts.rest.refuse(call, api)
+      else void parts.proxy.handle(call, snapshot, api, restOf(table))
     },
   })
   return [route(prefix, () => ''), route(`${prefix}/*`, table => `/${table.param(0)}`)]

@@ -15,7 +15,7 @@ export type View = ProtocolVersion | 'rest'
 /** The parts of a tool that a list shows. */
 export type ListedTool = Pick<
   Tool,
-  'name' | 'title' | 'description' | 'inputSchema' | 'outputSchema' | 'annotations'
+  'name' | 'title' | 'description' | 'inputSchema' | 'outputSchema' | 'annotations' | 'deprecation'
 >
 
 interface Listing {
@@ -39,7 +39,7 @@ export function toolView(tool: ListedTool, view: View, compact = false): object 
   const inputSchema = schemaView(tool.inputSchema)
   if (view === 'rest') {
     const { name, title, description, annotations } = tool
-    return { name, title, description, inputSchema, outputSchema, annotations }
+    return { name, title, description, inputSchema, outputSchema, annotations, ...metaOf(tool) }
   }
   const showTitle =
     tool.title !== undefined && since(view, '2025-06-18') && !tool.description.startsWith(tool.title)
@@ -51,7 +51,15 @@ export function toolView(tool: ListedTool, view: View, compact = false): object 
     inputSchema: listedSchema(inputSchema, since(view, '2025-11-25'), compact),
     ...(showOutput ? { outputSchema: schemaView(outputSchema) } : undefined),
     ...(Object.keys(annotations).length > 0 ? { annotations } : undefined),
+    ...(since(view, '2025-06-18') ? metaOf(tool) : undefined),
   }
+}
+
+/** Key in `_meta` of a listed tool whose API has an announced end. */
+const DEPRECATION_META_KEY = 'toolgate.dev/deprecation'
+
+function metaOf({ deprecation }: ListedTool): object | undefined {
+  return deprecation === undefined ? undefined : { _meta: { [DEPRECATION_META_KEY]: deprecation } }
 }
 
 /** Bytes of the definition of a tool as current clients list it. */

@@ -3,6 +3,7 @@
 import type {
   ApiShare,
   ControlShare,
+  DeprecationShare,
   KeyShare,
   SubscriptionShare,
   TenantShare,
@@ -86,15 +87,21 @@ export class ControlIndexer {
 
   /** Unchanged APIs stay the same objects, so that values cached by object remain valid. */
   #apisOf(tenant: TenantShare, before: readonly CompiledApi[]): readonly CompiledApi[] {
-    const old = new Map(before.map(api => [api.id, api]))
-    const apis = tenant.apis.map(share => {
+    const old = new Map(before.map(api => [placeOf(api), api]))
+    const wantedApis = tenant.apis.flatMap(share => {
       const wanted = compiled(share, tenant.name)
-      const had = old.get(share.id)
+      return share.alias === undefined
+        ? [wanted]
+        : [wanted, { ...wanted, prefix: prefixOf(share.alias, tenant.name) }]
+    })
+    const apis = wantedApis.map(wanted => {
+      const had = old.get(placeOf(wanted))
       return had !== undefined && same(had, wanted)
         ? had
         : Object.freeze({ ...wanted, index: ++this.#lastNumber })
     })
-    return apis.sort((a, b) => (a.prefix < b.prefix ? -1 : 1))
+    // an alias is shorter than its path: in this order, the id leads to the path
+    return apis.sort((a, b) => (orderOf(a) < orderOf(b) ? -1 : 1))
   }
 
   #sorted(
@@ -114,12 +121,52 @@ function compiled(api: ApiShare, tenant: string): Omit<CompiledApi, 'index'> {
   return {
     id: api.id,
     tenant,
-    prefix: `/t/${tenant}${api.path === '/' ? '' : api.path.replace(/\/+$/, '')}`,
+    prefix: prefixOf(api.path, tenant),
     upstreamUrl: api.upstreamUrl.replace(/\/+$/, ''),
     authRequired: api.authRequired,
     requestsPerHour: api.requestsPerHour ?? undefined,
     passthrough: api.passthrough ?? undefined,
+    version: api.version,
+    notices: noticesOf(api),
+    goneAtMs: api.deprecation?.isRefused === true ? (api.deprecation.sunsetAtMs ?? undefined) : undefined,
+    deprecationLink: api.deprecation?.link ?? undefined,
   }
+}
+
+function prefixOf(path: string, tenant: string): string {
+  return `/t/${tenant}${path === '/' ? '' : path.replace(/\/+$/, '')}`
+}
+
+/** An API has one entry for each of its paths. */
+function placeOf({ id, prefix }: Pick<CompiledApi, 'id' | 'prefix'>): string {
+  return `${id} ${prefix}`
+}
+
+function orderOf({ prefix, version }: CompiledApi): string {
+  return `${prefix} ${version?.label ?? ''}`
+}
+
+function noticesOf({ version, deprecation }: ApiShare): readonly string[] | undefined {
+  const headers = deprecation === undefined ? [] : deprecationHeaders(deprecation)
+  if (version !== undefined) headers.push('vary', version.header)
+  return headers.length === 0 ? undefined : Object.freeze(headers)
+}
+
+/** RFC 9745 §2: a date of structured fields; RFC 8594 §3: a date of HTTP. */
+function deprecationHeaders({ deprecatedAtMs, sunsetAtMs, link }: DeprecationShare): string[] {
+  const headers: string[] = []
+  const relations: string[] = []
+  if (deprecatedAtMs !== null) {
+    headers.push('deprecation', `@${Math.floor(deprecatedAtMs / 1000)}`)
+    relations.push('deprecation')
+  }
+  if (sunsetAtMs !== null) {
+    headers.push('sunset', new Date(sunsetAtMs).toUTCString())
+    relations.push('sunset')
+  }
+  if (link !== null && relations.length > 0)
+    headers.push('link', `<${new URL(link).href}>; rel="${relations.join(' ')}"; type="text/html"`)
+  return headers
 }
 
 function same(api: CompiledApi, wanted: Omit<CompiledApi, 'index'>): boolean {
@@ -128,8 +175,16 @@ function same(api: CompiledApi, wanted: Omit<CompiledApi, 'index'>): boolean {
     api.upstreamUrl === wanted.upstreamUrl &&
     api.authRequired === wanted.authRequired &&
     api.requestsPerHour === wanted.requestsPerHour &&
-    JSON.stringify(api.passthrough) === JSON.stringify(wanted.passthrough)
+    api.goneAtMs === wanted.goneAtMs &&
+    api.deprecationLink === wanted.deprecationLink &&
+    isSame(api.version, wanted.version) &&
+    isSame(api.notices, wanted.notices) &&
+    isSame(api.passthrough, wanted.passthrough)
   )
+}
+
+function isSame(a: object | undefined, b: object | undefined): boolean {
+  return JSON.stringify(a) === JSON.stringify(b)
 }
 
 function keysOf(tenant: TenantShare): TenantParts['keys'] {

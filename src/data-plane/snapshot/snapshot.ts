@@ -1,5 +1,5 @@
 /** What a compiled snapshot offers to a call: tools, limits, APIs and keys. Interfaces only; `compile.ts` builds them. */
-import type { SubscriptionFault } from '../../link/control-share.ts'
+import type { SubscriptionFault, VersionShare } from '../../link/control-share.ts'
 import type { Passthrough } from '../../model/passthrough.ts'
 import type { Plan, PlanLimits } from '../../model/plan.ts'
 import type { Principal } from '../../model/principal.ts'
@@ -96,6 +96,14 @@ export interface CompiledApi {
   readonly requestsPerHour: number | undefined
   /** What it allows beyond the defaults; undefined: nothing. */
   readonly passthrough?: Passthrough | undefined
+  /** Set where APIs share the prefix: a request header chooses among them. */
+  readonly version?: VersionShare | undefined
+  /** Response headers of its calls, flat: the announcement of its end, and what the choice of the version varies on. */
+  readonly notices?: readonly string[] | undefined
+  /** Calls from then on are refused, unix ms; undefined: none is. */
+  readonly goneAtMs?: number | undefined
+  /** The page about its end. */
+  readonly deprecationLink?: string | undefined
 }
 
 /** An API key as the snapshot knows it. */

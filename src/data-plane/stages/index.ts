@@ -10,6 +10,7 @@ import type { Quota } from '../quota/quota.ts'
 import type { Admission } from './1-admit/admit-within-bounds.ts'
 import { authenticate } from './2-identify/authenticate.ts'
 import { bindSession } from './2-identify/bind-session.ts'
+import { refuseGoneApi } from './2-identify/refuse-gone-api.ts'
 import { requireSubscription } from './2-identify/require-subscription.ts'
 import { resolveTool } from './2-identify/resolve-tool.ts'
 import { refuseUnknownTool } from './3-limit/refuse-unknown-tool.ts'
@@ -68,6 +69,7 @@ export function stages(parts: StageParts): readonly Stage[] {
     authenticate(parts.tokens, parts.apiKeys), // before any lookup: an unknown caller must not learn which tools exist
     bindSession(), // needs the principal; a session of another caller is reported as not found
     resolveTool(), // needs the tenant, on which the meaning of a tool name depends
+    refuseGoneApi(), // before the subscription: a caller without one, too, reads that the API has ended
     requireSubscription(), // needs the API of the tool; before quota, so that refused calls use none
     // 3 limit
     takeQuota(parts.quota), // before policy: a caller over its limit must not cost an evaluation

@@ -81,6 +81,7 @@ export const REFUSALS = {
     'tenant_suspended',
     'This tenant is suspended: its tools and APIs cannot be called until an administrator activates it.',
   ),
+  api_gone: row(410, 'gone', 'This API was shut down on the announced date. Call another version of it.'),
   key_of_other_api: forbidden('This API key opens only the API that it was created for.'),
   consumer_blocked: forbidden('This consumer is blocked.'),
   policy_denied: forbidden('The policy does not allow this.'),

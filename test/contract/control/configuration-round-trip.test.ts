@@ -42,6 +42,16 @@ const api = fc.record(
     ),
     portal_visibility: fc.boolean(),
     status: fc.constantFrom('active', 'deprecated', 'retired'),
+    deprecation: fc.option(
+      fc.record(
+        {
+          sunset_at: fc.option(fc.constantFrom('2027-01-31T12:00:00Z', '2020-06-30T23:30:00.5+02:00')),
+          after_sunset: fc.constantFrom('serve', 'refuse'),
+          link: fc.option(fc.constant('https://docs.example/end')),
+        },
+        { requiredKeys: [] },
+      ),
+    ),
     spec: fc.option(
       fc.oneof(fc.dictionary(text(8), fc.jsonValue()), fc.constant('openapi: 3.1.0\ninfo: {title: é}\n')),
     ),
@@ -72,6 +82,17 @@ const consumer = fc.record(
 const path = fc.stringMatching(/^\/([a-z0-9_~-][A-Za-z0-9._~-]{0,6}(\/[a-z0-9_~-]{1,4}){0,2})?$/)
 const few = <T>(key: fc.Arbitrary<string>, value: fc.Arbitrary<T>) =>
   fc.dictionary(key, value, { maxKeys: 3 })
+/** Of one path, which no other API has. */
+const versions = fc
+  .tuple(fc.array(api, { minLength: 1, maxLength: 3 }), fc.constantFrom('path', 'header'), fc.nat({ max: 3 }))
+  .map(([apis, by, chosen]) =>
+    Object.fromEntries(
+      apis.map((each, at) => {
+        const versioning = { by, default: at === chosen }
+        return [`/versioned-api@v${at}`, { ...each, version: `v${at}`, versioning }]
+      }),
+    ),
+  )
 const tenant = fc.record(
   {
     tier: fc.constantFrom('free', 'starter', 'business', 'enterprise'),
@@ -89,7 +110,9 @@ const tenant = fc.record(
       slug.map(each => `p-${each}`),
       plan,
     ),
-    apis: few(path, api),
+    apis: fc
+      .tuple(few(path, api), fc.option(versions))
+      .map(([apis, versioned]) => ({ ...apis, ...versioned })),
     consumers: few(
       text(20).filter(each => each !== '__proto__'),
       consumer,

@@ -36,6 +36,7 @@ export const MAY: { readonly [action: string]: readonly Caller[] } = {
   'control.subscriptions.reject': DECIDE,
   'control.subscriptions.suspend': DECIDE,
   'control.subscriptions.resume': DECIDE,
+  'control.subscriptions.migrate': DECIDE,
   'control.subscriptions.update': OWN,
   'control.subscriptions.revoke': OWN,
   'control.usage.read': READ,

@@ -165,6 +165,11 @@ export const RECIPES: { readonly [operationId: string]: Maker } = {
     body: { ...newApi(), status: 'deprecated' },
     repeated: 200,
   }),
+  migrateSubscriptions: async (plane, world) => ({
+    params: { api_id: await anApi(plane, world) },
+    body: { to_api_id: await anApi(plane, world), reason: 'the version ends' },
+    repeated: 200,
+  }),
   deleteApi: async (plane, world) => ({ params: { api_id: await anApi(plane, world) }, repeated: 404 }),
   listApis: () => ({ repeated: 200 }),
   readApi: (_plane, world) => ({ params: { api_id: world.api }, repeated: 200 }),

@@ -156,6 +156,7 @@ const ROWS: Readonly<Record<string, readonly string[]>> = {
   'write by role': [
     'control.consumers.update control.config.apply',
     'control.subscriptions.reject control.subscriptions.suspend control.subscriptions.resume',
+    'control.subscriptions.migrate',
   ],
   write: [
     'control.apis.create control.apis.update control.apis.delete',

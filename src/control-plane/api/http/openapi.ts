@@ -1,15 +1,18 @@
 /** Generates the OpenAPI 3.1 document from the same declarations that route and validate. It serves no request. */
 import { OpenAPIRegistry, OpenApiGeneratorV31, type RouteConfig } from '@asteasolutions/zod-to-openapi'
+import { DESCRIBED_EVENTS, type DescribedEvent } from '../schemas/event.ts'
 import { z } from '../schemas/zod.ts'
 import type { Endpoint } from './endpoint.ts'
+import { addExamples } from './examples.ts'
 import { CONTENT_TYPES } from './export-rows.ts'
 import { BASE } from './mount.ts'
-import { requirementOf } from './requirements.ts'
+import { codesOf, PROBLEM_CODES } from './problem.ts'
+import { requirementOf, requirementText } from './requirements.ts'
 
 const problem = z
   .object({
     error: z.object({
-      code: z.string(),
+      code: z.enum(PROBLEM_CODES as [string, ...string[]]),
       message: z.string(),
       details: z.array(z.object({ field: z.string(), message: z.string() })),
     }),
@@ -59,20 +62,23 @@ export function openApiDocument(
   })
   for (const endpoint of endpoints) registry.registerPath(routeOf(endpoint))
   for (const stream of streams) registry.registerPath(streamRouteOf(stream))
-  return new OpenApiGeneratorV31(registry.definitions, { sortComponents: 'alphabetically' }).generateDocument(
-    {
-      openapi: '3.1.0',
-      info: {
-        title: 'Toolgate control plane',
-        version: info.version,
-        description:
-          'Tenants, APIs, plans, subscriptions, API keys, webhooks, catalog, gateways and deployments.',
-        license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
-      },
-      servers: [{ url: `${info.apiUrl.replace(/\/+$/, '')}${BASE}` }],
-      security: [{ bearer: [] }],
+  for (const event of DESCRIBED_EVENTS) registry.registerWebhook(webhookOf(event))
+  const document = new OpenApiGeneratorV31(registry.definitions, {
+    sortComponents: 'alphabetically',
+  }).generateDocument({
+    openapi: '3.1.0',
+    info: {
+      title: 'Toolgate control plane',
+      version: info.version,
+      description:
+        'Tenants, APIs, plans, subscriptions, API keys, webhooks, catalog, gateways and deployments.',
+      license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
-  )
+    servers: [{ url: `${info.apiUrl.replace(/\/+$/, '')}${BASE}` }],
+    security: [{ bearer: [] }],
+  })
+  addExamples(document)
+  return document
 }
 
 function routeOf(endpoint: Endpoint): RouteConfig {
@@ -100,6 +106,7 @@ function routeOf(endpoint: Endpoint): RouteConfig {
     path: endpoint.path,
     operationId: endpoint.id,
     summary: endpoint.summary,
+    description: requirementText(endpoint.action),
     tags: [endpoint.tag],
     'x-action': endpoint.action,
     'x-requires': requirementOf(endpoint.action),
@@ -132,6 +139,7 @@ function streamRouteOf(stream: StreamRoute): RouteConfig {
     path: stream.path,
     operationId: stream.id,
     summary: stream.summary,
+    description: requirementText('control.gateways.connect'),
     tags: [stream.tag],
     'x-action': 'control.gateways.connect',
     'x-requires': requirementOf('control.gateways.connect'),
@@ -148,9 +156,46 @@ function problems(statuses: readonly string[]): RouteConfig['responses'] {
   return Object.fromEntries(
     statuses.map(status => [
       status,
-      { description: PROBLEMS[status]!, content: { 'application/json': { schema: problem } } },
+      {
+        description: PROBLEMS[status]!,
+        content: { 'application/json': { schema: problem, example: problemExample(status) } },
+      },
     ]),
   )
+}
+
+function problemExample(status: string) {
+  const code = codesOf(Number(status))[0]!
+  const details =
+    code === 'validation_error' ? [{ field: 'name', message: 'must have at least 1 character.' }] : []
+  return { error: { code, message: `${PROBLEMS[status]}.`, details } }
+}
+
+/** A delivery (docs/reference/events.md); the headers with signatures follow the secrets of the webhook. */
+function webhookOf({ kind, summary, message }: DescribedEvent): RouteConfig {
+  const headers = z.object({
+    'X-Platform-Event': z.literal(kind),
+    'X-Platform-Delivery': z
+      .string()
+      .openapi({ description: 'The same in every attempt: drop repeats by it.' }),
+    'X-Platform-Signature': z.string().optional().openapi({
+      description: '`sha256=` and the HMAC-SHA256 of the body in hex, with the secret of the webhook.',
+    }),
+    'webhook-id': z.string().optional(),
+    'webhook-timestamp': z.string().optional(),
+    'webhook-signature': z.string().optional(),
+  })
+  return {
+    method: 'post',
+    path: kind,
+    operationId: `on_${kind.replace('.', '_')}`,
+    summary,
+    description: 'Sent to the webhooks of the tenant that subscribe to the event.',
+    tags: ['webhook'],
+    security: [],
+    request: { headers, body: { required: true, content: { 'application/json': { schema: message } } } },
+    responses: { '2XX': { description: 'Accepted; every other status, and none within 5 s, is retried' } },
+  }
 }
 
 function paramsOf(path: string): z.ZodObject {

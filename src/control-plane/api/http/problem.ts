@@ -21,6 +21,13 @@ const STATUS = {
 
 type ProblemCode = keyof typeof STATUS
 
+export const PROBLEM_CODES = Object.keys(STATUS) as readonly ProblemCode[]
+
+/** The codes that go with an HTTP status; the first is the usual one. */
+export function codesOf(status: number): readonly ProblemCode[] {
+  return PROBLEM_CODES.filter(code => STATUS[code] === status)
+}
+
 /** One invalid field: its path such as `rate_limit.requests_per_hour`, and the reason. */
 export interface FieldFault {
   readonly field: string

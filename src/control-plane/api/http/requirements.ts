@@ -33,7 +33,7 @@ const ROWS: readonly (readonly [pattern: RegExp, requirement: Requirement])[] = 
   [/^tenants\.read$/, { any: ['read', 'admin'], every_tenant: true }],
   [/^tenants\.|^gateways\.delete$/, TENANTS],
   [/^plans\.(create|update|delete)$/, PLANS],
-  [/^subscriptions\.(approve|reject|suspend|resume)$/, DECIDE],
+  [/^subscriptions\.(approve|reject|suspend|resume|migrate)$/, DECIDE],
   [/^(config\.apply|consumers\.update)$/, DECIDE],
   [/^config\.read$/, { ...READ, roles: DECIDE.roles! }],
   [/^subscriptions\.(create|update|revoke)$|^apikeys\.(create|rotate|revoke)$/, OWN],
@@ -51,4 +51,24 @@ export function requirementOf(action: string): Requirement {
   const row = ROWS.find(([pattern]) => pattern.test(name))?.[1] ?? WRITE
   if (CATALOG.test(name)) return { ...row, confined: { subscriber: 'any' } }
   return OF_APPLICATION.test(name) ? { ...row, confined: { subscriber: 'own' } } : row
+}
+
+/** The requirement in one or more sentences. */
+export function requirementText(action: string): string {
+  const { all, any, shared, roles, own, every_tenant: everyTenant, confined } = requirementOf(action)
+  const scopes = [...(all ?? []), ...(any ?? [])].map(scope => `\`${scope}\``)
+  const role =
+    roles === undefined
+      ? ''
+      : ` and the role ${roles.join(' or ')}${own === true ? ', unless the resource belongs to the application of the caller' : ''}`
+  const sentences = [`Needs the scope ${scopes.join(' or ')}${role}.`]
+  if (shared !== undefined)
+    sentences.push(`Of a resource that belongs to no tenant: the scope \`${shared.join('` and `')}\`.`)
+  if (everyTenant === true)
+    sentences.push('Beyond the tenant of the caller: the role cpi-admin, or a token without tenant.')
+  for (const [name, reach] of Object.entries(confined ?? {}))
+    sentences.push(
+      `The role ${name} needs no scope${reach === 'own' ? ' for resources of its application' : ''}.`,
+    )
+  return sentences.join(' ')
 }

@@ -16,6 +16,7 @@ import {
   wordQuery,
 } from '../schemas/fields.ts'
 import { camelCased, fieldNames } from '../schemas/present.ts'
+import { migration, shownMigration } from '../schemas/subscription.ts'
 import { z } from '../schemas/zod.ts'
 import {
   type ApiFields,
@@ -25,6 +26,7 @@ import {
   patchApi,
   requireUsableSpec,
 } from '../services/apis.ts'
+import { migrateSubscriptions } from '../services/migrate-subscriptions.ts'
 import type { Services } from '../services.ts'
 
 const endpoint = tagged('API')
@@ -115,6 +117,21 @@ export const apiEndpoints: readonly Endpoint[] = [
       requireUsableSpec(patch.spec, services)
       const api = await patchApi(tx, params.api_id!, patch, ifMatch)
       return respond(api, tenant!, services)
+    },
+  }),
+  endpoint('migrateSubscriptions', 'post', '/tenants/{tenant_id}/apis/{api_id}/migrate', {
+    summary: 'Move the open subscriptions of an API to another API or version, with their keys',
+    action: 'control.subscriptions.migrate',
+    body: migration,
+    bulk: true,
+    success: { status: 200, description: 'What was migrated', schema: shownMigration },
+    async run({ tx, params, body }) {
+      const { migrated, skipped, remaining } = await migrateSubscriptions(tx, {
+        ...{ fromApiId: params.api_id!, toApiId: body.to_api_id },
+        ...{ applications: body.applications, reason: body.reason ?? null },
+      })
+      const left = skipped.map(({ id, application }) => ({ subscription_id: id, application }))
+      return { body: { migrated: migrated.length, remaining, skipped: left } }
     },
   }),
   endpoint('deleteApi', 'delete', '/tenants/{tenant_id}/apis/{api_id}', {

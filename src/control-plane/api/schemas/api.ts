@@ -1,14 +1,25 @@
 /** Schemas of APIs in requests and responses, for the owner and for the portal. It contains no route. */
-import { API_STATUSES, type Api, tenantGatewayUrl } from '../../../model/api.ts'
+import {
+  AFTER_SUNSET,
+  API_STATUSES,
+  type Api,
+  type Deprecation,
+  publicPath,
+  tenantGatewayUrl,
+  VERSION_CHOICES,
+  type Versioning,
+} from '../../../model/api.ts'
 import { readJson, writeJson } from '../../../model/exact-number.ts'
 import {
+  isWithheldFromUpstream,
   mayAllowRequestHeader,
+  NEVER_FORWARDED,
   PATH_RULES,
   type Passthrough,
   WITHHELD_FROM_CLIENTS,
 } from '../../../model/passthrough.ts'
 import { SPEC_STATES, type SpecStatus } from '../../publisher/publisher.ts'
-import { count, httpUrl, shaped, shownId, shownMoment, textField, word } from './fields.ts'
+import { count, httpUrl, moment, shaped, shownId, shownMoment, textField, word } from './fields.ts'
 import { present } from './present.ts'
 import { z } from './zod.ts'
 
@@ -52,6 +63,58 @@ const passthrough = z
     description: 'Headers and paths that are withheld by default and that this API allows.',
   })
 
+/** Of a proxied request: neither withheld nor set by the gateway. */
+const versionHeader = shaped(
+  /^x-[a-z0-9-]+$/,
+  100,
+  'must be a header name in lower case that begins with x-.',
+)
+  .refine(
+    name => !NEVER_FORWARDED.has(name) && !isWithheldFromUpstream(name),
+    'must be a header that the gateway neither sets nor withholds.',
+  )
+  .openapi({ example: 'x-api-version' })
+
+const versioning = z
+  .strictObject({
+    by: word(VERSION_CHOICES).openapi({
+      description: '`path`: the version follows the path; `header`: a request header has it.',
+    }),
+    header: versionHeader.nullable().default(null).openapi({ description: 'Absent: `x-api-version`.' }),
+    default: z
+      .boolean('must be true or false.')
+      .default(false)
+      .openapi({ description: 'Serves requests that name no version; the default of a path moves here.' }),
+  })
+  .refine(({ by, header }) => by === 'header' || header === null, {
+    path: ['header'],
+    message: 'must be absent unless by is header.',
+  })
+  // as it is stored, so that a configuration with and without the preset is the same
+  .transform(value => ({
+    ...value,
+    header: value.by === 'header' ? (value.header ?? 'x-api-version') : null,
+  }))
+  .openapi('Versioning', { description: 'How callers choose among several versions of one path.' })
+
+const deprecation = z
+  .strictObject({
+    sunset_at: moment()
+      .transform(value => new Date(value).toISOString())
+      .nullable()
+      .default(null)
+      .openapi({
+        type: ['string', 'null'],
+        format: 'date-time',
+        description: 'Sent as the header Sunset (RFC 8594).',
+      }),
+    after_sunset: word(AFTER_SUNSET)
+      .default('serve')
+      .openapi({ description: '`refuse`: calls after `sunset_at` get 410.' }),
+    link: httpUrl().nullable().default(null).openapi({ description: 'A page about it, sent as a Link.' }),
+  })
+  .openapi('Deprecation', { description: 'The announced end of an API.' })
+
 const fields = {
   name: textField(100).openapi({ example: 'Orders' }),
   description: textField(4000, 0),
@@ -62,6 +125,8 @@ const fields = {
     'must start with /, and its segments must be letters, digits, . _ ~ and -, not empty and not starting with a dot.',
   ).openapi({ example: '/orders' }),
   version: textField(50).openapi({ example: 'v1' }),
+  versioning: versioning.nullable(),
+  deprecation: deprecation.nullable(),
   auth_required: z.boolean('must be true or false.'),
   rate_limit: rateLimit.nullable(),
   passthrough: passthrough.nullable(),
@@ -76,6 +141,8 @@ export const apiShape = {
   ...withoutPath,
   description: fields.description.default(''),
   version: fields.version.default('v1'),
+  versioning: fields.versioning.default(null),
+  deprecation: fields.deprecation.default(null),
   auth_required: fields.auth_required.default(true),
   rate_limit: fields.rate_limit.default(null),
   passthrough: fields.passthrough.default(null),
@@ -103,9 +170,22 @@ const shownBase = {
   name: z.string(),
   description: z.string(),
   version: z.string(),
+  versioning: z
+    .object({ by: z.enum(VERSION_CHOICES), header: z.string().nullable(), default: z.boolean() })
+    .nullable(),
   auth_required: z.boolean(),
   public_url: z.string().openapi({ format: 'uri' }),
   status: z.enum(API_STATUSES),
+  deprecated_at: shownMoment
+    .nullable()
+    .openapi({ description: 'Sent as the header Deprecation (RFC 9745).' }),
+  deprecation: z
+    .object({
+      sunset_at: shownMoment.nullable(),
+      after_sunset: z.enum(AFTER_SUNSET),
+      link: z.string().nullable(),
+    })
+    .nullable(),
   created_at: shownMoment,
   updated_at: shownMoment,
 }
@@ -148,7 +228,7 @@ export interface ShowApi {
 function shown(api: Api, { tenantName, gatewayUrl, withSpec, specStatus }: ShowApi) {
   return {
     ...api,
-    publicUrl: tenantGatewayUrl(gatewayUrl, tenantName) + api.path,
+    publicUrl: tenantGatewayUrl(gatewayUrl, tenantName) + publicPath(api),
     ...shownLimits(api),
     spec: withSpec ? parseSpec(api.spec) : undefined,
     specStatus,
@@ -160,6 +240,16 @@ export function shownLimits(api: Api) {
   return {
     rateLimit: api.requestsPerHour === null ? null : { requests_per_hour: api.requestsPerHour },
     passthrough: shownPassthrough(api),
+    versioning: api.versioning && {
+      by: api.versioning.by,
+      header: api.versioning.header,
+      default: api.versioning.isDefault,
+    },
+    deprecation: api.deprecation && {
+      sunset_at: api.deprecation.sunsetAt,
+      after_sunset: api.deprecation.afterSunset,
+      link: api.deprecation.link,
+    },
   }
 }
 
@@ -193,6 +283,20 @@ export function apiFields(body: z.output<typeof apiPatch>) {
     upstreamUrl: body.upstream_url,
     path: body.path,
     version: body.version,
+    versioning:
+      body.versioning &&
+      ({
+        by: body.versioning.by,
+        header: body.versioning.header,
+        isDefault: body.versioning.default,
+      } satisfies Versioning),
+    deprecation:
+      body.deprecation &&
+      ({
+        sunsetAt: body.deprecation.sunset_at,
+        afterSunset: body.deprecation.after_sunset,
+        link: body.deprecation.link,
+      } satisfies Deprecation),
     authRequired: body.auth_required,
     requestsPerHour: body.rate_limit === undefined ? undefined : (body.rate_limit?.requests_per_hour ?? null),
     passthrough:

@@ -24,6 +24,29 @@ const reference = z.strictObject({ from: secretName }).openapi('SecretReference'
 
 const plan = z.strictObject(planShape)
 const api = z.strictObject({ ...apiShape, status: word(API_STATUSES).default('active') })
+/** A path, with the version where the path has several. */
+const apiKey = z
+  .string()
+  .max(306, 'must have at most 306 characters.')
+  .refine(key => apiPath.safeParse(key.split('@')[0]).success, 'must be a path, or a path, @ and a version.')
+  .openapi({ maxLength: 306 })
+
+type TreeApi = z.output<typeof api>
+
+/** The version in the key is that of the API. */
+function checkVersions(apis: { readonly [key: string]: TreeApi }, context: z.RefinementCtx): void {
+  for (const [key, { version, versioning }] of Object.entries(apis)) {
+    const [, named] = key.split('@')
+    const fault = (field: string, message: string) =>
+      context.addIssue({ code: 'custom', path: [key, field], message })
+    if (named !== undefined && versioning === null)
+      fault('versioning', 'must be given, because the key names a version.')
+    else if (named === undefined && versioning !== null)
+      fault('versioning', `needs the version in the key: ${key}@${version}.`)
+    else if (named !== undefined && named !== version) fault('version', `must be ${named}, as in the key.`)
+  }
+}
+
 const consumer = z.strictObject({
   name: textField(100).optional().openapi({ description: 'Absent: the subject.' }),
   plan: planSlug.nullable().default(null),
@@ -37,7 +60,7 @@ const webhook = z.strictObject({
 })
 const inTenant = {
   plans: z.record(planSlug, plan).default({}),
-  apis: z.record(apiPath, api).default({}),
+  apis: z.record(apiKey, api).superRefine(checkVersions).default({}),
   consumers: z.record(textField(255), consumer).default({}),
   webhooks: z.record(webhookName, webhook).default({}),
 }

@@ -92,6 +92,7 @@ export const subscriptionPatch = z
   .openapi('SubscriptionPatch')
 
 const reason = textField(500)
+const MAX_APPLICATIONS = 1000
 export const rejection = z.strictObject({ reason }).openapi('Rejection')
 export const suspension = z.strictObject({ reason: reason.optional() }).openapi('Suspension')
 export const bulkApproval = z
@@ -103,6 +104,33 @@ export const bulkApproval = z
       .refine(ids => new Set(ids).size === ids.length, 'must not name a subscription more than once.'),
   })
   .openapi('BulkApproval')
+
+export const migration = z
+  .strictObject({
+    to_api_id: textField(100).openapi({
+      description: 'The API or version that replaces it, of the same tenant.',
+    }),
+    applications: z
+      .array(textField(255), 'must be a list of applications.')
+      .min(1, 'must name at least one application.')
+      .max(MAX_APPLICATIONS, `must name at most ${MAX_APPLICATIONS} applications.`)
+      .optional()
+      .openapi({ description: 'Absent: every application with an open subscription.' }),
+    reason: reason.optional(),
+  })
+  .openapi('Migration')
+
+export const shownMigration = z
+  .object({
+    migrated: z
+      .int()
+      .openapi({ description: 'Subscriptions that now belong to the other API, with their keys.' }),
+    remaining: z.int().openapi({ description: 'More than 0: repeat the request.' }),
+    skipped: z
+      .array(z.object({ subscription_id: shownId('sub'), application: z.string() }))
+      .openapi({ description: 'Unchanged: the application has an open subscription to the other API.' }),
+  })
+  .openapi('MigrationResult')
 
 export const usageWindow = z.object({
   count: z.int(),

@@ -33,6 +33,7 @@ export const webhookSecret = textField(256, 32)
   )
   .openapi({
     writeOnly: true,
+    example: 'an example that is replaced by a random text',
     description:
       'Key of the signatures, at least 32 characters; with the prefix whsec_ the rest is base64 for Standard Webhooks. Never returned.',
   })

@@ -1,5 +1,13 @@
 /** Registers, changes and deletes APIs. It handles no HTTP except the problems it throws. */
-import { type Api, type ApiStatus, moveApi } from '../../../model/api.ts'
+import {
+  type Api,
+  type ApiStatus,
+  apiKeyOf,
+  claimedPaths,
+  isVersionLabel,
+  moveApi,
+  versionConflict,
+} from '../../../model/api.ts'
 import type { Transaction } from '../../store/store.ts'
 import { checkIfMatch } from '../http/entity-tag.ts'
 import { conflict, found, invalidField } from '../http/problem.ts'
@@ -14,6 +22,8 @@ export type ApiFields = Pick<
   | 'upstreamUrl'
   | 'path'
   | 'version'
+  | 'versioning'
+  | 'deprecation'
   | 'authRequired'
   | 'requestsPerHour'
   | 'passthrough'
@@ -33,7 +43,9 @@ export async function createApi(tx: Transaction, tenantId: string, fields: ApiFi
     ...newRecord(tx, 'api'),
     tenantId,
     status: 'active',
+    deprecatedAt: null,
   }
+  await claimAddress(tx, api)
   await tx.apis.insert(api)
   await tx.deployments.complete({ apiId: api.id })
   announce(tx, 'api.created', api)
@@ -55,11 +67,36 @@ export async function patchApi(
   const api = found(await tx.apis.find(id, 'lock'), 'API')
   checkIfMatch(ifMatch, api.revision)
   const { status = api.status, ...fields } = patch
-  const move = moveApi(api, status)
+  const move = moveApi(api, status, tx.now)
   if (!move.ok) throw conflict(move.reason, [{ field: 'status', message: move.reason }])
-  const updated = await tx.apis.update(patched(move.value, fields))
+  const wanted = patched(move.value, fields)
+  if (apiKeyOf(wanted) !== apiKeyOf(api) || wanted.versioning !== api.versioning)
+    await claimAddress(tx, wanted)
+  const updated = await tx.apis.update(wanted)
   announce(tx, 'api.updated', updated)
   return updated
+}
+
+/**
+ * Makes sure that the addresses of an API lead to it alone; a version that becomes the default replaces the one before.
+ * @throws Problem validation_error, conflict
+ */
+async function claimAddress(tx: Transaction, api: Api): Promise<void> {
+  if (api.versioning !== null && !isVersionLabel(api.version))
+    throw invalidField('version', 'must be letters, digits, . _ ~ and -, because callers choose it.')
+  // two changes of the same tenant see each other's addresses
+  await tx.tenants.find(api.tenantId, 'lock')
+  const paths = claimedPaths(api)
+  const parents = paths.map(path => path.slice(0, path.lastIndexOf('/')) || '/')
+  for (const other of await tx.apis.atPaths(api.tenantId, [...new Set([...paths, ...parents])])) {
+    if (other.id === api.id) continue
+    const fault = versionConflict(api, other)
+    if (fault !== undefined) throw conflict(fault, [{ field: 'path', message: 'is taken.' }])
+    if (api.versioning?.isDefault !== true || other.path !== api.path || other.versioning === null) continue
+    if (!other.versioning.isDefault) continue
+    const versioning = { ...other.versioning, isDefault: false }
+    announce(tx, 'api.updated', await tx.apis.update({ ...other, versioning }))
+  }
 }
 
 /** Removes the API from the gateways and revokes its subscriptions. @throws Problem not_found */

@@ -12,20 +12,27 @@ export const API_COLUMNS = [
   'upstreamUrl',
   'path',
   'version',
+  'versioning',
   'authRequired',
   'requestsPerHour',
   'passthrough',
   'spec',
   'portalVisibility',
   'status',
+  'deprecatedAt',
+  'deprecation',
   'revision',
   'createdAt',
   'updatedAt',
 ] as const
 
 /** null becomes the JSON null, which is read as null. */
-function jsonOf({ passthrough }: Api): string {
-  return JSON.stringify(passthrough)
+function jsonOf({ passthrough, versioning, deprecation }: Api) {
+  return {
+    passthrough: JSON.stringify(passthrough),
+    versioning: JSON.stringify(versioning),
+    deprecation: JSON.stringify(deprecation),
+  }
 }
 
 export function apiRepository({ db, scope, now }: SqlSession): ApiRepository {
@@ -34,7 +41,7 @@ export function apiRepository({ db, scope, now }: SqlSession): ApiRepository {
     async insert(api) {
       await db
         .insertInto('apis')
-        .values({ ...api, passthrough: jsonOf(api) })
+        .values({ ...api, ...jsonOf(api) })
         .execute()
     },
     find: (id, locking) => first(mine().where('id', '=', id).select(API_COLUMNS), locking),
@@ -50,10 +57,18 @@ export function apiRepository({ db, scope, now }: SqlSession): ApiRepository {
       const { id, tenantId, createdAt: _createdAt, revision, ...fields } = api
       return db
         .updateTable('apis')
-        .set({ ...fields, passthrough: jsonOf(api), revision: revision + 1, updatedAt: now })
+        .set({ ...fields, ...jsonOf(api), revision: revision + 1, updatedAt: now })
         .where(isRow(scope, { id, tenantId }))
         .returning(API_COLUMNS)
         .executeTakeFirstOrThrow()
+    },
+    async atPaths(tenantId, paths) {
+      return mine()
+        .where('tenantId', '=', tenantId)
+        .where('path', 'in', [...paths])
+        .select(API_COLUMNS)
+        .orderBy('id')
+        .execute()
     },
     async remove(id) {
       await db.updateTable('apis').set({ deletedAt: now }).where(isRow(scope, { id })).execute()

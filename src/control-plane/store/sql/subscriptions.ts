@@ -66,7 +66,7 @@ export function subscriptionRepository({ db, scope, now }: SqlSession): Subscrip
         .execute()
     },
     async update(subscription) {
-      const { id, tenantId, apiId: _apiId, createdAt: _createdAt, revision, ...changed } = subscription
+      const { id, tenantId, createdAt: _createdAt, revision, ...changed } = subscription
       const fields = { ...changed, metadata: JSON.stringify(changed.metadata) }
       return db
         .updateTable('subscriptions')

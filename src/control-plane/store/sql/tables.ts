@@ -20,8 +20,10 @@ type Mutable<T> = { -readonly [K in keyof T]: T[K] }
 export interface Tables {
   tenants: Mutable<Omit<Tenant, 'settings'>> & { settings: JsonColumn<TenantSettings> }
   plans: Mutable<PlanRecord>
-  apis: Mutable<Omit<Api, 'passthrough'>> & {
+  apis: Mutable<Omit<Api, 'passthrough' | 'versioning' | 'deprecation'>> & {
     passthrough: JsonColumn<Api['passthrough']>
+    versioning: JsonColumn<Api['versioning']>
+    deprecation: JsonColumn<Api['deprecation']>
     deletedAt: ColumnType<Date | null, Date | null | undefined, Date | null>
   }
   subscriptions: Mutable<Omit<Subscription, 'metadata'>> & { metadata: JsonColumn<Subscription['metadata']> }

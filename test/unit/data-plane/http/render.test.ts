@@ -320,7 +320,6 @@ describe('CORS', () => {
         origin: 'https://console.example',
         'access-control-request-headers': 'mcp-param-region, x-evil',
       }),
-      false,
     )
     expect(status).toBe(204)
     const allowed = headerOf(headers, 'access-control-allow-headers')!
@@ -330,7 +329,7 @@ describe('CORS', () => {
   })
 
   it('refuses a preflight of any other origin with 403 and no Access-Control-Allow-Origin', () => {
-    const { status, headers } = cors.preflight(request({ origin: 'https://evil.example' }), false)
+    const { status, headers } = cors.preflight(request({ origin: 'https://evil.example' }))
     expect(status).toBe(403)
     expect(headers).not.toContain('access-control-allow-origin')
   })

@@ -196,12 +196,15 @@ async function authorizeChanges(changes: readonly Change[], { authorize }: Apply
 }
 
 /** Plans before the consumers that have them, tenants before their resources; deletions last, in the opposite order. */
-function rankOf({ action, resource: { kind, tenant } }: Change): number {
+function rankOf({ action, resource: { kind, tenant, fields } }: Change): number {
   const rank =
     kind === 'plan' && tenant === null
       ? 0
       : ['tenant', 'plan', 'api', 'consumer', 'webhook'].indexOf(kind) + 1
-  return action === 'delete' ? 20 - rank : rank
+  // the version that ceases to be the default of a path comes before the one that becomes it
+  const { versioning } = fields as { readonly versioning?: { readonly default: boolean } | null }
+  const last = versioning?.default === true ? 0.5 : 0
+  return action === 'delete' ? 20 - rank : rank + last
 }
 
 async function writeChanges(

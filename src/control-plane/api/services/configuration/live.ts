@@ -1,5 +1,5 @@
 /** Reads the live resources of a configuration and what was applied before. It changes nothing. */
-import type { Api } from '../../../../model/api.ts'
+import { type Api, apiKeyOf } from '../../../../model/api.ts'
 import type { Applied, ResourceFields } from '../../../../model/configuration.ts'
 import type { Consumer } from '../../../../model/consumer.ts'
 import { readJson } from '../../../../model/exact-number.ts'
@@ -81,19 +81,21 @@ function tenantResource({ name, tier, region, adminEmail, status, settings }: Te
 }
 
 function liveApi(api: Api, tenant: string): TreeResource {
-  const { rateLimit, passthrough } = shownLimits(api)
+  const { rateLimit, passthrough, versioning, deprecation } = shownLimits(api)
   const fields = {
     name: api.name,
     description: api.description,
     upstream_url: api.upstreamUrl,
     version: api.version,
+    versioning,
+    deprecation,
     auth_required: api.authRequired,
     rate_limit: rateLimit,
     passthrough,
     portal_visibility: api.portalVisibility,
     status: api.status,
   }
-  return apiResource(tenant, api.path, fields, api.spec === null ? null : readJson(api.spec))
+  return apiResource(tenant, apiKeyOf(api), fields, api.spec === null ? null : readJson(api.spec))
 }
 
 function consumerResource(

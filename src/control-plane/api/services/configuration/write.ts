@@ -105,7 +105,7 @@ async function writeApi(
     return
   }
   const { spec, fields, key } = resource as TreeResource
-  const body = { ...fields, path: key, spec } as Parameters<typeof apiFields>[0]
+  const body = { ...fields, path: key.split('@')[0], spec } as Parameters<typeof apiFields>[0]
   const values = apiFields(body) as ApiFields
   const status = fields.status as 'active' | 'deprecated' | 'retired'
   if (change.fields.some(({ field }) => field === 'spec')) requireUsableSpec(values.spec, services)

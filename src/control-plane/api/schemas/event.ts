@@ -1,0 +1,85 @@
+/** Schemas of what webhooks receive, one message for each kind of event. It builds and sends no message. */
+import { WEBHOOK_EVENT_KINDS, type WebhookEventKind } from '../../../model/event.ts'
+import { SUBSCRIPTION_STATUSES } from '../../../model/subscription.ts'
+import { shownId, shownMoment } from './fields.ts'
+import { z } from './zod.ts'
+
+const reason = z.string().nullable().openapi({ example: 'The contract has ended.' })
+const keyPrefix = z.string().openapi({ example: 'tgk_LOndzU3M', description: 'Public part of the key.' })
+const apiKey = z.string().optional().openapi({
+  description: 'The whole key; only where the webhook may receive keys of the application.',
+})
+
+interface Described {
+  readonly summary: string
+  /** Of `data`, beside those that every event has. */
+  readonly fields: z.ZodRawShape
+}
+
+const EVENTS: { readonly [kind in WebhookEventKind]: Described } = {
+  'subscription.created': { summary: 'A subscription was requested', fields: {} },
+  'subscription.approved': {
+    summary: 'A subscription was approved',
+    fields: { key_prefix: keyPrefix.optional(), api_key: apiKey },
+  },
+  'subscription.revoked': {
+    summary: 'A subscription was revoked, alone or with its API',
+    fields: { reason },
+  },
+  'subscription.key_rotated': {
+    summary: 'A key was rotated',
+    fields: { key_prefix: keyPrefix, api_key: apiKey },
+  },
+  'subscription.expired': { summary: 'A subscription has expired', fields: { expires_at: shownMoment } },
+  'subscription.updated': {
+    summary: 'A subscription was changed',
+    fields: { changed: z.array(z.string()).openapi({ example: ['plan'], description: 'Names of fields.' }) },
+  },
+  'subscription.rejected': {
+    summary: 'A request, or a requested plan, was rejected',
+    fields: { reason, requested_plan: z.string().nullable().optional() },
+  },
+  'subscription.suspended': { summary: 'A subscription was suspended', fields: { reason } },
+  'subscription.resumed': { summary: 'A suspended subscription was approved again', fields: {} },
+  'subscription.expiring': {
+    summary: 'A subscription expires soon; once for each date',
+    fields: { expires_at: shownMoment },
+  },
+  'subscription.migrated': {
+    summary: 'A subscription was moved to another API or version, with its keys',
+    fields: {
+      from_api_id: shownId('api'),
+      from_version: z.string().openapi({ example: 'v1' }),
+      to_version: z.string().openapi({ example: 'v2' }),
+      reason,
+    },
+  },
+}
+
+export interface DescribedEvent {
+  readonly kind: WebhookEventKind
+  readonly summary: string
+  readonly message: z.ZodType
+}
+
+/** The body of a delivery (docs/reference/events.md, Payload). Further fields of `data` may follow in later versions. */
+export const DESCRIBED_EVENTS: readonly DescribedEvent[] = WEBHOOK_EVENT_KINDS.map(kind => {
+  const { summary, fields } = EVENTS[kind]
+  const data = z.object({
+    subscription_id: shownId('sub'),
+    api_id: shownId('api'),
+    api_name: z.string().openapi({ example: 'Orders' }),
+    consumer_id: shownId('con'),
+    plan: z.string().openapi({ example: 'silver' }),
+    status: z.enum(SUBSCRIPTION_STATUSES),
+    ...fields,
+  })
+  const message = z.object({
+    event: z.literal(kind),
+    timestamp: z.string().openapi({ format: 'date-time', example: '2026-01-31T12:00:00.000001Z' }),
+    webhook_id: shownId('whk'),
+    data,
+    test: z.boolean().openapi({ example: false, description: 'True for a test delivery with sample data.' }),
+  })
+  return { kind, summary, message }
+})

@@ -1,0 +1,21 @@
+/** Refuses calls of APIs after the announced date of their end, where the owner has chosen so. It sends no announcement. */
+import { refuse } from '../../../shared/call/refusal.ts'
+import type { Stage } from '../../pipeline/stage.ts'
+
+export function refuseGoneApi(): Stage {
+  return {
+    id: 'refuse-gone-api',
+    phase: 'identify',
+    run({ operation, snapshot, tool, receivedAtMs }) {
+      const apiId = tool?.tool.apiId
+      const api =
+        operation.action === 'proxy' ? operation.api : apiId === undefined ? undefined : snapshot.apiOf(apiId)
+      if (api?.goneAtMs === undefined || api.goneAtMs > receivedAtMs) return undefined
+      const date = new Date(api.goneAtMs).toISOString().slice(0, 10)
+      const link = api.deprecationLink === undefined ? '' : ` See ${api.deprecationLink}.`
+      return refuse('api_gone', {
+        message: `This API was shut down on ${date}. Call another version of it.${link}`,
+      })
+    },
+  }
+}
