@@ -5,6 +5,10 @@ import { moveStatus, type Transition } from './transition.ts'
 export const API_STATUSES = ['active', 'deprecated', 'retired'] as const
 export type ApiStatus = (typeof API_STATUSES)[number]
 
+/** Whom the catalog shows the API to: callers of its tenant, or every visitor. */
+export const API_VISIBILITIES = ['tenant', 'public'] as const
+export type ApiVisibility = (typeof API_VISIBILITIES)[number]
+
 export interface Api {
   readonly id: string
   readonly tenantId: string
@@ -24,6 +28,8 @@ export interface Api {
   readonly spec: string | null
   /** Shown in the portal's catalog. */
   readonly portalVisibility: boolean
+  /** Who sees it there. */
+  readonly visibility: ApiVisibility
   readonly status: ApiStatus
   /** Counts the changes; the ETag. */
   readonly revision: number

@@ -44,6 +44,8 @@ export interface components {
             /** Format: uri */
             upstream_url: string;
             version: string;
+            /** @enum {string} */
+            visibility: "tenant" | "public";
         };
         ApiKey: {
             /**
@@ -121,6 +123,8 @@ export interface components {
             upstream_url?: string;
             /** @example v1 */
             version?: string;
+            /** @enum {string} */
+            visibility?: "tenant" | "public";
         };
         Approval: {
             /** @description Requests per month. */
@@ -291,6 +295,12 @@ export interface components {
                              * @example v1
                              */
                             version: string;
+                            /**
+                             * @description To whom the catalog shows the API when `portal_visibility` is true: `tenant`, callers of its tenant; `public`, every visitor without a token.
+                             * @default tenant
+                             * @enum {string}
+                             */
+                            visibility: "tenant" | "public";
                         };
                     };
                     /** @default {} */
@@ -640,6 +650,12 @@ export interface components {
              * @example v1
              */
             version: string;
+            /**
+             * @description To whom the catalog shows the API when `portal_visibility` is true: `tenant`, callers of its tenant; `public`, every visitor without a token.
+             * @default tenant
+             * @enum {string}
+             */
+            visibility: "tenant" | "public";
         };
         NewApiKey: {
             /**
@@ -812,6 +828,18 @@ export interface components {
         };
         PortalApi: {
             auth_required: boolean;
+            /** @description The newest first; only in responses with a single API. */
+            changelog?: {
+                /**
+                 * Format: date-time
+                 * @example 2026-01-31T12:00:00.000Z
+                 */
+                at: string;
+                from: string | null;
+                /** @enum {string} */
+                kind: "published" | "version" | "status" | "document" | "description";
+                to: string | null;
+            }[];
             /**
              * Format: date-time
              * @example 2026-01-31T12:00:00.000Z
@@ -827,8 +855,71 @@ export interface components {
             spec?: unknown;
             /** @enum {string} */
             status: "active" | "deprecated" | "retired";
+            /** @description Name of the tenant. */
+            tenant: string;
             /** @example ten_01kaa3b8w5f0gvm2f7z2q9x4td */
             tenant_id: string;
+            /** @description Its tools for agents; only in responses with a single API. */
+            tools?: {
+                description: string;
+                name: string;
+                read_only: boolean;
+                title: string;
+            }[];
+            /**
+             * Format: date-time
+             * @example 2026-01-31T12:00:00.000Z
+             */
+            updated_at: string;
+            version: string;
+            /** @enum {string} */
+            visibility: "tenant" | "public";
+        };
+        PortalApiList: {
+            items: components["schemas"]["PortalApi"][];
+            limit: number;
+            page: number;
+            total: number;
+            total_pages: number;
+        };
+        PublicApi: {
+            auth_required: boolean;
+            /** @description The newest first; only in responses with a single API. */
+            changelog?: {
+                /**
+                 * Format: date-time
+                 * @example 2026-01-31T12:00:00.000Z
+                 */
+                at: string;
+                from: string | null;
+                /** @enum {string} */
+                kind: "published" | "version" | "status" | "document" | "description";
+                to: string | null;
+            }[];
+            /**
+             * Format: date-time
+             * @example 2026-01-31T12:00:00.000Z
+             */
+            created_at: string;
+            description: string;
+            /** @example api_01kaa3b8w5f0gvm2f7z2q9x4td */
+            id: string;
+            name: string;
+            /** Format: uri */
+            public_url: string;
+            /** @description The OpenAPI document as it was sent; only in responses with a single API. */
+            spec?: unknown;
+            /** @enum {string} */
+            status: "active" | "deprecated" | "retired";
+            /** @description Name of the tenant. */
+            tenant: string;
+            /** @description Its tools for agents; only in responses with a single API. */
+            tools?: {
+                description: string;
+                name: string;
+                read_only: boolean;
+                title: string;
+            }[];
             /**
              * Format: date-time
              * @example 2026-01-31T12:00:00.000Z
@@ -836,8 +927,8 @@ export interface components {
             updated_at: string;
             version: string;
         };
-        PortalApiList: {
-            items: components["schemas"]["PortalApi"][];
+        PublicApiList: {
+            items: components["schemas"]["PublicApi"][];
             limit: number;
             page: number;
             total: number;

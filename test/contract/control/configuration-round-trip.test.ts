@@ -41,6 +41,7 @@ const api = fc.record(
       }),
     ),
     portal_visibility: fc.boolean(),
+    visibility: fc.constantFrom('tenant', 'public'),
     status: fc.constantFrom('active', 'deprecated', 'retired'),
     spec: fc.option(
       fc.oneof(fc.dictionary(text(8), fc.jsonValue()), fc.constant('openapi: 3.1.0\ninfo: {title: é}\n')),

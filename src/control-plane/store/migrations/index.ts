@@ -10,6 +10,7 @@ import { statements as configuration } from './0008-configuration.ts'
 import { statements as livingSubscriptions } from './0009-living-subscriptions.ts'
 import { statements as audit } from './0010-audit.ts'
 import { statements as listIndexes } from './0011-list-indexes.ts'
+import { statements as apiVisibility } from './0018-api-visibility.ts'
 
 export interface Migration {
   readonly name: string
@@ -29,4 +30,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: '0009-living-subscriptions', statements: livingSubscriptions },
   { name: '0010-audit', statements: audit },
   { name: '0011-list-indexes', statements: listIndexes },
+  { name: '0018-api-visibility', statements: apiVisibility },
 ]
