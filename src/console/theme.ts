@@ -137,5 +137,5 @@ function stylesheet(colors: { readonly [scheme: string]: Colors }): string {
     return `  ${variable}: light-dark(${light[at]}, ${dark[at]});`
   })
   const soft = [light, dark].map(({ accent, surface }) => mixOf(accent, surface, SOFT_SHARE))
-  return `:root {\n${lines.join('\n')}\n  --accent-soft: light-dark(${soft.join(', ')});\n}\n`
+  return `:root:root {\n${lines.join('\n')}\n  --accent-soft: light-dark(${soft.join(', ')});\n}\n`
 }
