@@ -16,7 +16,7 @@ interface PageProps {
 
 export function Page({ title, lead, actions, children }: PageProps) {
   useEffect(() => {
-    document.title = `${title} · ${siteTitle.value}`
+    document.title = title === siteTitle.value ? title : `${title} · ${siteTitle.value}`
   }, [title, siteTitle.value])
   return (
     <div class="page">

@@ -6,11 +6,12 @@ import { Empty, Failure, Loaded, Page, Section, Tabs } from '../components/layou
 import { Table } from '../components/table.tsx'
 import { Ago, Copyable, Facts, State, Status } from '../components/text.tsx'
 import { ClientEntry } from '../pages/connect-clients.tsx'
-import { href, path, segments } from '../state/router.ts'
+import { href, segments } from '../state/router.ts'
 import { session, user } from '../state/session.ts'
 import { type CatalogApi, readApi } from './catalog-api.ts'
 import { type ApiDocument, readDocument } from './document.ts'
 import { Reference } from './reference.tsx'
+import { SIGN_IN, signInHref } from './sign-in.ts'
 import { Subscribe } from './subscribe.tsx'
 import { TryIt } from './try-it.tsx'
 
@@ -22,7 +23,7 @@ export function ApiPage({ id }: { readonly id: string }) {
       <Page title="API">
         <Empty title="There is no such API, or you may not see it">
           {user.value === undefined ? (
-            <a href={href(`sign-in/${path.value}`)}>Sign in to see the APIs of your tenant</a>
+            <a href={signInHref()}>Sign in to see the APIs of your tenant</a>
           ) : (
             <a href={href('')}>Open the catalog</a>
           )}
@@ -40,7 +41,7 @@ export function ApiPage({ id }: { readonly id: string }) {
 
 function Shown({ api }: { readonly api: CatalogApi }) {
   const base = `apis/${api.id}`
-  const part = segments.value[segments.value[0] === 'sign-in' ? 3 : 2] ?? ''
+  const part = segments.value[segments.value[0] === SIGN_IN ? 3 : 2] ?? ''
   const tabs = [
     { to: base, title: 'Overview' },
     ...(api.spec == null

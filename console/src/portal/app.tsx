@@ -8,9 +8,8 @@ import { nextTheme, theme } from '../state/theme.ts'
 import { ApiPage } from './api-page.tsx'
 import { Catalog } from './catalog.tsx'
 import { Requests } from './requests.tsx'
+import { SIGN_IN, signInHref } from './sign-in.ts'
 import { Subscriptions } from './subscriptions.tsx'
-
-const SIGN_IN = 'sign-in'
 
 export function App() {
   const main = useRef<HTMLElement>(null)
@@ -101,7 +100,7 @@ function Header() {
           <span aria-hidden="true">{sign}</span>
         </button>
         {user.value === undefined ? (
-          <a class="button small primary" href={href(`${SIGN_IN}/${first === SIGN_IN ? '' : path.value}`)}>
+          <a class="button small primary" href={signInHref()}>
             Sign in
           </a>
         ) : (

@@ -55,7 +55,7 @@ function Public({ q }: { readonly q: string | null }) {
           return (
             <>
               <Cards of={items} />
-              <Pager of={found} />
+              {found.total_pages > 1 && <Pager of={found} />}
             </>
           )
         }}

@@ -7,9 +7,10 @@ import { Dialog, Form, TextField } from '../components/dialog.tsx'
 import { Loaded } from '../components/layout.tsx'
 import { number, State } from '../components/text.tsx'
 import { KeyNotice, type ShownKey } from '../pages/catalogue/keys.tsx'
-import { href, path } from '../state/router.ts'
+import { href } from '../state/router.ts'
 import { may, user } from '../state/session.ts'
 import { type CatalogApi, isOwnTenant } from './catalog-api.ts'
+import { signInHref } from './sign-in.ts'
 
 const ENDED = new Set(['rejected', 'revoked', 'expired'])
 
@@ -21,7 +22,7 @@ export function Subscribe({ api }: { readonly api: CatalogApi }) {
       <div class="card">
         <p>Applications need a subscription.</p>
         <div>
-          <a class="button primary" href={href(`sign-in/${path.value}`)}>
+          <a class="button primary" href={signInHref()}>
             Sign in to subscribe
           </a>
         </div>
@@ -40,10 +41,7 @@ function OfTenant({ api }: { readonly api: CatalogApi }) {
   const { consumer, tenant } = user.value!
   const base = `tenants/${encodeURIComponent(tenant!)}/subscriptions`
   const list = useResource(
-    () =>
-      control<List<Subscription>>(
-        base + queryOf({ api_id: api.id, sort: '-created_at', limit: 20 }),
-      ),
+    () => control<List<Subscription>>(base + queryOf({ api_id: api.id, sort: '-created_at', limit: 20 })),
     [api.id, consumer],
   )
   const requesting = useSignal(false)

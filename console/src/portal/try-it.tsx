@@ -4,10 +4,11 @@ import { ApiError, page, request } from '../api/client.ts'
 import { Field, Form, TextField } from '../components/dialog.tsx'
 import { Empty } from '../components/layout.tsx'
 import { Code, duration } from '../components/text.tsx'
-import { href, path, query, setQuery } from '../state/router.ts'
+import { query, setQuery } from '../state/router.ts'
 import { user } from '../state/session.ts'
 import type { CatalogApi } from './catalog-api.ts'
 import { type ApiDocument, exampleOf, type Operation, typeOf } from './document.ts'
+import { signInHref } from './sign-in.ts'
 
 /** Of a response that is shown. */
 const MAX_SHOWN_CHARS = 200_000
@@ -25,7 +26,7 @@ export function TryIt({ document, api }: { readonly document: ApiDocument; reado
   if (user.value === undefined)
     return (
       <Empty title="Sign in to call the API from here">
-        <a href={href(`sign-in/${path.value}`)}>Sign in</a>
+        <a href={signInHref()}>Sign in</a>
       </Empty>
     )
   const { operations } = document
