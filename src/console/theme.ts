@@ -61,14 +61,14 @@ export const DEFAULT_THEME: Theme = {
 export function themeOf(value: unknown): Theme {
   const fields = objectOf('theme', value, ['title', 'lead', 'logo', 'colors'])
   const given = objectOf('colors', fields.colors ?? {}, SCHEMES)
-  const css = SCHEMES.map(
-    scheme => [scheme, colorsOf(`colors.${scheme}`, given[scheme] ?? {}, scheme)] as const,
-  )
+  const light = colorsOf('light', given.light ?? {}, DEFAULTS.light)
+  // a button has a white label in both, so one color is enough
+  const dark = colorsOf('dark', given.dark ?? {}, { ...DEFAULTS.dark, button: buttonOf(given.light) })
   return {
     title: textOf('title', fields.title ?? DEFAULT_THEME.title, 60),
     lead: textOf('lead', fields.lead ?? DEFAULT_THEME.lead, 300),
     logo: fields.logo === undefined ? undefined : logoOf(fields.logo),
-    css: given.light === undefined && given.dark === undefined ? '' : stylesheet(Object.fromEntries(css)),
+    css: given.light === undefined && given.dark === undefined ? '' : stylesheet(light, dark),
   }
 }
 
@@ -103,11 +103,16 @@ function logoOf(value: unknown): Theme['logo'] {
   return { type, bytes }
 }
 
-function colorsOf(field: string, value: unknown, scheme: Scheme): Colors {
+function buttonOf(light: unknown): string {
+  return (light as { readonly button?: string } | undefined)?.button ?? DEFAULTS.dark.button
+}
+
+function colorsOf(scheme: Scheme, value: unknown, defaults: (typeof DEFAULTS)[Scheme]): Colors {
+  const field = `colors.${scheme}`
   const given = objectOf(field, value, Object.keys(VARIABLES))
   for (const [name, color] of Object.entries(given))
     if (!isColor(color)) throw new ThemeFault(`${field}.${name}`, 'must be a color such as #2450d8.')
-  const colors = { ...DEFAULTS[scheme], ...given } as (typeof DEFAULTS)[Scheme]
+  const colors = { ...defaults, ...given } as typeof defaults
   const { accent, button, back, surface, text, muted } = colors
   const pairs = [
     ['text', text, back, 'back'],
@@ -130,8 +135,7 @@ function colorsOf(field: string, value: unknown, scheme: Scheme): Colors {
   return { accent, button, back, surface, text }
 }
 
-function stylesheet(colors: { readonly [scheme: string]: Colors }): string {
-  const { light, dark } = colors as Record<Scheme, Colors>
+function stylesheet(light: Colors, dark: Colors): string {
   const lines = Object.entries(VARIABLES).map(([name, variable]) => {
     const at = name as ColorName
     return `  ${variable}: light-dark(${light[at]}, ${dark[at]});`

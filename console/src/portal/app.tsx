@@ -99,11 +99,12 @@ function Header() {
         <button type="button" class="button small" onClick={nextTheme} aria-label={name} title={name}>
           <span aria-hidden="true">{sign}</span>
         </button>
-        {user.value === undefined ? (
+        {user.value === undefined && first !== SIGN_IN && (
           <a class="button small primary" href={signInHref()}>
             Sign in
           </a>
-        ) : (
+        )}
+        {user.value !== undefined && (
           <button type="button" class="button small" onClick={() => void signOut()}>
             Sign out
           </button>

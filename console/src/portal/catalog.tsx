@@ -6,7 +6,7 @@ import { Empty, Loaded, Page, Section } from '../components/layout.tsx'
 import { Pager, pageOf } from '../components/pager.tsx'
 import { Ago, State } from '../components/text.tsx'
 import { href, query } from '../state/router.ts'
-import { may, session, user } from '../state/session.ts'
+import { crossesTenants, may, session, user } from '../state/session.ts'
 import { type CatalogApi, isOwnTenant, publicApis, tenantApis } from './catalog-api.ts'
 
 export function Catalog() {
@@ -15,7 +15,8 @@ export function Catalog() {
   return (
     <Page title={title} lead={lead} actions={<TextFilter name="q" label="Search" />}>
       {user.value !== undefined && may('portal.list') && <OfTenant q={q} />}
-      <Public q={q} />
+      {/* for a user of every tenant they are among the others */}
+      {!(user.value !== undefined && crossesTenants.value) && <Public q={q} />}
     </Page>
   )
 }
@@ -24,7 +25,7 @@ function OfTenant({ q }: { readonly q: string | null }) {
   const search = queryOf({ q, limit: 100, sort: 'name' })
   const list = useResource(() => tenantApis(search), [search, user.value?.subject])
   return (
-    <Section title={user.value?.tenant == null ? 'APIs of all tenants' : `APIs of ${user.value.tenant}`}>
+    <Section title={crossesTenants.value ? 'APIs of all tenants' : `APIs of ${user.value!.tenant}`}>
       <Loaded of={list}>
         {found =>
           found.items.length === 0 ? (

@@ -33,8 +33,7 @@ export function TryIt({ document, api }: { readonly document: ApiDocument; reado
   const operation = operations.find(({ id }) => id === query.value.get('operation')) ?? operations[0]
   if (operation === undefined) return <Empty title="The document has no operation" />
   return (
-    <div class="columns">
-      <div class="card">
+    <div class="card try">
         <Field label="Operation">
           {id => (
             <select
@@ -52,7 +51,6 @@ export function TryIt({ document, api }: { readonly document: ApiDocument; reado
         </Field>
         <p class="muted">{operation.summary}</p>
         <Call key={operation.id} operation={operation} document={document} api={api} />
-      </div>
     </div>
   )
 }
