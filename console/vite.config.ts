@@ -1,14 +1,17 @@
-/** How the console is built: one page, hashed files, no reference to another origin. It configures no test. */
+/** How console and portal are built: one page each, hashed files, no reference to another origin. It configures no test. */
 import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vite'
 
+const file = (name: string): string => fileURLToPath(new URL(name, import.meta.url))
+
 export default defineConfig({
-  root: fileURLToPath(new URL('.', import.meta.url)),
+  root: file('.'),
   // relative to the <base> of the page, so that it works behind any path prefix
   base: './',
   oxc: { jsx: { runtime: 'automatic', importSource: 'preact' } },
   build: {
     outDir: '../dist/console/static',
+    rolldownOptions: { input: { console: file('index.html'), portal: file('portal.html') } },
     emptyOutDir: true,
     target: ['es2022', 'chrome123', 'firefox121', 'safari17.5'],
     // data: addresses would not be cached apart

@@ -45,6 +45,7 @@ export default defineConfig({
         text: 'Operate',
         items: [
           page('Production topology', '/docs/production'),
+          page('Developer portal', '/docs/portal'),
           page('In front of the gateway', '/docs/edge'),
           page('Sizing', '/docs/sizing'),
           page('Monitoring', '/docs/monitoring'),

@@ -98,6 +98,13 @@ function readAll(read: Reader) {
       /** Of a public client at the provider; undefined: the console registers itself. */
       clientId: read.optional('CONSOLE_CLIENT_ID'),
     },
+    portal: {
+      enabled: read.flag('PORTAL', true),
+      /** Path of a file; undefined: the look of the package. */
+      theme: read.optional('PORTAL_THEME'),
+      /** Requests of visitors per client address and minute. */
+      visitorRatePerMin: read.integer('PORTAL_RATE_PER_MIN', 120, 1, 1_000_000),
+    },
     gatewayName: read.text('GATEWAY_NAME', 'gateway'),
     /** Adds `POST /test/clock` to the API port. */
     testHooks: read.flag('TEST_HOOKS', false),

@@ -1,17 +1,19 @@
 /**
- * The server side of the console, as one Fetch API handler for everything below `/console`: files, login, session, and the way to the
- * planes. It holds no rule about what a caller may do.
+ * The server side of the console and of the portal, as one Fetch API handler for everything below the root of the page: files, login,
+ * session, and the way to the planes. It holds no rule about what a caller may do.
  */
 import type { Principal } from '../model/principal.ts'
 import type { Egress } from '../shared/egress/egress.ts'
 import type { TokenVerifier } from '../shared/identity/verifier.ts'
 import type { Sealer } from '../shared/secrets/sealer.ts'
 import { ConsoleFiles } from './files.ts'
-import { type ControlPlaneHandler, forwardToControlPlane, forwardToGateway } from './forward.ts'
+import { bearer, type ControlPlaneHandler, forwardToControlPlane, forwardToGateway } from './forward.ts'
 import { type DemoClient, Login, type PublicAddress } from './login.ts'
 import { LoginFailure, OAuthClient } from './oauth-client.ts'
+import { mayUse, themeFile, tryApi } from './portal.ts'
 import { PRIVATE, problem } from './problem.ts'
 import { hasCsrfToken, type Session, SessionCookies } from './session.ts'
+import type { Theme } from './theme.ts'
 
 export interface ConsoleOptions {
   readonly sealer: Sealer
@@ -29,6 +31,8 @@ export interface ConsoleOptions {
   readonly clientId: string | undefined
   readonly demoClients: readonly DemoClient[]
   readonly version: string
+  /** Serves the portal with this look at `/portal`, instead of the console at `/console`. */
+  readonly portal?: Theme
   /** Absent where this process has no control plane. */
   readonly controlPlane?: ConsoleControlPlane
   /** Unix ms. */
@@ -42,7 +46,7 @@ export interface ConsoleControlPlane {
 }
 
 export interface Console {
-  /** Whether the path, without query, belongs to the console. */
+  /** Whether the path, without query, is below the root. */
   serves(path: string): boolean
   fetch(request: Request): Promise<Response>
 }
@@ -51,24 +55,31 @@ export interface Console {
 const PAGE = /^(?:[a-z0-9-]+(?:\/[\w.~%-]+){0,3})?$/
 /** What the console may use of the gateway. */
 const GATEWAY_PATH = /^\/(?:admin\/|mcp(?:\/|$)|ready$)/
+const TITLE = /<title>[^<]*<\/title>/
 
 export function createConsole(options: ConsoleOptions): Console {
-  const { sealer, now, egress, gatewayAddress, controlPlane } = options
-  const files = new ConsoleFiles()
+  const { sealer, now, egress, gatewayAddress, controlPlane, portal } = options
+  const root = portal === undefined ? '/console' : '/portal'
+  const files =
+    portal === undefined
+      ? new ConsoleFiles('index.html')
+      : new ConsoleFiles('portal.html', html =>
+          html.replace(TITLE, () => `<title>${escaped(portal.title)}</title>`),
+        )
   const cookies = new SessionCookies(sealer, now)
   const oauth = new OAuthClient(options)
-  const login = new Login({ oauth, cookies, demoClients: options.demoClients, now })
+  const login = new Login({ oauth, cookies, demoClients: options.demoClients, root, now })
 
   async function respond(request: Request, url: URL): Promise<Response> {
     const address = addressOf(options.publicUrl, url)
-    const path = url.pathname.slice('/console/'.length)
+    const path = url.pathname.slice(root.length + 1)
     const isRead = request.method === 'GET' || request.method === 'HEAD'
     if (path.startsWith('api/')) return forward(request, url, path.slice('api/'.length), address)
     if (path === 'session' && isRead) return describe(request, address)
     if (path === 'login' && isRead) {
       // the cookie of the login must have the origin to which the provider returns
       if (new URL(address.base).host !== url.host)
-        return Response.redirect(`${address.base}/console/login${url.search}`, 303)
+        return Response.redirect(`${address.base}${root}/login${url.search}`, 303)
       return login.begin(request, address)
     }
     if (path === 'callback' && isRead) return login.complete(request, address)
@@ -78,10 +89,9 @@ export function createConsole(options: ConsoleOptions): Console {
       return path === 'logout' ? login.end(request, address) : login.demo(request, address)
     }
     if (!isRead) return problem('method_not_allowed', 'Pages and files are read with GET.')
-    const asset = files.asset(path, request)
+    const asset = (portal && themeFile(portal, path)) ?? files.asset(path, request)
     if (asset !== undefined) return asset
-    if (!PAGE.test(path) || path.startsWith('assets/'))
-      return problem('not_found', 'The console has no such page.')
+    if (!PAGE.test(path) || path.startsWith('assets/')) return problem('not_found', 'There is no such page.')
     return files.page(path.split('/').length, request)
   }
 
@@ -93,7 +103,8 @@ export function createConsole(options: ConsoleOptions): Console {
   ): Promise<Response> {
     const session = cookies.read(request, address.secure)
     if (session === undefined) return signedOut()
-    if (request.method !== 'GET' && request.method !== 'HEAD') {
+    const isTrial = path.startsWith('try/')
+    if (isTrial || (request.method !== 'GET' && request.method !== 'HEAD')) {
       if (!isOwnPage(request, url, address) || !hasCsrfToken(request, session)) return foreignPage()
     }
     const valid = await login.renewed(session)
@@ -107,16 +118,19 @@ export function createConsole(options: ConsoleOptions): Console {
 
   function send(request: Request, path: string, search: string, token: string): Promise<Response> | Response {
     const rest = path.slice(path.indexOf('/'))
-    if (path.startsWith('gateway/') && GATEWAY_PATH.test(rest))
-      return forwardToGateway(egress, gatewayAddress + rest + search, request, token)
+    if (portal !== undefined && path.startsWith('try/'))
+      return tryApi(egress, gatewayAddress, rest + search, request)
+    if (portal === undefined && path.startsWith('gateway/') && GATEWAY_PATH.test(rest))
+      return forwardToGateway(egress, gatewayAddress + rest + search, request, bearer(token))
     if (controlPlane !== undefined && path === 'permissions')
-      return forwardToControlPlane(asked => controlPlane.permissions(asked), '/', request, token)
-    if (controlPlane !== undefined && path.startsWith('control/v1/'))
-      return forwardToControlPlane(controlPlane.fetch, rest + search, request, token)
-    return problem('not_found', 'The console has no such endpoint.')
+      return forwardToControlPlane(asked => controlPlane.permissions(asked), '/', request, bearer(token))
+    const isOpen = path.startsWith('control/v1/') && (portal === undefined || mayUse(rest))
+    if (controlPlane !== undefined && isOpen)
+      return forwardToControlPlane(controlPlane.fetch, rest + search, request, bearer(token))
+    return problem('not_found', 'There is no such endpoint.')
   }
 
-  /** GET /console/session: who is signed in, and what this console can show. Public: without a session it names nobody's data. */
+  /** GET session: who is signed in, and what this page can show. Public: without a session it names nobody's data. */
   async function describe(request: Request, address: PublicAddress): Promise<Response> {
     const session = cookies.read(request, address.secure)
     const valid = session && (await login.renewed(session))
@@ -127,6 +141,10 @@ export function createConsole(options: ConsoleOptions): Console {
       planes: controlPlane === undefined ? ['gateway'] : ['control', 'gateway'],
       gateway_url: options.gatewayUrl,
       version: options.version,
+      site:
+        portal === undefined
+          ? null
+          : { title: portal.title, lead: portal.lead, has_logo: portal.logo !== undefined },
       login: { provider: options.hasProvider, demo: options.demoClients.map(({ id }) => id) },
     }
     const headers = new Headers(PRIVATE)
@@ -146,11 +164,11 @@ export function createConsole(options: ConsoleOptions): Console {
   }
 
   return {
-    serves: path => path === '/console' || path.startsWith('/console/'),
+    serves: path => path === root || path.startsWith(`${root}/`),
     async fetch(request) {
       const url = new URL(request.url)
-      if (url.pathname === '/console')
-        return new Response(null, { status: 308, headers: { location: `console/${url.search}` } })
+      if (url.pathname === root)
+        return new Response(null, { status: 308, headers: { location: `${root.slice(1)}/${url.search}` } })
       try {
         return await respond(request, url)
       } catch (error) {
@@ -166,7 +184,7 @@ function addressOf(publicUrl: string | undefined, { origin }: URL): PublicAddres
   return { base, secure: base.startsWith('https:') }
 }
 
-/** Whether a page of this console sent the request; browsers say so in two headers, and other clients in none. */
+/** Whether a page of this origin sent the request; browsers say so in two headers, and other clients in none. */
 function isOwnPage(request: Request, url: URL, { base }: PublicAddress): boolean {
   const site = request.headers.get('sec-fetch-site')
   if (site !== null && site !== 'same-origin') return false
@@ -179,5 +197,12 @@ function signedOut(): Response {
 }
 
 function foreignPage(): Response {
-  return problem('foreign_page', 'The request does not come from a page of this console. Reload the page.')
+  return problem(
+    'foreign_page',
+    'The request does not come from this page. Reload it, and repeat the request.',
+  )
+}
+
+function escaped(text: string): string {
+  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;')
 }

@@ -1,4 +1,4 @@
-/** The built files of the console, read once and served from memory. A request selects a key of a table; no path of a request reaches the disk. */
+/** The built files of console and portal, read once and served from memory. A request selects a key of a table; no path of a request reaches the disk. */
 import { createHash } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
@@ -52,8 +52,12 @@ export class ConsoleFiles {
   readonly #files = new Map<string, BuiltFile>()
   readonly #page: string | undefined
 
-  /** @throws Error of the file system, and when the files are larger than the bound */
-  constructor(folder: URL = BUILT_FILES) {
+  /**
+   * @param page its file
+   * @param prepare changes its text
+   * @throws Error of the file system, and when the files are larger than the bound
+   */
+  constructor(page: string, prepare = (html: string): string => html, folder: URL = BUILT_FILES) {
     const root = fileURLToPath(folder)
     if (!existsSync(root)) return
     let total = 0
@@ -66,25 +70,25 @@ export class ConsoleFiles {
         throw new Error(`${root} holds more than ${MAX_TOTAL_BYTES} bytes; run npm run build:console`)
       this.#files.set(path.replaceAll('\\', '/'), fileOf(body, type))
     }
-    const page = this.#files.get('index.html')
-    this.#page = page && Buffer.from(page.body).toString('utf8')
+    const file = this.#files.get(page)
+    this.#page = file && prepare(Buffer.from(file.body).toString('utf8'))
   }
 
-  /** A file with a hash in its name; undefined for every other path. @param path below `/console/` */
+  /** A file with a hash in its name; undefined for every other path. @param path below the root of the page */
   asset(path: string, request: Request): Response | undefined {
-    const file = path === 'index.html' ? undefined : this.#files.get(path)
+    const file = path.endsWith('.html') ? undefined : this.#files.get(path)
     if (file === undefined) return undefined
     const cached = path.startsWith('assets/') ? 'public, max-age=31536000, immutable' : 'public, max-age=3600'
     return send(file, request, { 'cache-control': cached, 'x-content-type-options': 'nosniff' })
   }
 
   /**
-   * The page, for every address of the console: its links are relative to `base`, so that it works behind any path prefix.
-   * @param depth number of segments below `/console/`
+   * The page, for every address below its root: its links are relative to `base`, so that it works behind any path prefix.
+   * @param depth number of segments below the root of the page
    */
   page(depth: number, request: Request): Response {
     if (this.#page === undefined)
-      return new Response('The console is not built. Run npm run build, and start again.\n', {
+      return new Response('The page is not built. Run npm run build, and start again.\n', {
         status: 503,
         headers: { 'content-type': 'text/plain; charset=utf-8', ...PAGE_HEADERS },
       })

@@ -40,8 +40,15 @@ const RESPONSE_HEADERS = [
 /** The control plane of this process. */
 export type ControlPlaneHandler = (request: Request) => Promise<Response>
 
-function forwardedHeaders(request: Request, token: string): Headers {
-  const headers = new Headers({ authorization: `Bearer ${token}` })
+/** Header that carries the token, or the key that a user has entered. */
+type Credential = Readonly<Record<string, string>>
+
+export function bearer(token: string): Credential {
+  return { authorization: `Bearer ${token}` }
+}
+
+function forwardedHeaders(request: Request, credential: Credential): Headers {
+  const headers = new Headers(credential)
   for (const name of REQUEST_HEADERS) {
     const value = request.headers.get(name)
     if (value !== null) headers.set(name, value)
@@ -68,11 +75,11 @@ export async function forwardToControlPlane(
   handle: ControlPlaneHandler,
   path: string,
   request: Request,
-  token: string,
+  credential: Credential,
 ): Promise<Response> {
   const init: RequestInit & { duplex: 'half' } = {
     method: request.method,
-    headers: forwardedHeaders(request, token),
+    headers: forwardedHeaders(request, credential),
     body: request.body,
     signal: request.signal,
     duplex: 'half',
@@ -86,7 +93,7 @@ export async function forwardToGateway(
   egress: Egress,
   url: string,
   request: Request,
-  token: string,
+  credential: Credential,
 ): Promise<Response> {
   const isStream = request.headers.get('accept')?.includes('text/event-stream') === true
   // with a declared length: some listeners refuse chunked requests; the mount has bounded the body
@@ -95,7 +102,7 @@ export async function forwardToGateway(
     method: request.method,
     url,
     headers: [
-      ...[...forwardedHeaders(request, token)].flat(),
+      ...[...forwardedHeaders(request, credential)].flat(),
       ...(body === undefined ? [] : ['content-length', String(body.byteLength)]),
     ],
     ...(body === undefined ? {} : { body: piecesOf(body) }),

@@ -1,4 +1,4 @@
-/** Login and logout of the console: authorization code with PKCE at the gateway, or a development client. It serves no page. */
+/** Login and logout of console and portal: authorization code with PKCE at the gateway, or a development client. It serves no page. */
 import { LoginFailure, type OAuthClient } from './oauth-client.ts'
 import { PRIVATE, problem } from './problem.ts'
 import { newSession, type Session, type SessionCookies } from './session.ts'
@@ -14,17 +14,19 @@ export interface LoginParts {
   readonly cookies: SessionCookies
   /** Empty unless the embedded provider runs. */
   readonly demoClients: readonly DemoClient[]
+  /** `/console` or `/portal`. */
+  readonly root: string
   readonly now: () => number
 }
 
-/** Where the browser sees the console. */
+/** Where the browser sees the page. */
 export interface PublicAddress {
-  /** Without `/console` and trailing slash. */
+  /** Without the root of the page and trailing slash. */
   readonly base: string
   readonly secure: boolean
 }
 
-/** An address of the console, and nothing that a browser could take for another origin. */
+/** An address below the root, and nothing that a browser could take for another origin. */
 const RETURN_TO = /^[a-z0-9-]+(?:\/[\w.~%-]+)*(?:\?[\w.~%&=+:,*-]*)?$/
 
 /** Attempts to refresh begin before the expiry, so that a request in flight still has a valid token. */
@@ -37,10 +39,10 @@ export class Login {
     this.#parts = parts
   }
 
-  /** GET /console/login?return_to=: to the login page of the provider. */
+  /** GET login?return_to=: to the login page of the provider. */
   async begin(request: Request, { base, secure }: PublicAddress): Promise<Response> {
-    const { oauth, cookies, now } = this.#parts
-    const redirectUri = `${base}/console/callback`
+    const { oauth, cookies, root, now } = this.#parts
+    const redirectUri = `${base}${root}/callback`
     const wanted = new URL(request.url).searchParams.get('return_to') ?? ''
     const returnTo = RETURN_TO.test(wanted) ? wanted : ''
     try {
@@ -49,21 +51,24 @@ export class Login {
       const pending = { state, verifier, client, redirectUri, returnTo, startedAtMs: now() }
       return redirect(url, cookies.writeLogin(pending, request, secure))
     } catch (error) {
-      return failed(error, base)
+      return failed(error, base + root)
     }
   }
 
-  /** GET /console/callback: the return from the provider. */
+  /** GET callback: the return from the provider. */
   async complete(request: Request, { base, secure }: PublicAddress): Promise<Response> {
-    const { oauth, cookies, now } = this.#parts
+    const { oauth, cookies, root, now } = this.#parts
     const query = new URL(request.url).searchParams
     const pending = cookies.readLogin(request, secure)
     if (pending === undefined || query.get('state') !== pending.state)
-      return failed(new LoginFailure('The login took too long, or was begun in another browser.'), base)
+      return failed(
+        new LoginFailure('The login took too long, or was begun in another browser.'),
+        base + root,
+      )
     const error = query.get('error')
     if (error !== null) {
       if (error === 'invalid_client') oauth.dropClient(pending.redirectUri)
-      return failed(new LoginFailure(query.get('error_description') ?? error), base)
+      return failed(new LoginFailure(query.get('error_description') ?? error), base + root)
     }
     try {
       const { client, verifier, redirectUri, returnTo } = pending
@@ -73,14 +78,14 @@ export class Login {
         ...cookies.write(session, request, secure),
         ...cookies.writeLogin(undefined, request, secure),
       ]
-      return redirect(`${base}/console/${returnTo}`, set)
+      return redirect(`${base}${root}/${returnTo}`, set)
     } catch (error) {
       oauth.dropClient(pending.redirectUri)
-      return failed(error, base)
+      return failed(error, base + root)
     }
   }
 
-  /** POST /console/login/demo {"client"}: only for the clients of the embedded provider. */
+  /** POST login/demo {"client"}: only for the clients of the embedded provider. */
   async demo(request: Request, { secure }: PublicAddress): Promise<Response> {
     const { oauth, cookies, demoClients, now } = this.#parts
     const body = (await request.json().catch(() => undefined)) as { client?: unknown } | undefined
@@ -125,10 +130,10 @@ export class Login {
   }
 }
 
-/** Back to the console, which shows the message. */
-function failed(error: unknown, base: string): Response {
+/** Back to the page, which shows the message. */
+function failed(error: unknown, address: string): Response {
   if (!(error instanceof LoginFailure)) throw error
-  return redirect(`${base}/console/?login_error=${encodeURIComponent(error.message.slice(0, 300))}`, [])
+  return redirect(`${address}/?login_error=${encodeURIComponent(error.message.slice(0, 300))}`, [])
 }
 
 function redirect(location: string, cookies: readonly string[]): Response {

@@ -31,7 +31,7 @@ export interface PendingLogin {
   readonly verifier: string
   readonly client: string
   readonly redirectUri: string
-  /** Below `/console/`. */
+  /** Below the root of the page. */
   readonly returnTo: string
   readonly startedAtMs: number
 }

@@ -25,6 +25,9 @@ export interface Deprecation {
   /** A page about it. */
   readonly link: string | null
 }
+/** Whom the catalog shows the API to: callers of its tenant, or every visitor. */
+export const API_VISIBILITIES = ['tenant', 'public'] as const
+export type ApiVisibility = (typeof API_VISIBILITIES)[number]
 
 export interface Api {
   readonly id: string
@@ -47,6 +50,8 @@ export interface Api {
   readonly spec: string | null
   /** Shown in the portal's catalog. */
   readonly portalVisibility: boolean
+  /** Who sees it there. */
+  readonly visibility: ApiVisibility
   readonly status: ApiStatus
   /** When it became `deprecated`; null: it is not. */
   readonly deprecatedAt: Date | null

@@ -7,6 +7,9 @@ export type Tier = (typeof TIERS)[number]
 export const TENANT_STATUSES = ['provisioning', 'active', 'suspended', 'deleting'] as const
 export type TenantStatus = (typeof TENANT_STATUSES)[number]
 
+/** In these states of a tenant, visitors see its public APIs. */
+export const VISITED_TENANTS: readonly TenantStatus[] = ['provisioning', 'active']
+
 export interface TenantSettings {
   /** Factor on the hourly limit of the tier. */
   readonly rateLimitMultiplier?: number

@@ -110,7 +110,7 @@ interface InputProps {
   readonly label: string
   readonly name: string
   readonly hint?: string
-  readonly type?: 'password' | 'url'
+  readonly type?: 'number' | 'password' | 'url'
   readonly value?: string
   readonly required?: boolean
   readonly pattern?: string

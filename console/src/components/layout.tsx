@@ -4,6 +4,7 @@ import { useEffect } from 'preact/hooks'
 import { ApiError } from '../api/client.ts'
 import type { Resource } from '../api/resource.ts'
 import { href } from '../state/router.ts'
+import { siteTitle } from '../state/session.ts'
 
 interface PageProps {
   readonly title: string
@@ -15,8 +16,8 @@ interface PageProps {
 
 export function Page({ title, lead, actions, children }: PageProps) {
   useEffect(() => {
-    document.title = `${title} · Toolgate`
-  }, [title])
+    document.title = title === siteTitle.value ? title : `${title} · ${siteTitle.value}`
+  }, [title, siteTitle.value])
   return (
     <div class="page">
       <header class="page-head">

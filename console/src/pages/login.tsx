@@ -2,14 +2,14 @@
 import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import { query } from '../state/router.ts'
-import { loginAddress, session, sessionError, signInForDevelopment } from '../state/session.ts'
+import { loginAddress, session, sessionError, signInForDevelopment, siteTitle } from '../state/session.ts'
 
 export function Login() {
   const { login } = session.value!
   const failure = useSignal(query.value.get('login_error') ?? sessionError.value)
   const busy = useSignal(false)
   useEffect(() => {
-    document.title = 'Sign in · Toolgate'
+    document.title = `Sign in · ${siteTitle.value}`
   }, [])
   const signIn = async (client: string): Promise<void> => {
     busy.value = true
@@ -24,7 +24,7 @@ export function Login() {
     <main class="login">
       <div class="card">
         <div>
-          <h1>Toolgate console</h1>
+          <h1>{session.value!.site === null ? 'Toolgate console' : siteTitle.value}</h1>
           <p class="muted">
             Sign in with your identity provider. What you see and may change follows the policy in force.
           </p>

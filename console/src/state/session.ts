@@ -17,6 +17,8 @@ interface SessionView {
   readonly planes: readonly ('control' | 'gateway')[]
   readonly gateway_url: string
   readonly version: string
+  /** Of the portal; null: the console. */
+  readonly site: { readonly title: string; readonly lead: string; readonly has_logo: boolean } | null
   readonly login: { readonly provider: boolean; readonly demo: readonly string[] }
 }
 
@@ -27,6 +29,8 @@ interface Permissions {
 }
 
 export const session = signal<SessionView | undefined>(undefined)
+/** Name of the site, for the titles of pages. */
+export const siteTitle = computed(() => session.value?.site?.title ?? 'Toolgate')
 export const sessionError = signal<string | undefined>(undefined)
 export const user = computed(() => session.value?.user ?? undefined)
 const permissions = signal<Permissions | undefined>(undefined)
@@ -96,7 +100,7 @@ export async function signOut(): Promise<void> {
   endSession(undefined)
 }
 
-/** Shows the login page. */
+/** Shows what a visitor sees: the login page, or the public catalog. */
 export function endSession(reason: string | undefined): void {
   const current = session.value
   if (current !== undefined) session.value = { ...current, user: null, csrf: null }

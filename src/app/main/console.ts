@@ -1,6 +1,7 @@
-/** Opens the server side of the console: key of its sessions, client for the gateway, development logins. It opens no port. */
+/** Opens the server side of console and portal: key of its sessions, client for the gateway, development logins. It opens no port. */
 import { join } from 'node:path'
 import { type Console, type ConsoleControlPlane, createConsole } from '../../console/console.ts'
+import type { Theme } from '../../console/theme.ts'
 import { hostOf } from '../../model/bare-host.ts'
 import { createEgress } from '../../shared/egress/client.ts'
 import { SEEDED_CLIENTS } from '../../shared/identity/dev-provider/people.ts'
@@ -11,6 +12,7 @@ import type { HttpHandler } from '../../shared/server/listener.ts'
 import { mountWeb, type WebHandler } from '../../shared/server/web.ts'
 import { VERSION } from '../../shared/version.ts'
 import { type AppContext, MAX_REQUEST_BODY_BYTES } from './app-context.ts'
+import { readTheme } from './portal-theme.ts'
 
 export interface ConsoleParts {
   readonly verifier: TokenVerifier
@@ -22,22 +24,29 @@ export interface ConsoleParts {
   readonly controlPlane?: ConsoleControlPlane
 }
 
-/** Serves `/console` before the handler. @throws Error if the key in `DATA_DIR` cannot be read or created */
-export function withConsole(context: AppContext, parts: ConsoleParts, handler: WebHandler): WebHandler {
-  const served = openConsole(context, parts)
-  if (served === undefined) return handler
-  return (request, peer) =>
-    served.serves(new URL(request.url).pathname) ? served.fetch(request) : handler(request, peer)
+/** Serves `/console` and `/portal` before the handler. @throws Error if the key in `DATA_DIR` cannot be read or created */
+export function withPages(context: AppContext, parts: ConsoleParts, handler: WebHandler): WebHandler {
+  const { settings } = context
+  const pages = [
+    ...(settings.console.enabled ? [open(context, parts)] : []),
+    ...(settings.portal.enabled
+      ? [open(context, { ...parts, portal: readTheme(settings.portal.theme) })]
+      : []),
+  ]
+  return (request, peer) => {
+    const path = new URL(request.url).pathname
+    return pages.find(page => page.serves(path))?.fetch(request) ?? handler(request, peer)
+  }
 }
 
-/** The same for a handler of the listener, in each thread: the sessions are in cookies. */
+/** Serves `/console` for a handler of the listener, in each thread: the sessions are in cookies. */
 export function withGatewayConsole(
   context: AppContext,
   parts: ConsoleParts,
   handler: HttpHandler,
 ): HttpHandler {
-  const served = openConsole(context, parts)
-  if (served === undefined) return handler
+  if (!context.settings.console.enabled) return handler
+  const served = open(context, parts)
   const web = mountWeb(request => served.fetch(request), {
     maxBodyBytes: MAX_REQUEST_BODY_BYTES,
     scheme: context.settings.gateway.tls === undefined ? 'http' : 'https',
@@ -47,16 +56,15 @@ export function withGatewayConsole(
     served.serves(request.path) ? web(request, response) : handler(request, response)
 }
 
-function openConsole(context: AppContext, parts: ConsoleParts): Console | undefined {
+function open(context: AppContext, parts: ConsoleParts & { readonly portal?: Theme }): Console {
   const { settings, closers, clock } = context
-  if (!settings.console.enabled) return undefined
   const gatewayAddress = parts.gatewayAddress ?? parts.gatewayUrl
   // the operator configured the address: it may be private
   const egress = createEgress({
     allow: [hostOf(gatewayAddress)],
     allowLoopback: true,
   })
-  closers.add('connections of the console', () => egress.close())
+  closers.add(`connections of the ${parts.portal === undefined ? 'console' : 'portal'}`, () => egress.close())
   return createConsole({
     ...parts,
     gatewayAddress,

@@ -7,6 +7,7 @@ import { type SeededTenant, seedTenants } from '../../control-plane/api/services
 import { openMigratedStore } from '../../control-plane/store/open.ts'
 import { StoreUnavailable } from '../../control-plane/store/store.ts'
 import { Backoff } from '../../shared/async/backoff.ts'
+import { clientAddresses } from '../../shared/server/client-address.ts'
 import { mountWeb, type WebHandler } from '../../shared/server/web.ts'
 import { VERSION } from '../../shared/version.ts'
 import {
@@ -17,7 +18,7 @@ import {
   type OpenListener,
   openListener,
 } from './app-context.ts'
-import { withConsole } from './console.ts'
+import { withPages } from './console.ts'
 import { untilIdle } from './data-plane/drain.ts'
 import type { DataPlane } from './data-plane.ts'
 import { openVerifier } from './identity.ts'
@@ -148,6 +149,12 @@ export async function startControlPlane(plane: ControlPlaneParts): Promise<Contr
       verifiesGateways: settings.api.tls?.clientCa !== undefined,
       auditRetentionMs: settings.auditRetentionMs,
       cors: settings.cors,
+      visitors: settings.portal.enabled
+        ? {
+            perMinute: settings.portal.visitorRatePerMin,
+            addressOf: clientAddresses(settings.sse.trustedProxies),
+          }
+        : undefined,
       authConfig: { issuer, audiences: settings.auth.allowedAudiences },
       specFault,
       toolsOf: (api, tenant) => apiTools(api, tenant, compiler),
@@ -163,7 +170,7 @@ export async function startControlPlane(plane: ControlPlaneParts): Promise<Contr
     publicUrl: settings.api.url,
     controlPlane,
   }
-  plane.serve(withConsole(context, consoleParts, (request, peer) => controlPlane.fetch(request, peer)))
+  plane.serve(withPages(context, consoleParts, (request, peer) => controlPlane.fetch(request, peer)))
   return controlPlane
 }
 

@@ -5,7 +5,8 @@ import type { SettingFault } from './reader.ts'
 
 /** Checks without side effects, all of them. Modules are loaded by the roles that need them. */
 export async function findFileFaults(settings: Settings): Promise<SettingFault[]> {
-  const { role, policy, plansFile, stages, databaseUrl, databaseDirectUrl, dataDir, egressAllow } = settings
+  const { role, policy, plansFile, stages, databaseUrl, databaseDirectUrl, dataDir, egressAllow, portal } =
+    settings
   const checks: [name: string, check: () => Promise<unknown>][] = [
     [
       'EGRESS_ALLOW',
@@ -28,6 +29,11 @@ export async function findFileFaults(settings: Settings): Promise<SettingFault[]
       ['PLANS', async () => (await import('../../data-plane/quota/plans.ts')).readPlans(plansFile)],
       ['STAGES', async () => (await import('../main/data-plane/deployment-stages.ts')).loadStages(stages)],
     )
+  if (role !== 'gateway' && portal.enabled)
+    checks.push([
+      'PORTAL_THEME',
+      async () => (await import('../main/portal-theme.ts')).readTheme(portal.theme),
+    ])
   if (role !== 'gateway')
     checks.push([
       'DATABASE_URL',

@@ -19,6 +19,7 @@ import { notFound, Problem, problemOf } from './http/problem.ts'
 import { mountStream } from './http/snapshot-stream.ts'
 import { mountTestClock } from './http/test-clock.ts'
 import { TierLimit } from './http/tier-limit.ts'
+import { VisitorLimit } from './http/visitors.ts'
 import type { ControlPlaneOptions } from './options.ts'
 import { Readiness } from './readiness.ts'
 
@@ -64,7 +65,9 @@ export function createControlPlane(options: ControlPlaneOptions, readiness = new
   const { gatewayUrl, specFault } = options
   const services = { gatewayUrl, publisher, fleet, httpsOnly, specFault }
   const bulkStore = withDeadline(store, BULK_DEADLINE_MS)
-  const parts: MountParts = { options: { ...options, store: requestStore }, services, tierLimit, bulkStore }
+  const visitorLimit = new VisitorLimit(options.visitors, now)
+  const stored = { ...options, store: requestStore }
+  const parts: MountParts = { options: stored, services, tierLimit, visitorLimit, bulkStore }
   const closing = new AbortController()
 
   const app = new Hono()

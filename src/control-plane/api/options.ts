@@ -6,6 +6,7 @@ import type { Tenant } from '../../model/tenant.ts'
 import type { Tool } from '../../model/tool.ts'
 import type { TokenVerifier } from '../../shared/identity/verifier.ts'
 import type { PreparedPolicy } from '../../shared/policy/engine.ts'
+import type { HttpRequest } from '../../shared/server/listener.ts'
 import type { Store } from '../store/store.ts'
 
 export interface ApiCorsOptions {
@@ -15,6 +16,14 @@ export interface ApiCorsOptions {
   readonly allowHeaders: readonly string[]
   readonly exposeHeaders: readonly string[]
   readonly maxAgeSecs: number
+}
+
+/** Requests without a token for what every visitor may see. */
+export interface VisitorOptions {
+  /** For each address; of IPv6 for each /64. */
+  readonly perMinute: number
+  /** The client behind trusted proxies. */
+  readonly addressOf: (request: Pick<HttpRequest, 'peerAddress' | 'header'>) => string
 }
 
 export interface CompiledApi {
@@ -46,6 +55,8 @@ export interface ControlPlaneOptions {
   /** Gateways must present a certificate that the listener has verified. */
   readonly verifiesGateways?: boolean
   readonly cors?: ApiCorsOptions
+  /** Absent: nothing is shown without a token. */
+  readonly visitors?: VisitorOptions | undefined
   /** `auth_config` of gateways that report none. */
   readonly authConfig?: AuthConfig
   /** Why the OpenAPI document of an API cannot have tools, and the fix; undefined when it can. */

@@ -90,6 +90,11 @@ export class Publisher {
     return reason === undefined ? { ...shown, state: 'ready' } : { ...shown, state: 'error', message: reason }
   }
 
+  /** Of the revision of an API that was compiled last. */
+  toolsOf(apiId: string): CompiledApi['tools'] {
+    return this.#tools.get(apiId)?.tools ?? []
+  }
+
   /** The newest share; EMPTY_SHARE until it is published. */
   get share(): ControlShare {
     return this.#share

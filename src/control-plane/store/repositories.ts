@@ -58,6 +58,8 @@ export interface ApiFilter extends Search {
   /** True: without the retired ones. */
   readonly offered?: boolean | undefined
   readonly tenantId?: string | undefined
+  /** True: only those that every visitor may see, of tenants that are active. */
+  readonly forVisitors?: true | undefined
 }
 
 export interface ApiRepository extends Rows<Api, ApiFilter> {

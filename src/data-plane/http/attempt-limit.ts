@@ -4,11 +4,11 @@
  */
 import { randomInt } from 'node:crypto'
 import { type Refusal, refuse } from '../../shared/call/refusal.ts'
+import { networkOf, trustOf } from '../../shared/server/client-address.ts'
 import type { HttpRequest } from '../../shared/server/listener.ts'
 import type { Kernel } from '../kernel/kernel.ts'
 import type { Final } from '../pipeline/outcome.ts'
 import type { Call } from './call.ts'
-import { trustOf } from './client-address.ts'
 
 /** Buckets of the kernel; addresses whose hashes collide share one. The rest of its 4,096 counts registrations. */
 export const ATTEMPT_BUCKETS = 3072
@@ -107,22 +107,6 @@ export class AttemptLimit {
 /** Refusals that are a fault of this deployment, such as `keys_unavailable`, have other statuses. */
 function isAttempt({ reason, row }: Refusal): boolean {
   return row.status === 401 || reason === 'tool_not_found'
-}
-
-/** An IPv4 address, or the /64 of an IPv6 address: one subscriber usually holds a whole /64 (RFC 6177). */
-export function networkOf(address: string): string {
-  if (!address.includes(':')) return address
-  const [head = '', tail] = address.split('::')
-  const groups = head === '' ? [] : head.split(':')
-  if (tail !== undefined) {
-    const last = tail === '' ? [] : tail.split(':')
-    while (groups.length + last.length < 8) groups.push('0')
-    groups.push(...last)
-  }
-  return groups
-    .slice(0, 4)
-    .map(group => group.replace(/^0+(?=.)/, '').toLowerCase())
-    .join(':')
 }
 
 /** FNV-1a with a final mix, so that the low bits depend on the seed. */

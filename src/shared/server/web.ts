@@ -6,7 +6,7 @@
 import type { HeaderList, HttpHandler, HttpRequest, HttpResponse, ResponseStream } from './listener.ts'
 
 /** What the handler learns of the other end of the connection. */
-export type WebPeer = Pick<HttpRequest, 'peerVerified'>
+export type WebPeer = Pick<HttpRequest, 'peerVerified' | 'peerAddress'>
 
 export type WebHandler = (request: Request, peer: WebPeer) => Response | Promise<Response>
 

@@ -41,6 +41,7 @@ const api = fc.record(
       }),
     ),
     portal_visibility: fc.boolean(),
+    visibility: fc.constantFrom('tenant', 'public'),
     status: fc.constantFrom('active', 'deprecated', 'retired'),
     deprecation: fc.option(
       fc.record(

@@ -65,6 +65,8 @@ export function expectedOf(input: PolicyInput): Expected {
     case 'decisions':
       needEither('audit', 'admin')
       break
+    case 'everyone':
+      break
     case 'write':
       need('write')
       break
@@ -145,6 +147,7 @@ const ROWS: Readonly<Record<string, readonly string[]>> = {
     'control.metrics.read control.deliveries.list control.deliveries.read',
     'control.gateways.list control.gateways.read control.deployments.list control.deployments.read',
   ],
+  everyone: ['control.public.list control.public.read'],
   call: ['tools.call'],
   proxy: ['proxy'],
   admin: [

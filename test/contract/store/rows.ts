@@ -39,6 +39,7 @@ export function anApi(tenantId: string, nowMs: number, fields: Partial<Api> = {}
     passthrough: null,
     spec: JSON.stringify({ openapi: '3.1.0', text: 'zero \u0000 and lone \ud800 survive' }),
     portalVisibility: false,
+    visibility: 'tenant',
     status: 'active',
     ...stamps(nowMs),
     ...fields,

@@ -1,18 +1,18 @@
-/** Subscriptions and their keys: request, approve, reject, revoke, issue, rotate. A key is shown once, in the response that creates it. */
+/** Subscriptions: request, approve, reject, revoke. A key is shown once, in the response that creates it. */
 import { useSignal } from '@preact/signals'
 import { control, queryOf } from '../../api/client.ts'
 import { useResource } from '../../api/resource.ts'
-import type { Api, ApiKey, IssuedApiKey, List, Plan, Subscription } from '../../api/types.ts'
+import type { Api, List, Plan, Subscription } from '../../api/types.ts'
 import { ConfirmButton, Dialog, Form, SelectField, TextField } from '../../components/dialog.tsx'
 import { ChoiceFilter, TextFilter } from '../../components/filters.tsx'
 import { Empty, Loaded } from '../../components/layout.tsx'
 import { PagedTable } from '../../components/paged-table.tsx'
 import { pageOf } from '../../components/pager.tsx'
-import { Table } from '../../components/table.tsx'
-import { Ago, Copyable, State } from '../../components/text.tsx'
+import { Ago, State } from '../../components/text.tsx'
 import { query } from '../../state/router.ts'
 import { may, tenant, user } from '../../state/session.ts'
 import { listPath } from './apis.tsx'
+import { KeyNotice, KeysDialog, type ShownKey } from './keys.tsx'
 
 const STATUSES = [
   ['', 'Any'],
@@ -21,12 +21,6 @@ const STATUSES = [
   ['expired', 'Expired'],
   ['revoked', 'Revoked'],
 ] as const
-
-/** A key that was just created, until it is dismissed. */
-interface ShownKey {
-  readonly application: string
-  readonly key: string
-}
 
 const pathOf = ({ tenant_id, id }: Subscription): string => `tenants/${tenant_id}/subscriptions/${id}`
 
@@ -165,21 +159,6 @@ export function Subscriptions() {
   )
 }
 
-function KeyNotice({ shown, onDismiss }: { readonly shown: ShownKey; readonly onDismiss: () => void }) {
-  return (
-    <div class="secret" role="status">
-      <b>Key of {shown.application}</b>
-      <p>Copy it now: it is shown once, and only its digest is stored.</p>
-      <Copyable text={shown.key} label="the key" />
-      <div>
-        <button type="button" class="button small" onClick={onDismiss}>
-          I have copied it
-        </button>
-      </div>
-    </div>
-  )
-}
-
 function RequestDialog({
   onClose,
   onRequested,
@@ -232,94 +211,6 @@ function RequestDialog({
           )
         }
       </Loaded>
-    </Dialog>
-  )
-}
-
-function KeysDialog({
-  subscription,
-  onClose,
-}: {
-  readonly subscription: Subscription
-  readonly onClose: () => void
-}) {
-  const { tenant_id, id, application } = subscription
-  const base = `tenants/${tenant_id}/apikeys`
-  const list = useResource(
-    () => control<List<ApiKey>>(`${base}${queryOf({ subscription_id: id, limit: 100 })}`),
-    [id],
-  )
-  const shown = useSignal<ShownKey | undefined>(undefined)
-  const dismiss = (): void => {
-    shown.value = undefined
-  }
-  const own = application === user.value?.consumer
-  const issue = async (path: string, body: object): Promise<void> => {
-    const { key } = await control<IssuedApiKey>(path, { method: 'POST', body })
-    shown.value = { application, key }
-    await list.reload()
-  }
-  const revoke = async (key: ApiKey): Promise<void> => {
-    await control(`${base}/${key.id}`, { method: 'DELETE' })
-    await list.reload()
-  }
-  const columns = [
-    {
-      title: 'Key',
-      cell: (key: ApiKey) => (
-        <>
-          <code>{key.prefix}…</code>
-          <span class="sub">{key.name}</span>
-        </>
-      ),
-    },
-    { title: 'Status', cell: (key: ApiKey) => <State of={key.status} /> },
-    { title: 'Last used', cell: (key: ApiKey) => <Ago at={key.last_used_at} /> },
-    {
-      title: '',
-      cell: (key: ApiKey) =>
-        key.status === 'revoked' || key.status === 'expired' ? null : (
-          <span class="actions">
-            {may('apikeys.rotate', own) && (
-              <button
-                type="button"
-                class="button small"
-                onClick={() => void issue(`${base}/${key.id}/rotate`, {})}
-              >
-                Rotate
-              </button>
-            )}
-            {may('apikeys.revoke', own) && (
-              <button type="button" class="button small" onClick={() => void revoke(key)}>
-                Revoke
-              </button>
-            )}
-          </span>
-        ),
-    },
-  ]
-  return (
-    <Dialog title={`Keys of ${application}`} onClose={onClose}>
-      {shown.value !== undefined && <KeyNotice shown={shown.value} onDismiss={dismiss} />}
-      <Loaded of={list}>
-        {found => (
-          <Table
-            caption="Keys"
-            columns={columns}
-            rows={found.items}
-            keyOf={key => key.id}
-            empty={<Empty title="No key" />}
-          />
-        )}
-      </Loaded>
-      {may('apikeys.create', own) && (
-        <Form
-          submit="Issue a key"
-          onSubmit={fields => issue(base, { subscription_id: id, name: String(fields.get('name')) })}
-        >
-          <TextField label="Name of a further key" name="name" required />
-        </Form>
-      )}
     </Dialog>
   )
 }

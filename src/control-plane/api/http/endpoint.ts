@@ -102,6 +102,8 @@ interface EndpointDeclaration<Query, Body> {
   readonly preconditions?: boolean
   /** False: its changes are those of a machine, such as a report, and are not recorded for the audit. */
   readonly audited?: false
+  /** True: it is for visitors. Tokens are not read, requests are limited for each address, and responses may be cached. */
+  readonly visitors?: true
   /** A list that is limited to the caller's application when the policy does not allow all of it. */
   readonly narrowable?: boolean
   subject?(question: SubjectQuestion): Promise<Subject>

@@ -32,11 +32,13 @@ import { conflict, type FieldFault, invalid, notFound, Problem } from './problem
 import { type JsonBody, readJsonBody } from './read-body.ts'
 import type { TierLimit } from './tier-limit.ts'
 import { type Validated, validateInput } from './validate.ts'
+import { cacheable, type VisitorLimit } from './visitors.ts'
 
 export interface MountParts {
   readonly options: ControlPlaneOptions
   readonly services: Services
   readonly tierLimit: TierLimit
+  readonly visitorLimit: VisitorLimit
   /** For calls that concern many resources. */
   readonly bulkStore: Store
 }
@@ -50,7 +52,10 @@ export function routePath(path: string): string {
 
 export function mountEndpoint(app: Hono, endpoint: Endpoint, parts: MountParts): void {
   app.on(endpoint.method.toUpperCase(), routePath(endpoint.path), async context => {
-    const standing = await admit(context, parts, context.req.param('tenant_id'))
+    const standing =
+      endpoint.visitors === true
+        ? parts.visitorLimit.admit(context)
+        : await admit(context, parts, context.req.param('tenant_id'))
     return serve(context, endpoint, parts, standing)
   })
 }
@@ -285,6 +290,7 @@ function respond(context: Context, endpoint: Endpoint, result: EndpointResult): 
   if (result.secret === true) context.header('cache-control', 'no-store')
   if (result.text !== undefined)
     return context.body(result.text, 200, { 'content-type': result.contentType ?? 'text/plain' })
+  if (endpoint.visitors === true) return cacheable(context, writeJson(result.body))
   return result.body === undefined
     ? context.body(null, 204)
     : context.body(writeJson(result.body), endpoint.status as 200, { 'content-type': 'application/json' })

@@ -83,7 +83,8 @@ export function openApiDocument(
 
 function routeOf(endpoint: Endpoint): RouteConfig {
   const { success, method, status } = endpoint
-  const problemStatuses = ['400', '401', '403', '404', '413', '429', '500', '503']
+  const problemStatuses = ['400', '403', '404', '413', '429', '500', '503']
+  if (endpoint.visitors !== true) problemStatuses.push('401')
   if (method !== 'get') problemStatuses.push('409', '415')
   if (endpoint.preconditions === true) problemStatuses.push('412')
   const request = {
@@ -108,6 +109,7 @@ function routeOf(endpoint: Endpoint): RouteConfig {
     summary: endpoint.summary,
     description: requirementText(endpoint.action),
     tags: [endpoint.tag],
+    ...(endpoint.visitors === true ? { security: [] } : {}),
     'x-action': endpoint.action,
     'x-requires': requirementOf(endpoint.action),
     request,
@@ -204,6 +206,7 @@ function paramsOf(path: string): z.ZodObject {
 }
 
 function headersOf(endpoint: Endpoint): z.ZodObject {
+  if (endpoint.visitors === true) return z.object({})
   const headers: Record<string, z.ZodType> = {
     'X-Tenant-ID': z.string().optional().openapi({ description: 'The tenant to act for, by id or name.' }),
   }

@@ -30,6 +30,7 @@ const PLANS: Requirement = { ...DECIDE, shared: ['admin'], every_tenant: true }
 
 /** The first pattern that matches; else an action that reads needs `read`, another one `write`. */
 const ROWS: readonly (readonly [pattern: RegExp, requirement: Requirement])[] = [
+  [/^public\./, { all: [] }],
   [/^tenants\.read$/, { any: ['read', 'admin'], every_tenant: true }],
   [/^tenants\.|^gateways\.delete$/, TENANTS],
   [/^plans\.(create|update|delete)$/, PLANS],

@@ -1,28 +1,52 @@
-/** Routes of the portal catalog: only APIs that their owner made visible, without upstream and limits. */
-import { type Endpoint, tagged } from '../http/endpoint.ts'
+/** Routes of the portal catalog, for callers of a tenant and for visitors: only APIs that their owner made visible, without upstream and limits. */
+import type { Api } from '../../../model/api.ts'
+import { VISITED_TENANTS } from '../../../model/tenant.ts'
+import type { Transaction } from '../../store/store.ts'
+import { type Endpoint, type EndpointCall, tagged } from '../http/endpoint.ts'
 import { notFound } from '../http/problem.ts'
-import { shownPortalApi, showPortalApi } from '../schemas/api.ts'
+import { shownPortalApi, shownPublicApi, showPortalApi, showPublicApi } from '../schemas/api.ts'
 import { listOf, pageQuery, q, sortQuery, textField, wordQuery } from '../schemas/fields.ts'
 import { camelCased } from '../schemas/present.ts'
 import { z } from '../schemas/zod.ts'
-import { listApis, tenantNames } from './apis.ts'
+import { apiChangelog } from '../services/changelog.ts'
+import type { Services } from '../services.ts'
+import { listApis } from './apis.ts'
 
 const endpoint = tagged('portal')
 /** The catalog does not list retired APIs. */
 const OFFERED = ['active', 'deprecated'] as const
+const filters = {
+  ...pageQuery,
+  sort: sortQuery('name', 'updated_at'),
+  q,
+  status: wordQuery(OFFERED),
+}
+
+/** One API with what only a single response has: document, tools and changes. */
+async function detailsOf(
+  tx: Transaction,
+  api: Api,
+  tenantName: string,
+  { gatewayUrl, publisher }: Services,
+  isShown: Parameters<typeof apiChangelog>[2],
+) {
+  const changelog = await apiChangelog(tx, api, isShown)
+  return { tenantName, gatewayUrl, withSpec: true, tools: publisher.toolsOf(api.id), changelog }
+}
+
+/** @throws Problem not_found */
+async function visible({ tx, params }: Pick<EndpointCall<unknown, unknown>, 'tx' | 'params'>) {
+  const api = await tx.apis.find(params.api_id!)
+  if (api === undefined || !api.portalVisibility || api.status === 'retired') throw notFound('API')
+  return { api, tenant: await tx.tenants.find(api.tenantId) }
+}
 
 export const portalEndpoints: readonly Endpoint[] = [
   endpoint('listPortalApis', 'get', '/portal/apis', {
     summary: 'Search the catalog',
     action: 'control.portal.list',
     reach: 'caller',
-    query: z.object({
-      ...pageQuery,
-      sort: sortQuery('name', 'updated_at'),
-      q,
-      status: wordQuery(OFFERED),
-      tenant_id: textField(100).optional(),
-    }),
+    query: z.object({ ...filters, tenant_id: textField(100).optional() }),
     success: {
       description: 'A page of the catalog',
       schema: listOf(shownPortalApi, 'PortalApiList'),
@@ -33,16 +57,45 @@ export const portalEndpoints: readonly Endpoint[] = [
     },
   }),
   endpoint('readPortalApi', 'get', '/portal/apis/{api_id}', {
-    summary: 'Read an API of the catalog with its document',
+    summary: 'Read an API of the catalog with its document, tools and changes',
     action: 'control.portal.read',
     reach: 'caller',
     success: { description: 'The API as shown in the catalog', schema: shownPortalApi },
-    async run({ tx, params, services }) {
-      const api = await tx.apis.find(params.api_id!)
-      if (api === undefined || !api.portalVisibility || api.status === 'retired') throw notFound('API')
-      const names = await tenantNames(tx, [api])
-      const tenantName = names.get(api.tenantId)!
-      return { body: showPortalApi(api, { tenantName, gatewayUrl: services.gatewayUrl, withSpec: true }) }
+    async run(call) {
+      const { api, tenant } = await visible(call)
+      const isShown = (fields: { readonly portal_visibility?: unknown }) => fields.portal_visibility === true
+      const details = await detailsOf(call.tx, api, tenant?.name ?? '', call.services, isShown)
+      return { body: showPortalApi(api, details) }
+    },
+  }),
+  endpoint('listPublicApis', 'get', '/public/apis', {
+    summary: 'Search the APIs that every visitor may see, without a token',
+    action: 'control.public.list',
+    reach: 'platform',
+    visitors: true,
+    query: z.object(filters),
+    success: {
+      description: 'A page of the public catalog',
+      schema: listOf(shownPublicApi, 'PublicApiList'),
+    },
+    async run({ tx, query, services }) {
+      const filter = { ...camelCased(query), forVisitors: true } as const
+      return { body: await listApis(tx, filter, query, services.gatewayUrl, showPublicApi) }
+    },
+  }),
+  endpoint('readPublicApi', 'get', '/public/apis/{api_id}', {
+    summary: 'Read a public API with its document, tools and changes, without a token',
+    action: 'control.public.read',
+    reach: 'platform',
+    visitors: true,
+    success: { description: 'The API as shown to visitors', schema: shownPublicApi },
+    async run(call) {
+      const { api, tenant } = await visible(call)
+      if (api.visibility !== 'public' || tenant === undefined || !VISITED_TENANTS.includes(tenant.status))
+        throw notFound('API')
+      const isShown = (fields: { readonly portal_visibility?: unknown; readonly visibility?: unknown }) =>
+        fields.portal_visibility === true && fields.visibility === 'public'
+      return { body: showPublicApi(api, await detailsOf(call.tx, api, tenant.name, call.services, isShown)) }
     },
   }),
 ]

@@ -2,6 +2,7 @@
 import {
   AFTER_SUNSET,
   API_STATUSES,
+  API_VISIBILITIES,
   type Api,
   type Deprecation,
   publicPath,
@@ -18,7 +19,9 @@ import {
   type Passthrough,
   WITHHELD_FROM_CLIENTS,
 } from '../../../model/passthrough.ts'
+import type { Tool } from '../../../model/tool.ts'
 import { SPEC_STATES, type SpecStatus } from '../../publisher/publisher.ts'
+import { API_CHANGES, type ApiChange } from '../services/changelog.ts'
 import { count, httpUrl, moment, shaped, shownId, shownMoment, textField, word } from './fields.ts'
 import { present } from './present.ts'
 import { z } from './zod.ts'
@@ -132,6 +135,7 @@ const fields = {
   passthrough: passthrough.nullable(),
   spec: spec.nullable(),
   portal_visibility: z.boolean('must be true or false.'),
+  visibility: word(API_VISIBILITIES),
 }
 
 const { path: _path, ...withoutPath } = fields
@@ -148,6 +152,10 @@ export const apiShape = {
   passthrough: fields.passthrough.default(null),
   spec: fields.spec.default(null),
   portal_visibility: fields.portal_visibility.default(false),
+  visibility: fields.visibility.default('tenant').openapi({
+    description:
+      'To whom the catalog shows the API when `portal_visibility` is true: `tenant`, callers of its tenant; `public`, every visitor without a token.',
+  }),
 }
 
 export const apiPath = fields.path
@@ -166,7 +174,7 @@ const shownSpec = z
 
 const shownBase = {
   id: shownId('api'),
-  tenant_id: shownId('ten'),
+  tenant: z.string().openapi({ description: 'Name of the tenant.' }),
   name: z.string(),
   description: z.string(),
   version: z.string(),
@@ -190,14 +198,18 @@ const shownBase = {
   updated_at: shownMoment,
 }
 
+const { tenant: _name, ...shownOwn } = shownBase
+
 export const shownApi = z
   .object({
-    ...shownBase,
+    tenant_id: shownId('ten'),
+    ...shownOwn,
     upstream_url: z.string().openapi({ format: 'uri' }),
     path: z.string(),
     rate_limit: rateLimit.nullable(),
     passthrough: passthrough.nullable(),
     portal_visibility: z.boolean(),
+    visibility: z.enum(API_VISIBILITIES),
     spec: shownSpec,
     spec_status: z
       .object({
@@ -215,7 +227,38 @@ export const shownApi = z
   .openapi('Api')
 
 /** Without the fields for the owner only: upstream, path and limits. */
-export const shownPortalApi = z.object({ ...shownBase, spec: shownSpec }).openapi('PortalApi')
+const published = {
+  ...shownBase,
+  spec: shownSpec,
+  tools: z
+    .array(
+      z.object({
+        name: z.string(),
+        title: z.string(),
+        description: z.string(),
+        read_only: z.boolean(),
+      }),
+    )
+    .optional()
+    .openapi({ description: 'Its tools for agents; only in responses with a single API.' }),
+  changelog: z
+    .array(
+      z.object({
+        at: shownMoment,
+        kind: z.enum(API_CHANGES),
+        from: z.string().nullable(),
+        to: z.string().nullable(),
+      }),
+    )
+    .optional()
+    .openapi({ description: 'The newest first; only in responses with a single API.' }),
+}
+
+export const shownPortalApi = z
+  .object({ tenant_id: shownId('ten'), ...published, visibility: z.enum(API_VISIBILITIES) })
+  .openapi('PortalApi')
+
+export const shownPublicApi = z.object(published).openapi('PublicApi')
 
 export interface ShowApi {
   readonly tenantName: string
@@ -223,11 +266,21 @@ export interface ShowApi {
   readonly withSpec: boolean
   /** Shown with a single API. */
   readonly specStatus?: SpecStatus
+  readonly tools?: readonly Tool[]
+  readonly changelog?: readonly ApiChange[]
 }
 
-function shown(api: Api, { tenantName, gatewayUrl, withSpec, specStatus }: ShowApi) {
+function shown(api: Api, { tenantName, gatewayUrl, withSpec, specStatus, tools, changelog }: ShowApi) {
   return {
     ...api,
+    tenant: tenantName,
+    tools: tools?.map(({ name, description, annotations }) => ({
+      name,
+      title: annotations.title ?? name,
+      description,
+      read_only: annotations.readOnlyHint,
+    })),
+    changelog: changelog?.map(change => ({ ...change, at: change.at.toISOString() })),
     publicUrl: tenantGatewayUrl(gatewayUrl, tenantName) + publicPath(api),
     ...shownLimits(api),
     spec: withSpec ? parseSpec(api.spec) : undefined,
@@ -270,6 +323,10 @@ export function showPortalApi(api: Api, options: ShowApi) {
   return present(shownPortalApi, shown(api, options))
 }
 
+export function showPublicApi(api: Api, options: ShowApi) {
+  return present(shownPublicApi, shown(api, options))
+}
+
 export function showApi(api: Api, options: ShowApi) {
   return present(shownApi, shown(api, options))
 }
@@ -308,5 +365,6 @@ export function apiFields(body: z.output<typeof apiPatch>) {
       } satisfies Passthrough),
     spec: body.spec === undefined ? undefined : body.spec === null ? null : writeJson(body.spec),
     portalVisibility: body.portal_visibility,
+    visibility: body.visibility,
   }
 }

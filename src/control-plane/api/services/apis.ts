@@ -29,6 +29,7 @@ export type ApiFields = Pick<
   | 'passthrough'
   | 'spec'
   | 'portalVisibility'
+  | 'visibility'
 >
 
 /** @throws Problem validation_error for a document that is not OpenAPI */

@@ -1,5 +1,6 @@
 /** Queries on APIs; removed APIs are invisible to all of them. Rules of the life cycle are in `model/api.ts`. */
 import type { Api } from '../../../model/api.ts'
+import { VISITED_TENANTS } from '../../../model/tenant.ts'
 import type { ApiRepository } from '../repositories.ts'
 import { first, given, inScope, isRow, matches, page } from './listing.ts'
 import type { SqlSession } from './session.ts'
@@ -18,6 +19,7 @@ export const API_COLUMNS = [
   'passthrough',
   'spec',
   'portalVisibility',
+  'visibility',
   'status',
   'deprecatedAt',
   'deprecation',
@@ -45,12 +47,22 @@ export function apiRepository({ db, scope, now }: SqlSession): ApiRepository {
         .execute()
     },
     find: (id, locking) => first(mine().where('id', '=', id).select(API_COLUMNS), locking),
-    async list({ q, status, portalVisibility, offered, tenantId }, request) {
+    async list({ q, status, portalVisibility, offered, tenantId, forVisitors }, request) {
       let query = mine().where(eb => eb.and(given({ status, portalVisibility, tenantId })))
       if (q !== undefined) {
         query = query.where(eb => matches(eb, [eb.ref('name'), eb.ref('description'), eb.ref('path')], q))
       }
-      if (offered === true) query = query.where('status', '!=', 'retired')
+      if (forVisitors === true) {
+        const shown = db
+          .selectFrom('tenants')
+          .where('status', 'in', [...VISITED_TENANTS])
+          .select('id')
+        query = query
+          .where('visibility', '=', 'public')
+          .where('portalVisibility', '=', true)
+          .where('tenantId', 'in', shown)
+      }
+      if (offered === true || forVisitors === true) query = query.where('status', '!=', 'retired')
       return page(query, from => from.select(API_COLUMNS.map(column => `apis.${column}` as const)), request)
     },
     async update(api) {

@@ -4,8 +4,8 @@ import {
   ATTEMPT_BUCKETS,
   AttemptLimit,
   type AttemptLimitOptions,
-  networkOf,
 } from '../../../../src/data-plane/http/attempt-limit.ts'
+import { networkOf } from '../../../../src/shared/server/client-address.ts'
 import type { Call } from '../../../../src/data-plane/http/call.ts'
 import { createKernel } from '../../../../src/data-plane/kernel/create.ts'
 import { refuse } from '../../../../src/shared/call/refusal.ts'

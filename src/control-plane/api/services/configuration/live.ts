@@ -93,6 +93,7 @@ function liveApi(api: Api, tenant: string): TreeResource {
     rate_limit: rateLimit,
     passthrough,
     portal_visibility: api.portalVisibility,
+    visibility: api.visibility,
     status: api.status,
   }
   return apiResource(tenant, apiKeyOf(api), fields, api.spec === null ? null : readJson(api.spec))

@@ -1,6 +1,6 @@
 /** Derives the client address of a request behind trusted proxies (`SSE_TRUSTED_PROXIES`). By default it trusts no proxy. */
 import { BlockList, isIP } from 'node:net'
-import type { HttpRequest } from '../../shared/server/listener.ts'
+import type { HttpRequest } from './listener.ts'
 
 /** Only the rightmost entries come from trusted proxies; an attacker may send any number of others. */
 const MAX_HOPS = 32
@@ -18,7 +18,9 @@ export function trustOf(trustedProxies: readonly string[]): (address: string) =>
 }
 
 /** @param trustedProxies CIDRs whose X-Forwarded-For is believed */
-export function clientAddresses(trustedProxies: readonly string[]): (request: HttpRequest) => string {
+export function clientAddresses(
+  trustedProxies: readonly string[],
+): (request: Pick<HttpRequest, 'peerAddress' | 'header'>) => string {
   if (trustedProxies.length === 0) return request => request.peerAddress
   const isTrusted = trustOf(trustedProxies)
   return request => {
@@ -42,4 +44,20 @@ function plainAddress(entry: string): string | undefined {
     bracketed ?? (/^\d+\.\d+\.\d+\.\d+:\d+$/.test(text) ? text.slice(0, text.lastIndexOf(':')) : text)
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(bare)?.[1] ?? bare
   return isIP(mapped) === 0 ? undefined : mapped
+}
+
+/** An IPv4 address, or the /64 of an IPv6 address: one subscriber usually holds a whole /64 (RFC 6177). */
+export function networkOf(address: string): string {
+  if (!address.includes(':')) return address
+  const [head = '', tail] = address.split('::')
+  const groups = head === '' ? [] : head.split(':')
+  if (tail !== undefined) {
+    const last = tail === '' ? [] : tail.split(':')
+    while (groups.length + last.length < 8) groups.push('0')
+    groups.push(...last)
+  }
+  return groups
+    .slice(0, 4)
+    .map(group => group.replace(/^0+(?=.)/, '').toLowerCase())
+    .join(':')
 }

@@ -1,7 +1,7 @@
 /** Which address counts as the caller's. */
 import { describe, expect, it } from 'vitest'
 import { isCidr } from '../../../../src/app/settings/cidr.ts'
-import { clientAddresses } from '../../../../src/data-plane/http/client-address.ts'
+import { clientAddresses } from '../../../../src/shared/server/client-address.ts'
 import type { HttpRequest } from '../../../../src/shared/server/listener.ts'
 
 const request = (peerAddress: string, forwarded = '') =>

@@ -1,0 +1,216 @@
+/** One API: what it is, its reference, a trial, its tools for agents, and its changes. The part that is shown is in the address. */
+import type { ComponentChildren } from 'preact'
+import { ApiError } from '../api/client.ts'
+import { useResource } from '../api/resource.ts'
+import { Empty, Failure, Loaded, Page, Section, Tabs } from '../components/layout.tsx'
+import { Table } from '../components/table.tsx'
+import { Ago, Copyable, Facts, State, Status } from '../components/text.tsx'
+import { ClientEntry } from '../pages/connect-clients.tsx'
+import { href, segments } from '../state/router.ts'
+import { session, user } from '../state/session.ts'
+import { type CatalogApi, readApi } from './catalog-api.ts'
+import { type ApiDocument, readDocument } from './document.ts'
+import { Reference } from './reference.tsx'
+import { SIGN_IN, signInHref } from './sign-in.ts'
+import { Subscribe } from './subscribe.tsx'
+import { TryIt } from './try-it.tsx'
+
+export function ApiPage({ id }: { readonly id: string }) {
+  const api = useResource(() => readApi(id), [id, user.value?.subject])
+  const error = api.error.value
+  if (error instanceof ApiError && error.status === 404)
+    return (
+      <Page title="API">
+        <Empty title="There is no such API, or you may not see it">
+          {user.value === undefined ? (
+            <a href={signInHref()}>Sign in to see the APIs of your tenant</a>
+          ) : (
+            <a href={href('')}>Open the catalog</a>
+          )}
+        </Empty>
+      </Page>
+    )
+  return api.value.value === undefined ? (
+    <Page title="API">
+      <Loaded of={api}>{() => null}</Loaded>
+    </Page>
+  ) : (
+    <Shown api={api.value.value} />
+  )
+}
+
+function Shown({ api }: { readonly api: CatalogApi }) {
+  const base = `apis/${api.id}`
+  const part = segments.value[segments.value[0] === SIGN_IN ? 3 : 2] ?? ''
+  const tabs = [
+    { to: base, title: 'Overview' },
+    ...(api.spec == null
+      ? []
+      : [
+          { to: `${base}/reference`, title: 'Reference' },
+          { to: `${base}/try`, title: 'Try it' },
+        ]),
+    { to: `${base}/tools`, title: 'Tools for agents' },
+    { to: `${base}/changes`, title: 'Changes' },
+  ]
+  return (
+    <Page
+      title={api.name}
+      lead={`Version ${api.version} by ${api.tenant}`}
+      actions={<State of={api.status} />}
+    >
+      <Ending of={api} />
+      <Tabs label="Parts of the API" tabs={tabs} current={part === '' ? base : `${base}/${part}`} />
+      {part === '' && <Overview api={api} />}
+      {part === 'reference' && (
+        <WithDocument api={api}>{document => <Reference document={document} apiId={api.id} />}</WithDocument>
+      )}
+      {part === 'try' && (
+        <WithDocument api={api}>{document => <TryIt document={document} api={api} />}</WithDocument>
+      )}
+      {part === 'tools' && <Tools api={api} />}
+      {part === 'changes' && <Changes api={api} />}
+    </Page>
+  )
+}
+
+/** Announced ends of its life. */
+function Ending({ of: { status, deprecated_at, sunset_at } }: { readonly of: CatalogApi }) {
+  if (status !== 'deprecated' && deprecated_at == null && sunset_at == null) return null
+  return (
+    <p class="notice warn">
+      This version is deprecated
+      {deprecated_at != null && (
+        <>
+          {' '}
+          (<Ago at={deprecated_at} />)
+        </>
+      )}
+      .{' '}
+      {sunset_at == null ? (
+        'Its end is not set.'
+      ) : (
+        <>
+          It ends <Ago at={sunset_at} />.
+        </>
+      )}
+    </p>
+  )
+}
+
+function WithDocument({
+  api,
+  children,
+}: {
+  readonly api: CatalogApi
+  readonly children: (document: ApiDocument) => ComponentChildren
+}) {
+  const document = useResource(() => readDocument(api.spec), [api.id, api.updated_at])
+  if (api.spec == null) return <Empty title="The API has no document" />
+  if (document.error.value !== undefined) return <Failure error={document.error.value} />
+  return <Loaded of={document}>{children}</Loaded>
+}
+
+function Overview({ api }: { readonly api: CatalogApi }) {
+  return (
+    <div class="columns">
+      <Section title="About">
+        <div class="card">
+          <p class="api-text">{api.description === '' ? 'No description.' : api.description}</p>
+          <Facts
+            rows={[
+              ['Address', <Copyable text={api.public_url} label="the address" />],
+              [
+                'Access',
+                api.auth_required ? 'with a key (header X-API-Key) or a token' : 'open to every caller',
+              ],
+              ['Version', api.version],
+              ['Owner', api.tenant],
+              ['Published', <Ago at={api.created_at} />],
+              ['Changed', <Ago at={api.updated_at} />],
+            ]}
+          />
+        </div>
+      </Section>
+      <Section title="Subscribe">
+        <Subscribe api={api} />
+      </Section>
+    </div>
+  )
+}
+
+function Tools({ api }: { readonly api: CatalogApi }) {
+  const tools = api.tools ?? []
+  if (tools.length === 0)
+    return (
+      <Empty title="The API has no tools">Operations of an OpenAPI document become tools for agents.</Empty>
+    )
+  return (
+    <div class="columns">
+      <Section title="Tools">
+        <Table
+          caption="Tools"
+          rows={tools}
+          keyOf={({ name }) => name}
+          columns={[
+            {
+              title: 'Tool',
+              cell: tool => (
+                <>
+                  <code>{tool.name}</code>
+                  <span class="sub">{tool.description}</span>
+                </>
+              ),
+            },
+            {
+              title: 'Effect',
+              cell: tool => (
+                <Status tone={tool.read_only ? 'good' : 'plain'}>
+                  {tool.read_only ? 'reads' : 'changes'}
+                </Status>
+              ),
+            },
+          ]}
+        />
+      </Section>
+      <Section title="Connect an agent">
+        <div class="card">
+          <p>Agents reach the tools over the Model Context Protocol, with a token of your tenant.</p>
+          <Facts
+            rows={[
+              [
+                'MCP endpoint',
+                <Copyable text={`${session.value!.gateway_url}/mcp`} label="the MCP endpoint" />,
+              ],
+            ]}
+          />
+          <ClientEntry url={`${session.value!.gateway_url}/mcp`} />
+        </div>
+      </Section>
+    </div>
+  )
+}
+
+type Change = NonNullable<CatalogApi['changelog']>[number]
+
+function textOf({ kind, from, to }: Change): string {
+  if (kind === 'published') return `Published${to === null ? '' : ` as version ${to}`}`
+  if (kind === 'version') return `Version ${from} became ${to}`
+  if (kind === 'status') return `Status ${from} became ${to}`
+  return kind === 'document' ? 'The OpenAPI document changed' : 'The description changed'
+}
+
+function Changes({ api }: { readonly api: CatalogApi }) {
+  const changes = api.changelog ?? []
+  if (changes.length === 0) return <Empty title="No change is recorded" />
+  return (
+    <ol class="changes">
+      {changes.map(change => (
+        <li key={`${change.at} ${change.kind}`}>
+          <Ago at={change.at} />
+          <span>{textOf(change)}</span>
+        </li>
+      ))}
+    </ol>
+  )
+}

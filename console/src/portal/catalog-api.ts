@@ -1,0 +1,45 @@
+/** Reads the catalog: as a visitor without a token, or as a user of a tenant. It draws nothing. */
+import { ApiError, control } from '../api/client.ts'
+import type { List, PortalApi, PublicApi } from '../api/types.ts'
+import { user } from '../state/session.ts'
+
+/** Fields that a version of the control plane may add. */
+interface Life {
+  readonly deprecated_at?: string | null
+  readonly sunset_at?: string | null
+}
+
+export type CatalogApi = PublicApi & Life & Partial<Pick<PortalApi, 'tenant_id' | 'visibility'>>
+
+/** Beside the portal, without its session. */
+async function publicCatalog<T>(path: string): Promise<T> {
+  const response = await fetch(new URL(`../v1/public/${path}`, document.baseURI), { credentials: 'omit' })
+  if (!response.ok) throw new ApiError(response.status, await response.json().catch(() => undefined))
+  return (await response.json()) as T
+}
+
+export function publicApis(search: string): Promise<List<CatalogApi>> {
+  return publicCatalog(`apis${search}`)
+}
+
+/** Those of the user's tenant; none for a visitor. */
+export function tenantApis(search: string): Promise<List<CatalogApi>> {
+  return control(`portal/apis${search}`)
+}
+
+/** An API of the user's tenant, else a public one. @throws ApiError 404 when the reader may not see it */
+export async function readApi(id: string): Promise<CatalogApi> {
+  if (user.value !== undefined)
+    try {
+      return await control<CatalogApi>(`portal/apis/${encodeURIComponent(id)}`)
+    } catch (error) {
+      if (!(error instanceof ApiError) || (error.status !== 404 && error.status !== 403)) throw error
+    }
+  return publicCatalog(`apis/${encodeURIComponent(id)}`)
+}
+
+/** Whether the API belongs to the user's tenant, where it can be subscribed to. */
+export function isOwnTenant({ tenant, tenant_id }: CatalogApi): boolean {
+  const own = user.value?.tenant
+  return own !== null && own !== undefined && (own === tenant || own === tenant_id)
+}

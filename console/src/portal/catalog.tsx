@@ -1,0 +1,89 @@
+/** The catalog: APIs of the user's tenant, and public ones. The search is in the address. */
+import { queryOf } from '../api/client.ts'
+import { useResource } from '../api/resource.ts'
+import { TextFilter } from '../components/filters.tsx'
+import { Empty, Loaded, Page, Section } from '../components/layout.tsx'
+import { Pager, pageOf } from '../components/pager.tsx'
+import { Ago, State } from '../components/text.tsx'
+import { href, query } from '../state/router.ts'
+import { crossesTenants, may, session, user } from '../state/session.ts'
+import { type CatalogApi, isOwnTenant, publicApis, tenantApis } from './catalog-api.ts'
+
+export function Catalog() {
+  const q = query.value.get('q')
+  const { title, lead } = session.value!.site!
+  return (
+    <Page title={title} lead={lead} actions={<TextFilter name="q" label="Search" />}>
+      {user.value !== undefined && may('portal.list') && <OfTenant q={q} />}
+      {/* for a user of every tenant they are among the others */}
+      {!(user.value !== undefined && crossesTenants.value) && <Public q={q} />}
+    </Page>
+  )
+}
+
+function OfTenant({ q }: { readonly q: string | null }) {
+  const search = queryOf({ q, limit: 100, sort: 'name' })
+  const list = useResource(() => tenantApis(search), [search, user.value?.subject])
+  return (
+    <Section title={crossesTenants.value ? 'APIs of all tenants' : `APIs of ${user.value!.tenant}`}>
+      <Loaded of={list}>
+        {found =>
+          found.items.length === 0 ? (
+            <Empty title={q === null ? 'Your tenant publishes no API' : 'No API of your tenant matches'} />
+          ) : (
+            <Cards of={found.items} />
+          )
+        }
+      </Loaded>
+    </Section>
+  )
+}
+
+function Public({ q }: { readonly q: string | null }) {
+  const search = queryOf({ q, page: pageOf(), sort: 'name' })
+  const list = useResource(() => publicApis(search), [search])
+  return (
+    <Section title="Public APIs">
+      <Loaded of={list}>
+        {found => {
+          const items = found.items.filter(api => !isOwnTenant(api))
+          if (items.length === 0)
+            return (
+              <Empty title={q === null ? 'No public API' : 'No public API matches'}>
+                {user.value === undefined && 'Sign in to see the APIs of your tenant.'}
+              </Empty>
+            )
+          return (
+            <>
+              <Cards of={items} />
+              {found.total_pages > 1 && <Pager of={found} />}
+            </>
+          )
+        }}
+      </Loaded>
+    </Section>
+  )
+}
+
+function Cards({ of }: { readonly of: readonly CatalogApi[] }) {
+  return (
+    <ul class="api-cards">
+      {of.map(api => (
+        <li key={api.id} class="card">
+          <h3>
+            <a href={href(`apis/${api.id}`)}>{api.name}</a>
+          </h3>
+          <p class="api-text">{api.description === '' ? 'No description.' : api.description}</p>
+          <p class="api-facts">
+            <State of={api.status} />
+            <span>{api.version}</span>
+            <span>{api.tenant}</span>
+            <span>
+              changed <Ago at={api.updated_at} />
+            </span>
+          </p>
+        </li>
+      ))}
+    </ul>
+  )
+}

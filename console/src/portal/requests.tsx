@@ -1,0 +1,117 @@
+/** Requests of subscribers for the APIs of the owner's tenant: approve, or reject with a reason. The console has all other states. */
+import { useSignal } from '@preact/signals'
+import { control, queryOf } from '../api/client.ts'
+import { useResource } from '../api/resource.ts'
+import type { List, PortalApi, Subscription } from '../api/types.ts'
+import { Dialog, Form, TextField } from '../components/dialog.tsx'
+import { Empty, Page } from '../components/layout.tsx'
+import { PagedTable } from '../components/paged-table.tsx'
+import { pageOf } from '../components/pager.tsx'
+import { Ago } from '../components/text.tsx'
+import { KeyNotice, type ShownKey } from '../pages/catalogue/keys.tsx'
+import { may } from '../state/session.ts'
+
+const pathOf = ({ tenant_id, id }: Subscription): string => `tenants/${tenant_id}/subscriptions/${id}`
+
+export function Requests() {
+  const search = queryOf({ status: 'pending_approval', page: pageOf() })
+  const list = useResource(() => control<List<Subscription>>(`subscriptions${search}`), [search])
+  const names = useResource(async () => {
+    const { items } = await control<List<PortalApi>>('portal/apis?limit=100')
+    return new Map(items.map(({ id, name }) => [id, name]))
+  }, [])
+  const shown = useSignal<ShownKey | undefined>(undefined)
+  const rejecting = useSignal<Subscription | undefined>(undefined)
+  const failure = useSignal<string | undefined>(undefined)
+  const approve = async (request: Subscription): Promise<void> => {
+    try {
+      const { application, api_key } = await control<Subscription>(`${pathOf(request)}/approve`, {
+        method: 'POST',
+      })
+      if (api_key !== null) shown.value = { application, key: api_key }
+      failure.value = undefined
+    } catch (error) {
+      failure.value = (error as Error).message
+    }
+    await list.reload()
+  }
+  const reject = async (fields: FormData): Promise<void> => {
+    const body = { reason: String(fields.get('reason')) }
+    await control(`${pathOf(rejecting.value!)}/reject`, { method: 'POST', body })
+    rejecting.value = undefined
+    await list.reload()
+  }
+  const columns = [
+    { title: 'Application', cell: (each: Subscription) => <b>{each.application}</b> },
+    { title: 'API', cell: (each: Subscription) => names.value.value?.get(each.api_id) ?? each.api_id },
+    { title: 'Plan', cell: (each: Subscription) => each.plan },
+    { title: 'Requested', cell: (each: Subscription) => <Ago at={each.created_at} /> },
+    {
+      title: '',
+      cell: (each: Subscription) => (
+        <span class="actions">
+          {may('subscriptions.approve') && (
+            <button type="button" class="button small primary" onClick={() => void approve(each)}>
+              Approve
+            </button>
+          )}
+          {may('subscriptions.reject') && (
+            <button
+              type="button"
+              class="button small"
+              onClick={() => {
+                rejecting.value = each
+              }}
+            >
+              Reject
+            </button>
+          )}
+        </span>
+      ),
+    },
+  ]
+  return (
+    <Page
+      title="Requests"
+      lead="Subscriptions that wait for approval."
+      actions={
+        <a class="button" href="../console/catalogue/subscriptions" data-reload>
+          All subscriptions in the console
+        </a>
+      }
+    >
+      {shown.value !== undefined && (
+        <KeyNotice
+          shown={shown.value}
+          onDismiss={() => {
+            shown.value = undefined
+          }}
+        />
+      )}
+      {failure.value !== undefined && (
+        <p class="notice bad" role="alert">
+          {failure.value}
+        </p>
+      )}
+      <PagedTable
+        of={list}
+        caption="Requests"
+        columns={columns}
+        keyOf={each => each.id}
+        empty={<Empty title="No request is pending" />}
+      />
+      {rejecting.value !== undefined && (
+        <Dialog
+          title={`Reject ${rejecting.value.application}`}
+          onClose={() => {
+            rejecting.value = undefined
+          }}
+        >
+          <Form submit="Reject" danger onSubmit={reject}>
+            <TextField label="Reason, which the subscriber reads" name="reason" required />
+          </Form>
+        </Dialog>
+      )}
+    </Page>
+  )
+}

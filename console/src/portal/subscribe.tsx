@@ -1,0 +1,208 @@
+/** The subscriptions of applications to an API: their state, and the request of one with the choice of a plan. The policy decides which are listed. */
+import { useSignal } from '@preact/signals'
+import { control, queryOf } from '../api/client.ts'
+import { useResource } from '../api/resource.ts'
+import type { List, Plan, Subscription } from '../api/types.ts'
+import { Dialog, Form, TextField } from '../components/dialog.tsx'
+import { Loaded } from '../components/layout.tsx'
+import { number, State } from '../components/text.tsx'
+import { KeyNotice, type ShownKey } from '../pages/catalogue/keys.tsx'
+import { href } from '../state/router.ts'
+import { may, user } from '../state/session.ts'
+import { type CatalogApi, isOwnTenant } from './catalog-api.ts'
+import { signInHref } from './sign-in.ts'
+
+const ENDED = new Set(['rejected', 'revoked', 'expired'])
+
+export function Subscribe({ api }: { readonly api: CatalogApi }) {
+  if (!api.auth_required)
+    return <p class="card">The API is open: it needs neither a subscription nor a key.</p>
+  if (user.value === undefined)
+    return (
+      <div class="card">
+        <p>Applications need a subscription.</p>
+        <div>
+          <a class="button primary" href={signInHref()}>
+            Sign in to subscribe
+          </a>
+        </div>
+      </div>
+    )
+  if (!isOwnTenant(api))
+    return (
+      <p class="card">
+        The API belongs to the tenant {api.tenant}. Users of that tenant can subscribe their applications.
+      </p>
+    )
+  return <OfTenant api={api} />
+}
+
+function OfTenant({ api }: { readonly api: CatalogApi }) {
+  const { consumer, tenant } = user.value!
+  const base = `tenants/${encodeURIComponent(tenant!)}/subscriptions`
+  const list = useResource(
+    () => control<List<Subscription>>(base + queryOf({ api_id: api.id, sort: '-created_at', limit: 20 })),
+    [api.id, consumer],
+  )
+  const requesting = useSignal(false)
+  const shown = useSignal<ShownKey | undefined>(undefined)
+  const requested = async ({ status, api_key, application }: Subscription): Promise<void> => {
+    requesting.value = false
+    if (api_key !== null && status === 'approved') shown.value = { application, key: api_key }
+    await list.reload()
+  }
+  return (
+    <div class="card">
+      {shown.value !== undefined && (
+        <KeyNotice
+          shown={shown.value}
+          onDismiss={() => {
+            shown.value = undefined
+          }}
+        />
+      )}
+      <Loaded of={list}>
+        {({ items }) => {
+          const open = items.filter(({ status }) => !ENDED.has(status))
+          // the last one says why there is none
+          const shownItems = open.length > 0 ? open : items.slice(0, 1)
+          return (
+            <>
+              {items.length === 0 && <p>Your application {consumer} has no subscription.</p>}
+              {shownItems.map(each => (
+                <SubscriptionState key={each.id} of={each} />
+              ))}
+              <div class="actions">
+                {!open.some(({ application }) => application === consumer) &&
+                  may('subscriptions.create', true) && (
+                    <button
+                      type="button"
+                      class="button primary"
+                      onClick={() => {
+                        requesting.value = true
+                      }}
+                    >
+                      Subscribe
+                    </button>
+                  )}
+                {open.length > 0 && (
+                  <a class="button" href={href('subscriptions')}>
+                    Keys and usage
+                  </a>
+                )}
+              </div>
+            </>
+          )
+        }}
+      </Loaded>
+      {requesting.value && (
+        <RequestDialog
+          api={api}
+          base={base}
+          onClose={() => {
+            requesting.value = false
+          }}
+          onRequested={requested}
+        />
+      )}
+    </div>
+  )
+}
+
+const EXPLAINED: Readonly<Record<string, string>> = {
+  pending_approval: 'The owner of the API has to approve it.',
+  approved: 'It is in force.',
+  suspended: 'Calls are refused until the owner resumes it.',
+  rejected: 'The owner has rejected it.',
+  revoked: 'It has ended.',
+  expired: 'Its time is over.',
+}
+
+export function SubscriptionState({ of }: { readonly of: Subscription }) {
+  const { application, status, plan, requested_plan, reason } = of
+  return (
+    <div class="stack">
+      <p>
+        <b>{application}</b>: <State of={status} /> with the plan {plan}. {EXPLAINED[status]}
+      </p>
+      {reason !== null && <p class="notice">Reason: {reason}</p>}
+      {requested_plan !== null && (
+        <p class="notice">The plan {requested_plan} is requested and has to be approved.</p>
+      )}
+    </div>
+  )
+}
+
+/** Limits of a plan in words; 0 is no limit. */
+function limitsOf(plan: Plan): string {
+  const limits = [
+    [plan.rate_limit_per_second, 'a second'],
+    [plan.rate_limit_per_minute, 'a minute'],
+    [plan.daily_request_limit, 'a day'],
+    [plan.monthly_request_limit, 'a month'],
+  ] as const
+  const words = limits.filter(([limit]) => limit > 0).map(([limit, per]) => `${number(limit)} ${per}`)
+  return words.length === 0 ? 'without limits' : `calls: ${words.join(', ')}`
+}
+
+export function PlanChoice({ current }: { readonly current?: string }) {
+  const plans = useResource(() => control<List<Plan>>('plans?limit=100'), [])
+  return (
+    <Loaded of={plans}>
+      {({ items }) => (
+        <fieldset>
+          <legend class="legend">Plan</legend>
+          {items.map((plan, index) => (
+            <label key={plan.id} class="choice">
+              <input
+                type="radio"
+                name="plan"
+                value={plan.slug}
+                defaultChecked={current === undefined ? index === 0 : plan.slug === current}
+                required
+              />
+              <span>
+                <b>{plan.name}</b>
+                <span class="sub">
+                  {limitsOf(plan)}
+                  {plan.requires_approval && '; needs approval'}
+                </span>
+              </span>
+            </label>
+          ))}
+        </fieldset>
+      )}
+    </Loaded>
+  )
+}
+
+function RequestDialog({
+  api,
+  base,
+  onClose,
+  onRequested,
+}: {
+  readonly api: CatalogApi
+  readonly base: string
+  readonly onClose: () => void
+  readonly onRequested: (subscription: Subscription) => Promise<void>
+}) {
+  const submit = async (fields: FormData): Promise<void> => {
+    const body = { ...Object.fromEntries(fields.entries()), api_id: api.id }
+    await onRequested(await control<Subscription>(base, { method: 'POST', body }))
+  }
+  return (
+    <Dialog title={`Subscribe to ${api.name}`} onClose={onClose}>
+      <Form submit="Request" onSubmit={submit}>
+        <TextField
+          label="Application"
+          name="application"
+          value={user.value!.consumer}
+          hint="The consumer that calls: the client id of its tokens."
+          required
+        />
+        <PlanChoice />
+      </Form>
+    </Dialog>
+  )
+}

@@ -1,0 +1,168 @@
+/** Subscriptions of the user's application, and of others where the policy allows it: state, usage against limits, keys, change of the plan, end. */
+import { useSignal } from '@preact/signals'
+import { control, queryOf } from '../api/client.ts'
+import { useResource } from '../api/resource.ts'
+import type { List, PortalApi, Subscription, Usage } from '../api/types.ts'
+import { Meter } from '../components/chart.tsx'
+import { ConfirmButton, Dialog, Form } from '../components/dialog.tsx'
+import { Empty, Loaded, Page } from '../components/layout.tsx'
+import { Pager, pageOf } from '../components/pager.tsx'
+import { Ago, number } from '../components/text.tsx'
+import { KeysDialog } from '../pages/catalogue/keys.tsx'
+import { href } from '../state/router.ts'
+import { may, user } from '../state/session.ts'
+import { PlanChoice, SubscriptionState } from './subscribe.tsx'
+
+const USAGE_EVERY_MS = 15_000
+
+const pathOf = ({ tenant_id, id }: Subscription): string => `tenants/${tenant_id}/subscriptions/${id}`
+
+export function Subscriptions() {
+  const { consumer } = user.value!
+  const search = queryOf({ page: pageOf(), sort: '-updated_at' })
+  const list = useResource(() => control<List<Subscription>>(`subscriptions${search}`), [search])
+  const names = useResource(async () => {
+    const { items } = await control<List<PortalApi>>('portal/apis?limit=100')
+    return new Map(items.map(({ id, name }) => [id, name]))
+  }, [consumer])
+  return (
+    <Page title="Subscriptions" lead="What applications may call.">
+      <Loaded of={list}>
+        {found =>
+          found.items.length === 0 ? (
+            <Empty title="No subscription">
+              <a href={href('')}>Choose an API in the catalog</a>
+            </Empty>
+          ) : (
+            <>
+              {found.items.map(each => (
+                <Card
+                  key={each.id}
+                  of={each}
+                  name={names.value.value?.get(each.api_id) ?? each.api_id}
+                  reload={list.reload}
+                />
+              ))}
+              <Pager of={found} />
+            </>
+          )
+        }
+      </Loaded>
+    </Page>
+  )
+}
+
+function Card({
+  of,
+  name,
+  reload,
+}: {
+  readonly of: Subscription
+  readonly name: string
+  readonly reload: () => Promise<void>
+}) {
+  const open = useSignal<'keys' | 'plan' | undefined>(undefined)
+  const close = (): void => {
+    open.value = undefined
+  }
+  const own = of.application === user.value?.consumer
+  const isLive = of.status === 'approved' || of.status === 'suspended'
+  const changePlan = async (fields: FormData): Promise<void> => {
+    await control(pathOf(of), { method: 'PATCH', body: { plan: fields.get('plan') } })
+    close()
+    await reload()
+  }
+  const revoke = async (): Promise<void> => {
+    await control(pathOf(of), { method: 'DELETE' })
+    await reload()
+  }
+  return (
+    <section class="card" aria-label={`Subscription to ${name}`}>
+      <div class="section-head">
+        <h2>
+          <a href={href(`apis/${of.api_id}`)}>{name}</a>
+        </h2>
+        <span class="muted">
+          requested <Ago at={of.created_at} />
+          {of.expires_at !== null && (
+            <>
+              , ends <Ago at={of.expires_at} />
+            </>
+          )}
+        </span>
+      </div>
+      <SubscriptionState of={of} />
+      {isLive && <UsageView of={of} />}
+      <div class="actions">
+        {isLive && may('apikeys.list', own) && (
+          <button
+            type="button"
+            class="button small"
+            onClick={() => {
+              open.value = 'keys'
+            }}
+          >
+            Keys
+          </button>
+        )}
+        {isLive && may('subscriptions.update', own) && (
+          <button
+            type="button"
+            class="button small"
+            onClick={() => {
+              open.value = 'plan'
+            }}
+          >
+            Change plan
+          </button>
+        )}
+        {(isLive || of.status === 'pending_approval') && may('subscriptions.revoke', own) && (
+          <ConfirmButton
+            label={isLive ? 'Revoke' : 'Withdraw'}
+            question="The subscription ends and cannot be restored. Its keys stop working at once."
+            onConfirm={revoke}
+          />
+        )}
+      </div>
+      {open.value === 'keys' && <KeysDialog subscription={of} onClose={close} />}
+      {open.value === 'plan' && (
+        <Dialog title="Change plan" onClose={close}>
+          <Form submit="Change" onSubmit={changePlan}>
+            <PlanChoice current={of.plan} />
+          </Form>
+        </Dialog>
+      )}
+    </section>
+  )
+}
+
+function UsageView({ of }: { readonly of: Subscription }) {
+  const usage = useResource(() => control<Usage>(`${pathOf(of)}/usage`), [of.id, of.plan], USAGE_EVERY_MS)
+  return (
+    <Loaded of={usage}>
+      {({ daily, monthly, errors }) => (
+        <div class="usage">
+          <Window label="Today" {...daily} />
+          <Window label="This month" {...monthly} />
+          <p class="muted">{number(errors)} failed this month</p>
+        </div>
+      )}
+    </Loaded>
+  )
+}
+
+function Window({ label, count, limit, resets_at }: Usage['daily'] & { readonly label: string }) {
+  return (
+    <div class="window">
+      <span>
+        {label}: {number(count)} {limit === null ? 'calls, without limit' : `of ${number(limit)} calls`}
+        {limit !== null && (
+          <span class="muted">
+            , reset <Ago at={resets_at} />
+          </span>
+        )}
+      </span>
+      {limit !== null && <Meter value={count} limit={limit} label={label} />}
+    </div>
+  )
+}
