@@ -130,7 +130,7 @@ export class McpConnection {
     if (!this.isModern) return this.#wire!.listen()
     const outcome = await this.request(
       'subscriptions/listen',
-      { notifications: { toolsListChanged: true } },
+      { notifications: { toolsListChanged: true, resourcesListChanged: true, promptsListChanged: true } },
       { timeoutMs: FOREVER_MS, maxResponseBytes: MAX_LISTENED_BYTES, cancellation: this.#listening },
     )
     return outcome.kind === 'error' && outcome.code === METHOD_NOT_FOUND ? 'unsupported' : 'ended'

@@ -7,6 +7,7 @@ import { refuse } from '../../../shared/call/refusal.ts'
 import type { Egress, EgressHeaders, EgressResponse } from '../../../shared/egress/egress.ts'
 import type { McpSessions } from '../../../shared/mcp-client/sessions.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
+import { isCall } from '../../pipeline/operation.ts'
 import type { Outcome, Reply } from '../../pipeline/outcome.ts'
 import type { Stage } from '../../pipeline/stage.ts'
 import { isLargeText, optimizeLargeTexts } from '../shared/token-optimization.ts'
@@ -31,7 +32,7 @@ export function invokeTool(
 ): Stage {
   async function call(exchange: Exchange, cancellation: Cancellation): Promise<Outcome> {
     const { operation, tool } = exchange
-    if (operation.action !== 'tools.call') return undefined
+    if (!isCall(operation)) return undefined
     const request = tool!.buildRequest(operation.arguments)
     const progress = progressOf(exchange)
     const startedAt = performance.now()
@@ -72,7 +73,7 @@ export function invokeTool(
     id: 'invoke-tool',
     phase: 'invoke',
     run(exchange) {
-      if (exchange.operation.action !== 'tools.call') return undefined
+      if (!isCall(exchange.operation)) return undefined
       if (exchange.cancellation.cancelled) return refuse('cancelled')
       const response = cache.respond(exchange, checkedCall)
       const redacted = redactedPaths(exchange)

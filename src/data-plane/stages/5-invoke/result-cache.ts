@@ -6,6 +6,7 @@ import { oncePer } from '../../../model/once-per.ts'
 import type { ToolResult } from '../../../model/tool.ts'
 import { Cancellation } from '../../../shared/call/cancellation.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
+import { isCall } from '../../pipeline/operation.ts'
 import type { Outcome, Reply } from '../../pipeline/outcome.ts'
 import type { CompiledTool, Snapshot } from '../../snapshot/snapshot.ts'
 import { subjectKeyOf } from '../shared/subject-key.ts'
@@ -80,7 +81,7 @@ export class ResultCache {
   /** Snapshot, class of the caller, tool and canonical arguments: equivalent calls have the same key. */
   #keyOf(exchange: Exchange, tool: CompiledTool): string {
     const { operation, snapshot } = exchange
-    const args = operation.action === 'tools.call' ? operation.arguments : {}
+    const args = isCall(operation) ? operation.arguments : {}
     const canonical = canonicalJson(withDefaults(tool.tool.inputSchema, args))
     return `${this.#scopeOf(snapshot, subjectKeyOf(exchange))} ${tool.index} ${canonical}`
   }
