@@ -20,11 +20,12 @@ const COMMON = Object.freeze({
  */
 export function capabilitiesOf(served: ServedFeatures | undefined): object {
   if (served === undefined) return COMMON
-  const { resources, prompts, completions } = served
+  const { resources, prompts, completions, logging } = served
   return {
     ...COMMON,
     ...(resources ? { resources: { listChanged: true } } : undefined),
     ...(prompts ? { prompts: { listChanged: true } } : undefined),
     ...(completions ? { completions: {} } : undefined),
+    ...(logging ? { logging: {} } : undefined),
   }
 }

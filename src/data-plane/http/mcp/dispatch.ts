@@ -37,6 +37,7 @@ import {
   featureReply,
   unknownFeature,
 } from './features.ts'
+import { isLogLevel } from './log-messages.ts'
 import { errorMessage, type RequestId, type RpcRequest } from './message.ts'
 import type { PendingInput } from './modern-client.ts'
 import { pageOf } from './pagination.ts'
@@ -60,6 +61,8 @@ export interface Conversation {
   readonly transport: Transport<Exchange>
   /** From 2026-07-28 on: the questions to the client when the call is pending. */
   readonly pendingInput?: () => PendingInput | undefined
+  /** Up to 2025-11-25, with a session: stores the level of log messages that the client wants. */
+  readonly setLogLevel?: ((level: string) => MaybePromise<void>) | undefined
 }
 
 type RpcOutcome = MaybePromise<RpcReply>
@@ -99,6 +102,8 @@ export class Dispatcher {
         ? this.#discover(request, conversation, writer)
         : writer.methodNotFound(request.id, request.method)
     }
+    if (request.method === 'logging/setLevel' && conversation.snapshot.served.logging)
+      return this.#setLogLevel(request, conversation, writer)
     if (request.method === 'initialize') return this.#initialize(request, conversation, writer)
     return request.method === 'ping'
       ? writer.complete(request.id, '{}')
@@ -224,6 +229,21 @@ export class Dispatcher {
         ? fault(id, INVALID_PARAMS, 'cursor was not issued by this server.')
         : writer.list(id, json)
     })
+  }
+
+  #setLogLevel(
+    { id, params: { level } }: RpcRequest,
+    conversation: Conversation,
+    writer: ResultWriter,
+  ): RpcOutcome {
+    const { setLogLevel } = conversation
+    if (!isLogLevel(level)) return fault(id, INVALID_PARAMS, 'level must be one of the levels of RFC 5424.')
+    if (setLogLevel === undefined)
+      return fault(id, INVALID_PARAMS, 'A level needs a session: send initialize first.')
+    // the session belongs to the caller, which is checked on the way
+    return this.#run(id, conversation, writer, { action: 'session' }, () =>
+      andThen(setLogLevel(level), () => writer.complete(id, '{}')),
+    )
   }
 
   /** `resources/read`, `prompts/get`, `completion/complete`. */

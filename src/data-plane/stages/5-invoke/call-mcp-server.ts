@@ -2,7 +2,7 @@
 import type { ToolResult } from '../../../model/tool.ts'
 import type { Cancellation } from '../../../shared/call/cancellation.ts'
 import { refuse } from '../../../shared/call/refusal.ts'
-import type { OnProgress, RpcError, RpcFailure } from '../../../shared/mcp-client/protocol.ts'
+import type { OnProgress, RequestOptions, RpcError, RpcFailure } from '../../../shared/mcp-client/protocol.ts'
 import type { CircuitOpen, McpSessions } from '../../../shared/mcp-client/sessions.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import { isCall } from '../../pipeline/operation.ts'
@@ -54,6 +54,8 @@ export function callMcpServer(
         exchange.responseBytes += bytes
       },
       onProgress: progressOf(exchange),
+      // the messages of a shared session may be about calls of others
+      ...(isShared ? undefined : logOf(exchange)),
     })
   }
 
@@ -120,6 +122,20 @@ function progressOf(exchange: Exchange): OnProgress | undefined {
     if (progress <= last || !limit.admit()) return
     last = progress
     onProgress(progress, total, isRedacted ? undefined : message?.slice(0, MAX_ERROR_CHARS))
+  }
+}
+
+/** Log messages of the server, for a caller who receives them and whose result is not redacted: they could contain the redacted data. */
+function logOf(exchange: Exchange): Pick<RequestOptions, 'onLog' | 'logLevel'> {
+  const { onLog, logLevel } = exchange.transport
+  if (onLog === undefined || redactedPaths(exchange) !== undefined) return {}
+  const limit = new NotificationLimit()
+  const { toolSet } = exchange.tool!.tool
+  return {
+    logLevel,
+    onLog: ({ level, logger, data }) => {
+      if (limit.admit()) onLog({ level, logger: typeof logger === 'string' ? `${toolSet}/${logger}` : toolSet, data })
+    },
   }
 }
 
