@@ -20,10 +20,12 @@ const COMMON = Object.freeze({
  */
 export function capabilitiesOf(served: ServedFeatures | undefined): object {
   if (served === undefined) return COMMON
-  const { resources, prompts, completions, logging } = served
+  const { resources, prompts, completions, subscriptions, logging } = served
   return {
     ...COMMON,
-    ...(resources ? { resources: { listChanged: true } } : undefined),
+    ...(resources
+      ? { resources: { listChanged: true, ...(subscriptions ? { subscribe: true } : undefined) } }
+      : undefined),
     ...(prompts ? { prompts: { listChanged: true } } : undefined),
     ...(completions ? { completions: {} } : undefined),
     ...(logging ? { logging: {} } : undefined),

@@ -34,6 +34,8 @@ export interface CallOperation {
   readonly selection?: Selection
   /** Values for an argument are asked for (`completion/complete`); the target itself is not called, and its arguments are unknown. */
   readonly completion?: { readonly [param: string]: unknown }
+  /** Notifications of changes of the resource are asked for; it is not read. */
+  readonly subscribes?: true
 }
 
 const CALL_ACTIONS: ReadonlySet<string> = new Set<CallOperation['action']>([

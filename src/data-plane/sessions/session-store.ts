@@ -34,6 +34,10 @@ export interface Session extends SessionFacts, SettledFacts {
 export type SessionSignal =
   /** A serialized JSON-RPC message for the session's legacy stream, on the instance where it is open. */
   | { readonly kind: 'message'; readonly message: string }
+  /** A serialized notification for the stream of the session, wherever it is open. */
+  | { readonly kind: 'notification'; readonly message: string }
+  /** A subscription to a resource ends. */
+  | { readonly kind: 'unsubscribe'; readonly uri: string }
   /** The client's response to a request of the gateway (elicitation). */
   | { readonly kind: 'response'; readonly id: string | number; readonly message: unknown }
   /** `notifications/cancelled`. */

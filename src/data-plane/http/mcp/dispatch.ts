@@ -9,7 +9,7 @@ import { INTERNAL_ERROR, INVALID_PARAMS, MISSING_CAPABILITY } from '../../../sha
 import type { Exchange } from '../../pipeline/exchange.ts'
 import type { Operation } from '../../pipeline/operation.ts'
 import type { Transport } from '../../pipeline/transport.ts'
-import type { Snapshot } from '../../snapshot/snapshot.ts'
+import type { CompiledTool, Snapshot } from '../../snapshot/snapshot.ts'
 import { ToolIndexes } from '../../tool-search/tool-indexes.ts'
 import { boundedResult } from '../bounded-result.ts'
 import type { Call } from '../call.ts'
@@ -61,11 +61,17 @@ export interface Conversation {
   readonly transport: Transport<Exchange>
   /** From 2026-07-28 on: the questions to the client when the call is pending. */
   readonly pendingInput?: () => PendingInput | undefined
+  /** Up to 2025-11-25, with a session: notifications of changed resources. `add` returns what prevents one. */
+  readonly subscriptions?:
+    | { add(entry: CompiledTool, uri: string): string | undefined; remove(uri: string): void }
+    | undefined
   /** Up to 2025-11-25, with a session: stores the level of log messages that the client wants. */
   readonly setLogLevel?: ((level: string) => MaybePromise<void>) | undefined
 }
 
 type RpcOutcome = MaybePromise<RpcReply>
+
+const NEEDS_SESSION = 'This needs a session: send initialize first.'
 
 export class Dispatcher {
   readonly #parts: GatewayParts
@@ -104,6 +110,10 @@ export class Dispatcher {
     }
     if (request.method === 'logging/setLevel' && conversation.snapshot.served.logging)
       return this.#setLogLevel(request, conversation, writer)
+    if (request.method === 'resources/subscribe' && conversation.snapshot.served.subscriptions)
+      return this.#subscribe(request, conversation, writer)
+    if (request.method === 'resources/unsubscribe' && conversation.snapshot.served.subscriptions)
+      return this.#unsubscribe(request, conversation, writer)
     if (request.method === 'initialize') return this.#initialize(request, conversation, writer)
     return request.method === 'ping'
       ? writer.complete(request.id, '{}')
@@ -238,12 +248,39 @@ export class Dispatcher {
   ): RpcOutcome {
     const { setLogLevel } = conversation
     if (!isLogLevel(level)) return fault(id, INVALID_PARAMS, 'level must be one of the levels of RFC 5424.')
-    if (setLogLevel === undefined)
-      return fault(id, INVALID_PARAMS, 'A level needs a session: send initialize first.')
+    if (setLogLevel === undefined) return fault(id, INVALID_PARAMS, NEEDS_SESSION)
     // the session belongs to the caller, which is checked on the way
     return this.#run(id, conversation, writer, { action: 'session' }, () =>
       andThen(setLogLevel(level), () => writer.complete(id, '{}')),
     )
+  }
+
+  #subscribe(request: RpcRequest, conversation: Conversation, writer: ResultWriter): RpcOutcome {
+    const { id } = request
+    const { subscriptions } = conversation
+    if (subscriptions === undefined) return fault(id, INVALID_PARAMS, NEEDS_SESSION)
+    const operation = featureOperation(request, selectionOf(conversation.call))
+    if (typeof operation === 'string') return fault(id, INVALID_PARAMS, operation)
+    return this.#run(id, conversation, writer, operation, ({ exchange }) => {
+      const why = subscriptions.add(exchange.tool!, String(operation.arguments.uri))
+      return why === undefined
+        ? writer.complete(id, '{}', callHeaders(exchange))
+        : fault(id, INVALID_PARAMS, why)
+    })
+  }
+
+  #unsubscribe(
+    { id, params: { uri } }: RpcRequest,
+    conversation: Conversation,
+    writer: ResultWriter,
+  ): RpcOutcome {
+    const { subscriptions } = conversation
+    if (typeof uri !== 'string') return fault(id, INVALID_PARAMS, 'uri must be the URI of a resource.')
+    if (subscriptions === undefined) return fault(id, INVALID_PARAMS, NEEDS_SESSION)
+    return this.#run(id, conversation, writer, { action: 'session' }, () => {
+      subscriptions.remove(uri)
+      return writer.complete(id, '{}')
+    })
   }
 
   /** `resources/read`, `prompts/get`, `completion/complete`. */

@@ -65,10 +65,16 @@ export function featureOperation(
   selection: Selection,
 ): CallOperation | string {
   if (method === 'completion/complete') return completionOperation(params, selection)
-  if (method === 'resources/read') {
+  if (method === 'resources/read' || method === 'resources/subscribe') {
     const { uri } = params
     if (typeof uri !== 'string' || uri === '') return 'uri must be the URI of a resource.'
-    return { action: 'resources.read', tool: RESOURCE_PREFIX + uri, arguments: { uri }, selection }
+    const read = {
+      action: 'resources.read',
+      tool: RESOURCE_PREFIX + uri,
+      arguments: { uri },
+      selection,
+    } as const
+    return method === 'resources/read' ? read : { ...read, subscribes: true }
   }
   const { name, arguments: args = {} } = params
   if (typeof name !== 'string' || name === '') return 'name must be the name of a prompt.'

@@ -12,10 +12,10 @@ import type { Snapshot } from '../../snapshot/snapshot.ts'
 import type { Call } from '../call.ts'
 import type { Conversation } from './dispatch.ts'
 import { capabilitiesOf, LegacyClient } from './legacy-client.ts'
+import { logSink } from './log-messages.ts'
 import { isId, type RpcNotification, type RpcRequest, type RpcResponse, storedId } from './message.ts'
 import { authenticated, claimOf, type McpParts } from './parts.ts'
 import { PostResponse } from './post-response.ts'
-import { logSink } from './log-messages.ts'
 import { progressSink } from './progress.ts'
 import { acceptsStream, replyRefused } from './replies.ts'
 import { type RpcReply, textOf } from './result.ts'
@@ -65,6 +65,7 @@ export class LegacyCalls {
       cancellation,
       transport: this.#transport(request, session, version, cancellation, send),
       setLogLevel: this.#logLevelOf(session),
+      subscriptions: this.#subscriptionsOf(session),
     })
     if (done === undefined) return response.send(reply)
     response.send(
@@ -157,6 +158,7 @@ export class LegacyCalls {
     const setLogLevel = this.#logLevelOf(session)
     const reply = await this.dispatch(request, {
       ...{ call, snapshot, version, cancellation, transport, setLogLevel },
+      subscriptions: this.#subscriptionsOf(session),
     })
     done()
     if (!accepted) {
@@ -198,6 +200,15 @@ export class LegacyCalls {
     const { id, protocolVersion, elicitation, sampling = false, roots = false } = session
     return logLevel =>
       this.#parts.gateway.sessions.update(id, { protocolVersion, elicitation, sampling, roots, logLevel })
+  }
+
+  #subscriptionsOf(session: Session | undefined): Conversation['subscriptions'] {
+    if (session === undefined) return undefined
+    const { subscriptions } = this.#parts
+    return {
+      add: (entry, uri) => subscriptions.add(session.id, entry, uri),
+      remove: uri => subscriptions.remove(session.id, uri),
+    }
   }
 
   #sessionOf({ id }: Session): Transport<Exchange>['session'] {

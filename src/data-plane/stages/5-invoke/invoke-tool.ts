@@ -21,6 +21,7 @@ import { redactedPaths, redactOutcome } from './redact-result.ts'
 import type { ResultCache } from './result-cache.ts'
 import { makingResult } from './tool-result.ts'
 
+const ALLOWED: Reply = Object.freeze({ kind: 'reply', result: { content: [], isError: false }, served: {} })
 const LARGE_BYTES = 1024 * 1024
 
 export function invokeTool(
@@ -75,6 +76,8 @@ export function invokeTool(
     run(exchange) {
       if (!isCall(exchange.operation)) return undefined
       if (exchange.cancellation.cancelled) return refuse('cancelled')
+      // the endpoint watches the resource; all that was to be decided is decided
+      if (exchange.operation.subscribes === true) return ALLOWED
       const response = cache.respond(exchange, checkedCall)
       const redacted = redactedPaths(exchange)
       const owner = exchange.tool!.tool.tenant ?? exchange.tool!.tool.toolSet
