@@ -97,7 +97,8 @@ export class Reconciler {
   generated(): readonly GeneratedTools[] {
     return [...this.#entries.values()].flatMap(({ namespace, name, served, sync, idle }) => {
       if (served === undefined && !idle) return []
-      return { namespace, name, tools: served?.tools ?? [], enabled: sync?.toolSet.enabled !== false }
+      const tools = (served?.tools ?? []).filter(({ feature }) => feature === undefined)
+      return { namespace, name, tools, enabled: sync?.toolSet.enabled !== false }
     })
   }
 

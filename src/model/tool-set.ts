@@ -14,7 +14,7 @@ export type OpenApiSource =
   | { readonly kind: 'secret'; readonly ref: KeyReference }
   | { readonly kind: 'inline'; readonly text: string }
 
-/** An MCP server whose tools are served. */
+/** An MCP server whose tools, resources and prompts are served. */
 export interface McpSource {
   readonly kind: 'mcp'
   readonly url: string
@@ -27,6 +27,8 @@ export interface McpSource {
   /** `per-caller`: a session of the server is used for one caller only. */
   readonly session: 'per-caller' | 'shared'
   readonly refreshIntervalMs: number
+  /** The lists that are taken over. */
+  readonly features: readonly ('tools' | 'resources' | 'prompts')[]
 }
 
 /** Which operations become tools; every field given must agree. */

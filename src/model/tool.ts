@@ -80,8 +80,12 @@ export interface RequestTemplate {
 export interface McpBinding {
   readonly url: string
   readonly transport: 'auto' | 'streamable' | 'sse'
-  /** Name of the tool on the server. */
+  /** Name of the tool or prompt on the server; URI or URI template of a resource. */
   readonly tool: string
+  /** In front of every URI of this server, as clients see it; '' when absent. */
+  readonly uriPrefix?: string
+  /** Optional parts of MCP that the server declares. */
+  readonly serves?: readonly ('completions' | 'subscriptions' | 'logging')[]
   /** Flat: name, value, name, value …; without the credential. */
   readonly headers: readonly string[]
   /** `per-caller`: a session of the server is used for one caller only. */
@@ -114,8 +118,21 @@ export interface ToolDeprecation {
   readonly link?: string
 }
 
+/**
+ * A resource or prompt of MCP. It is called, counted and decided about like a tool, under the name `resource:{uri}` or `prompt:{name}`, and
+ * listed apart.
+ */
+export interface Feature {
+  /** `template`: a resource template. */
+  readonly kind: 'resource' | 'template' | 'prompt'
+  /** URI, URI template or name, as clients see it. */
+  readonly id: string
+  /** Members of its list entry beside id and description, as the current version of MCP has them. */
+  readonly listed: { readonly [member: string]: unknown }
+}
+
 export interface Tool {
-  /** `[A-Za-z0-9_.-]{1,64}`, unique among the tools one caller can see. */
+  /** `[A-Za-z0-9_.-]{1,64}`, unique among the tools one caller can see. Of a feature: see there. */
   readonly name: string
   /** Kubernetes namespace, or the directory of the tool-set: `tenant-{name}` or `platform`. */
   readonly namespace: string
@@ -139,6 +156,8 @@ export interface Tool {
   readonly request: RequestTemplate
   /** Present when an MCP server executes it. */
   readonly mcp?: McpBinding
+  /** Present when it is not a tool. */
+  readonly feature?: Feature
   readonly authentication: BackendAuthentication
   readonly timeoutMs: number
   readonly rateLimit?: ToolRateLimit

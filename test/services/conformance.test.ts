@@ -25,7 +25,7 @@ describe.skipIf(missing)(`conformance: ${HINT}`, () => {
     if (opa === undefined) throw new Error(HINT)
     gateway = await deployConformance(opa)
     proxy = await startTokenProxy(gateway.url, await gateway.token('demo-admin'))
-  }, 60_000)
+  }, 300_000)
   afterAll(async () => {
     await proxy?.close()
     await gateway?.stop()
@@ -55,6 +55,6 @@ describe.skipIf(missing)(`conformance: ${HINT}`, () => {
       expect(code, text.slice(-6000)).toBe(0)
       if (version === '2026-07-28') expect(text).toContain('server-stateless: 29 passed, 0 failed')
     },
-    180_000,
+    600_000,
   )
 })

@@ -17,6 +17,7 @@ import type { Stage } from '../../../src/data-plane/pipeline/stage.ts'
 import { fileKeyRing } from '../../../src/data-plane/sessions/key-ring.ts'
 import { MemorySessionStore } from '../../../src/data-plane/sessions/memory/store.ts'
 import { createEgress } from '../../../src/shared/egress/client.ts'
+import { ResourceWatches } from '../../../src/shared/mcp-client/resource-watches.ts'
 import type { HttpHandler } from '../../../src/shared/server/listener.ts'
 import { aPrincipal } from '../../../test/fixtures/exchange.ts'
 import { callParts } from '../../stages/calls.ts'
@@ -100,9 +101,10 @@ async function pipelineRung(
       if (fault !== undefined) throw fault
     },
   })
+  const egress = createEgress({ allow: [], allowLoopback: true })
   const { stages, snapshot } = await callParts(tokens, {
     baseUrl: upstream,
-    egress: createEgress({ allow: [], allowLoopback: true }),
+    egress,
     meter,
   })
   const parts = gatewayParts(dir, compose(stagesOf(rung, stages), rethrow))
@@ -110,6 +112,7 @@ async function pipelineRung(
   const { kernel } = createKernel()
   const mcp = new McpEndpoint(parts, cors, {
     keys: fileKeyRing(join(dir, 'session-keys')),
+    watches: new ResourceWatches({ egress, client: { name: 'bench', version: '1' } }),
     calls: new CallReader(kernel.envelope),
     limiter: { enabled: false, maxPerIp: 1, maxPerTenant: 1, maxTotal: 1, newPerMinutePerIp: 1 },
     streams: { heartbeatMs: 15_000, idleTimeoutMs: 60_000, maxDurationMs: 60_000 },

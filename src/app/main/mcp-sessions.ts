@@ -1,4 +1,5 @@
-/** Opens the sessions with MCP servers for the calls of one thread, and registers their metrics. It connects to none. */
+/** Opens the sessions with MCP servers for the calls of one thread, and watches their resources; registers the metrics. It connects to none. */
+import { ResourceWatches } from '../../shared/mcp-client/resource-watches.ts'
 import { McpSessions } from '../../shared/mcp-client/sessions.ts'
 import { VERSION } from '../../shared/version.ts'
 import type { AppContext } from './app-context.ts'
@@ -16,4 +17,10 @@ export function openMcpSessions({ egress, metrics, settings, closers }: AppConte
   metrics.read('platform_mcp_server_retries_total', () => sessions.counts.retries)
   metrics.read('platform_mcp_server_refused_total', () => sessions.counts.refused)
   return sessions
+}
+
+export function openResourceWatches({ egress, closers }: AppContext): ResourceWatches {
+  const watches = new ResourceWatches({ egress, client: { name: 'toolgate', version: VERSION } })
+  closers.add('watched resources of MCP servers', () => watches.close())
+  return watches
 }

@@ -1,11 +1,11 @@
-/** Compiles the tool list of an MCP server with a ToolSet into tools; an invalid tool does not affect the others. Pure. */
+/** Compiles the lists of an MCP server with a ToolSet into tools, resources and prompts; an invalid tool does not affect the others. Pure. */
 import { isObject } from '../../model/is-object.ts'
 import type { JsonSchema } from '../../model/json-schema.ts'
-import type { BackendAuthentication, McpBinding, Tool, ToolAnnotations } from '../../model/tool.ts'
+import type { BackendAuthentication, Feature, McpBinding, Tool, ToolAnnotations } from '../../model/tool.ts'
 import { type McpSource, type ToolOverride, type ToolSet, tenantOfNamespace } from '../../model/tool-set.ts'
 import { assertSchema } from '../../shared/json-schema/validate.ts'
 import type { CompileResult } from '../compile/compile-tool-set.ts'
-import { type Dict, own, strings, text } from '../compile/dict.ts'
+import { type Dict, list, own, strings, text } from '../compile/dict.ts'
 import { DocumentError } from '../compile/document.ts'
 import { toolName, uniqueNames } from '../compile/names.ts'
 import { applyOverride, overrideOf } from '../compile/overrides.ts'
@@ -14,6 +14,7 @@ import { isSelected, type Selectable, unmatchedEntries } from '../compile/select
 import { SkippedOperation } from '../compile/skipped.ts'
 import { cleanText, MAX_TITLE, MAX_TOOL_DESCRIPTION } from '../compile/words.ts'
 import { mirroredHeaderFault } from '../resource/mirrored-headers.ts'
+import { compileFeature, FEATURE_LISTS, uriPrefixOf } from './compile-features.ts'
 import { cleanSchema, mirroredArguments } from './server-schema.ts'
 
 export type McpToolSet = ToolSet & { readonly source: McpSource }
@@ -23,16 +24,25 @@ export function isMcpToolSet(toolSet: ToolSet): toolSet is McpToolSet {
 }
 
 interface Listed extends Selectable {
+  readonly kind: 'tool' | Feature['kind']
   readonly name: string
   readonly operationId: string
   readonly override: ToolOverride | undefined
   readonly tool: Dict
 }
 
+/** What servers list by which member. */
+const LISTS = { tools: { kind: 'tool', id: 'name' }, ...FEATURE_LISTS } as const
+const READ_ONLY: Dict = {
+  readOnlyHint: true,
+  destructiveHint: false,
+  idempotentHint: true,
+  openWorldHint: true,
+}
 const ACCEPT = 'application/json, text/event-stream'
 
 /**
- * @param document `{ tools: […] }`, as the server lists them
+ * @param document `ServerLists`
  * @throws DocumentError when it is not a list of tools
  */
 export function compileListing(
@@ -43,20 +53,26 @@ export function compileListing(
   const given = isObject(document) ? own(document, 'tools') : undefined
   if (!Array.isArray(given)) throw new DocumentError('the server responded without a list of tools')
   const skipped: { operation: string; reason: string }[] = []
-  const all = given.flatMap((tool: unknown, at): Listed[] => {
-    const name = isObject(tool) ? text(own(tool, 'name')) : undefined
-    if (name !== undefined) return [listed(name, tool as Dict, toolSet)]
-    skipped.push({ operation: `tools[${at}]`, reason: 'it has no name' })
-    return []
-  })
+  const all = Object.entries(LISTS).flatMap(([field, { kind, id }]) =>
+    list(own(document as Dict, field)).flatMap((entry: unknown, at): Listed[] => {
+      const name = isObject(entry) ? text(own(entry, id)) : undefined
+      if (name !== undefined) return [listed(kind, name, entry as Dict, toolSet)]
+      skipped.push({ operation: `${field}[${at}]`, reason: `it has no ${id}` })
+      return []
+    }),
+  )
   const { selector, overrides = [] } = toolSet
   const chosen = all.filter(entry => isSelected(entry, selector) && hasHints(entry, selector.annotations))
   const visible = chosen.filter(({ override }) => override?.hidden !== true)
-  const names = uniqueNames(visible, toolSet.naming.maxLength)
+  const names = namesOf(visible, toolSet.naming.maxLength)
+  const serves = strings(own(document as Dict, 'serves'))
   const tools: Tool[] = []
   for (const [at, entry] of visible.entries()) {
     try {
-      const tool = compileTool(entry, names[at]!, toolSet, credential)
+      const tool =
+        entry.kind === 'tool'
+          ? compileTool(entry, names[at]!, toolSet, credential, serves)
+          : compileListedFeature(entry, entry.kind, names[at]!, toolSet, credential, serves)
       tools.push(entry.override === undefined ? tool : applyOverride(tool, entry.override))
     } catch (error) {
       skipped.push({ operation: entry.operationId.slice(0, 128), reason: reasonOf(error) })
@@ -74,11 +90,24 @@ export function compileListing(
   }
 }
 
-function listed(name: string, tool: Dict, toolSet: McpToolSet): Listed {
+function listed(kind: Listed['kind'], name: string, tool: Dict, toolSet: McpToolSet): Listed {
   const operation = { method: '', path: name, operationId: name, tags: tagsOf(tool) }
   const override = overrideOf(toolSet.overrides, operation)
   const naming = { ...toolSet.naming, useOperationId: true }
-  return { ...operation, tool, override, name: override?.name ?? toolName(operation, naming) }
+  // URIs keep their form behind the prefix
+  const isUri = kind === 'resource' || kind === 'template'
+  const shown = isUri ? uriPrefixOf(naming.prefix) + name : (override?.name ?? toolName(operation, naming))
+  return { ...operation, kind, tool, override, name: shown }
+}
+
+/** Tools and prompts have names of their kind, so that both may use one; URIs are not shortened. */
+function namesOf(entries: readonly Listed[], limit: number | undefined): string[] {
+  const unique = new Map<Listed, string>()
+  for (const kind of ['tool', 'prompt'] as const) {
+    const named = entries.filter(entry => entry.kind === kind)
+    for (const [at, name] of uniqueNames(named, limit).entries()) unique.set(named[at]!, name)
+  }
+  return entries.map(entry => unique.get(entry) ?? entry.name)
 }
 
 /** Not part of MCP: FastMCP writes them into `_meta`. */
@@ -98,15 +127,38 @@ function hintsOf(tool: Dict): Dict {
   return hints.readOnlyHint === true ? { ...hints, destructiveHint: false, idempotentHint: true } : hints
 }
 
-function hasHints({ tool }: Listed, wanted: Dict = {}): boolean {
-  const hints = hintsOf(tool)
+function hasHints({ kind, tool }: Listed, wanted: Dict = {}): boolean {
+  const hints = kind === 'tool' ? hintsOf(tool) : READ_ONLY
   return Object.entries(wanted).every(([hint, value]) => hints[hint] === value)
 }
 
 /** @throws SkippedOperation */
-function compileTool(entry: Listed, name: string, toolSet: McpToolSet, credential: string | undefined): Tool {
+function compileListedFeature(
+  entry: Listed,
+  kind: Feature['kind'],
+  id: string,
+  toolSet: McpToolSet,
+  credential: string | undefined,
+  serves: readonly string[],
+): Tool {
+  return {
+    ...commonOf(entry, toolSet, credential),
+    name: `${kind === 'prompt' ? 'prompt' : 'resource'}:${id}`,
+    ...compileFeature(kind, id, entry.tool),
+    mcp: bindingOf(toolSet, entry.operationId, undefined, serves),
+  }
+}
+
+/** @throws SkippedOperation */
+function compileTool(
+  entry: Listed,
+  name: string,
+  toolSet: McpToolSet,
+  credential: string | undefined,
+  serves: readonly string[],
+): Tool {
   const { tool, operationId } = entry
-  const { source, toolDefaults: defaults } = toolSet
+  const { toolDefaults: defaults } = toolSet
   const execution = own(tool, 'execution')
   if (isObject(execution) && own(execution, 'taskSupport') === 'required')
     throw new SkippedOperation('it can be called only as a task')
@@ -114,27 +166,35 @@ function compileTool(entry: Listed, name: string, toolSet: McpToolSet, credentia
   const description = cleanText(own(tool, 'description'), MAX_TOOL_DESCRIPTION)
   const inputSchema = own(tool, 'inputSchema')
   const outputSchema = own(tool, 'outputSchema')
-  const url = new URL(source.url)
   return {
+    ...commonOf(entry, toolSet, credential),
     name,
-    namespace: toolSet.namespace,
-    tenant: tenantOfNamespace(toolSet.namespace) ?? null,
-    toolSet: toolSet.name,
-    operation: operationId,
     ...(title === '' ? {} : { title }),
     description:
       description || title || `Tool ${cleanText(operationId, MAX_TITLE)} of ${toolSet.displayName}`,
     inputSchema: boundedSchema({ ...checkedSchema(inputSchema, 'input'), type: 'object' }),
     ...(outputSchema === undefined ? {} : { outputSchema: checkedSchema(outputSchema, 'output') }),
     ...annotationsOf(tool, title),
-    tags: [...new Set([...entry.tags, ...defaults.tags])],
+    mcp: bindingOf(toolSet, operationId, inputSchema, serves),
+    ...(defaults.cache === undefined ? {} : { cache: defaults.cache }),
+    ...(defaults.maxResultBytes === undefined ? {} : { maxResultBytes: defaults.maxResultBytes }),
+  }
+}
+
+/** What a tool and a feature of the server have in common. */
+function commonOf({ operationId, tags }: Listed, toolSet: McpToolSet, credential: string | undefined) {
+  const { source, toolDefaults: defaults } = toolSet
+  const url = new URL(source.url)
+  return {
+    namespace: toolSet.namespace,
+    tenant: tenantOfNamespace(toolSet.namespace) ?? null,
+    toolSet: toolSet.name,
+    operation: operationId,
+    tags: [...new Set([...tags, ...defaults.tags])],
     request: { method: 'POST', baseUrl: url.origin, path: url.pathname, parameters: [], accept: ACCEPT },
-    mcp: bindingOf(source, operationId, inputSchema),
     authentication: authenticationOf(toolSet, credential),
     timeoutMs: defaults.timeoutMs,
     ...(defaults.rateLimit === undefined ? {} : { rateLimit: defaults.rateLimit }),
-    ...(defaults.cache === undefined ? {} : { cache: defaults.cache }),
-    ...(defaults.maxResultBytes === undefined ? {} : { maxResultBytes: defaults.maxResultBytes }),
     ...(toolSet.apiId === undefined ? {} : { apiId: toolSet.apiId }),
   }
 }
@@ -176,13 +236,21 @@ function annotationsOf(tool: Dict, title: string): { annotations: ToolAnnotation
   }
 }
 
-function bindingOf(source: McpSource, tool: string, inputSchema: unknown): McpBinding {
+function bindingOf(
+  { source, naming }: McpToolSet,
+  tool: string,
+  inputSchema: unknown,
+  serves: readonly string[],
+): McpBinding {
   const { url, transport, session, headers } = source
+  const uriPrefix = uriPrefixOf(naming.prefix)
   const isUsable = isObject(inputSchema) && mirroredHeaderFault(inputSchema) === undefined
   const mirrored = isUsable ? mirroredArguments(inputSchema) : []
   return {
     ...{ url, transport, tool, session, headers: Object.entries(headers).flat() },
     ...(mirrored.length === 0 ? {} : { mirrored }),
+    ...(uriPrefix === '' ? {} : { uriPrefix }),
+    ...(serves.length === 0 ? {} : { serves: serves as NonNullable<McpBinding['serves']> }),
   }
 }
 

@@ -1,16 +1,19 @@
-/** Lists the tools of one MCP server, and reports when the server says that they have changed. It holds one connection, and compiles nothing. */
+/** Lists the tools, resources and prompts of one MCP server, and reports when the server says that they have changed. It holds one connection, and compiles nothing. */
 import { writeJson } from '../../model/exact-number.ts'
-import { isObject } from '../../model/is-object.ts'
+import type { McpSource } from '../../model/tool-set.ts'
 import { Backoff } from '../../shared/async/backoff.ts'
 import type { Egress } from '../../shared/egress/egress.ts'
 import { serverAddress } from '../../shared/mcp-client/address.ts'
 import { type Connected, connect } from '../../shared/mcp-client/connect.ts'
-import { listTools } from '../../shared/mcp-client/list-tools.ts'
 import type { RpcError, RpcFailure } from '../../shared/mcp-client/protocol.ts'
 import { VERSION } from '../../shared/version.ts'
 import { DocumentError } from '../compile/document.ts'
 import { authenticationOf, type McpToolSet } from './compile-listing.ts'
+import { readLists, reportsChanges } from './read-lists.ts'
 
+const LIST_CHANGES: ReadonlySet<string> = new Set(
+  ['tools', 'resources', 'prompts'].map(list => `notifications/${list}/list_changed`),
+)
 const TIMEOUT_MS = 15_000
 const MAX_LIST_BYTES = 8 * 1024 * 1024
 /** Nanoseconds: a list is read seldom. */
@@ -30,14 +33,14 @@ export class ServerListing {
   #timer: NodeJS.Timeout | undefined
   #closed = false
 
-  /** @param onChanged called when the tools may have changed, not more often than every 200 ms */
+  /** @param onChanged called when a list may have changed, not more often than every 200 ms */
   constructor(egress: Egress, onChanged: () => void) {
     this.#egress = egress
     this.#onChanged = onChanged
   }
 
   /**
-   * @returns `{"tools":[…]}`, the tools in the order of their names
+   * @returns JSON of `ServerLists`, each list in the order of its names
    * @throws DocumentError with the reason
    */
   async read(toolSet: McpToolSet, credential: string | undefined): Promise<Uint8Array> {
@@ -47,10 +50,10 @@ export class ServerListing {
     const key = JSON.stringify(address)
     if (this.#current?.key !== key || this.#current.connected.connection.lost) await this.#disconnect()
     const options = { timeoutMs: TIMEOUT_MS, maxResponseBytes: MAX_LIST_BYTES, maxParseNs: MAX_PARSE_NS }
-    let tools: Awaited<ReturnType<typeof listTools>> | undefined
+    let lists: Awaited<ReturnType<typeof readLists>> | undefined
     if (this.#current !== undefined) {
-      tools = await listTools(this.#current.connected.connection, options)
-      if ('kind' in tools && tools.kind === 'failure') await this.#disconnect()
+      lists = await readLists(this.#current.connected.connection, source.features, options)
+      if ('kind' in lists && lists.kind === 'failure') await this.#disconnect()
     }
     if (this.#current === undefined) {
       const connected = await connect(address, {
@@ -61,16 +64,16 @@ export class ServerListing {
         // some servers list tools that ask the user only to clients that can be asked
         capabilities: { elicitation: {} },
         onNotification: method => {
-          if (method === 'notifications/tools/list_changed') this.#changeLater(SETTLE_MS)
+          if (LIST_CHANGES.has(method)) this.#changeLater(SETTLE_MS)
         },
       })
       if (connected.kind === 'failure') throw new DocumentError(reasonOf(connected))
       this.#current = { key, connected }
-      tools = await listTools(connected.connection, options)
-      await this.#keep(connected)
+      lists = await readLists(connected.connection, source.features, options)
+      await this.#keep(connected, source.features)
     }
-    if (tools === undefined || 'kind' in tools) throw new DocumentError(reasonOf(tools!))
-    return Buffer.from(writeJson({ tools: [...tools].sort(byName) }))
+    if (lists === undefined || 'kind' in lists) throw new DocumentError(reasonOf(lists!))
+    return Buffer.from(writeJson(lists))
   }
 
   async close(): Promise<void> {
@@ -80,9 +83,8 @@ export class ServerListing {
   }
 
   /** A connection of a server that reports changes is kept for its notifications; another one is closed. */
-  async #keep({ connection }: Connected): Promise<void> {
-    const { tools } = connection.server.capabilities
-    if (this.#closed || !isObject(tools) || tools.listChanged !== true) return this.#disconnect()
+  async #keep({ connection }: Connected, features: McpSource['features']): Promise<void> {
+    if (this.#closed || !reportsChanges(connection, features)) return this.#disconnect()
     const sinceMs = performance.now()
     void connection.listen().then(why => {
       if (this.#current?.connected.connection !== connection || why === 'unsupported') return
@@ -112,10 +114,4 @@ function reasonOf(outcome: RpcFailure | RpcError): string {
   const { status, message } = outcome
   const isRefused = status === 401 || status === 403
   return isRefused ? `${message}: set spec.source.mcp.authentication` : message
-}
-
-/** Servers may list their tools in any order. */
-function byName(a: unknown, b: unknown): number {
-  const [x, y] = [a, b].map(tool => (isObject(tool) ? String(tool.name) : ''))
-  return x! < y! ? -1 : x! > y! ? 1 : 0
 }

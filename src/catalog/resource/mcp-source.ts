@@ -48,6 +48,7 @@ export function readMcpSource(
     session: fields.oneOf('session', ['per-caller', 'shared'] as const) ?? 'per-caller',
     refreshIntervalMs:
       fields.durationMs('refreshInterval', MIN_REFRESH_MS, MAX_REFRESH_MS) ?? DEFAULT_MCP_REFRESH_MS,
+    features: readFeatures(fields),
   }
   const read = authentication === undefined ? NO_AUTHENTICATION : readAuthenticationFields(authentication)
   fields.close()
@@ -56,6 +57,17 @@ export function readMcpSource(
 }
 
 const NO_AUTHENTICATION: ToolDefaults['authentication'] = { type: 'none' }
+
+const FEATURES = ['tools', 'resources', 'prompts'] as const
+
+function readFeatures(fields: ResourceFields): McpSource['features'] {
+  const given = fields.list('features')
+  if (given === undefined) return FEATURES
+  const known = FEATURES.filter(feature => given.includes(feature))
+  if (known.length === 0 || given.some(name => !FEATURES.includes(name as (typeof FEATURES)[number])))
+    fields.fault('features', 'is not a list of features', `write some of ${FEATURES.join(', ')}`)
+  return known
+}
 
 function readHeaders(parent: ResourceFields): { readonly [name: string]: string } {
   const fields = parent.object('headers')

@@ -11,7 +11,7 @@ import type { SyncOutcome, ToolSetSync } from './tool-set-sync.ts'
 /** The tools of one compilation. */
 export interface CompiledTools {
   readonly tools: readonly Tool[]
-  /** Sorted. */
+  /** Of the tools, without resources and prompts; sorted. */
   readonly names: readonly string[]
   readonly specHash: string
   readonly toolsHash: string
@@ -62,5 +62,6 @@ export function phaseOf(entry: ToolSetState, error: string | undefined): ToolSet
 export function compiledTools(outcome: Extract<SyncOutcome, { kind: 'compiled' }>): CompiledTools {
   const { specHash, toolsHash, result, definitions } = outcome
   const { tools } = result
-  return { tools, names: tools.map(tool => tool.name).sort(), specHash, toolsHash, result, definitions }
+  const names = tools.filter(({ feature }) => feature === undefined).map(({ name }) => name)
+  return { tools, names: names.sort(), specHash, toolsHash, result, definitions }
 }

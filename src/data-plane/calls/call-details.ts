@@ -5,6 +5,7 @@ import type { Decision } from '../../shared/policy/engine.ts'
 import { type KeepArguments, keptArguments } from '../../shared/policy/log/entry.ts'
 import type { Exchange } from '../pipeline/exchange.ts'
 import type { StageTiming } from '../pipeline/exchange-parts.ts'
+import { isCall } from '../pipeline/operation.ts'
 
 export type ArgumentsState = 'recorded' | 'masked' | 'too_large' | 'not_recorded'
 
@@ -97,7 +98,7 @@ export class CallDetails {
     requestBytes,
     tool,
   }: Exchange): Pick<CallDetail, 'arguments' | 'argumentsState'> {
-    if (operation.action !== 'tools.call') return NOT_RECORDED
+    if (!isCall(operation)) return NOT_RECORDED
     if (requestBytes > MAX_REQUEST_BYTES) return TOO_LARGE
     const { kept, isMasked } = keptArguments(operation.arguments, this.#keep, tool?.tool.inputSchema)
     if (kept === undefined) return NOT_RECORDED

@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto'
 import type { Principal } from '../../model/principal.ts'
 import type { Refusal } from '../../shared/call/refusal.ts'
 import type { Exchange } from '../pipeline/exchange.ts'
+import { isCall } from '../pipeline/operation.ts'
 import { type CallPage, type CallQuery, type CallRow, type CallWindow, kindOf } from './call-query.ts'
 
 const CAPACITY = 10_000
@@ -80,7 +81,7 @@ export class CallRing {
     let flags = (exchange.cacheHit ? CACHE_HIT : 0) | (isDetailed ? DETAILED : 0)
     let target: string | undefined
     if (tool !== undefined) target = tool.tool.name
-    else if (operation.action === 'tools.call') {
+    else if (isCall(operation)) {
       // a text of the caller: a long one would keep its memory in use
       target = operation.tool.length > MAX_NAME ? LONG_NAME : operation.tool
       flags |= UNKNOWN_TOOL

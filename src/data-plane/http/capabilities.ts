@@ -1,11 +1,33 @@
 /** What the gateway says it can do: one object for initialize, `/mcp/capabilities` and `server/discover`. Nothing is negotiated here. */
-import { OPTIMIZATION_LEVELS } from '../pipeline/operation.ts'
 
-/** Capabilities are the same object everywhere (docs/reference/http.md, Discovery). `prompts` and `resources` are declared with empty lists. */
-export const CAPABILITIES = Object.freeze({
+import { OPTIMIZATION_LEVELS } from '../pipeline/operation.ts'
+import type { ServedFeatures } from '../snapshot/snapshot.ts'
+
+export const TOKEN_OPTIMIZATION = Object.freeze({ supported: true, levels: OPTIMIZATION_LEVELS })
+
+/** Those of every gateway. `prompts` and `resources` are declared with empty lists. */
+const COMMON = Object.freeze({
   tools: { listChanged: true },
   resources: {},
   prompts: {},
-  tokenOptimization: { supported: true, levels: OPTIMIZATION_LEVELS },
+  tokenOptimization: TOKEN_OPTIMIZATION,
   elicitation: {},
 })
+
+/**
+ * The same everywhere (docs/reference/http.md, Discovery), but for what only some servers do: it is declared where one of the catalog does it.
+ * @param served undefined before the first snapshot
+ */
+export function capabilitiesOf(served: ServedFeatures | undefined): object {
+  if (served === undefined) return COMMON
+  const { resources, prompts, completions, subscriptions, logging } = served
+  return {
+    ...COMMON,
+    ...(resources
+      ? { resources: { listChanged: true, ...(subscriptions ? { subscribe: true } : undefined) } }
+      : undefined),
+    ...(prompts ? { prompts: { listChanged: true } } : undefined),
+    ...(completions ? { completions: {} } : undefined),
+    ...(logging ? { logging: {} } : undefined),
+  }
+}

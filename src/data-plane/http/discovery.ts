@@ -1,6 +1,6 @@
 /** GET /mcp and GET /mcp/capabilities: public server metadata. They read no session. */
 import type { Call } from './call.ts'
-import { CAPABILITIES } from './capabilities.ts'
+import { capabilitiesOf, TOKEN_OPTIMIZATION } from './capabilities.ts'
 import type { GatewayParts } from './gateway.ts'
 import { LATEST_LEGACY, PROTOCOL_VERSIONS } from './mcp/versions.ts'
 import { serverInfoOf } from './presentation.ts'
@@ -34,11 +34,11 @@ export function capabilities(parts: GatewayParts, call: Call): void {
     protocolVersion: LATEST_LEGACY,
     supportedVersions: PROTOCOL_VERSIONS,
     serverInfo: serverInfoOf(parts, LATEST_LEGACY),
-    capabilities: CAPABILITIES,
+    capabilities: capabilitiesOf(parts.snapshot()?.served),
     features: {
       batch: true,
       resumability: true,
-      tokenOptimization: CAPABILITIES.tokenOptimization,
+      tokenOptimization: TOKEN_OPTIMIZATION,
       apiKeys: true,
       policy: { engine: policy?.engine ?? null, revision: policy?.revision ?? null },
       quotas: true,

@@ -1,9 +1,9 @@
-/** Whether the tools that one caller sees differ between two snapshots. It notifies no client. */
+/** Which lists of one caller differ between two snapshots. It notifies no client. */
 import type { Principal } from '../../model/principal.ts'
 import { andThen, type MaybePromise, whenAll } from '../../shared/call/and-then.ts'
 import { Cancellation } from '../../shared/call/cancellation.ts'
 import { Exchange } from '../pipeline/exchange.ts'
-import type { Selection } from '../pipeline/selection.ts'
+import { isOffered, type Selection } from '../pipeline/selection.ts'
 import type { Stage } from '../pipeline/stage.ts'
 import type { Snapshot, ToolListing } from '../snapshot/snapshot.ts'
 import { offeredTools } from './offered-tools.ts'
@@ -15,13 +15,14 @@ export function listingChanges(listTools: Stage) {
     principal: Principal,
     tenant: string | undefined,
     snapshot: Snapshot,
+    action: List,
   ): MaybePromise<ToolListing | undefined> {
     const exchange = new Exchange({
       requestId: '',
       traceId: '',
       access: 'jsonrpc',
       snapshot,
-      operation: { action: 'tools.list' },
+      operation: { action },
       credentials: { authorization: '', apiKey: '', tenant: '' },
       peer: { peerAddress: '' },
       cancellation: new Cancellation(),
@@ -41,11 +42,40 @@ export function listingChanges(listTools: Stage) {
     },
     previous: Snapshot,
     next: Snapshot,
-  ): MaybePromise<boolean> => {
-    const before = listingOf(owner.principal, owner.tenant, previous)
-    const after = listingOf(owner.principal, owner.tenant, next)
-    return andThen(whenAll([before, after]), ([a, b]) => differ(a, b, owner.version, owner.selection))
+  ): MaybePromise<readonly string[]> => {
+    const { principal, tenant, version, selection } = owner
+    const hasFeatures = previous.featuresOf(tenant).size + next.featuresOf(tenant).size > 0
+    const lists = hasFeatures ? LISTS : LISTS.slice(0, 1)
+    const changes = lists.map(list => {
+      const both = [previous, next].map(snapshot => listingOf(principal, tenant, snapshot, list))
+      return andThen(whenAll(both), ([before, after]) =>
+        list === 'tools.list'
+          ? differ(before, after, version, selection)
+          : featuresDiffer(before, after, selection),
+      )
+    })
+    return andThen(whenAll(changes), changed => lists.filter((_, at) => changed[at]).map(notificationOf))
   }
+}
+
+type List = 'tools.list' | 'resources.list' | 'prompts.list'
+const LISTS: readonly List[] = ['tools.list', 'resources.list', 'prompts.list']
+
+function notificationOf(list: List): string {
+  return `notifications/${list.slice(0, -'.list'.length)}/list_changed`
+}
+
+/** What lists show of a feature is all in the feature. */
+function featuresDiffer(
+  before: ToolListing | undefined,
+  after: ToolListing | undefined,
+  selection: Selection,
+): boolean {
+  if (before === undefined || after === undefined) return true
+  const [a, b] = [before, after].map(({ tools }) =>
+    JSON.stringify(tools.filter(({ tool }) => isOffered(tool, selection)).map(({ tool }) => tool.feature)),
+  )
+  return a !== b
 }
 
 /** A list that the policy could not decide counts as changed: the client must read it again. */

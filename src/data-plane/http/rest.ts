@@ -4,7 +4,7 @@ import { andThen, continueWith, type MaybePending } from '../../shared/call/and-
 import { Cancellation } from '../../shared/call/cancellation.ts'
 import { isLongJson, writeLongJson } from '../../shared/call/long-json.ts'
 import { REFUSALS, type Refusal, refuse } from '../../shared/call/refusal.ts'
-import type { Operation, OptimizationLevel } from '../pipeline/operation.ts'
+import type { CallOperation, Operation, OptimizationLevel } from '../pipeline/operation.ts'
 import type { Snapshot } from '../snapshot/snapshot.ts'
 import type { Call } from './call.ts'
 import { type EarlyRefusal, refuseEarly } from './early-refusal.ts'
@@ -102,10 +102,7 @@ function textOf(result: { readonly content: readonly { readonly type: string }[]
   return first !== undefined && 'text' in first && typeof first.text === 'string' ? first.text : ''
 }
 
-function readCall(
-  value: unknown,
-  optimization: OptimizationLevel,
-): Extract<Operation, { action: 'tools.call' }> | Refusal {
+function readCall(value: unknown, optimization: OptimizationLevel): CallOperation | Refusal {
   if (!isObject(value)) {
     return refuse('invalid_request', { message: 'The body must be an object {name, arguments}.' })
   }

@@ -173,7 +173,7 @@ function isObject(value: unknown): boolean {
 }
 
 /** Links came in 2025-06-18, audio in 2025-03-26. */
-function olderContent(content: Content, view: View): Content {
+export function olderContent(content: Content, view: View): Content {
   if (content.type === 'resource_link') {
     const said = content.size === undefined ? content.name : `${content.size} bytes`
     return { type: 'text', text: `[Left out: ${said}, at ${content.uri}]` }

@@ -1,4 +1,5 @@
 /** The operation a caller requests and its parameters. It holds no state of the call. */
+import type { Tool } from '../../model/tool.ts'
 import type { CompiledApi } from '../snapshot/snapshot.ts'
 import type { Selection } from './selection.ts'
 
@@ -21,17 +22,42 @@ export const ADMIN_RESOURCES = {
   decisions: true,
 } as const
 
+/** The use of one tool, resource or prompt. */
+export interface CallOperation {
+  readonly action: 'tools.call' | 'resources.read' | 'prompts.get'
+  /** Name of the tool; `resource:{uri}` or `prompt:{name}`. */
+  readonly tool: string
+  readonly arguments: { readonly [name: string]: unknown }
+  /** `none` when absent. */
+  readonly optimization?: OptimizationLevel
+  /** The tools that the address offers; all of them when absent. */
+  readonly selection?: Selection
+  /** Values for an argument are asked for (`completion/complete`); the target itself is not called, and its arguments are unknown. */
+  readonly completion?: { readonly [param: string]: unknown }
+  /** Notifications of changes of the resource are asked for; it is not read. */
+  readonly subscribes?: true
+}
+
+const CALL_ACTIONS: ReadonlySet<string> = new Set<CallOperation['action']>([
+  'tools.call',
+  'resources.read',
+  'prompts.get',
+])
+
+/** False for lists, streams, proxied calls and administration. */
+export function isCall(operation: Operation): operation is CallOperation {
+  return CALL_ACTIONS.has(operation.action)
+}
+
+/** The action that uses it. */
+export function actionOf({ feature }: Tool): CallOperation['action'] {
+  if (feature === undefined) return 'tools.call'
+  return feature.kind === 'prompt' ? 'prompts.get' : 'resources.read'
+}
+
 /** The action names are those of the policy input. */
 export type Operation =
-  | {
-      readonly action: 'tools.call'
-      readonly tool: string
-      readonly arguments: { readonly [name: string]: unknown }
-      /** `none` when absent. */
-      readonly optimization?: OptimizationLevel
-      /** The tools that the address offers; all of them when absent. */
-      readonly selection?: Selection
-    }
+  | CallOperation
   | { readonly action: 'tools.list' }
   | { readonly action: 'resources.list' }
   | { readonly action: 'prompts.list' }

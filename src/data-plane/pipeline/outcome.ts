@@ -6,6 +6,8 @@ import type { Refusal, RefusalReason } from '../../shared/call/refusal.ts'
 export interface Reply {
   readonly kind: 'reply'
   readonly result: ToolResult
+  /** Of a resource, prompt or completion: the result as clients receive it; `result` is then empty, or says what failed. */
+  readonly served?: { readonly [member: string]: unknown }
   readonly failure?: Extract<
     RefusalReason,
     'tool_execution_failed' | 'backend_unreachable' | 'backend_timeout'

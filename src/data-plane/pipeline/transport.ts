@@ -23,7 +23,14 @@ export interface Transport<Call> {
   readonly mirrored?: (name: string) => string | undefined | null
   /** Receives progress of a streaming backend; absent when the caller did not ask for progress. */
   readonly onProgress?: OnProgress | undefined
+  /** Receives log messages of an MCP server; absent when the caller cannot receive them. */
+  readonly onLog?: OnLog | undefined
+  /** Level that the caller asked for. */
+  readonly logLevel?: string | undefined
 }
+
+/** @param params of `notifications/message` (MCP, logging) */
+export type OnLog = (params: { readonly [name: string]: unknown }) => void
 
 export type OnProgress = (progress: number, total: number | undefined, message: string | undefined) => void
 

@@ -9,7 +9,7 @@ import type { SessionFacts } from './session-store.ts'
  *   0        1        2        3            7             15            27          43
  *   | format | key id | flags  | created s  | owner hash  | random      | HMAC-SHA256, first 16 |
  *
- * flags: bits 0–3 version, bit 4 origin is a stream, bit 5 client supports elicitation.
+ * flags: bits 0–3 version, bit 4 origin is a stream, bits 5 to 7 the client supports elicitation, sampling, roots.
  */
 const FORMAT = 1
 const BODY_BYTES = 27
@@ -17,6 +17,8 @@ const MAC_BYTES = 16
 const OWNER_BYTES = 8
 const ORIGIN_STREAM = 0x10
 const ELICITATION = 0x20
+const SAMPLING = 0x40
+const ROOTS = 0x80
 const ID = /^[A-Za-z0-9_-]{58}$/
 
 /** Positions are part of ids that clients hold: append only. */
@@ -29,7 +31,12 @@ export function mintSessionId(facts: SessionFacts, keys: KeyRing): string {
   const bytes = Buffer.alloc(BODY_BYTES + MAC_BYTES)
   bytes[0] = FORMAT
   bytes[1] = key.id
-  bytes[2] = version | (facts.origin === 'stream' ? ORIGIN_STREAM : 0) | (facts.elicitation ? ELICITATION : 0)
+  bytes[2] =
+    version |
+    (facts.origin === 'stream' ? ORIGIN_STREAM : 0) |
+    (facts.elicitation ? ELICITATION : 0) |
+    (facts.sampling === true ? SAMPLING : 0) |
+    (facts.roots === true ? ROOTS : 0)
   bytes.writeUInt32BE(Math.floor(facts.createdAtMs / 1000), 3)
   Buffer.from(facts.owner, 'hex').copy(bytes, 7, 0, OWNER_BYTES)
   randomBytes(12).copy(bytes, 15)
@@ -54,6 +61,8 @@ export function readSessionId(id: string, keys: KeyRing): SessionFacts | undefin
     protocolVersion,
     origin: (flags & ORIGIN_STREAM) !== 0 ? 'stream' : 'initialize',
     elicitation: (flags & ELICITATION) !== 0,
+    sampling: (flags & SAMPLING) !== 0,
+    roots: (flags & ROOTS) !== 0,
     owner: /^0+$/.test(owner) ? '' : owner,
     createdAtMs: bytes.readUInt32BE(3) * 1000,
   }

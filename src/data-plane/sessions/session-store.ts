@@ -8,13 +8,23 @@ export interface SessionFacts {
   readonly origin: 'initialize' | 'stream'
   /** The client declared the capability `elicitation`. */
   readonly elicitation: boolean
+  /** The same for `sampling` and `roots`; absent: not declared. */
+  readonly sampling?: boolean
+  readonly roots?: boolean
   /** Hash of the principal that opened it (`ownerOf`); '' until a request with a credential uses it. */
   readonly owner: string
   /** Unix ms, to the second. */
   readonly createdAtMs: number
 }
 
-export interface Session extends SessionFacts {
+/** What may change after the id was minted. */
+export interface SettledFacts
+  extends Pick<SessionFacts, 'protocolVersion' | 'elicitation' | 'sampling' | 'roots'> {
+  /** Of `logging/setLevel`; absent until then. */
+  readonly logLevel?: string
+}
+
+export interface Session extends SessionFacts, SettledFacts {
   readonly id: string
   /** An HTTP+SSE stream is attached, here or on another instance: responses go there, not into the POST. */
   readonly legacyStream: boolean
@@ -24,6 +34,10 @@ export interface Session extends SessionFacts {
 export type SessionSignal =
   /** A serialized JSON-RPC message for the session's legacy stream, on the instance where it is open. */
   | { readonly kind: 'message'; readonly message: string }
+  /** A serialized notification for the stream of the session, wherever it is open. */
+  | { readonly kind: 'notification'; readonly message: string }
+  /** A subscription to a resource ends. */
+  | { readonly kind: 'unsubscribe'; readonly uri: string }
   /** The client's response to a request of the gateway (elicitation). */
   | { readonly kind: 'response'; readonly id: string | number; readonly message: unknown }
   /** `notifications/cancelled`. */
@@ -78,8 +92,8 @@ export interface SessionStore {
   create(facts: SessionFacts): MaybePromise<Session>
   /** Finds a live session and renews its TTL; undefined for unknown, ended and expired ids and for bad signatures. */
   find(id: string, nowMs: number): MaybePromise<Session | undefined>
-  /** Stores the result of `initialize` for a session that a stream had minted before. */
-  update(id: string, facts: Pick<SessionFacts, 'protocolVersion' | 'elicitation'>): MaybePromise<void>
+  /** Stores the result of `initialize` for a session that a stream had minted before, or another log level. */
+  update(id: string, facts: SettledFacts): MaybePromise<void>
   /** Binds an unowned session to a principal. False when it belongs to another: respond as if it did not exist. */
   claim(session: Session, owner: string): MaybePromise<boolean>
   /** Ends it for every instance; false when it was not alive. */

@@ -28,12 +28,14 @@ export class SnapshotCompiler {
    * @throws Error when the document contradicts itself (a plan that does not exist, two tools of one name that one caller would see)
    */
   *compiling(document: SnapshotDocument): Generator<void, (policy: PreparedPolicy) => Snapshot> {
-    const { tools, hasSearched, byTenant } = yield* this.#tools.indexing([
+    const { tools, served, hasSearched, byTenant } = yield* this.#tools.indexing([
       document.tools,
       ...controlToolLists(document.control),
     ])
     yield
     const shared = byTenant.get(null)!
+    const visibleTo = (tenant: string | undefined) =>
+      tenant === undefined ? shared : (byTenant.get(tenant) ?? shared)
     const { apis, apisById, keys, tenantIds, suspended } = this.#control.index(document.control)
     yield
     const entitlements = this.#entitlements.index(document)
@@ -44,9 +46,10 @@ export class SnapshotCompiler {
         toolCount: tools.length,
         hasSearchedTools: hasSearched,
         tools,
+        served,
         listings: new Map(),
-        toolsOf: (tenant: string | undefined) =>
-          tenant === undefined ? shared : (byTenant.get(tenant) ?? shared),
+        toolsOf: (tenant: string | undefined) => visibleTo(tenant).tools,
+        featuresOf: (tenant: string | undefined) => visibleTo(tenant).features,
         apis,
         apiOf: (id: string) => apisById.get(id),
         keyOf: (prefix: string) => keys.get(prefix),

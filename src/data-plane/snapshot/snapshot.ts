@@ -9,6 +9,10 @@ import type { CheckOutcome } from '../../shared/json-schema/argument-fault.ts'
 import type { ServerAddress } from '../../shared/mcp-client/protocol.ts'
 import type { PreparedPolicy } from '../../shared/policy/engine.ts'
 
+/** In front of names of features (`model/tool.ts`). */
+export const RESOURCE_PREFIX = 'resource:'
+export const PROMPT_PREFIX = 'prompt:'
+
 /** A tool made ready by the snapshot compiler. */
 export interface CompiledTool {
   readonly tool: Tool
@@ -31,12 +35,19 @@ export interface McpTarget {
   readonly key: string
   /** False: a session is used for one caller only. */
   readonly isShared: boolean
-  /** Arguments (validated before) → params of `tools/call`, and headers. */
-  readonly request: (args: { readonly [name: string]: unknown }) => {
-    readonly params: { readonly [name: string]: unknown }
-    /** Flat. */
-    readonly headers: readonly string[]
-  }
+  /** Arguments (validated before) → the request that executes it. */
+  readonly request: (args: { readonly [name: string]: unknown }) => McpRequest
+  /** Params of `completion/complete` as the client wrote them → the request for the server; undefined: it completes nothing. */
+  readonly complete: ((params: { readonly [name: string]: unknown }) => McpRequest) | undefined
+  /** In front of the URIs of the server, as clients see them; '' when they are the same. */
+  readonly uriPrefix: string
+}
+
+interface McpRequest {
+  readonly method: string
+  readonly params: { readonly [name: string]: unknown }
+  /** Flat. */
+  readonly headers: readonly string[]
 }
 
 /** One HTTP request to a backend, ready to send. */
@@ -129,6 +140,14 @@ export interface PlanChoice {
   readonly plan: string | null
 }
 
+export interface ServedFeatures {
+  readonly resources: boolean
+  readonly prompts: boolean
+  readonly completions: boolean
+  readonly subscriptions: boolean
+  readonly logging: boolean
+}
+
 export interface Snapshot {
   /** SHA-256 of the document it was compiled from, hex. */
   readonly version: string
@@ -136,9 +155,13 @@ export interface Snapshot {
   /** The tools a tenant's callers can see (own and `platform`), in name order. */
   toolsOf(tenant: string | undefined): ReadonlyMap<string, CompiledTool>
   readonly toolCount: number
+  /** Resources and prompts that a tenant's callers can see, by the names of their tools. */
+  featuresOf(tenant: string | undefined): ReadonlyMap<string, CompiledTool>
+  /** Parts of MCP beside tools that something serves. */
+  readonly served: ServedFeatures
   /** Some tools are not listed over MCP, but searched for. */
   readonly hasSearchedTools: boolean
-  /** Of every tenant, in the order of their index. */
+  /** Of every tenant, without resources and prompts. */
   readonly tools: readonly CompiledTool[]
   /** Listings by class of callers (tenant and visibility key); `list-tools` fills and bounds it. */
   readonly listings: Map<string, ToolListing>

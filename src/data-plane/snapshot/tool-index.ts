@@ -2,17 +2,23 @@
 import { asExactTool } from '../../model/exact-tool.ts'
 import { oncePer } from '../../model/once-per.ts'
 import type { Tool } from '../../model/tool.ts'
-import type { CompiledTool } from './snapshot.ts'
+import type { CompiledTool, ServedFeatures } from './snapshot.ts'
 
 /** A validator and a builder of requests; made from the tool alone. */
 export type PreparedTool = Pick<CompiledTool, 'validate' | 'validateOutput' | 'buildRequest' | 'mcp'>
 
 interface ToolIndex {
   readonly tools: readonly CompiledTool[]
+  readonly served: ServedFeatures
   /** Some of the tools are not listed, but searched for. */
   readonly hasSearched: boolean
   /** null → the tools common to all tenants; tenant → those and the tenant's, in name order. */
-  readonly byTenant: ReadonlyMap<string | null, ReadonlyMap<string, CompiledTool>>
+  readonly byTenant: ReadonlyMap<string | null, VisibleTools>
+}
+
+interface VisibleTools {
+  readonly tools: ReadonlyMap<string, CompiledTool>
+  readonly features: ReadonlyMap<string, CompiledTool>
 }
 
 /** Keeps the last lists, so that changes elsewhere cost nothing here. */
@@ -42,17 +48,20 @@ export class ToolIndexer {
         tools.push({ index: tools.length, ...this.#prepared(tool) })
         yield
       }
-    const hasSearched = tools.some(({ tool }) => tool.listing === 'search')
-    const index = { tools, hasSearched, byTenant: yield* indexByTenant(tools) }
+    const called = tools.filter(({ tool }) => tool.feature === undefined)
+    const index = {
+      tools: called,
+      served: servedBy(tools),
+      hasSearched: called.some(({ tool }) => tool.listing === 'search'),
+      byTenant: yield* indexByTenant(tools),
+    }
     this.#lists = lists
     this.#index = index
     return index
   }
 }
 
-function* indexByTenant(
-  tools: readonly CompiledTool[],
-): Generator<void, Map<string | null, ReadonlyMap<string, CompiledTool>>> {
+function* indexByTenant(tools: readonly CompiledTool[]): Generator<void, Map<string | null, VisibleTools>> {
   const groups = new Map<string | null, CompiledTool[]>([[null, []]])
   for (const entry of tools) {
     const group = groups.get(entry.tool.tenant)
@@ -60,21 +69,35 @@ function* indexByTenant(
     else group.push(entry)
   }
   const shared = groups.get(null)!
-  const index = new Map<string | null, ReadonlyMap<string, CompiledTool>>()
+  const index = new Map<string | null, VisibleTools>()
   for (const [tenant, own] of groups) {
     yield
     const visible = tenant === null ? shared : [...shared, ...own]
     visible.sort((a, b) => (a.tool.name < b.tool.name ? -1 : 1))
     yield
-    const named = new Map<string, CompiledTool>()
+    const visibleTools = new Map<string, CompiledTool>()
+    const features = new Map<string, CompiledTool>()
     for (const entry of visible) {
+      const named = entry.tool.feature === undefined ? visibleTools : features
       const other = named.get(entry.tool.name)
       named.set(entry.tool.name, other === undefined ? entry : theOneServed(other, entry))
       yield
     }
-    index.set(tenant, named)
+    index.set(tenant, { tools: visibleTools, features })
   }
   return index
+}
+
+function servedBy(entries: readonly CompiledTool[]): ServedFeatures {
+  const any = (has: (tool: Tool) => boolean | undefined): boolean =>
+    entries.some(({ tool }) => has(tool) === true)
+  return {
+    resources: any(({ feature }) => feature !== undefined && feature.kind !== 'prompt'),
+    prompts: any(({ feature }) => feature?.kind === 'prompt'),
+    completions: any(({ mcp, feature }) => feature !== undefined && mcp?.serves?.includes('completions')),
+    subscriptions: any(({ mcp, feature }) => feature !== undefined && mcp?.serves?.includes('subscriptions')),
+    logging: any(({ mcp }) => mcp?.serves?.includes('logging')),
+  }
 }
 
 /** A tool-set comes before the document of an API: what one tenant publishes must not block the configuration of all. */

@@ -8,18 +8,49 @@ import type { McpTarget } from '../snapshot/snapshot.ts'
 type Args = { readonly [name: string]: unknown }
 
 /** undefined: the backend is not an MCP server. */
-export function prepareMcp({ mcp, authentication, request: { fixed } }: Tool): McpTarget | undefined {
+export function prepareMcp(tool: Tool): McpTarget | undefined {
+  const {
+    mcp,
+    authentication,
+    feature,
+    request: { fixed },
+  } = tool
   if (mcp === undefined) return undefined
   const address = serverAddress(mcp, authentication)
-  const { tool, session, mirrored = [] } = mcp
+  const { tool: name, session, mirrored = [], uriPrefix = '', serves = [] } = mcp
   return {
     address,
     key: JSON.stringify([session, address]),
     isShared: session === 'shared',
+    uriPrefix,
+    complete:
+      feature !== undefined && serves.includes('completions')
+        ? ({ argument, context }) => ({
+            method: 'completion/complete',
+            params: {
+              ref:
+                feature.kind === 'prompt'
+                  ? { type: 'ref/prompt', name }
+                  : { type: 'ref/resource', uri: name },
+              argument,
+              ...(context === undefined ? undefined : { context }),
+            },
+            headers: [],
+          })
+        : undefined,
     request(args) {
+      if (feature?.kind === 'prompt')
+        return { method: 'prompts/get', params: { name, arguments: args }, headers: [] }
+      if (feature !== undefined)
+        return {
+          method: 'resources/read',
+          params: { uri: String(args.uri).slice(uriPrefix.length) },
+          headers: [],
+        }
       const whole = fixed === undefined ? args : { ...args, ...fixed }
       return {
-        params: { name: tool, arguments: whole },
+        method: 'tools/call',
+        params: { name, arguments: whole },
         headers: mirrored.flatMap(({ path, header }) => mirroredHeader(header, valueAt(whole, path))),
       }
     },

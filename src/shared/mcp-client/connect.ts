@@ -3,7 +3,7 @@ import { isObject } from '../../model/is-object.ts'
 import type { Cancellation } from '../call/cancellation.ts'
 import { UNSUPPORTED_VERSION } from '../call/rpc-errors.ts'
 import type { Egress } from '../egress/egress.ts'
-import { McpConnection } from './connection.ts'
+import { McpConnection, type OnNotification } from './connection.ts'
 import { openHttpSse } from './http-sse.ts'
 import {
   type ClientInfo,
@@ -33,8 +33,8 @@ export interface ConnectOptions {
   readonly era?: Era | undefined
   /** Declared in a handshake: what calls over this connection can handle. None when absent. */
   readonly capabilities?: Dict | undefined
-  /** Receives the methods of notifications that belong to no request. */
-  readonly onNotification?: ((method: string) => void) | undefined
+  /** Receives notifications that belong to no request. */
+  readonly onNotification?: OnNotification | undefined
 }
 
 export interface Connected {

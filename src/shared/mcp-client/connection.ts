@@ -7,6 +7,7 @@ import {
   type ClientInfo,
   type Dict,
   MODERN_VERSION,
+  type OnLog,
   type OnProgress,
   type OnServerRequest,
   type RequestOptions,
@@ -24,11 +25,15 @@ export interface ServerSide {
 
 const META_VERSION = 'io.modelcontextprotocol/protocolVersion'
 const META_CAPABILITIES = 'io.modelcontextprotocol/clientCapabilities'
+const META_LOG_LEVEL = 'io.modelcontextprotocol/logLevel'
 const META_INFO = 'io.modelcontextprotocol/clientInfo'
+const LIST_CHANGES: Dict = { toolsListChanged: true, resourcesListChanged: true, promptsListChanged: true }
 /** Of a listening request, which ends with the connection. */
 const FOREVER_MS = 2 ** 31 - 1
 /** Of all its notifications; then it ends, and another one has to be opened. */
 const MAX_LISTENED_BYTES = 16 * 1024 * 1024
+
+export type OnNotification = (method: string, params: Dict) => void
 
 export class McpConnection {
   /** Requests in flight. */
@@ -39,12 +44,15 @@ export class McpConnection {
   #lastId = 0
   readonly #progress = new Map<number, OnProgress>()
   readonly #handlers = new Map<number, OnServerRequest>()
-  readonly #onNotification: (method: string) => void
+  readonly #logs = new Map<number, OnLog>()
+  /** That the server was sent. */
+  #logLevel: string | undefined
+  readonly #onNotification: OnNotification
   /** Of the request that receives notifications (2026-07-28). */
   readonly #listening = new Cancellation()
 
-  /** @param onNotification receives the methods of notifications that belong to no request */
-  constructor(client: ClientInfo, onNotification: (method: string) => void = () => {}) {
+  /** @param onNotification receives notifications that belong to no request */
+  constructor(client: ClientInfo, onNotification: OnNotification = () => {}) {
     this.#client = client
     this.#onNotification = onNotification
   }
@@ -52,7 +60,9 @@ export class McpConnection {
   /** The receiver of a wire that is made for this connection. */
   readonly onMessage: OnMessage = (message, requestId) => {
     if (message.kind === 'request') return void this.#respond(message, requestId)
-    if (message.method !== 'notifications/progress') return this.#onNotification(message.method)
+    if (message.method === 'notifications/message') return this.#log(message.params, requestId)
+    if (message.method !== 'notifications/progress')
+      return this.#onNotification(message.method, message.params)
     const { progressToken, progress, total, message: text } = message.params
     if (typeof progress === 'number')
       this.#progress.get(progressToken as number)?.(
@@ -93,15 +103,17 @@ export class McpConnection {
     modern = this.isModern,
   ): Promise<RpcOutcome> {
     const id = ++this.#lastId
-    const { timeoutMs, onProgress, onServerRequest, capabilities = {}, headers = [], ...rest } = options
+    const { timeoutMs, onProgress, onLog, logLevel, onServerRequest, ...others } = options
+    const { capabilities = {}, headers = [], ...rest } = others
     const meta = {
       ...(isObject(params._meta) ? params._meta : undefined),
       ...(onProgress === undefined ? undefined : { progressToken: id }),
-      ...(modern ? this.#envelope(capabilities) : undefined),
+      ...(modern ? this.#envelope(capabilities, logLevel) : undefined),
     }
     const whole = Object.keys(meta).length === 0 ? params : { ...params, _meta: meta }
     if (onProgress !== undefined) this.#progress.set(id, onProgress)
     if (onServerRequest !== undefined) this.#handlers.set(id, onServerRequest)
+    if (onLog !== undefined) this.#logs.set(id, onLog)
     this.inFlight++
     try {
       const outcome = await this.#wire!.request({
@@ -118,6 +130,7 @@ export class McpConnection {
       this.inFlight--
       this.#progress.delete(id)
       this.#handlers.delete(id)
+      this.#logs.delete(id)
     }
   }
 
@@ -125,12 +138,15 @@ export class McpConnection {
     return this.#wire!.send(notificationText(method), [])
   }
 
-  /** Receives notifications until the stream ends, where the server offers one. Never rejects. */
-  async listen(): Promise<'ended' | 'unsupported'> {
+  /**
+   * Receives notifications until the stream ends, where the server offers one. Never rejects.
+   * @param notifications that a server of 2026-07-28 sends; older ones send all
+   */
+  async listen(notifications: Dict = LIST_CHANGES): Promise<'ended' | 'unsupported'> {
     if (!this.isModern) return this.#wire!.listen()
     const outcome = await this.request(
       'subscriptions/listen',
-      { notifications: { toolsListChanged: true } },
+      { notifications },
       { timeoutMs: FOREVER_MS, maxResponseBytes: MAX_LISTENED_BYTES, cancellation: this.#listening },
     )
     return outcome.kind === 'error' && outcome.code === METHOD_NOT_FOUND ? 'unsupported' : 'ended'
@@ -139,6 +155,22 @@ export class McpConnection {
   async close(): Promise<void> {
     this.#listening.cancel()
     await this.#wire?.close()
+  }
+
+  /** Sends the level to a server that keeps it for the session, once. */
+  async setLogLevel(level: string | undefined, options: RequestOptions): Promise<void> {
+    if (level === undefined || level === this.#logLevel || this.isModern) return
+    if (!isObject(this.server.capabilities.logging)) return
+    this.#logLevel = level
+    const { timeoutMs, maxResponseBytes, cancellation } = options
+    await this.request('logging/setLevel', { level }, { timeoutMs, maxResponseBytes, cancellation })
+  }
+
+  /** Beside the streams of calls, it belongs to the only call in flight. */
+  #log(params: Dict, requestId: number | undefined): void {
+    const [only] = this.#logs.size === 1 ? this.#logs.values() : []
+    const onLog = requestId === undefined ? only : this.#logs.get(requestId)
+    onLog?.(params)
   }
 
   /** A disconnect does not cancel a request of a legacy session. */
@@ -161,8 +193,13 @@ export class McpConnection {
     await this.#wire?.send(responseText(id, result === undefined ? { error: refused } : { result }), [])
   }
 
-  #envelope(capabilities: Dict): Dict {
-    return { [META_VERSION]: MODERN_VERSION, [META_CAPABILITIES]: capabilities, [META_INFO]: this.#client }
+  #envelope(capabilities: Dict, logLevel: string | undefined): Dict {
+    return {
+      [META_VERSION]: MODERN_VERSION,
+      [META_CAPABILITIES]: capabilities,
+      [META_INFO]: this.#client,
+      ...(logLevel === undefined ? undefined : { [META_LOG_LEVEL]: logLevel }),
+    }
   }
 }
 

@@ -52,6 +52,9 @@ export type RpcOutcome = RpcResult | RpcError | RpcFailure
 
 export type OnProgress = (progress: number, total: number | undefined, message: string | undefined) => void
 
+/** @param params of `notifications/message` */
+export type OnLog = (params: Dict) => void
+
 export type OnServerRequest = (method: string, params: Dict) => Promise<Dict | undefined>
 
 export interface RequestOptions {
@@ -65,6 +68,10 @@ export interface RequestOptions {
   /** Flat; sent beside those of the address. */
   readonly headers?: readonly string[]
   readonly onProgress?: OnProgress | undefined
+  /** Receives log messages during this request. */
+  readonly onLog?: OnLog | undefined
+  /** Least severe level of log messages; the server's choice when absent. */
+  readonly logLevel?: string | undefined
   /** Of the client behind the gateway, as a request of 2026-07-28 declares them; none when absent. */
   readonly capabilities?: Dict | undefined
   /** Handles a request of the server during this one (up to 2025-11-25); undefined: it is refused. Never rejects. */

@@ -142,8 +142,11 @@ export class McpSessions {
         return connected
       }
       const { connection } = connected
-      const timeoutMs = Math.max(1, untilMs - performance.now())
-      const outcome = await connection.request(method, params, { ...options, timeoutMs })
+      const { logLevel } = options
+      const remainingMs = (): number => Math.max(1, untilMs - performance.now())
+      if (logLevel !== undefined)
+        await connection.setLogLevel(logLevel, { ...options, timeoutMs: remainingMs() })
+      const outcome = await connection.request(method, params, { ...options, timeoutMs: remainingMs() })
       if (connection.lost) this.#drop(session)
       return outcome
     } finally {

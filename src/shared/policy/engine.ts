@@ -15,10 +15,10 @@ export interface PolicyInput {
       readonly rights?: 'intersection'
     }
   }
-  /** `tools.call`, `tools.list`, `resources.list`, `prompts.list`, `admin`, `proxy`, or a control-plane action. */
+  /** `tools.call`, `resources.read`, `prompts.get`, `tools.list`, `resources.list`, `prompts.list`, `admin`, `proxy`, or a control-plane action. */
   readonly action: { readonly name: string }
   readonly resource: {
-    readonly type: 'tool' | 'tools' | 'api' | 'admin' | 'control'
+    readonly type: 'tool' | 'resource' | 'prompt' | 'tools' | 'api' | 'admin' | 'control'
     readonly id: string
     readonly properties: {
       /** Tenant the resource belongs to; null = shared by all tenants. */

@@ -65,6 +65,7 @@ describe('spec.source.mcp', () => {
         transport: 'auto',
         headers: {},
         session: 'per-caller',
+        features: ['tools', 'resources', 'prompts'],
         refreshIntervalMs: 300_000,
       },
     })
@@ -248,5 +249,62 @@ describe('a list', () => {
 
   it('that is none is a fault', () => {
     expect(runCompileJob({ document: '{"tools":{}}', toolSet: toolSetOf() })).toMatchObject({ kind: 'fault' })
+  })
+})
+
+describe('resources and prompts', () => {
+  const compileLists = (lists: object, toolSet = toolSetOf()) => {
+    const outcome = runCompileJob({ document: JSON.stringify({ tools: [], ...lists }), toolSet })
+    if (outcome.kind !== 'compiled') throw new Error(JSON.stringify(outcome))
+    return outcome.result
+  }
+  const lists = {
+    resources: [
+      { uri: 'file:///a', name: 'a', mimeType: 'text/plain', size: 3, annotations: { priority: 2 } },
+    ],
+    resourceTemplates: [{ uriTemplate: 'file:///{+path}', name: 'files' }],
+    prompts: [{ name: 'ask me', description: 'Asks.\u200b', arguments: [{ name: 'topic', required: true }] }],
+    serves: ['subscriptions'],
+  }
+
+  it('have names of their kind, and URIs behind a scheme of the prefix', () => {
+    const { tools } = compileLists(lists, toolSetOf({ naming: { prefix: 'My_' } }))
+    expect(tools.map(({ name, feature }) => [name, feature!.kind, feature!.id])).toEqual([
+      ['resource:my+file:///a', 'resource', 'my+file:///a'],
+      ['resource:my+file:///{+path}', 'template', 'my+file:///{+path}'],
+      ['prompt:My_ask_me', 'prompt', 'My_ask_me'],
+    ])
+    expect(tools[0]!.feature!.listed).toEqual({ name: 'a', mimeType: 'text/plain', size: 3 })
+    expect(tools[2]).toMatchObject({
+      description: 'Asks.',
+      inputSchema: { required: ['topic'], additionalProperties: false },
+      annotations: { readOnlyHint: true },
+      mcp: { tool: 'ask me', serves: ['subscriptions'] },
+    })
+  })
+
+  it('are selected like tools, by the names of the server', () => {
+    const names = (spec: object) => compileLists(lists, toolSetOf(spec)).tools.map(({ name }) => name)
+    expect(names({ selector: { operationIds: ['ask me'] } })).toEqual(['prompt:ask_me'])
+    expect(names({ selector: { annotations: { readOnlyHint: false } } })).toEqual([])
+    expect(names({ overrides: [{ operation: 'file:///a', hidden: true }] })).toHaveLength(2)
+  })
+
+  it('are skipped with the reason when they cannot be used', () => {
+    const { tools, skipped } = compileLists({
+      resources: [{ uri: 'no scheme' }, {}, { uri: `x:${'y'.repeat(3000)}` }, ...lists.resources],
+      resourceTemplates: [{ uriTemplate: 'x:{a}{b}' }],
+      prompts: [{ name: 'p', arguments: [{ name: '' }] }],
+    })
+    expect(tools).toHaveLength(1)
+    expect(skipped).toHaveLength(5)
+  })
+
+  it('are listed by name in spec.source.mcp.features', () => {
+    expect(toolSetOf({}, { ...SOURCE, features: ['prompts'] }).source).toMatchObject({
+      features: ['prompts'],
+    })
+    for (const features of [[], ['tool'], 'tools'])
+      expect(faultsOf({}, { ...SOURCE, features })).toHaveLength(1)
   })
 })

@@ -20,6 +20,7 @@ import { CallReader } from '../../../data-plane/kernel/envelope.ts'
 import type { Kernel } from '../../../data-plane/kernel/kernel.ts'
 import { clientAddresses, trustOf } from '../../../shared/server/client-address.ts'
 import type { AppContext } from '../app-context.ts'
+import { openResourceWatches } from '../mcp-sessions.ts'
 import type { GatewayPolicy } from '../policy.ts'
 import { toolSetStatuses } from '../tool-set-statuses.ts'
 import { openUpstreams } from '../upstreams.ts'
@@ -116,6 +117,7 @@ function openMcp(plane: DataPlaneParts, gateway: GatewayParts, cors: Cors, calls
   const addressOf = clientAddresses(settings.sse.trustedProxies)
   return new McpEndpoint(gateway, cors, {
     keys: plane.sessions.keys,
+    watches: openResourceWatches(plane.context),
     calls,
     limiter: { ...settings.sse, enabled: settings.sse.limiterEnabled },
     ...(plane.places === undefined ? {} : { places: plane.places }),

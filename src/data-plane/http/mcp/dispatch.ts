@@ -5,20 +5,15 @@ import { andThen, continueWith, type MaybePending } from '../../../shared/call/a
 import type { Cancellation } from '../../../shared/call/cancellation.ts'
 import { isLongJson, writeLongJson } from '../../../shared/call/long-json.ts'
 import type { Refusal } from '../../../shared/call/refusal.ts'
-import {
-  INTERNAL_ERROR,
-  INVALID_PARAMS,
-  MISSING_CAPABILITY,
-  RESOURCE_NOT_FOUND,
-} from '../../../shared/call/rpc-errors.ts'
+import { INTERNAL_ERROR, INVALID_PARAMS, MISSING_CAPABILITY } from '../../../shared/call/rpc-errors.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import type { Operation } from '../../pipeline/operation.ts'
 import type { Transport } from '../../pipeline/transport.ts'
-import type { Snapshot } from '../../snapshot/snapshot.ts'
+import type { CompiledTool, Snapshot } from '../../snapshot/snapshot.ts'
 import { ToolIndexes } from '../../tool-search/tool-indexes.ts'
 import { boundedResult } from '../bounded-result.ts'
 import type { Call } from '../call.ts'
-import { CAPABILITIES } from '../capabilities.ts'
+import { capabilitiesOf } from '../capabilities.ts'
 import { emptyReason } from '../empty-list.ts'
 import { callHeaders, challengeContext, type Ended, type GatewayParts, runCall } from '../gateway.ts'
 import { offeredTools } from '../offered-tools.ts'
@@ -34,6 +29,15 @@ import {
 } from '../refusal-body.ts'
 import { CALL_TOOL, readCall, SEARCH_INSTRUCTIONS } from '../search-tools.ts'
 import { listTail, resultView, toolsForm } from '../tool-view.ts'
+import {
+  FEATURE_LISTS,
+  type FeatureList,
+  featureOperation,
+  featurePage,
+  featureReply,
+  unknownFeature,
+} from './features.ts'
+import { isLogLevel } from './log-messages.ts'
 import { errorMessage, type RequestId, type RpcRequest } from './message.ts'
 import type { PendingInput } from './modern-client.ts'
 import { pageOf } from './pagination.ts'
@@ -57,9 +61,17 @@ export interface Conversation {
   readonly transport: Transport<Exchange>
   /** From 2026-07-28 on: the questions to the client when the call is pending. */
   readonly pendingInput?: () => PendingInput | undefined
+  /** Up to 2025-11-25, with a session: notifications of changed resources. `add` returns what prevents one. */
+  readonly subscriptions?:
+    | { add(entry: CompiledTool, uri: string): string | undefined; remove(uri: string): void }
+    | undefined
+  /** Up to 2025-11-25, with a session: stores the level of log messages that the client wants. */
+  readonly setLogLevel?: ((level: string) => MaybePromise<void>) | undefined
 }
 
 type RpcOutcome = MaybePending<RpcReply>
+
+const NEEDS_SESSION = 'This needs a session: send initialize first.'
 
 export class Dispatcher {
   readonly #parts: GatewayParts
@@ -81,23 +93,27 @@ export class Dispatcher {
       case 'tools/call':
         return this.#toolsCall(request, conversation, writer)
       case 'resources/list':
-        return this.#emptyList(request, conversation, writer, 'resources.list', 'resources')
       case 'resources/templates/list':
-        return this.#emptyList(request, conversation, writer, 'resources.list', 'resourceTemplates')
       case 'prompts/list':
-        return this.#emptyList(request, conversation, writer, 'prompts.list', 'prompts')
+        return this.#featureList(request, conversation, writer, FEATURE_LISTS[request.method])
+      case 'completion/complete':
+        if (!conversation.snapshot.served.completions) break
+        return this.#feature(request, conversation, writer)
       case 'resources/read':
-        return isModernVersion(conversation.version)
-          ? fault(request.id, INVALID_PARAMS, 'Resource not found.', { uri: request.params.uri })
-          : fault(request.id, RESOURCE_NOT_FOUND, 'Resource not found.', { uri: request.params.uri })
       case 'prompts/get':
-        return fault(request.id, INVALID_PARAMS, 'Prompt not found.')
+        return this.#feature(request, conversation, writer)
     }
     if (isModernVersion(conversation.version)) {
       return request.method === 'server/discover'
         ? this.#discover(request, conversation, writer)
         : writer.methodNotFound(request.id, request.method)
     }
+    if (request.method === 'logging/setLevel' && conversation.snapshot.served.logging)
+      return this.#setLogLevel(request, conversation, writer)
+    if (request.method === 'resources/subscribe' && conversation.snapshot.served.subscriptions)
+      return this.#subscribe(request, conversation, writer)
+    if (request.method === 'resources/unsubscribe' && conversation.snapshot.served.subscriptions)
+      return this.#unsubscribe(request, conversation, writer)
     if (request.method === 'initialize') return this.#initialize(request, conversation, writer)
     return request.method === 'ping'
       ? writer.complete(request.id, '{}')
@@ -105,26 +121,26 @@ export class Dispatcher {
   }
 
   /** MCP 2026-07-28, `server/discover`: public, never limited. */
-  #discover(request: RpcRequest, { call }: Conversation, writer: ResultWriter): RpcReply {
+  #discover(request: RpcRequest, { call, snapshot }: Conversation, writer: ResultWriter): RpcReply {
     return writer.list(
       request.id,
       JSON.stringify({
         supportedVersions: MODERN_VERSIONS,
-        capabilities: CAPABILITIES,
+        capabilities: capabilitiesOf(snapshot.served),
         instructions: this.#instructionsAt(call),
       }),
       'public',
     )
   }
 
-  #initialize(request: RpcRequest, { call }: Conversation, writer: ResultWriter): RpcReply {
+  #initialize(request: RpcRequest, { call, snapshot }: Conversation, writer: ResultWriter): RpcReply {
     const { protocolVersion } = request.params
     if (typeof protocolVersion !== 'string')
       return fault(request.id, INVALID_PARAMS, 'protocolVersion must be a string.')
     const version = negotiate(protocolVersion)
     const result = {
       protocolVersion: version,
-      capabilities: CAPABILITIES,
+      capabilities: capabilitiesOf(snapshot.served),
       serverInfo: serverInfoOf(this.#parts, version),
       instructions: this.#instructionsAt(call),
     }
@@ -208,15 +224,74 @@ export class Dispatcher {
     })
   }
 
-  #emptyList(
-    request: RpcRequest,
+  #featureList(
+    { id, params: { cursor } }: RpcRequest,
     conversation: Conversation,
     writer: ResultWriter,
-    action: 'resources.list' | 'prompts.list',
-    field: string,
+    list: FeatureList,
   ): RpcOutcome {
-    return this.#run(request.id, conversation, writer, { action }, () =>
-      writer.list(request.id, `{"${field}":[]}`),
+    if (cursor !== undefined && typeof cursor !== 'string')
+      return fault(id, INVALID_PARAMS, 'cursor must be a string.')
+    const { call, version } = conversation
+    return this.#run(id, conversation, writer, { action: list.action }, ({ exchange }) => {
+      const json = featurePage(exchange, list, cursor, version, selectionOf(call))
+      return json === undefined
+        ? fault(id, INVALID_PARAMS, 'cursor was not issued by this server.')
+        : writer.list(id, json)
+    })
+  }
+
+  #setLogLevel(
+    { id, params: { level } }: RpcRequest,
+    conversation: Conversation,
+    writer: ResultWriter,
+  ): RpcOutcome {
+    const { setLogLevel } = conversation
+    if (!isLogLevel(level)) return fault(id, INVALID_PARAMS, 'level must be one of the levels of RFC 5424.')
+    if (setLogLevel === undefined) return fault(id, INVALID_PARAMS, NEEDS_SESSION)
+    // the session belongs to the caller, which is checked on the way
+    return this.#run(id, conversation, writer, { action: 'session' }, () =>
+      andThen(setLogLevel(level), () => writer.complete(id, '{}')),
+    )
+  }
+
+  #subscribe(request: RpcRequest, conversation: Conversation, writer: ResultWriter): RpcOutcome {
+    const { id } = request
+    const { subscriptions } = conversation
+    if (subscriptions === undefined) return fault(id, INVALID_PARAMS, NEEDS_SESSION)
+    const operation = featureOperation(request, selectionOf(conversation.call))
+    if (typeof operation === 'string') return fault(id, INVALID_PARAMS, operation)
+    return this.#run(id, conversation, writer, operation, ({ exchange }) => {
+      const why = subscriptions.add(exchange.tool!, String(operation.arguments.uri))
+      return why === undefined
+        ? writer.complete(id, '{}', callHeaders(exchange))
+        : fault(id, INVALID_PARAMS, why)
+    })
+  }
+
+  #unsubscribe(
+    { id, params: { uri } }: RpcRequest,
+    conversation: Conversation,
+    writer: ResultWriter,
+  ): RpcOutcome {
+    const { subscriptions } = conversation
+    if (typeof uri !== 'string') return fault(id, INVALID_PARAMS, 'uri must be the URI of a resource.')
+    if (subscriptions === undefined) return fault(id, INVALID_PARAMS, NEEDS_SESSION)
+    return this.#run(id, conversation, writer, { action: 'session' }, () => {
+      subscriptions.remove(uri)
+      return writer.complete(id, '{}')
+    })
+  }
+
+  /** `resources/read`, `prompts/get`, `completion/complete`. */
+  #feature(request: RpcRequest, conversation: Conversation, writer: ResultWriter): RpcOutcome {
+    const operation = featureOperation(request, selectionOf(conversation.call))
+    const { id, method } = request
+    if (typeof operation === 'string') return fault(id, INVALID_PARAMS, operation)
+    return this.#run(id, conversation, writer, operation, ({ exchange, final }) =>
+      final?.kind === 'reply'
+        ? featureReply(id, method, exchange, final, conversation.version, writer)
+        : fault(id, INTERNAL_ERROR, 'Internal error.'),
     )
   }
 
@@ -247,7 +322,8 @@ export class Dispatcher {
     const { call, version } = conversation
     // from 2025-11-25 on the model reads why its arguments are invalid (MCP 2025-11-25, tools, "Error Handling")
     const ofArguments = refusal.reason === 'invalid_arguments' || refusal.reason === 'arguments_too_expensive'
-    if (ofArguments && version >= '2025-11-25')
+    const isTool = ended.exchange.operation.action === 'tools.call'
+    if (ofArguments && isTool && version >= '2025-11-25')
       return writer.toolError(id, refusal.message, callHeaders(ended.exchange))
     if (refusal.reason === 'confirmation_unsupported' && isModernVersion(version)) {
       return fault(
@@ -276,7 +352,9 @@ export class Dispatcher {
       if (input !== undefined) return writer.inputRequired(id, input.inputRequests, input.requestState)
     }
     const headers = refusalHeaders(refusal, challengeContext(this.#parts, call.request.path))
-    if (ended.exchange.operation.action === 'tools.call' && isToolError(refusal)) {
+    const unknown = unknownFeature(id, ended.exchange, refusal, version)
+    if (unknown !== undefined) return unknown
+    if (isTool && isToolError(refusal)) {
       // a quota refusal has its own X-RateLimit headers
       const standing = refusal.reason === 'quota_exceeded' ? [] : callHeaders(ended.exchange)
       const meta = { [ERROR_META_KEY]: restBody(refusal, call.requestId) }

@@ -1,4 +1,5 @@
 /** The MCP endpoint, `/mcp` and `/mcp/sse` alike: origin check, then GET, POST or DELETE. It holds the parts they share. */
+import type { ResourceWatches } from '../../../shared/mcp-client/resource-watches.ts'
 import type { CallReader } from '../../kernel/envelope.ts'
 import type { KeyRing } from '../../sessions/key-ring.ts'
 import type { Snapshot } from '../../snapshot/snapshot.ts'
@@ -15,12 +16,14 @@ import { fromAllowedOrigin, localHosts } from './origin.ts'
 import type { McpParts } from './parts.ts'
 import { McpPost } from './post.ts'
 import { badRequest } from './replies.ts'
+import { ResourceSubscriptions } from './resource-subscriptions.ts'
 import { selectionFault } from './selection.ts'
 import { StreamLimiter, type StreamLimiterOptions, type StreamSlots } from './stream-limiter.ts'
-import { type StreamEnd, type StreamLimits, type StreamOwner, Streams } from './streams.ts'
+import { type StreamEnd, type StreamLimits, Streams } from './streams.ts'
 
 interface McpOptions {
   readonly keys: KeyRing
+  readonly watches: ResourceWatches
   readonly calls: CallReader
   readonly limiter: StreamLimiterOptions
   /** Slots counted by another thread; counted here when absent. */
@@ -47,6 +50,8 @@ export class McpEndpoint {
       inFlight: new InFlight(gateway.sessions),
       streams: new Streams(streamLimits(options), options.onStreamEnded, gateway.nowMs),
       places: options.places ?? new StreamLimiter(options.limiter),
+      watches: options.watches,
+      subscriptions: new ResourceSubscriptions(gateway.sessions, options.watches),
       inquiries: new InquiryStates(options.keys, gateway.nowMs),
       clientAddress: options.clientAddress,
       onStreamRefused: options.onStreamRefused,
@@ -76,12 +81,8 @@ export class McpEndpoint {
     return this.#parts.streams.size
   }
 
-  /** Notifies the clients whose visible tools differ between the two snapshots; streams of suspended tenants end. */
-  announce(
-    previous: Snapshot,
-    next: Snapshot,
-    changed: (owner: StreamOwner, previous: Snapshot, next: Snapshot) => boolean | Promise<boolean>,
-  ): Promise<void> {
+  /** Notifies the clients whose lists differ between the two snapshots; streams of suspended tenants end. */
+  announce(previous: Snapshot, next: Snapshot, changed: Parameters<Streams['announce']>[2]): Promise<void> {
     return this.#parts.streams.announce(previous, next, changed)
   }
 

@@ -97,7 +97,8 @@ export class McpGet {
     const stream = call.eventStream(['mcp-session-id', session.id])
     const onSignal = (signal: SessionSignal): void => {
       if (signal.kind === 'end') open.end('session_ended')
-      else if (signal.kind === 'message' && kind === 'legacy') open.write(messageEvent(signal.message))
+      else if (signal.kind === 'notification' || (signal.kind === 'message' && kind === 'legacy'))
+        open.write(messageEvent(signal.message))
     }
     const unlisten = sessions.listen(session.id, onSignal)
     const onEnd = (why: StreamEnd): void => {

@@ -4,15 +4,23 @@ import type { Cancellation } from '../../../shared/call/cancellation.ts'
 import type { ClientSide, Inquiry, InquiryOutcome, Question } from '../../pipeline/inquiry.ts'
 import type { Session } from '../../sessions/session-store.ts'
 import { verdictOn } from './elicitation-results.ts'
+import type { ProtocolVersion } from './versions.ts'
 import type { InFlight } from './in-flight.ts'
 
 /** Afterwards the question counts as declined. */
 const RESPONSE_WITHIN_MS = 2 * 60_000
-/** Sessions store no other capability. */
-const CAPABILITIES: ReadonlySet<string> = new Set(['elicitation'])
+/** Elicitation came with this version; the others are as old as MCP. */
+const ELICITATION_SINCE: ProtocolVersion = '2025-06-18'
+
+/** What the client declared, of what may be asked. */
+export function capabilitiesOf(session: Session, version: ProtocolVersion): ReadonlySet<string> {
+  const { elicitation, sampling = false, roots = false } = session
+  const declared = { elicitation: elicitation && version >= ELICITATION_SINCE, sampling, roots }
+  return new Set(Object.keys(declared).filter(name => declared[name as keyof typeof declared]))
+}
 
 export class LegacyClient implements ClientSide {
-  readonly capabilities = CAPABILITIES
+  readonly capabilities: ReadonlySet<string>
   readonly respondsDuringCall = true
   readonly #inFlight: InFlight
   readonly #session: Session
@@ -26,11 +34,13 @@ export class LegacyClient implements ClientSide {
   constructor(
     inFlight: InFlight,
     session: Session,
+    capabilities: ReadonlySet<string>,
     send: (json: string) => void,
     cancellation: Cancellation,
   ) {
     this.#inFlight = inFlight
     this.#session = session
+    this.capabilities = capabilities
     this.#send = send
     this.#cancellation = cancellation
   }

@@ -1,16 +1,18 @@
 /** Requests of the versions with sessions (up to 2025-11-25): version, session, cancellation and where the response goes. It runs no method. */
 import { withDoubles } from '../../../model/exact-number.ts'
+import { isObject } from '../../../model/is-object.ts'
 import type { Principal } from '../../../model/principal.ts'
 import { andThen, continueWith, type MaybePending } from '../../../shared/call/and-then.ts'
 import { Cancellation } from '../../../shared/call/cancellation.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import type { Transport } from '../../pipeline/transport.ts'
 import { ownerOf } from '../../sessions/owner.ts'
-import type { Session } from '../../sessions/session-store.ts'
+import type { Session, SettledFacts } from '../../sessions/session-store.ts'
 import type { Snapshot } from '../../snapshot/snapshot.ts'
 import type { Call } from '../call.ts'
 import type { Conversation } from './dispatch.ts'
-import { LegacyClient } from './legacy-client.ts'
+import { capabilitiesOf, LegacyClient } from './legacy-client.ts'
+import { logSink } from './log-messages.ts'
 import { isId, type RpcNotification, type RpcRequest, type RpcResponse, storedId } from './message.ts'
 import { authenticated, claimOf, type McpParts } from './parts.ts'
 import { PostResponse } from './post-response.ts'
@@ -19,8 +21,6 @@ import { acceptsStream, replyRefused } from './replies.ts'
 import { type RpcReply, textOf } from './result.ts'
 import { ASSUMED_VERSION, isLegacyVersion, negotiate, type ProtocolVersion } from './versions.ts'
 
-/** Elicitation came with this version. */
-const ELICITATION_SINCE: ProtocolVersion = '2025-06-18'
 /** Streams of these versions have ids; the first of them begins with an empty event. */
 const RESUMABLE_SINCE: ProtocolVersion = '2025-03-26'
 const PRIMING_SINCE: ProtocolVersion = '2025-11-25'
@@ -64,6 +64,8 @@ export class LegacyCalls {
       version,
       cancellation,
       transport: this.#transport(request, session, version, cancellation, send),
+      setLogLevel: this.#logLevelOf(session),
+      subscriptions: this.#subscriptionsOf(session),
     })
     if (done === undefined) return response.send(reply)
     response.send(
@@ -153,7 +155,11 @@ export class LegacyCalls {
       ...this.#transport(request, session, version, cancellation, send),
       claimSession: (principal: Principal) => andThen(claim(principal), accept),
     }
-    const reply = await this.dispatch(request, { call, snapshot, version, cancellation, transport })
+    const setLogLevel = this.#logLevelOf(session)
+    const reply = await this.dispatch(request, {
+      ...{ call, snapshot, version, cancellation, transport, setLogLevel },
+      subscriptions: this.#subscriptionsOf(session),
+    })
     done()
     if (!accepted) {
       if (reply.status === 401 || reply.status === 404)
@@ -175,13 +181,33 @@ export class LegacyCalls {
     send: ((json: string) => void) | undefined,
   ): Transport<Exchange> {
     const onProgress = progressSink(request, send)
-    if (session === undefined) return { onProgress }
+    if (session === undefined) return { onProgress, onLog: logSink(send, undefined) }
     const claimSession = claimOf(this.#parts.gateway, session)
-    const common = { onProgress, claimSession, session: this.#sessionOf(session) }
-    if (send === undefined || !session.elicitation || version < ELICITATION_SINCE) return common
+    const onLog = logSink(send, session.logLevel)
+    const { logLevel } = session
+    const common = { onProgress, onLog, logLevel, claimSession, session: this.#sessionOf(session) }
+    const capabilities = capabilitiesOf(session, version)
+    if (send === undefined || capabilities.size === 0) return common
     return {
       ...common,
-      client: new LegacyClient(this.#parts.inFlight, session, send, cancellation),
+      client: new LegacyClient(this.#parts.inFlight, session, capabilities, send, cancellation),
+    }
+  }
+
+  /** undefined: the level has no place, because there is no session. */
+  #logLevelOf(session: Session | undefined): Conversation['setLogLevel'] {
+    if (session === undefined) return undefined
+    const { id, protocolVersion, elicitation, sampling = false, roots = false } = session
+    return logLevel =>
+      this.#parts.gateway.sessions.update(id, { protocolVersion, elicitation, sampling, roots, logLevel })
+  }
+
+  #subscriptionsOf(session: Session | undefined): Conversation['subscriptions'] {
+    if (session === undefined) return undefined
+    const { subscriptions } = this.#parts
+    return {
+      add: (entry, uri) => subscriptions.add(session.id, entry, uri),
+      remove: uri => subscriptions.remove(session.id, uri),
     }
   }
 
@@ -195,12 +221,13 @@ export class LegacyCalls {
   }
 }
 
-function settledBy(request: RpcRequest): {
-  readonly protocolVersion: ProtocolVersion
-  readonly elicitation: boolean
-} {
+function settledBy(request: RpcRequest): SettledFacts {
   const { protocolVersion, capabilities } = request.params
-  const elicitation =
-    typeof capabilities === 'object' && capabilities !== null && 'elicitation' in capabilities
-  return { protocolVersion: negotiate(protocolVersion), elicitation }
+  const declares = (name: string): boolean => isObject(capabilities) && isObject(capabilities[name])
+  return {
+    protocolVersion: negotiate(protocolVersion),
+    elicitation: declares('elicitation'),
+    sampling: declares('sampling'),
+    roots: declares('roots'),
+  }
 }

@@ -1,14 +1,17 @@
 /** `subscriptions/listen` (MCP 2026-07-28): a POST whose response is the stream of the notifications requested. */
 import { writeJson } from '../../../model/exact-number.ts'
 import { isObject } from '../../../model/is-object.ts'
+import { Cancellation } from '../../../shared/call/cancellation.ts'
 import { INVALID_PARAMS } from '../../../shared/call/rpc-errors.ts'
-import type { Snapshot } from '../../snapshot/snapshot.ts'
+import type { Operation } from '../../pipeline/operation.ts'
+import { type CompiledTool, RESOURCE_PREFIX, type Snapshot } from '../../snapshot/snapshot.ts'
 import type { Call } from '../call.ts'
-import { challengeContext } from '../gateway.ts'
+import { challengeContext, runCall } from '../gateway.ts'
 import { refusalHeaders, rpcError, rpcStatus } from '../refusal-body.ts'
 import { errorMessage, type RpcRequest } from './message.ts'
 import type { Envelope } from './modern.ts'
 import { authenticatedStream, type McpParts } from './parts.ts'
+import { MAX_SUBSCRIPTIONS, RESOURCE_UPDATED, watchResource } from './resource-subscriptions.ts'
 import { fault } from './result.ts'
 import { selectionOf } from './selection.ts'
 import { messageEvent } from './sse.ts'
@@ -41,22 +44,71 @@ export async function subscribe(
       headers,
     )
   }
-  const toolsListChanged = wanted.toolsListChanged === true
-  open(parts, call, request, toolsListChanged, {
-    principal: exchange.principal!,
-    tenant: exchange.tenant,
-    version: envelope.version,
-    selection: selectionOf(call),
-  })
+  const lists = Object.keys(LISTS).filter(list => wanted[list] === true)
+  const resources = await permittedResources(parts, call, snapshot, wanted.resourceSubscriptions)
+  open(
+    parts,
+    call,
+    request,
+    { lists, resources },
+    {
+      principal: exchange.principal!,
+      tenant: exchange.tenant,
+      version: envelope.version,
+      selection: selectionOf(call),
+    },
+  )
+}
+
+/** Member of the request → the notification that it asks for. */
+const LISTS: Readonly<Record<string, string>> = {
+  toolsListChanged: 'notifications/tools/list_changed',
+  promptsListChanged: 'notifications/prompts/list_changed',
+  resourcesListChanged: 'notifications/resources/list_changed',
+}
+
+interface Wanted {
+  /** Members of `LISTS`. */
+  readonly lists: readonly string[]
+  readonly resources: readonly { readonly uri: string; readonly entry: CompiledTool }[]
+}
+
+/** Those that the caller may read; each is decided about and counted like a read. */
+async function permittedResources(
+  parts: McpParts,
+  call: Call,
+  snapshot: Snapshot,
+  wanted: unknown,
+): Promise<Wanted['resources']> {
+  const uris = Array.isArray(wanted) ? wanted.filter(uri => typeof uri === 'string') : []
+  const selection = selectionOf(call)
+  const permitted: { uri: string; entry: CompiledTool }[] = []
+  for (const uri of new Set(uris.slice(0, MAX_SUBSCRIPTIONS))) {
+    const operation: Operation = {
+      action: 'resources.read',
+      tool: RESOURCE_PREFIX + uri,
+      arguments: { uri },
+      subscribes: true,
+      selection,
+    }
+    const cancellation = new Cancellation()
+    const { exchange, final } = await runCall(
+      ...([parts.gateway, snapshot, call, 'jsonrpc', operation, cancellation] as const),
+    )
+    if (final?.kind === 'reply') permitted.push({ uri, entry: exchange.tool! })
+  }
+  return permitted
 }
 
 function open(
   parts: McpParts,
   call: Call,
   request: RpcRequest,
-  toolsListChanged: boolean,
+  { lists, resources }: Wanted,
   owner: OpenStream['owner'],
 ): void {
+  const methods = new Set(lists.map(list => LISTS[list]))
+  const ends: (() => void)[] = []
   const _meta = { [SUBSCRIPTION_ID]: request.id }
   const stream = call.eventStream()
   const subscription = new OpenStream({
@@ -64,19 +116,34 @@ function open(
     stream,
     form: {
       notification: method =>
-        toolsListChanged ? messageEvent(writeJson({ jsonrpc: '2.0', method, params: { _meta } })) : undefined,
+        methods.has(method)
+          ? messageEvent(writeJson({ jsonrpc: '2.0', method, params: { _meta } }))
+          : undefined,
       farewell: () =>
         messageEvent(
           writeJson({ jsonrpc: '2.0', id: request.id, result: { resultType: 'complete', _meta } }),
         ),
     },
     nowMs: call.receivedAtMs,
-    onEnd: why => parts.streams.remove(subscription, why),
+    onEnd: why => {
+      for (const end of ends) end()
+      parts.streams.remove(subscription, why)
+    },
   })
   parts.streams.add(subscription, parts.gateway.snapshot())
   call.response.onAbort(() => subscription.aborted())
-  // only tool lists change: prompts and resources are always empty
-  const honoured = toolsListChanged ? { toolsListChanged: true } : {}
+  const watched = resources.filter(({ uri, entry }) => {
+    const end = watchResource(parts.watches, entry, uri, () => {
+      const params = { uri, _meta }
+      subscription.write(messageEvent(writeJson({ jsonrpc: '2.0', method: RESOURCE_UPDATED, params })))
+    })
+    if (end !== undefined) ends.push(end)
+    return end !== undefined
+  })
+  const honoured = {
+    ...Object.fromEntries(lists.map(list => [list, true])),
+    ...(watched.length === 0 ? undefined : { resourceSubscriptions: watched.map(({ uri }) => uri) }),
+  }
   const params = { notifications: honoured, _meta }
   subscription.write(
     messageEvent(writeJson({ jsonrpc: '2.0', method: 'notifications/subscriptions/acknowledged', params })),

@@ -6,6 +6,7 @@ import { fault, type RpcReply } from './result.ts'
 import { isModernVersion, LATEST_LEGACY, MODERN_VERSIONS, type ProtocolVersion } from './versions.ts'
 
 const VERSION_KEY = 'io.modelcontextprotocol/protocolVersion'
+export const LOG_LEVEL_KEY = 'io.modelcontextprotocol/logLevel'
 const CAPABILITIES_KEY = 'io.modelcontextprotocol/clientCapabilities'
 
 export interface Envelope {

@@ -4,6 +4,7 @@ import type { Principal } from '../../../model/principal.ts'
 import type { MaybePromise } from '../../../shared/call/and-then.ts'
 import { Cancellation } from '../../../shared/call/cancellation.ts'
 import { type Refusal, refuse } from '../../../shared/call/refusal.ts'
+import type { ResourceWatches } from '../../../shared/mcp-client/resource-watches.ts'
 import type { CallReader } from '../../kernel/envelope.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import { ownerOf } from '../../sessions/owner.ts'
@@ -15,6 +16,7 @@ import { type GatewayParts, runCall } from '../gateway.ts'
 import type { Dispatcher } from './dispatch.ts'
 import type { InFlight } from './in-flight.ts'
 import type { InquiryStates } from './inquiry-states.ts'
+import type { ResourceSubscriptions } from './resource-subscriptions.ts'
 import type { StreamSlots } from './stream-limiter.ts'
 import type { Streams } from './streams.ts'
 
@@ -28,6 +30,8 @@ export interface McpParts {
   readonly streams: Streams
   readonly places: StreamSlots
   readonly inquiries: InquiryStates
+  readonly watches: ResourceWatches
+  readonly subscriptions: ResourceSubscriptions
   /** Address of the caller, trusted proxies taken into account. */
   readonly clientAddress: (call: Call) => string
   readonly onStreamRefused: (reason: string) => void

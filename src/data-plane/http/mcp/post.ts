@@ -21,7 +21,8 @@ import {
   type RpcResponse,
   readMessage,
 } from './message.ts'
-import { isModern, isModernHeader, metaOf, mirroredHeader, readEnvelope } from './modern.ts'
+import { isLogLevel, logSink } from './log-messages.ts'
+import { isModern, isModernHeader, LOG_LEVEL_KEY, metaOf, mirroredHeader, readEnvelope } from './modern.ts'
 import { ModernClient } from './modern-client.ts'
 import { authenticated, type McpParts } from './parts.ts'
 import { PostResponse } from './post-response.ts'
@@ -157,7 +158,11 @@ export class McpPost {
       cancellation.cancel()
     })
     const client = new ModernClient(this.#parts.inquiries, request, clientCapabilities)
-    const onProgress = progressSink(request, response.canNotify ? json => response.notify(json) : undefined)
+    const send = response.canNotify ? (json: string) => response.notify(json) : undefined
+    const onProgress = progressSink(request, send)
+    // without a level, the client wants none (MCP 2026-07-28, logging)
+    const level = metaOf(request)?.[LOG_LEVEL_KEY]
+    const logLevel = isLogLevel(level) ? level : undefined
     const reply = this.#parts.dispatcher.dispatch(request, {
       call,
       snapshot,
@@ -165,6 +170,8 @@ export class McpPost {
       cancellation,
       transport: {
         onProgress,
+        onLog: logLevel === undefined ? undefined : logSink(send, logLevel),
+        logLevel,
         client,
         mirrored: name => mirroredHeader(call.request, name),
       },

@@ -71,9 +71,15 @@ export class ResultWriter {
   }
 
   /** A list: modern results say how long and for whom it holds. */
-  list(id: RequestId, resultJson: string, scope: 'public' | 'private' = 'private', meta?: Meta): RpcReply {
+  list(
+    id: RequestId,
+    resultJson: string,
+    scope: 'public' | 'private' = 'private',
+    meta?: Meta,
+    ttlMs = LIST_TTL_MS,
+  ): RpcReply {
     if (!this.#modern) return this.complete(id, resultJson, NO_HEADERS, meta)
-    const members = `"resultType":"complete","ttlMs":${LIST_TTL_MS},"cacheScope":"${scope}"`
+    const members = `"resultType":"complete","ttlMs":${ttlMs},"cacheScope":"${scope}"`
     const json = this.#with(resultJson, members, meta)
     return { status: 200, headers: NO_HEADERS, body: resultMessage(id, json) }
   }

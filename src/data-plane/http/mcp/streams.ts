@@ -1,7 +1,7 @@
 /** The event streams open in this thread: keep-alive, notifications of changed tool lists, limits. It reads no message. */
 import type { Principal } from '../../../model/principal.ts'
 import { inSlices } from '../../../shared/async/slices.ts'
-import { andThen } from '../../../shared/call/and-then.ts'
+import { andThen, type MaybePromise } from '../../../shared/call/and-then.ts'
 import type { ResponseStream } from '../../../shared/server/listener.ts'
 import type { Selection } from '../../pipeline/selection.ts'
 import type { Snapshot } from '../../snapshot/snapshot.ts'
@@ -138,17 +138,20 @@ export class Streams {
     this.#onEnd(why)
   }
 
-  /** Notifies the streams whose visible tools differ between the two snapshots, and ends those of suspended tenants. */
+  /**
+   * Notifies the streams whose lists differ between the two snapshots, and ends those of suspended tenants.
+   * @param changed returns the notifications that are due
+   */
   async announce(
     previous: Snapshot,
     next: Snapshot,
-    changed: (owner: StreamOwner, previous: Snapshot, next: Snapshot) => boolean | Promise<boolean>,
+    changed: (owner: StreamOwner, previous: Snapshot, next: Snapshot) => MaybePromise<readonly string[]>,
   ): Promise<void> {
     // a stream that opens meanwhile lists the new tools anyway
     await inSlices(this.#ticker.items(), stream => {
       if (stream.ended || this.#endIfSuspended(stream, next)) return
-      return andThen(changed(stream.owner, previous, next), differs => {
-        if (differs) stream.notify(TOOLS_CHANGED)
+      return andThen(changed(stream.owner, previous, next), methods => {
+        for (const method of methods) stream.notify(method)
       })
     })
   }

@@ -1,18 +1,7 @@
 /** Sessions of one process, in memory, bounded. Ids survive a restart because they are signed; replay buffers do not. */
 import type { KeyRing } from '../key-ring.ts'
 import { mintSessionId, readSessionId } from '../session-id.ts'
-import {
-  type Channel,
-  channelKey,
-  type Replay,
-  type ReplayEvent,
-  type Session,
-  type SessionFacts,
-  type SessionSignal,
-  type SessionStatistics,
-  type SessionStore,
-  type StreamRef,
-} from '../session-store.ts'
+import { type Channel, channelKey, type Replay, type ReplayEvent, type Session, type SessionFacts, type SessionSignal, type SessionStatistics, type SessionStore, type StreamRef, type SettledFacts } from '../session-store.ts'
 import { SignalListeners } from '../signal-listeners.ts'
 import { ReplayBuffers } from './replay-buffers.ts'
 
@@ -28,7 +17,7 @@ export interface MemorySessionOptions {
 interface Entry {
   owner: string
   /** Set when `initialize` came after the id was minted. */
-  settled: Pick<SessionFacts, 'protocolVersion' | 'elicitation'> | undefined
+  settled: SettledFacts | undefined
   lastSeenMs: number
   legacyStreams: number
   standaloneStreams: number
@@ -95,10 +84,9 @@ export class MemorySessionStore implements SessionStore {
     return { id, ...facts, ...fresh.settled, owner: fresh.owner, legacyStream: fresh.legacyStreams > 0 }
   }
 
-  update(id: string, facts: Pick<SessionFacts, 'protocolVersion' | 'elicitation'>): void {
+  update(id: string, facts: SettledFacts): void {
     const entry = this.#alive.get(id)
-    if (entry !== undefined)
-      entry.settled = { protocolVersion: facts.protocolVersion, elicitation: facts.elicitation }
+    if (entry !== undefined) entry.settled = facts
   }
 
   claim(session: Session, owner: string): boolean {

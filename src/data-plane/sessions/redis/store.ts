@@ -4,19 +4,7 @@ import { keepSubscribed } from '../../../shared/redis/subscription.ts'
 import type { Log } from '../../../shared/telemetry/log.ts'
 import type { KeyRing } from '../key-ring.ts'
 import { mintSessionId, readSessionId } from '../session-id.ts'
-import {
-  type Channel,
-  channelKey,
-  isStreamKey,
-  type Replay,
-  type ReplayEvent,
-  type Session,
-  type SessionFacts,
-  type SessionSignal,
-  type SessionStatistics,
-  type SessionStore,
-  type StreamRef,
-} from '../session-store.ts'
+import { type Channel, channelKey, isStreamKey, type Replay, type ReplayEvent, type Session, type SessionFacts, type SessionSignal, type SessionStatistics, type SessionStore, type StreamRef, type SettledFacts } from '../session-store.ts'
 import { SignalListeners } from '../signal-listeners.ts'
 import type { RedisConnection } from './connection.ts'
 import { RedisReplays } from './replays.ts'
@@ -48,7 +36,7 @@ const keyOf = (id: string): string => `toolgate:{s:${id}}`
  * A session that Redis does not know (it restarted empty) is stored again, if its age is below the TTL.
  */
 const TOUCH = `
-local s = redis.call('HMGET', KEYS[1], 'ended', 'owner', 'version', 'elicitation', 'legacy', 'seen')
+local s = redis.call('HMGET', KEYS[1], 'ended', 'owner', 'version', 'elicitation', 'legacy', 'seen', 'log')
 if s[1] then return false end
 if not s[6] then
   if ARGV[3] ~= '1' then return false end
@@ -57,7 +45,7 @@ if not s[6] then
 end
 redis.call('HSET', KEYS[1], 'seen', ARGV[1])
 redis.call('PEXPIRE', KEYS[1], ARGV[2])
-return { s[2] or '', s[3] or '', s[4] or '', s[5] or '0' }`
+return { s[2] or '', s[3] or '', s[4] or '', s[5] or '0', s[7] or '' }`
 
 /** Binds an unowned session; returns its owner. */
 const CLAIM = `
@@ -136,17 +124,20 @@ export class RedisSessionStore implements SessionStore {
         : undefined
     }
     if (!Array.isArray(state)) return undefined
-    const [owner, version, elicitation, legacyUntil] = state as string[]
+    const [owner, version, capabilities, legacyUntil, logLevel] = state as string[]
     const legacyStream = (own?.legacy ?? 0) > 0 || Number(legacyUntil) > nowMs
     if (facts.origin === 'stream' && !legacyStream) return undefined
     void this.#attempt(() => redis.zadd(INDEX, nowMs, id))
-    const settled =
-      version === '' ? undefined : { protocolVersion: version!, elicitation: elicitation === '1' }
+    const settled = version === '' ? undefined : settledFacts(version!, Number(capabilities), logLevel!)
     return { id, ...facts, ...settled, owner: owner!, legacyStream }
   }
 
-  async update(id: string, facts: Pick<SessionFacts, 'protocolVersion' | 'elicitation'>): Promise<void> {
-    const fields = { version: facts.protocolVersion, elicitation: facts.elicitation ? '1' : '0' }
+  async update(id: string, facts: SettledFacts): Promise<void> {
+    const fields = {
+      version: facts.protocolVersion,
+      elicitation: String(capabilityBits(facts)),
+      log: facts.logLevel ?? '',
+    }
     await this.#attempt(() => this.#options.redis.hset(keyOf(id), fields))
   }
 
@@ -283,5 +274,20 @@ export class RedisSessionStore implements SessionStore {
     } catch {
       return undefined
     }
+  }
+}
+
+/** The field is named after the first of them. */
+function capabilityBits({ elicitation, sampling, roots }: SettledFacts): number {
+  return (elicitation ? 1 : 0) | (sampling === true ? 2 : 0) | (roots === true ? 4 : 0)
+}
+
+function settledFacts(protocolVersion: string, bits: number, logLevel: string): SettledFacts {
+  return {
+    protocolVersion,
+    elicitation: (bits & 1) !== 0,
+    sampling: (bits & 2) !== 0,
+    roots: (bits & 4) !== 0,
+    ...(logLevel === '' ? undefined : { logLevel }),
   }
 }

@@ -1,13 +1,6 @@
 /** Serves the sessions of this thread to the other threads of the process, and keeps their caches consistent. It stores no session. */
 import type { PortLine } from '../../../shared/threads/port-line.ts'
-import type {
-  ReplayEvent,
-  Session,
-  SessionFacts,
-  SessionSignal,
-  SessionStore,
-  StreamRef,
-} from '../session-store.ts'
+import type { ReplayEvent, Session, SessionFacts, SessionSignal, SessionStore, StreamRef, SettledFacts } from '../session-store.ts'
 
 type StreamKind = 'legacy' | 'standalone'
 
@@ -33,7 +26,7 @@ export class SessionThreadServer {
       'session.touch': (ids: readonly string[], nowMs: number) => {
         for (const id of ids) void store.find(id, nowMs)
       },
-      'session.update': async (id: string, facts: Pick<SessionFacts, 'protocolVersion' | 'elicitation'>) => {
+      'session.update': async (id: string, facts: SettledFacts) => {
         await store.update(id, facts)
         await evictElsewhere(id)
       },

@@ -1,6 +1,7 @@
 /** Refuses suspended tenants and subscriptions, blocked consumers, keys of other APIs, and calls without a required subscription. It counts nothing. */
 import { refuse } from '../../../shared/call/refusal.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
+import { isCall } from '../../pipeline/operation.ts'
 import type { Outcome } from '../../pipeline/outcome.ts'
 import type { Stage } from '../../pipeline/stage.ts'
 import { entitlementOf } from '../shared/entitlement.ts'
@@ -25,7 +26,7 @@ export function requireSubscription(): Stage {
         // any caller may use an API without authentication, so a key of another API may, too
         return api.authRequired ? ofApi(exchange, api.id, true) : undefined
       }
-      if (operation.action !== 'tools.call') return undefined
+      if (!isCall(operation)) return undefined
       if (snapshot.isSuspended(tenant)) return refuse('tenant_suspended')
       // refused once it is counted
       if (tool === undefined) return undefined

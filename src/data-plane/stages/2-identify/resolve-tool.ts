@@ -1,6 +1,11 @@
-/** Looks up the tool of a call among those of its tenant that its address offers. It refuses no call: `refuse-unknown-tool` does, once the call is counted. */
+/** Looks up the tool, resource or prompt of a call among those of its tenant that its address offers. It refuses no call: `refuse-unknown-tool` does, once the call is counted. */
+import { oncePer } from '../../../model/once-per.ts'
+import { readUriTemplate, type UriTemplate } from '../../../model/uri-template.ts'
+import type { Exchange } from '../../pipeline/exchange.ts'
+import { type CallOperation, isCall } from '../../pipeline/operation.ts'
 import { isOffered } from '../../pipeline/selection.ts'
 import type { Stage } from '../../pipeline/stage.ts'
+import { type CompiledTool, RESOURCE_PREFIX } from '../../snapshot/snapshot.ts'
 
 export function resolveTool(): Stage {
   return {
@@ -8,8 +13,11 @@ export function resolveTool(): Stage {
     phase: 'identify',
     run(exchange) {
       const { operation } = exchange
-      if (operation.action !== 'tools.call') return undefined
-      const found = exchange.snapshot.toolsOf(exchange.tenant).get(operation.tool)
+      if (!isCall(operation)) return undefined
+      const found =
+        operation.action === 'tools.call'
+          ? exchange.snapshot.toolsOf(exchange.tenant).get(operation.tool)
+          : featureOf(exchange, operation)
       const { selection } = operation
       if (found !== undefined && (selection === undefined || isOffered(found.tool, selection)))
         exchange.tool = found
@@ -17,3 +25,23 @@ export function resolveTool(): Stage {
     },
   }
 }
+
+/** A resource that no list names may be one of a template. */
+function featureOf(
+  { snapshot, tenant }: Exchange,
+  { action, tool }: CallOperation,
+): CompiledTool | undefined {
+  const features = snapshot.featuresOf(tenant)
+  const named = features.get(tool)
+  if (named !== undefined || action !== 'resources.read') return named
+  const uri = tool.slice(RESOURCE_PREFIX.length)
+  return templatesOf(features).find(({ template }) => template.match(uri) !== undefined)?.entry
+}
+
+const templatesOf = oncePer((features: ReadonlyMap<string, CompiledTool>) =>
+  [...features.values()].flatMap((entry): { entry: CompiledTool; template: UriTemplate }[] => {
+    const { feature } = entry.tool
+    const template = feature?.kind === 'template' ? readUriTemplate(feature.id) : undefined
+    return template === undefined ? [] : [{ entry, template }]
+  }),
+)

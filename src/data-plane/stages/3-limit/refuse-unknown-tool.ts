@@ -1,6 +1,7 @@
 /** Refuses a call whose tool its tenant does not have, with names like it. It counts nothing: `take-quota` has. */
 import { refuse } from '../../../shared/call/refusal.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
+import { isCall } from '../../pipeline/operation.ts'
 import { EVERYTHING, isOffered } from '../../pipeline/selection.ts'
 import type { Stage } from '../../pipeline/stage.ts'
 import { subjectKeyOf } from '../shared/subject-key.ts'
@@ -14,7 +15,8 @@ export function refuseUnknownTool(): Stage {
     phase: 'limit',
     run(exchange) {
       const { operation, tool } = exchange
-      if (operation.action !== 'tools.call' || tool !== undefined) return undefined
+      if (!isCall(operation) || tool !== undefined) return undefined
+      if (operation.action !== 'tools.call') return refuse('tool_not_found')
       const unknown = operation.tool.slice(0, SHOWN_NAME_CHARACTERS)
       return refuse('tool_not_found', {
         message: `Tool not found: ${unknown}${suggestion(exchange, operation.tool, operation.selection)}`,

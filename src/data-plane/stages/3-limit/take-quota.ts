@@ -5,6 +5,7 @@ import type { Principal } from '../../../model/principal.ts'
 import { andThen } from '../../../shared/call/and-then.ts'
 import type { Refusal } from '../../../shared/call/refusal.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
+import { isCall } from '../../pipeline/operation.ts'
 import type { Outcome } from '../../pipeline/outcome.ts'
 import type { Stage } from '../../pipeline/stage.ts'
 import type { Quota, QuotaGrant, QuotaKey, QuotaRefusal, QuotaRequest } from '../../quota/quota.ts'
@@ -14,7 +15,7 @@ import { quotaRefusal } from '../shared/quota-refusal.ts'
 
 /** Lists, discovery, initialize and ping consume nothing (docs/reference/http.md, Quotas per consumer). */
 export function consumes(exchange: Exchange): boolean {
-  return exchange.operation.action === 'tools.call' || exchange.operation.action === 'proxy'
+  return isCall(exchange.operation) || exchange.operation.action === 'proxy'
 }
 
 /** One counter per tenant and consumer (or user), and per subscription where one applies (docs/reference/http.md, Quotas per consumer). */

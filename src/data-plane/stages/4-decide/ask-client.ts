@@ -3,6 +3,7 @@ import { continueWith, type MaybePending } from '../../../shared/call/and-then.t
 import { refuse } from '../../../shared/call/refusal.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import { type InquiryOutcome, lackingCapabilities, type Questions } from '../../pipeline/inquiry.ts'
+import { isCall } from '../../pipeline/operation.ts'
 import type { Outcome } from '../../pipeline/outcome.ts'
 import type { Stage } from '../../pipeline/stage.ts'
 import { obligationsOf } from '../shared/obligations.ts'
@@ -22,7 +23,7 @@ export function askClient(authorize: Stage): Stage {
     const lacking = lackingCapabilities(exchange.transport.client, questions)
     if (exchange.transport.client === undefined || lacking.length > 0) return unsupported(lacking)
     const { operation } = exchange
-    if (operation.action !== 'tools.call') return undefined
+    if (!isCall(operation)) return undefined
     const asked = exchange.transport.client.ask({
       tool: operation.tool,
       arguments: operation.arguments,
@@ -43,8 +44,9 @@ export function askClient(authorize: Stage): Stage {
     id: 'ask-client',
     phase: 'decide',
     run(exchange) {
-      if (exchange.operation.action !== 'tools.call' || exchange.decision?.obligations === undefined)
-        return undefined
+      const { operation, decision } = exchange
+      if (!isCall(operation) || operation.completion !== undefined) return undefined
+      if (decision?.obligations === undefined) return undefined
       return round(exchange, MAX_ROUNDS)
     },
   }

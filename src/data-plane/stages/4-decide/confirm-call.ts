@@ -4,6 +4,7 @@ import { andThen } from '../../../shared/call/and-then.ts'
 import { refuse } from '../../../shared/call/refusal.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import { type InquiryOutcome, lackingCapabilities, type Questions } from '../../pipeline/inquiry.ts'
+import { isCall } from '../../pipeline/operation.ts'
 import type { Outcome } from '../../pipeline/outcome.ts'
 import type { Stage } from '../../pipeline/stage.ts'
 import { obligationsOf } from '../shared/obligations.ts'
@@ -33,7 +34,8 @@ export function confirmCall(): Stage {
     run(exchange): Outcome | Promise<Outcome> {
       const { operation, decision } = exchange
       const { client } = exchange.transport
-      if (operation.action !== 'tools.call' || decision?.obligations === undefined) return undefined
+      if (!isCall(operation) || operation.completion !== undefined) return undefined
+      if (decision?.obligations === undefined) return undefined
       const obligations = obligationsOf(decision)
       if (typeof obligations === 'string' || obligations.confirm === undefined) return undefined
       const questions = { [NAME]: question(obligations.confirm, exchange, operation.arguments) }

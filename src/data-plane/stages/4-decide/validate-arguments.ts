@@ -3,6 +3,7 @@
 import { andThen } from '../../../shared/call/and-then.ts'
 import { refuse } from '../../../shared/call/refusal.ts'
 import type { ArgumentFault, CheckOutcome } from '../../../shared/json-schema/argument-fault.ts'
+import { isCall } from '../../pipeline/operation.ts'
 import type { Outcome } from '../../pipeline/outcome.ts'
 import type { Stage } from '../../pipeline/stage.ts'
 
@@ -18,7 +19,7 @@ export function validateArguments(): Stage {
     phase: 'decide',
     run(exchange) {
       const { operation, tool } = exchange
-      if (operation.action !== 'tools.call') return undefined
+      if (!isCall(operation) || operation.completion !== undefined) return undefined
       return andThen(tool!.validate(operation.arguments), outcome => outcomeOf(operation.tool, outcome))
     },
   }

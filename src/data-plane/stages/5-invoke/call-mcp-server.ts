@@ -1,14 +1,16 @@
-/** Calls a tool of an MCP server, and turns its response into a tool result. It never forwards the caller's token. */
+/** Calls a tool, resource or prompt of an MCP server, and turns its response into a result. It never forwards the caller's token. */
 import type { ToolResult } from '../../../model/tool.ts'
 import type { Cancellation } from '../../../shared/call/cancellation.ts'
 import { refuse } from '../../../shared/call/refusal.ts'
-import type { OnProgress, RpcError, RpcFailure } from '../../../shared/mcp-client/protocol.ts'
+import type { OnProgress, RequestOptions, RpcError, RpcFailure } from '../../../shared/mcp-client/protocol.ts'
 import type { CircuitOpen, McpSessions } from '../../../shared/mcp-client/sessions.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
+import { isCall } from '../../pipeline/operation.ts'
 import type { Outcome } from '../../pipeline/outcome.ts'
 import { ownerOf } from '../../sessions/owner.ts'
 import { backendFailure, failedCall } from './backend-failure.ts'
 import { backendHeaders } from './backend-headers.ts'
+import { featureResult } from './feature-result.ts'
 import { mcpResult } from './mcp-result.ts'
 import { NotificationLimit } from './notification-limit.ts'
 import { redactedPaths } from './redact-result.ts'
@@ -29,6 +31,7 @@ export function callMcpServer(
   async function once(
     exchange: Exchange,
     cancellation: Cancellation,
+    method: string,
     params: Params,
     headers: readonly string[],
   ) {
@@ -44,34 +47,46 @@ export function callMcpServer(
           ...{ address, key, caller, onEnd: transport.session?.onEnd },
           capabilities: onServerRequest === undefined ? undefined : capabilities,
         }
-    return sessions.request(scope, 'tools/call', params, {
+    return sessions.request(scope, method, params, {
       ...{ timeoutMs: tool!.tool.timeoutMs, maxResponseBytes, cancellation, capabilities, onServerRequest },
       headers: backendHeaders(headers, exchange),
       onBytes: bytes => {
         exchange.responseBytes += bytes
       },
       onProgress: progressOf(exchange),
+      // the messages of a shared session may be about calls of others
+      ...(isShared ? undefined : logOf(exchange)),
     })
   }
 
   return async (exchange, cancellation) => {
     const { operation, tool } = exchange
-    if (operation.action !== 'tools.call') return undefined
-    const { params, headers } = tool!.mcp!.request(operation.arguments)
+    if (!isCall(operation)) return undefined
+    const { request, complete, uriPrefix } = tool!.mcp!
+    const { completion } = operation
+    const asked = completion === undefined ? request(operation.arguments) : complete?.(completion)
+    // a server that completes nothing has no suggestions (MCP, completion)
+    if (asked === undefined) return NO_SUGGESTIONS
+    const { method, params, headers } = asked
     const { timeoutMs } = tool!.tool
     exchange.responseBytes = 0
     exchange.backendMs = 0
     let inputs: Params = {}
     for (let round = 0; ; round++) {
       const startedAt = performance.now()
-      const outcome = await once(exchange, cancellation, { ...params, ...inputs }, headers)
+      const outcome = await once(exchange, cancellation, method, { ...params, ...inputs }, headers)
       exchange.backendMs += performance.now() - startedAt
       if (outcome.kind === 'error') return rpcError(outcome)
       if (outcome.kind === 'circuit_open') return circuitOpen(outcome)
       if (outcome.kind === 'failure') return failed(outcome, timeoutMs, maxResponseBytes)
       const { resultType, inputRequests, requestState } = outcome.result
       if (resultType !== 'input_required')
-        return reply(mcpResult(outcome.result)) ?? failed(NO_RESULT, timeoutMs, maxResponseBytes)
+        return (
+          (method === 'tools/call'
+            ? reply(mcpResult(outcome.result, uriPrefix))
+            : served(featureResult(method, outcome.result, uriPrefix))) ??
+          failed(NO_RESULT, timeoutMs, maxResponseBytes)
+        )
       const inputResponses = round < MAX_ROUNDS ? await askInputs(exchange, inputRequests) : undefined
       if (inputResponses === undefined) return failedCall(NEEDS_INPUT, { failure: 'input_required' })
       if (inputResponses === 'pending') return refuse('confirmation_pending')
@@ -90,6 +105,12 @@ function reply(result: ToolResult | undefined): Outcome {
   }
 }
 
+function served(result: Params | undefined): Outcome {
+  return result === undefined
+    ? undefined
+    : { kind: 'reply', result: EMPTY, served: result, backendStatus: 200 }
+}
+
 /** Increasing, as MCP requires; without text where the result is redacted, because the text could contain the redacted data. */
 function progressOf(exchange: Exchange): OnProgress | undefined {
   const { onProgress } = exchange.transport
@@ -104,6 +125,24 @@ function progressOf(exchange: Exchange): OnProgress | undefined {
   }
 }
 
+/** Log messages of the server, for a caller who receives them and whose result is not redacted: they could contain the redacted data. */
+function logOf(exchange: Exchange): Pick<RequestOptions, 'onLog' | 'logLevel'> {
+  const { onLog, logLevel } = exchange.transport
+  if (onLog === undefined || redactedPaths(exchange) !== undefined) return {}
+  const limit = new NotificationLimit()
+  const { toolSet } = exchange.tool!.tool
+  return {
+    logLevel,
+    onLog: ({ level, logger, data }) => {
+      if (limit.admit()) onLog({ level, logger: typeof logger === 'string' ? `${toolSet}/${logger}` : toolSet, data })
+    },
+  }
+}
+
+const EMPTY: ToolResult = Object.freeze({ content: [], isError: false })
+const NO_SUGGESTIONS: Outcome = Object.freeze({
+  ...{ kind: 'reply' as const, result: EMPTY, served: { completion: { values: [] } } },
+})
 const NEEDS_INPUT =
   'The MCP server asks for input before it executes the tool, and this client has not declared that it can give it.'
 const DECLINED = 'The user declined the input that the MCP server asks for. The tool was not executed.'

@@ -7,6 +7,7 @@ import { refuse } from '../../../shared/call/refusal.ts'
 import type { Egress, EgressHeaders, EgressResponse } from '../../../shared/egress/egress.ts'
 import type { McpSessions } from '../../../shared/mcp-client/sessions.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
+import { isCall } from '../../pipeline/operation.ts'
 import type { Outcome, Reply } from '../../pipeline/outcome.ts'
 import type { Stage } from '../../pipeline/stage.ts'
 import { isLargeText, optimizeLargeTexts } from '../shared/token-optimization.ts'
@@ -20,6 +21,7 @@ import { redactedPaths, redactOutcome } from './redact-result.ts'
 import type { ResultCache } from './result-cache.ts'
 import { makingResult } from './tool-result.ts'
 
+const ALLOWED: Reply = Object.freeze({ kind: 'reply', result: { content: [], isError: false }, served: {} })
 const LARGE_BYTES = 1024 * 1024
 
 export function invokeTool(
@@ -31,7 +33,7 @@ export function invokeTool(
 ): Stage {
   function call(exchange: Exchange, cancellation: Cancellation): MaybePending<Outcome> {
     const { operation, tool } = exchange
-    if (operation.action !== 'tools.call') return undefined
+    if (!isCall(operation)) return undefined
     const request = tool!.buildRequest(operation.arguments)
     const progress = progressOf(exchange)
     const startedAt = performance.now()
@@ -74,8 +76,10 @@ export function invokeTool(
     id: 'invoke-tool',
     phase: 'invoke',
     run(exchange) {
-      if (exchange.operation.action !== 'tools.call') return undefined
+      if (!isCall(exchange.operation)) return undefined
       if (exchange.cancellation.cancelled) return refuse('cancelled')
+      // the endpoint watches the resource; all that was to be decided is decided
+      if (exchange.operation.subscribes === true) return ALLOWED
       const response = cache.respond(exchange, checkedCall)
       const redacted = redactedPaths(exchange)
       const owner = exchange.tool!.tool.tenant ?? exchange.tool!.tool.toolSet

@@ -1,4 +1,4 @@
-/** Finds the tools a caller may call, by the same rules that decide calls. It serializes nothing. */
+/** Finds the tools, or the resources or prompts, that a caller may use, by the same rules that decide calls. It serializes nothing. */
 import { beginInSlices } from '../../../shared/async/slices.ts'
 import { andThen, type MaybePromise, whenAll } from '../../../shared/call/and-then.ts'
 import type { Decision } from '../../../shared/policy/engine.ts'
@@ -12,10 +12,17 @@ import { subjectKeyOf } from '../shared/subject-key.ts'
 /** Classes of callers whose listing is cached per snapshot; further listings are computed for each request. */
 const CACHED_LISTINGS = 1024
 
+type List = 'tools.list' | 'resources.list' | 'prompts.list'
+
 /** The tools that tenant and credential can reach at all. A suspended tenant can call none, a key those of its API. */
-function reachable({ snapshot, tenant, principal }: Exchange): readonly CompiledTool[] {
+function reachable({ snapshot, tenant, principal }: Exchange, list: List): readonly CompiledTool[] {
   if (snapshot.isSuspended(tenant)) return []
-  const entries = [...snapshot.toolsOf(tenant).values()]
+  const entries =
+    list === 'tools.list'
+      ? [...snapshot.toolsOf(tenant).values()]
+      : [...snapshot.featuresOf(tenant).values()].filter(
+          ({ tool }) => (tool.feature!.kind === 'prompt') === (list === 'prompts.list'),
+        )
   const apiId = principal?.apiId
   return apiId === undefined ? entries : entries.filter(({ tool }) => tool.apiId === apiId)
 }
@@ -27,11 +34,11 @@ export function listTools(): Stage {
   /** Listings that take several turns, so that callers of one class wait for the same. */
   const pending = new WeakMap<Snapshot, Map<string, Promise<Listed>>>()
 
-  function listing(exchange: Exchange, key: string): MaybePromise<Listed> {
+  function listing(exchange: Exchange, list: List, subject: string, key: string): MaybePromise<Listed> {
     const known = pending.get(exchange.snapshot)?.get(key)
     if (known !== undefined) return known
-    const entries = reachable(exchange)
-    const listed = andThen(beginInSlices(decisions(exchange, entries, key)), all =>
+    const entries = reachable(exchange, list)
+    const listed = andThen(beginInSlices(decisions(exchange, entries, subject)), all =>
       andThen(whenAll(all), decided => listingOf(exchange.snapshot, key, entries, decided)),
     )
     if (listed instanceof Promise) {
@@ -47,10 +54,13 @@ export function listTools(): Stage {
     id: 'list-tools',
     phase: 'invoke',
     run(exchange) {
-      if (exchange.operation.action !== 'tools.list') return undefined
-      const key = subjectKeyOf(exchange)
+      const { action } = exchange.operation
+      if (action !== 'tools.list' && action !== 'resources.list' && action !== 'prompts.list')
+        return undefined
+      const subject = subjectKeyOf(exchange)
+      const key = action === 'tools.list' ? subject : `${action}\n${subject}`
       const cached = exchange.snapshot.listings.get(key)
-      return andThen(cached ?? listing(exchange, key), listed => {
+      return andThen(cached ?? listing(exchange, action, subject, key), listed => {
         if ('allow' in listed) return denial(listed, exchange.principal!)
         exchange.listing = listed
         return undefined

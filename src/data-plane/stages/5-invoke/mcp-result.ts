@@ -1,6 +1,7 @@
 /** Turns the result of a tool of an MCP server into a tool result. It sees neither request nor caller. */
 import { isObject } from '../../../model/is-object.ts'
 import type { Content, ToolResult } from '../../../model/tool.ts'
+import { withUris } from './feature-result.ts'
 
 type Dict = { readonly [name: string]: unknown }
 
@@ -10,31 +11,38 @@ const MAX_PARTS = 1_000
 const RESERVED_META = /^(?:toolgate\.dev|io\.modelcontextprotocol)\//
 
 /** @returns undefined when the server did not send a tool result */
-export function mcpResult(result: Dict): ToolResult | undefined {
+export function mcpResult(result: Dict, uriPrefix: string): ToolResult | undefined {
   const { content, isError, structuredContent, _meta } = result
   if (!Array.isArray(content) && structuredContent === undefined) return undefined
   const given: readonly unknown[] = Array.isArray(content) ? content : []
-  const parts = given.slice(0, MAX_PARTS).map(contentOf)
+  const parts = given.slice(0, MAX_PARTS).map(part => withUris(contentOf(part), uriPrefix))
   const more = given.length - parts.length
   if (more > 0) parts.push({ type: 'text', text: `[Left out: ${more} more parts.]` })
-  const meta = isObject(_meta) ? Object.entries(_meta).filter(([key]) => !RESERVED_META.test(key)) : []
+  const meta = metaOf(_meta)
   return {
     content: parts,
     isError: isError === true,
     ...(structuredContent === undefined ? {} : { structuredContent }),
-    ...(meta.length === 0 ? {} : { _meta: Object.fromEntries(meta) }),
+    ...(meta === undefined ? {} : { _meta: meta }),
   }
+}
+
+/** Without what only the gateway and MCP may say. */
+export function metaOf(meta: unknown): Dict | undefined {
+  const kept = isObject(meta) ? Object.entries(meta).filter(([key]) => !RESERVED_META.test(key)) : []
+  return kept.length === 0 ? undefined : Object.fromEntries(kept)
 }
 
 /** The part as it is, with its annotations; a part that no client could read is named. */
 function contentOf(part: unknown): Content {
   const { type } = isObject(part) ? part : {}
-  if (isObject(part) && isKnown(part)) return part as unknown as Content
+  if (isObject(part) && isContent(part)) return part as unknown as Content
   const name = typeof type === 'string' ? type.slice(0, 40) : 'unknown'
   return { type: 'text', text: `[Left out: content of the type ${name}, which is not valid.]` }
 }
 
-function isKnown({ type, text, data, mimeType, uri, name, resource }: Dict): boolean {
+/** Of a type that MCP knows, with the members that the type needs. */
+export function isContent({ type, text, data, mimeType, uri, name, resource }: Dict): boolean {
   switch (type) {
     case 'text':
       return typeof text === 'string'

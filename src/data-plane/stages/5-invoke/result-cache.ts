@@ -7,6 +7,7 @@ import type { ToolResult } from '../../../model/tool.ts'
 import type { MaybePending } from '../../../shared/call/and-then.ts'
 import { Cancellation } from '../../../shared/call/cancellation.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
+import { isCall } from '../../pipeline/operation.ts'
 import type { Outcome, Reply } from '../../pipeline/outcome.ts'
 import type { CompiledTool, Snapshot } from '../../snapshot/snapshot.ts'
 import { subjectKeyOf } from '../shared/subject-key.ts'
@@ -81,7 +82,7 @@ export class ResultCache {
   /** Snapshot, class of the caller, tool and canonical arguments: equivalent calls have the same key. */
   #keyOf(exchange: Exchange, tool: CompiledTool): string {
     const { operation, snapshot } = exchange
-    const args = operation.action === 'tools.call' ? operation.arguments : {}
+    const args = isCall(operation) ? operation.arguments : {}
     const canonical = canonicalJson(withDefaults(tool.tool.inputSchema, args))
     return `${this.#scopeOf(snapshot, subjectKeyOf(exchange))} ${tool.index} ${canonical}`
   }

@@ -9,6 +9,7 @@ import {
   type Question,
   type Questions,
 } from '../../pipeline/inquiry.ts'
+import { isCall } from '../../pipeline/operation.ts'
 import { isQuestion } from '../shared/questions.ts'
 import { redactedPaths } from './redact-result.ts'
 
@@ -58,7 +59,7 @@ export function askInputs(
 
 function ask(exchange: Exchange, questions: Questions): InquiryOutcome | Promise<InquiryOutcome> | undefined {
   const { operation, transport, tool, principal } = exchange
-  if (operation.action !== 'tools.call' || declaredCapabilities(exchange) === undefined) return undefined
+  if (!isCall(operation) || declaredCapabilities(exchange) === undefined) return undefined
   if (lackingCapabilities(transport.client, questions).length > 0) return undefined
   const signed = Object.entries(questions).map(
     ([name, one]) => [name, named(one, tool!.tool.toolSet)] as const,

@@ -1,5 +1,6 @@
 /** Adds up what the control plane wants to know of each call: use of subscriptions and keys, consumers seen. It sends nothing. */
 import type { Principal } from '../../../model/principal.ts'
+import { isCall } from '../../pipeline/operation.ts'
 import type { Stage } from '../../pipeline/stage.ts'
 import { entitlementOf } from '../shared/entitlement.ts'
 import { statusOf } from './record-metrics.ts'
@@ -91,8 +92,7 @@ export class UsageCounter {
     phase: 'settle',
     run: exchange => {
       const { principal, operation } = exchange
-      if (principal === undefined || (operation.action !== 'tools.call' && operation.action !== 'proxy'))
-        return undefined
+      if (principal === undefined || (!isCall(operation) && operation.action !== 'proxy')) return undefined
       const nowMs = exchange.receivedAtMs
       const { consumer, keyUsedAt } = this.#seen.get(principal) ?? this.#see(principal, nowMs)
       consumer?.at.setTime(nowMs)

@@ -2,6 +2,7 @@
 import { maskText } from '../../../shared/policy/log/mask.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import type { StageTiming } from '../../pipeline/exchange-parts.ts'
+import { isCall } from '../../pipeline/operation.ts'
 import type { Stage } from '../../pipeline/stage.ts'
 import { outcomeOf, statusOf } from './record-metrics.ts'
 
@@ -71,7 +72,7 @@ export function logAccess(log: AccessLog, sampled = 1): Stage {
 const MAX_NAME = 128
 
 function requestedTool({ operation, tool }: Exchange): string | undefined {
-  if (operation.action !== 'tools.call' || tool !== undefined) return undefined
+  if (!isCall(operation) || tool !== undefined) return undefined
   return maskText(operation.tool.slice(0, MAX_NAME))
 }
 

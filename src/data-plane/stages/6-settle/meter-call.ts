@@ -6,6 +6,7 @@ import type { Principal } from '../../../model/principal.ts'
 import { type RefusalReason, refuse } from '../../../shared/call/refusal.ts'
 import type { CallOrigin, Meter } from '../../metering/meter.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
+import { isCall } from '../../pipeline/operation.ts'
 import type { Stage } from '../../pipeline/stage.ts'
 import type { CompiledApi, CompiledTool } from '../../snapshot/snapshot.ts'
 import { entitlementOf } from '../shared/entitlement.ts'
@@ -41,8 +42,7 @@ export function meterCalls(meter: Meter): Metering {
       phase: 'settle',
       run(exchange) {
         const { principal, operation, final } = exchange
-        if (principal === undefined || (operation.action !== 'tools.call' && operation.action !== 'proxy'))
-          return undefined
+        if (principal === undefined || (!isCall(operation) && operation.action !== 'proxy')) return undefined
         const { backendMs } = exchange
         return meter.record(origins.of(exchange, principal), {
           occurredAtMs: exchange.receivedAtMs,

@@ -4,7 +4,7 @@ import { oncePer } from '../../../model/once-per.ts'
 import { reachesEveryTenant } from '../../../model/principal.ts'
 import type { PolicyInput } from '../../../shared/policy/engine.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
-import { ADMIN_RESOURCES } from '../../pipeline/operation.ts'
+import { ADMIN_RESOURCES, actionOf, isCall } from '../../pipeline/operation.ts'
 import type { CompiledTool } from '../../snapshot/snapshot.ts'
 import { entitlementOf } from './entitlement.ts'
 
@@ -28,7 +28,7 @@ const FIRST_API = -64
 /** The number under which a decision about the resource may be cached: one per resource of the snapshot. */
 export function resourceKeyOf(exchange: Exchange): number {
   const { operation } = exchange
-  if (operation.action === 'tools.call') return exchange.tool!.index
+  if (isCall(operation)) return exchange.tool!.index
   if (operation.action === 'proxy') return FIRST_API - operation.api.index
   return operation.action === 'admin' ? KEY_OF_ADMIN[operation.resource] : KEY_OF_ACTION[operation.action]
 }
@@ -51,7 +51,7 @@ function subjectOf(exchange: Exchange): PolicyInput['subject'] {
 /** The part about a tool, which is the same in all questions; gone with the tool's snapshot. */
 const toolResource = oncePer(({ tool }: CompiledTool) =>
   Object.freeze({
-    type: 'tool',
+    type: tool.feature === undefined ? 'tool' : tool.feature.kind === 'prompt' ? 'prompt' : 'resource',
     id: tool.name,
     properties: Object.freeze({
       tenant: tool.tenant,
@@ -68,7 +68,7 @@ const toolResource = oncePer(({ tool }: CompiledTool) =>
 
 function resourceOf(exchange: Exchange): PolicyInput['resource'] {
   const { operation } = exchange
-  if (operation.action === 'tools.call') return toolResource(exchange.tool!)
+  if (isCall(operation)) return toolResource(exchange.tool!)
   if (operation.action === 'admin')
     return { type: 'admin', id: operation.resource, properties: { tenant: adminTenantOf(exchange) } }
   if (operation.action === 'proxy') {
@@ -97,7 +97,7 @@ export function policyInput(exchange: Exchange): PolicyInput {
     resource: resourceOf(exchange),
     context: contextOf(
       exchange,
-      operation.action === 'tools.call' ? operation.arguments : undefined,
+      isCall(operation) && operation.completion === undefined ? operation.arguments : undefined,
       answers,
     ),
   }
@@ -118,7 +118,7 @@ export function timingInput(exchange: Exchange): PolicyInput {
 export function listingInput(exchange: Exchange, entry: CompiledTool): PolicyInput {
   return {
     subject: subjectOf(exchange),
-    action: { name: 'tools.call' },
+    action: { name: actionOf(entry.tool) },
     resource: toolResource(entry),
     context: contextOf(exchange),
   }

@@ -16,6 +16,8 @@ export interface OpaWasmLimits {
   readonly onFailure: OnPolicyFailure
 }
 
+/** Of single tools, resources and prompts: without arguments, they are only being listed. */
+const CALL_ACTIONS: ReadonlySet<string> = new Set(['tools.call', 'resources.read', 'prompts.get'])
 /** Results repeat: most are one of a few texts. */
 const MAX_RESULTS = 256
 /** Longer results are parsed each time. */
@@ -76,7 +78,7 @@ export class OpaWasmPolicy implements PreparedPolicy {
 
   /** A tool that is only being listed is denied for what is known; some arguments may still be allowed. */
   #ifKnown(input: PolicyInput, decision: Decision): Decision {
-    const listed = input.action.name === 'tools.call' && input.context.arguments === undefined
+    const listed = CALL_ACTIONS.has(input.action.name) && input.context.arguments === undefined
     if (!listed || decision.unavailable === true) return decision
     if (!decision.reasons.every(({ code }) => this.#argumentCodes.has(code))) return decision
     return Object.freeze({ ...decision, allow: true, reasons: [] })

@@ -1,0 +1,23 @@
+/** Log messages of MCP servers for clients: levels, and `notifications/message` on the stream of a call. It keeps no level. */
+import { writeJson } from '../../../model/exact-number.ts'
+import type { OnLog } from '../../pipeline/transport.ts'
+
+/** RFC 5424, as MCP writes them; the least severe first. */
+const LEVELS = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency']
+
+export function isLogLevel(level: unknown): level is string {
+  return LEVELS.includes(level as string)
+}
+
+/**
+ * @param level that the client wants at least; undefined: it has not said
+ * @returns undefined when the client cannot receive messages before the reply
+ */
+export function logSink(send: ((json: string) => void) | undefined, level: string | undefined): OnLog | undefined {
+  if (send === undefined) return undefined
+  const from = level === undefined ? 0 : LEVELS.indexOf(level)
+  return params => {
+    if (LEVELS.indexOf(String(params.level)) < from) return
+    send(writeJson({ jsonrpc: '2.0', method: 'notifications/message', params }))
+  }
+}

@@ -1,0 +1,82 @@
+/** Subscriptions of sessions to changed resources (up to 2025-11-25). The thread that accepted one holds it; notifications go to the stream of the session wherever it is open. */
+
+import type { ResourceWatches } from '../../../shared/mcp-client/resource-watches.ts'
+import type { SessionStore } from '../../sessions/session-store.ts'
+import type { CompiledTool } from '../../snapshot/snapshot.ts'
+
+export const RESOURCE_UPDATED = 'notifications/resources/updated'
+/** Of one session, or of one `subscriptions/listen`. */
+export const MAX_SUBSCRIPTIONS = 100
+/** Of this thread: the session that subscribed first loses its subscriptions. */
+const MAX_SESSIONS = 10_000
+
+interface SessionSubscriptions {
+  /** URI → ends the subscription. */
+  readonly byUri: Map<string, () => void>
+  readonly unlisten: () => void
+}
+
+/** @returns undefined when the server of the resource reports no changes, or too many resources are watched */
+export function watchResource(
+  watches: ResourceWatches,
+  { tool, mcp }: CompiledTool,
+  uri: string,
+  onChanged: () => void,
+): (() => void) | undefined {
+  if (mcp === undefined || tool.mcp?.serves?.includes('subscriptions') !== true) return undefined
+  return watches.watch(mcp, uri.slice(mcp.uriPrefix.length), onChanged)
+}
+
+export class ResourceSubscriptions {
+  readonly #sessions: SessionStore
+  readonly #watches: ResourceWatches
+  readonly #bySession = new Map<string, SessionSubscriptions>()
+
+  constructor(sessions: SessionStore, watches: ResourceWatches) {
+    this.#sessions = sessions
+    this.#watches = watches
+  }
+
+  /** @returns what prevents it */
+  add(sessionId: string, entry: CompiledTool, uri: string): string | undefined {
+    const { byUri } = this.#session(sessionId)
+    if (byUri.has(uri)) return undefined
+    if (byUri.size >= MAX_SUBSCRIPTIONS) return `A session has at most ${MAX_SUBSCRIPTIONS} subscriptions.`
+    const message = JSON.stringify({ jsonrpc: '2.0', method: RESOURCE_UPDATED, params: { uri } })
+    const end = watchResource(this.#watches, entry, uri, () => {
+      void this.#sessions.signal(sessionId, { kind: 'notification', message })
+    })
+    if (end !== undefined) byUri.set(uri, end)
+    else if (byUri.size === 0) this.#end(sessionId)
+    return end === undefined ? 'The server of this resource reports no changes.' : undefined
+  }
+
+  /** On whichever thread or instance it is held. */
+  remove(sessionId: string, uri: string): void {
+    void this.#sessions.signal(sessionId, { kind: 'unsubscribe', uri })
+  }
+
+  #session(id: string): SessionSubscriptions {
+    const known = this.#bySession.get(id)
+    if (known !== undefined) return known
+    if (this.#bySession.size >= MAX_SESSIONS) this.#end(this.#bySession.keys().next().value!)
+    const byUri = new Map<string, () => void>()
+    const unlisten = this.#sessions.listen(id, signal => {
+      if (signal.kind === 'end') return this.#end(id)
+      if (signal.kind !== 'unsubscribe') return
+      byUri.get(signal.uri)?.()
+      byUri.delete(signal.uri)
+      if (byUri.size === 0) this.#end(id)
+    })
+    const made = { byUri, unlisten }
+    this.#bySession.set(id, made)
+    return made
+  }
+
+  #end(id: string): void {
+    const session = this.#bySession.get(id)
+    this.#bySession.delete(id)
+    session?.unlisten()
+    for (const end of session?.byUri.values() ?? []) end()
+  }
+}

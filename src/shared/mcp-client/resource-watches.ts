@@ -1,0 +1,160 @@
+/** Notifications about changed resources of MCP servers: one connection for each server that is watched, whoever asked. It reads no resource. */
+import { Backoff } from '../async/backoff.ts'
+import type { Egress } from '../egress/egress.ts'
+import { type Connected, connect } from './connect.ts'
+import type { ClientInfo, RequestOptions, ServerAddress } from './protocol.ts'
+
+export interface WatchedServer {
+  readonly address: ServerAddress
+  /** The same for calls that may share a connection. */
+  readonly key: string
+}
+
+interface Options {
+  readonly egress: Egress
+  readonly client: ClientInfo
+}
+
+type Listener = () => void
+
+const TIMEOUT_MS = 10_000
+const MAX_BYTES = 1024 * 1024
+const MAX_SERVERS = 1_000
+/** Of one server. */
+const MAX_URIS = 10_000
+const BACKOFF = { firstMs: 1_000, maxMs: 60_000, jitter: 0.2 }
+const REQUEST: RequestOptions = { timeoutMs: TIMEOUT_MS, maxResponseBytes: MAX_BYTES }
+
+export class ResourceWatches {
+  readonly #options: Options
+  readonly #servers = new Map<string, ServerWatch>()
+
+  constructor(options: Options) {
+    this.#options = options
+  }
+
+  /**
+   * Reports each change of a resource until the returned function is called.
+   * @param uri as the server knows it
+   * @returns undefined when too many are watched
+   */
+  watch({ address, key }: WatchedServer, uri: string, listener: Listener): (() => void) | undefined {
+    let server = this.#servers.get(key)
+    if (server === undefined) {
+      if (this.#servers.size >= MAX_SERVERS) return undefined
+      server = new ServerWatch(this.#options, address, () => this.#servers.delete(key))
+      this.#servers.set(key, server)
+    }
+    return server.add(uri, listener)
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([...this.#servers.values()].map(server => server.close()))
+  }
+}
+
+class ServerWatch {
+  readonly #options: Options
+  readonly #address: ServerAddress
+  readonly #onIdle: () => void
+  readonly #backoff = new Backoff(BACKOFF)
+  readonly #listeners = new Map<string, Set<Listener>>()
+  #connected: Connected | undefined
+  #opening: Promise<void> | undefined
+  #timer: NodeJS.Timeout | undefined
+  #closed = false
+
+  constructor(options: Options, address: ServerAddress, onIdle: () => void) {
+    this.#options = options
+    this.#address = address
+    this.#onIdle = onIdle
+  }
+
+  add(uri: string, listener: Listener): (() => void) | undefined {
+    const known = this.#listeners.get(uri)
+    if (known === undefined && this.#listeners.size >= MAX_URIS) return undefined
+    const listeners = known ?? new Set<Listener>()
+    this.#listeners.set(uri, listeners.add(listener))
+    if (known === undefined) void this.#subscribe(uri)
+    return () => {
+      listeners.delete(listener)
+      if (listeners.size === 0 && this.#listeners.get(uri) === listeners) void this.#unsubscribe(uri)
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true
+    clearTimeout(this.#timer)
+    this.#onIdle()
+    await this.#opening
+    await this.#disconnect()
+  }
+
+  async #subscribe(uri: string): Promise<void> {
+    const { connection } = this.#connected ?? {}
+    if (connection === undefined) {
+      this.#opening ??= this.#open()
+      return
+    }
+    // a request of 2026-07-28 names all resources: another one replaces it
+    if (connection.isModern) return this.#reopen()
+    await connection.request('resources/subscribe', { uri }, REQUEST)
+  }
+
+  async #unsubscribe(uri: string): Promise<void> {
+    this.#listeners.delete(uri)
+    if (this.#listeners.size === 0) return this.close()
+    const { connection } = this.#connected ?? {}
+    if (connection?.isModern === false) await connection.request('resources/unsubscribe', { uri }, REQUEST)
+  }
+
+  async #open(): Promise<void> {
+    const connected = await connect(this.#address, {
+      ...{ ...this.#options, timeoutMs: TIMEOUT_MS, maxEventCharacters: MAX_BYTES },
+      onNotification: (method, { uri }) => {
+        if (method === 'notifications/resources/updated') this.#notify(String(uri))
+      },
+    })
+    this.#opening = undefined
+    if (connected.kind === 'failure') return this.#retryLater()
+    this.#connected = connected
+    if (this.#closed) return this.#disconnect()
+    const { connection } = connected
+    const uris = [...this.#listeners.keys()]
+    void connection.listen({ resourceSubscriptions: uris }).then(why => {
+      if (this.#connected?.connection !== connection || why === 'unsupported') return
+      this.#connected = undefined
+      void connection.close()
+      this.#retryLater()
+    })
+    if (connection.isModern) return
+    for (const uri of uris) await connection.request('resources/subscribe', { uri }, REQUEST)
+    if (!connection.lost) this.#backoff.reset()
+  }
+
+  async #reopen(): Promise<void> {
+    await this.#disconnect()
+    this.#opening ??= this.#open()
+  }
+
+  /** What changed in between was not reported, so that every resource counts as changed. */
+  #retryLater(): void {
+    if (this.#closed) return
+    clearTimeout(this.#timer)
+    this.#timer = setTimeout(() => {
+      this.#opening ??= this.#open().then(() => {
+        if (this.#connected !== undefined) for (const uri of this.#listeners.keys()) this.#notify(uri)
+      })
+    }, this.#backoff.nextMs()).unref()
+  }
+
+  #notify(uri: string): void {
+    for (const listener of this.#listeners.get(uri) ?? []) listener()
+  }
+
+  async #disconnect(): Promise<void> {
+    const { connection } = this.#connected ?? {}
+    this.#connected = undefined
+    await connection?.close()
+  }
+}
