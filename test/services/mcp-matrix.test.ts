@@ -1,30 +1,13 @@
 /** Official and popular MCP clients in their own languages, one life each: connect, list, call, both kinds of error, cancel, and work on after a drop. */
-import { existsSync } from 'node:fs'
-import { resolve } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { runClient } from '../fixtures/client-process.ts'
+import { CLIENT_PROGRAMS, installation } from '../fixtures/client-programs.ts'
 import { type Deployment, deploy } from '../fixtures/deployment.ts'
 import { startFaultyLink } from '../fixtures/faulty-link.ts'
-import { servicesRequired } from '../fixtures/redis-server.ts'
 import { watchRequests } from '../fixtures/running-requests.ts'
 
-const fixture = (name: string): string => fileURLToPath(new URL(`../fixtures/${name}`, import.meta.url))
-const NODE = resolve('.tools/conformance/node_modules/node/bin/node')
-const PYTHON = fixture('clients/life.py')
-const JAVASCRIPT = fixture('clients/life.mjs')
-const JAVA_CLASSES = resolve('.tools/java-mcp')
-const JAVA = [
-  ...['java', '-XX:TieredStopAtLevel=1', '-XX:+UseSerialGC'],
-  ...['-cp', `${JAVA_CLASSES}:${JAVA_CLASSES}/*`, 'Matrix'],
-]
-
 interface Row {
-  readonly name: string
-  /** Must exist, brought by `scripts/services.sh` with the name of its folder. */
-  readonly installed: string
-  readonly command: readonly string[]
-  readonly kind: string
+  readonly name: keyof typeof CLIENT_PROGRAMS
   readonly protocol: string | null
   /** When the backend of a cancelled call is let go of: clients that do not notify let go when they close. */
   readonly letsGo: 'at the cancellation' | 'at the end' | 'when it has run'
@@ -37,72 +20,48 @@ interface Row {
 const ROWS: readonly Row[] = [
   {
     name: 'Go, streamable',
-    installed: 'go-mcp/mcp-client',
-    command: [resolve('.tools/go-mcp/mcp-client')],
-    kind: 'streamable',
     protocol: '2026-07-28',
     letsGo: 'at the cancellation',
     afterDrop: 'goes on',
   },
   {
     name: 'Go, SSE',
-    installed: 'go-mcp/mcp-client',
-    command: [resolve('.tools/go-mcp/mcp-client')],
-    kind: 'sse',
     protocol: '2025-11-25',
     letsGo: 'at the cancellation',
     afterDrop: 'connects again',
   },
   {
     name: 'Java, streamable',
-    installed: 'java-mcp/Matrix.class',
-    command: JAVA,
-    kind: 'streamable',
     protocol: '2025-11-25',
     letsGo: 'at the end',
     afterDrop: 'goes on',
   },
   {
     name: 'Java, SSE',
-    installed: 'java-mcp/Matrix.class',
-    command: JAVA,
-    kind: 'sse',
     protocol: '2024-11-05',
     letsGo: 'at the end',
     afterDrop: 'connects again',
   },
   {
     name: 'Rust (rmcp), initialize',
-    installed: 'rust-mcp/mcp-client',
-    command: [resolve('.tools/rust-mcp/mcp-client')],
-    kind: 'initialize',
     protocol: '2025-11-25',
     letsGo: 'at the cancellation',
     afterDrop: 'goes on',
   },
   {
     name: 'Rust (rmcp), auto',
-    installed: 'rust-mcp/mcp-client',
-    command: [resolve('.tools/rust-mcp/mcp-client')],
-    kind: 'auto',
     protocol: '2026-07-28',
     letsGo: 'at the cancellation',
     afterDrop: 'goes on',
   },
   {
     name: 'fastmcp',
-    installed: 'fastmcp/bin/python',
-    command: [resolve('.tools/fastmcp/bin/python'), PYTHON],
-    kind: 'fastmcp',
     protocol: '2026-07-28',
     letsGo: 'at the cancellation',
     afterDrop: 'goes on',
   },
   {
     name: 'LangChain adapters',
-    installed: 'langchain-mcp/bin/python',
-    command: [resolve('.tools/langchain-mcp/bin/python'), PYTHON],
-    kind: 'langchain',
     protocol: null,
     letsGo: 'when it has run',
     afterDrop: 'connects again',
@@ -110,18 +69,12 @@ const ROWS: readonly Row[] = [
   },
   {
     name: '@ai-sdk/mcp, HTTP',
-    installed: 'node-clients/node_modules/@ai-sdk/mcp',
-    command: [NODE, JAVASCRIPT],
-    kind: 'ai-sdk',
     protocol: '2026-07-28',
     letsGo: 'at the cancellation',
     afterDrop: 'either, by the connection that its pool picks',
   },
   {
     name: '@ai-sdk/mcp, SSE',
-    installed: 'node-clients/node_modules/@ai-sdk/mcp',
-    command: [NODE, JAVASCRIPT],
-    kind: 'ai-sdk-sse',
     protocol: '2025-11-25',
     letsGo: 'at the end',
     afterDrop: 'either, by the connection that its pool picks',
@@ -129,9 +82,6 @@ const ROWS: readonly Row[] = [
   },
   {
     name: 'mcp-remote',
-    installed: 'node-clients/node_modules/mcp-remote',
-    command: [NODE, JAVASCRIPT],
-    kind: 'mcp-remote',
     protocol: null,
     letsGo: 'at the cancellation',
     afterDrop: 'goes on',
@@ -151,9 +101,9 @@ describe('one life of a client', { timeout: 90_000 }, () => {
   const isWhole = process.env.CLIENTS === 'all'
   for (const [at, row] of ROWS.entries()) {
     if (row.isExtra && !isWhole) continue
-    const { name, installed, command, kind, protocol, letsGo, afterDrop } = row
-    const missing = !existsSync(resolve('.tools', installed)) && !servicesRequired()
-    const hint = missing ? ` (skipped: scripts/services.sh ${installed.split('/')[0]})` : ''
+    const { name, protocol, letsGo, afterDrop } = row
+    const { command, kind } = CLIENT_PROGRAMS[name]
+    const { missing, hint } = installation(CLIENT_PROGRAMS[name])
     it.skipIf(missing).concurrent(`${name}${hint}`, async () => {
       // the report of this row is known by its time per step
       const stepMs = 1900 + at

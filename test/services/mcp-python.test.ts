@@ -3,17 +3,13 @@ import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
-import { runClient, SEEN_OF_REFUSALS } from '../fixtures/client-process.ts'
+import { runClient } from '../fixtures/client-process.ts'
 import { type Deployment, deploy } from '../fixtures/deployment.ts'
 import { type FaultyLink, startFaultyLink } from '../fixtures/faulty-link.ts'
-import { opa } from '../fixtures/policy/author.ts'
 import { servicesRequired } from '../fixtures/redis-server.ts'
-import { deployRefusing, type RefusingGateway } from '../fixtures/refusing-gateway.ts'
 import { type RunningRequests, watchRequests } from '../fixtures/running-requests.ts'
 
 const PYTHON = resolve('.tools/python/bin/python')
-/** The newest of the first generation: it ends its session on an HTTP status of 400 or more. */
-const FIRST_GENERATION = resolve('.tools/python-mcp1/bin/python')
 const CLIENT = fileURLToPath(new URL('../fixtures/mcp_client.py', import.meta.url))
 const missing = !existsSync(PYTHON) && !servicesRequired()
 
@@ -87,36 +83,3 @@ describe.skipIf(missing)('the Python client (brought by scripts/services.sh pyth
     90_000,
   )
 })
-
-/** Which client, and the kind of its connection. */
-const REFUSED = [
-  ['1.x', 'streamable'],
-  ['1.x', 'sse'],
-  ['2.x', 'streamable'],
-  ['2.x', 'sse'],
-  ['2.x', 'auto'],
-] as const
-const cannotBeRefused =
-  (!existsSync(FIRST_GENERATION) || !existsSync(PYTHON) || opa === undefined) && !servicesRequired()
-
-describe.skipIf(cannotBeRefused)(
-  'the Python clients when refused (brought by scripts/services.sh python-mcp python-mcp1 policy-tools)',
-  () => {
-    let gateway: RefusingGateway
-    beforeAll(async () => {
-      gateway = await deployRefusing()
-    }, 120_000)
-    afterAll(() => gateway?.stop())
-
-    it.each(REFUSED.flatMap(client => ['/mcp', '/mcp/sse'].map(path => [...client, path] as const)))(
-      '%s %s at %s sees why, and works on in the same session',
-      async (generation, kind, path) => {
-        const python = generation === '1.x' ? FIRST_GENERATION : PYTHON
-        const token = await gateway.freshToken()
-        const seen = await runClient([python, CLIENT, `${gateway.url}${path}`, token, kind, 'refused'])
-        expect(seen).toMatchObject(SEEN_OF_REFUSALS)
-      },
-      60_000,
-    )
-  },
-)

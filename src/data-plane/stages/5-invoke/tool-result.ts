@@ -35,7 +35,8 @@ function decoderOf(contentType: string): Decoder {
   const known = decoders.get(label)
   if (known !== undefined) return known
   try {
-    const decoder = new TextDecoder(label)
+    const named = new TextDecoder(label)
+    const decoder = named.encoding === UTF8.encoding ? UTF8 : named
     decoders.set(label, decoder)
     return decoder
   } catch {
@@ -148,8 +149,8 @@ function* contentOfPart({ type, location, body }: ResponsePart): Generator<void,
 }
 
 function* decoded(body: Uint8Array, decoder: Decoder): Generator<void, string> {
-  if (body.byteLength <= PIECE_BYTES) return decoder.decode(body)
-  // a decoder that stands between two pieces belongs to one text
+  if (body.byteLength <= PIECE_BYTES && decoder === UTF8) return decoder.decode(body)
+  // a decoder that stands between two pieces belongs to one text; and Node 20 reads windows-1252 as ISO 8859-1 where it does not stream
   const streaming = decoder === UTF8 ? undefined : new TextDecoder(decoder.encoding)
   let text = ''
   for (let from = 0; from < body.byteLength; yield) {
