@@ -67,8 +67,10 @@ export class CircuitBreaker {
         circuit.openUntilMs = nowMs
         return
       }
-      circuit.openMs = Math.min(circuit.openMs * 2, this.#options.maxOpenMs)
-      circuit.openUntilMs = nowMs + circuit.openMs
+      const openMs = Math.min(circuit.openMs * 2, this.#options.maxOpenMs)
+      // from the start of the probe: one that hangs and then fails must not keep out a server that is back meanwhile
+      circuit.openUntilMs += openMs - circuit.openMs
+      circuit.openMs = openMs
     } else if (verdict === 'failed') this.#fail(key, circuit, nowMs)
   }
 

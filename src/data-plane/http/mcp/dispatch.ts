@@ -1,7 +1,7 @@
 /** One JSON-RPC request → one reply. It knows methods, not transports: bodies, streams and sessions are in `post.ts`. */
 import { writeJson } from '../../../model/exact-number.ts'
 import { isObject } from '../../../model/is-object.ts'
-import { andThen, continueWith, type MaybePending } from '../../../shared/call/and-then.ts'
+import { andThen, continueWith, type MaybePending, type MaybePromise } from '../../../shared/call/and-then.ts'
 import type { Cancellation } from '../../../shared/call/cancellation.ts'
 import { isLongJson, writeLongJson } from '../../../shared/call/long-json.ts'
 import type { Refusal } from '../../../shared/call/refusal.ts'

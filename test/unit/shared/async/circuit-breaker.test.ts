@@ -46,6 +46,15 @@ describe('a circuit', () => {
     }
   })
 
+  it('is probed again in time when a probe is sent before the return of its server and fails after it', () => {
+    const breaker = new CircuitBreaker(OPTIONS)
+    failing(breaker, 3, 0)
+    const probe = breaker.admit(A, 1_000)
+    breaker.settle(A, probe, 'failed', 1_900)
+    expect(breaker.admit(A, 2_999).state).toBe('open')
+    expect(breaker.admit(A, 3_000).state).toBe('probe')
+  })
+
   it('lets the next one probe when a probe found nothing out', () => {
     const breaker = new CircuitBreaker(OPTIONS)
     failing(breaker, 3, 0)
