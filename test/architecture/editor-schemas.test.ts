@@ -3,6 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { Ajv } from 'ajv'
 import { describe, expect, it } from 'vitest'
 import { parse, parseAllDocuments } from 'yaml'
+// @ts-expect-error a script without types
 import { editorSchema } from '../../scripts/editor-schemas.mjs'
 import { parsePlans } from '../../src/data-plane/quota/plans.ts'
 

@@ -105,15 +105,15 @@ export function callHeaders({ quota, decision, optimized }: Exchange): readonly 
   const rest = decision === undefined ? [] : ['x-policy-revision', decision.revision]
   if (optimized !== undefined) rest.push('x-token-optimization-saved', String(optimized.savedBytes))
   if (standing === undefined) return rest
-  return [
+  const own = [
     'x-ratelimit-limit',
     String(standing.limit),
     'x-ratelimit-remaining',
     String(standing.remaining),
     'x-ratelimit-reset',
     String(standing.resetAtSecs),
-    ...rest,
   ]
+  return own.concat(rest)
 }
 
 /** The protected-resource document that a challenge of this path points at. */

@@ -62,12 +62,16 @@ function requestCheck(template: RequestTemplate): ((args: Args) => readonly Argu
 }
 
 function checkPath(argument: string, value: unknown, faults: ArgumentFault[]): void {
-  const parts = isObject(value) || Array.isArray(value) ? Object.values(value) : [value]
-  if (value === '' || parts.length === 0) {
+  const parts = isObject(value) || Array.isArray(value) ? Object.values(value) : undefined
+  if (value === '' || parts?.length === 0) {
     faults.push({ path: `/${argument}`, message: 'must not be empty: it is part of the address' })
-  } else if (parts.some(part => typeof part === 'string' && climbs(part))) {
+  } else if (parts === undefined ? isClimbing(value) : parts.some(isClimbing)) {
     faults.push({ path: `/${argument}`, message: 'must not hold "." or ".." as a part of the address' })
   }
+}
+
+function isClimbing(part: unknown): boolean {
+  return typeof part === 'string' && climbs(part)
 }
 
 function checkCount(names: readonly string[], atLeast: number, args: Args, faults: ArgumentFault[]): void {

@@ -22,7 +22,7 @@ export class HeadText {
   /** @param text ASCII; it is not checked */
   add(text: string): void {
     const { length } = text
-    const bytes = this.#room(length)
+    const bytes = this.#reserve(length)
     for (let at = 0, to = this.#end; at < length; at++) bytes[to++] = codeAt(text, at)
     this.#end += length
   }
@@ -37,7 +37,7 @@ export class HeadText {
     this.add(name)
     this.add(': ')
     const { length } = value
-    const bytes = this.#room(length)
+    const bytes = this.#reserve(length)
     let all = 0
     for (let at = 0, to = this.#end; at < length; at++) {
       const code = codeAt(value, at)
@@ -59,7 +59,7 @@ export class HeadText {
     return Buffer.from(this.#bytes.subarray(0, this.#end))
   }
 
-  #room(length: number): Buffer {
+  #reserve(length: number): Buffer {
     const needed = this.#end + length
     if (needed > this.#bytes.length) {
       const larger = Buffer.allocUnsafeSlow(2 * needed)

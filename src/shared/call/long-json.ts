@@ -9,20 +9,30 @@ const VALUE_CHARS = 8
 /** Characters of a piece before escaping; writing one takes less than a millisecond. */
 const PIECE_CHARS = 32 * 1024
 
-/** Whether writing the value may take milliseconds; it looks at a bounded part of it. */
+/** Deeper values are taken for long ones. */
+const MAX_DEPTH = 64
+
+/** Whether writing the value may take milliseconds; it looks at a bounded part of it, and allocates nothing. */
 export function isLongJson(value: unknown): boolean {
-  const pending = [value]
-  let chars = 0
-  for (let next = pending.pop(); chars <= MAX_WRITTEN_AT_ONCE; next = pending.pop()) {
-    if (typeof next === 'string') chars += next.length
-    else if (typeof next === 'object' && next !== null) {
-      const inner = Array.isArray(next) ? next : Object.values(next)
-      chars += inner.length * VALUE_CHARS
-      if (chars <= MAX_WRITTEN_AT_ONCE) for (const one of inner) pending.push(one)
-    }
-    if (pending.length === 0) return chars > MAX_WRITTEN_AT_ONCE
+  return charsLeft(value, MAX_WRITTEN_AT_ONCE, MAX_DEPTH) < 0
+}
+
+/** What is left of so many characters; below 0 when the value is longer. */
+function charsLeft(value: unknown, chars: number, levels: number): number {
+  if (typeof value === 'string') return chars - value.length
+  if (typeof value !== 'object' || value === null) return chars
+  if (levels === 0) return -1
+  let left = chars
+  if (Array.isArray(value)) {
+    left -= value.length * VALUE_CHARS
+    for (let at = 0; at < value.length && left >= 0; at++) left = charsLeft(value[at], left, levels - 1)
+    return left
   }
-  return true
+  for (const name in value) {
+    left = charsLeft((value as Record<string, unknown>)[name], left - VALUE_CHARS, levels - 1)
+    if (left < 0) break
+  }
+  return left
 }
 
 /** The text of `writeJson` in pieces, written in as many turns as it takes. @param value plain data and exact numbers */

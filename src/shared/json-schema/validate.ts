@@ -161,6 +161,8 @@ export const TOO_DEEP: readonly ArgumentFault[] = Object.freeze([
   { path: '', message: `must not be nested deeper than ${MAX_DEPTH} levels` },
 ])
 
+const NO_VALUES: unknown[] = []
+
 /** Counted without recursion; undefined when values are nested too deeply. */
 export function measure(root: unknown): ArgumentSize | undefined {
   let level: unknown[] = [root]
@@ -170,7 +172,7 @@ export function measure(root: unknown): ArgumentSize | undefined {
   let exact = false
   for (; level.length > 0; depth++) {
     if (depth > MAX_DEPTH) return undefined
-    const next: unknown[] = []
+    let next: unknown[] | undefined
     for (const parent of level) {
       if (parent === null || typeof parent !== 'object') continue
       const isList = Array.isArray(parent)
@@ -183,10 +185,13 @@ export function measure(root: unknown): ArgumentSize | undefined {
         else if (child instanceof ExactNumber) {
           exact = true
           chars += child.text.length
-        } else if (child !== null && typeof child === 'object') next.push(child)
+        } else if (child !== null && typeof child === 'object') {
+          next ??= []
+          next.push(child)
+        }
       }
     }
-    level = next
+    level = next ?? NO_VALUES
   }
   return { values, chars, depth, exact }
 }

@@ -2,11 +2,11 @@
 import { newSpanId } from '../../../shared/call/random-ids.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 
+const NONE: readonly string[] = []
+
 export function backendHeaders(own: readonly string[], exchange: Exchange): readonly string[] {
-  const headers = [...own, 'x-request-id', exchange.requestId, 'traceparent', traceparent(exchange)]
-  const propagation = exchange.propagation?.traceHeaders
-  if (propagation !== undefined && propagation.length > 0) headers.push(...propagation)
-  return headers
+  const ofCall = ['x-request-id', exchange.requestId, 'traceparent', traceparent(exchange)]
+  return own.concat(ofCall, exchange.propagation?.traceHeaders ?? NONE)
 }
 
 /** W3C Trace Context §3.2: a new parent id for the call we make; the caller's word on recording stands. */

@@ -49,22 +49,20 @@ function decoderOf(contentType: string): Decoder {
  * @param structured the tool declares an outputSchema: JSON also goes into `structuredContent`.
  */
 export function* makingResult(response: EgressResponse, structured: boolean): Generator<void, ToolResult> {
-  const result = yield* resultOfBody(response, structured)
-  const notes = responseNotes(response.status, response.headers)
-  if (notes === undefined) return result
-  const sentences = notes.sentences.map((text): Content => ({ type: 'text', text }))
-  return { ...result, content: [...result.content, ...sentences], _meta: notes.meta }
-}
-
-function* resultOfBody(response: EgressResponse, structured: boolean): Generator<void, ToolResult> {
   const ok = response.status >= 200 && response.status < 300
   const contentType = response.headers.get('content-type')
   const type =
     contentType === 'application/json' ? contentType : contentType.split(';')[0]!.trim().toLowerCase()
   const decoder = type === contentType ? UTF8 : decoderOf(contentType)
+  const parts = ok ? partsOf(type, contentType, response.body) : undefined
+  const inSteps = response.body.byteLength > PIECE_BYTES || (decoder !== UTF8 && isText(type))
+  const large =
+    inSteps && parts === undefined && (ok || isText(type))
+      ? yield* inPieces(type, response.body, decoder)
+      : undefined
   if (!ok) {
     const body = isText(type)
-      ? yield* decoded(response.body, decoder)
+      ? (large ?? UTF8.decode(response.body))
       : `(${response.body.byteLength} bytes of ${type || 'unknown type'})`
     // a large body is not searched for blanks
     const text =
@@ -73,25 +71,32 @@ function* resultOfBody(response: EgressResponse, structured: boolean): Generator
         : body.length < PIECE_BYTES && body.trim() === ''
           ? `The backend responded with status ${response.status}.`
           : `The backend responded with status ${response.status}: ${body}`
-    return { content: [{ type: 'text', text }], isError: true }
+    return noted(response, { content: [{ type: 'text', text }], isError: true })
   }
   if (response.body.byteLength === 0)
-    return {
+    return noted(response, {
       content: [{ type: 'text', text: `Done (status ${response.status}, no content).` }],
       isError: false,
-    }
-  const content: Content[] = []
-  for (const part of partsOf(type, contentType, response.body) ?? []) content.push(yield* contentOfPart(part))
-  if (content.length === 0) content.push(yield* contentOf(type, response.body, decoder))
-  if (!structured || !isJson(type)) return { content, isError: false }
+    })
+  const content = parts === undefined ? [contentOf(type, response.body, large)] : yield* contentOfParts(parts)
+  if (!structured || !isJson(type)) return noted(response, { content, isError: false })
   yield
   const value = structuredOf(response.body, content[0] as { readonly text: string })
   yield
   // a result without the content that its outputSchema announces would be invalid (MCP, tools, "Structured Content")
-  if (value === TOO_COSTLY) return { content: [TOO_COSTLY_TEXT, ...content], isError: true }
-  return value === undefined
-    ? { content, isError: false }
-    : { content, isError: false, structuredContent: value }
+  if (value === TOO_COSTLY) return noted(response, { content: [TOO_COSTLY_TEXT, ...content], isError: true })
+  return noted(
+    response,
+    value === undefined ? { content, isError: false } : { content, isError: false, structuredContent: value },
+  )
+}
+
+/** With what the header fields of the response say. */
+function noted({ status, headers }: EgressResponse, result: ToolResult): ToolResult {
+  const notes = responseNotes(status, headers)
+  if (notes === undefined) return result
+  const sentences = notes.sentences.map((text): Content => ({ type: 'text', text }))
+  return { ...result, content: [...result.content, ...sentences], _meta: notes.meta }
 }
 
 function htmlSentence(status: number, title: string): string {
@@ -124,9 +129,10 @@ const TEXT_APPLICATIONS = new Set([
   'application/graphql',
 ])
 
-function* contentOf(type: string, body: Uint8Array, decoder: Decoder): Generator<void, Content> {
-  if (isText(type)) return { type: 'text', text: yield* decoded(body, decoder) }
-  const data = yield* base64(body)
+/** @param large the text or base64 of a body that was read in pieces */
+function contentOf(type: string, body: Uint8Array, large: string | undefined): Content {
+  if (isText(type)) return { type: 'text', text: large ?? UTF8.decode(body) }
+  const data = large ?? base64(body)
   if (type.startsWith('image/')) return { type: 'image', data, mimeType: type }
   if (type.startsWith('audio/')) return { type: 'audio', data, mimeType: type }
   return { type: 'resource', resource: { uri: 'toolgate:answer', mimeType: type, blob: data } }
@@ -136,20 +142,36 @@ function* contentOf(type: string, body: Uint8Array, decoder: Decoder): Generator
 function partsOf(type: string, contentType: string, body: Uint8Array): readonly ResponsePart[] | undefined {
   if (type !== 'multipart/mixed' && type !== 'multipart/related') return undefined
   const boundary = boundaryOf(contentType)
-  return boundary === undefined ? undefined : splitParts(body, boundary)
+  const parts = boundary === undefined ? undefined : splitParts(body, boundary)
+  return parts?.length === 0 ? undefined : parts
+}
+
+function* contentOfParts(parts: readonly ResponsePart[]): Generator<void, Content[]> {
+  const content: Content[] = []
+  for (const part of parts) {
+    const { type, body } = part
+    content.push(
+      contentOfPart(part, body.byteLength > PIECE_BYTES ? yield* inPieces(type, body, UTF8) : undefined),
+    )
+  }
+  return content
 }
 
 /** A part that says which URI it is a copy of is a resource; it may be a text one. */
-function* contentOfPart({ type, location, body }: ResponsePart): Generator<void, Content> {
-  if (location === '') return yield* contentOf(type, body, UTF8)
+function contentOfPart({ type, location, body }: ResponsePart, large: string | undefined): Content {
+  if (location === '') return contentOf(type, body, large)
   const resource = { uri: location, mimeType: type }
   return isText(type)
-    ? { type: 'resource', resource: { ...resource, text: yield* decoded(body, UTF8) } }
-    : { type: 'resource', resource: { ...resource, blob: yield* base64(body) } }
+    ? { type: 'resource', resource: { ...resource, text: large ?? UTF8.decode(body) } }
+    : { type: 'resource', resource: { ...resource, blob: large ?? base64(body) } }
 }
 
-function* decoded(body: Uint8Array, decoder: Decoder): Generator<void, string> {
-  if (body.byteLength <= PIECE_BYTES && decoder === UTF8) return decoder.decode(body)
+/** The text or base64 of a large body, or one in another charset; a small one needs no generator. */
+function inPieces(type: string, body: Uint8Array, decoder: Decoder): Generator<void, string> {
+  return isText(type) ? decodedInPieces(body, decoder) : base64InPieces(body)
+}
+
+function* decodedInPieces(body: Uint8Array, decoder: Decoder): Generator<void, string> {
   // a decoder that stands between two pieces belongs to one text; and Node 20 reads windows-1252 as ISO 8859-1 where it does not stream
   const streaming = decoder === UTF8 ? undefined : new TextDecoder(decoder.encoding)
   let text = ''
@@ -169,7 +191,11 @@ function endOfCharacters(body: Uint8Array, end: number): number {
   return end
 }
 
-function* base64(body: Uint8Array): Generator<void, string> {
+function base64(body: Uint8Array): string {
+  return Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('base64')
+}
+
+function* base64InPieces(body: Uint8Array): Generator<void, string> {
   const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength)
   let text = ''
   for (let from = 0; from < bytes.length; from += PIECE_BYTES, yield)

@@ -54,7 +54,7 @@ it('can be awaited, and has one reader', async () => {
   expect(() => later.then()).toThrow(/one reader/)
 })
 
-it('reports an error that nobody reads as an unhandled rejection', async () => {
+it('reports an error without a reader as an unhandled rejection', async () => {
   const others = process.listeners('unhandledRejection')
   process.removeAllListeners('unhandledRejection')
   const reported: unknown[] = []
