@@ -27,9 +27,14 @@ export class DocumentCheck {
   /** Turns text from the wire into the types a parameter schema wants. */
   readonly #coercing: Ajv
   readonly #validators = new Map<string, ValidateFunction>()
+  /** Parameters that are API keys: the gateway sends them where it has a credential, and no document of the corpus has one. */
+  readonly #keys: ReadonlySet<string>
 
   constructor(document: Dict) {
     this.#document = withoutIds(document)
+    const { securitySchemes } = (document.components ?? {}) as Dict
+    const schemes = Object.values((securitySchemes ?? document.securityDefinitions ?? {}) as Dict) as Dict[]
+    this.#keys = new Set(schemes.map(scheme => `${scheme.in} ${scheme.name}`.toLowerCase()))
     this.#exact = this.#ajv({})
     this.#coercing = this.#ajv({ coerceTypes: 'array' })
   }
@@ -101,7 +106,8 @@ export class DocumentCheck {
     const [target] = this.#follow(schema ?? {}, '')
     const raw = readParameter(parameter, target, wire)
     if (raw === undefined) {
-      const required = parameter.required === true && !isEmptyable(target)
+      const isKey = this.#keys.has(`${place} ${name}`.toLowerCase())
+      const required = parameter.required === true && !isEmptyable(target) && !isKey
       return required ? { kind: 'invalid', reason: `${place} parameter ${name} is missing` } : undefined
     }
     if (schema === undefined) return undefined

@@ -83,6 +83,16 @@ export class ArgumentGenerator {
     }
     for (const name of required)
       if (!Object.hasOwn(out, name)) out[name] = this.#value(this.#additional(schema), depth + 1)
+    const dependents = (schema.dependentRequired ?? {}) as { readonly [name: string]: readonly string[] }
+    const given = Object.keys(out)
+    // grows while it is read: a dependent may have dependents
+    for (const name of given) {
+      for (const needed of dependents[name] ?? []) {
+        if (Object.hasOwn(out, needed)) continue
+        out[needed] = this.#value(properties[needed] ?? this.#additional(schema), depth + 1)
+        given.push(needed)
+      }
+    }
     for (let n = 1; Object.keys(out).length < least; n++)
       out[`key${n}`] = this.#value(this.#additional(schema), depth + 1)
     return out
