@@ -1,6 +1,6 @@
 /** The upstream of every load run, in the process of the load: it responds to every request with one product. It checks and measures nothing. */
 import { loadNative, type NativeApp, type NativeModule } from '../../../src/shared/server/uws/native.ts'
-import { PRODUCT } from './requests.ts'
+import { MCP_SERVER, PRODUCT } from './requests.ts'
 
 /** @throws Error that says why the native listener does not load here */
 export function native(): NativeModule {
@@ -23,6 +23,7 @@ export function listen(app: NativeApp, port = 0, shared = false): number {
 /** Reads what comes, discards it, responds. It is the reference of calls without backend as well. */
 export function productApp(product: string | Uint8Array = PRODUCT): NativeApp {
   const app = native().App()
+  serveMcp(app, product)
   for (const method of ['get', 'post'] as const)
     app[method]('/*', response => {
       const respond = (): void =>
@@ -34,6 +35,32 @@ export function productApp(product: string | Uint8Array = PRODUCT): NativeApp {
       })
     })
   return app
+}
+
+/** An MCP server of 2026-07-28 whose one tool returns the product. */
+function serveMcp(app: NativeApp, product: string | Uint8Array): void {
+  const text = typeof product === 'string' ? product : Buffer.from(product).toString()
+  const inputSchema = { type: 'object', properties: { productId: { type: 'string' } } }
+  const annotations = { readOnlyHint: true }
+  const complete = { resultType: 'complete', ttlMs: 0, cacheScope: 'public' }
+  const results: Readonly<Record<string, object>> = {
+    'server/discover': { ...complete, supportedVersions: ['2026-07-28'], capabilities: { tools: {} } },
+    'tools/list': { ...complete, tools: [{ name: 'getProduct', inputSchema, annotations }] },
+    'tools/call': { resultType: 'complete', content: [{ type: 'text', text }] },
+  }
+  app.post(MCP_SERVER, response => {
+    const chunks: Buffer[] = []
+    response.onAborted(() => {})
+    response.onData((chunk, last) => {
+      // uWS reuses the memory of a chunk
+      chunks.push(Buffer.from(Buffer.from(chunk)))
+      if (!last) return
+      const { id, method } = JSON.parse(Buffer.concat(chunks).toString())
+      response
+        .writeStatus('200 OK\r\ncontent-type: application/json')
+        .end(JSON.stringify({ jsonrpc: '2.0', id, result: results[method] ?? {} }))
+    })
+  })
 }
 
 /** @returns its address */

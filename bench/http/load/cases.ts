@@ -6,11 +6,13 @@ import {
   BATCH,
   CALL_REST,
   CALL_RPC,
+  CALL_RPC_MCP,
   FORWARDED,
   FORWARDED_GET,
   HEALTH,
   LIST,
   type LoadRequest,
+  MCP_SERVER,
   over,
   PING,
 } from './requests.ts'
@@ -54,7 +56,9 @@ export async function startCases(
       return { server, url: `http://127.0.0.1:${server.said}` }
     }
     progress('starting control plane and gateway')
-    const toolgate = await startToolgate({ upstream: backend, workers, side: 'server' })
+    const toolgate = await startToolgate({
+      ...{ upstream: backend, workers, side: 'server', mcpServer: `${backend}${MCP_SERVER}` },
+    })
     running.push(toolgate)
     progress('starting the servers it is compared with')
     const bare = await peer('echo')
@@ -172,7 +176,7 @@ function withoutBackend(server: Toolgate): readonly Case[] {
     },
     {
       id: 'toolgate/tools-list',
-      name: 'toolgate: tools/list, 30 tools',
+      name: 'toolgate: tools/list, 31 tools',
       ...at,
       request: over(LIST, bearer),
       of: 'bare/uws-post',
@@ -189,6 +193,13 @@ function withBackend(server: Toolgate, [post, get]: readonly [string, string]): 
       name: 'toolgate: tools/call, JSON-RPC',
       ...at,
       request: over(CALL_RPC, bearer),
+    },
+    {
+      ...at,
+      id: 'toolgate/tools-call-mcp',
+      name: 'toolgate: tools/call, JSON-RPC, executed by an MCP server',
+      request: over(CALL_RPC_MCP, bearer),
+      of: 'toolgate/tools-call',
     },
     {
       id: 'toolgate/tools-call-rest',

@@ -23,6 +23,9 @@ export const PRODUCT = JSON.stringify({
 
 const rpc = (method: string, params?: object, id = 1): object => ({ jsonrpc: '2.0', id, method, params })
 export const CALL = { name: 'shop_getProduct', arguments: { productId: 'P-1001' } }
+/** Path of the MCP server beside the backend, and its tool at the gateway. */
+export const MCP_SERVER = '/mcp-server'
+export const CALL_MCP = { name: 'mcp_getProduct', arguments: { productId: 'P-1001' } }
 const json = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
 const post = (
   path: string,
@@ -42,6 +45,7 @@ export const HEALTH: LoadRequest = { method: 'GET', path: '/health', holds: '"ok
 export const PING = post('/mcp', rpc('ping'), '"result":{}')
 export const LIST = post('/mcp', rpc('tools/list'), 'shop_getProduct')
 export const CALL_RPC = post('/mcp', rpc('tools/call', CALL), 'P-1001')
+export const CALL_RPC_MCP = post('/mcp', rpc('tools/call', CALL_MCP), 'P-1001')
 export const CALL_REST = post('/mcp/tools/call', CALL, 'P-1001')
 export const BATCH = post(
   '/mcp',

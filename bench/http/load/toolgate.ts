@@ -98,6 +98,8 @@ export interface ToolgateOptions {
   readonly workers: number
   readonly side: Side
   readonly env?: Readonly<Record<string, string>>
+  /** Address of an MCP server whose tools are served too, with the prefix `mcp_`. */
+  readonly mcpServer?: string
   /** Calls a month of demo-agent and demo-viewer, 0 without end; absent: their plan of the example. */
   readonly agentPerMonth?: number
   /** For the runtime of the gateway. */
@@ -122,9 +124,24 @@ export function copyToolSets(dir: string, upstream: string): { readonly path: st
   }
 }
 
+function writeMcpToolSet(path: string, url: string): void {
+  const toolSet = {
+    apiVersion: 'toolgate.dev/v1alpha1',
+    kind: 'ToolSet',
+    metadata: { name: 'mcp-server', namespace: 'platform' },
+    spec: {
+      displayName: 'MCP server',
+      source: { mcp: { url, transport: 'streamable' } },
+      naming: { prefix: 'mcp_' },
+    },
+  }
+  writeFileSync(join(path, 'mcp-server.json'), JSON.stringify(toolSet))
+}
+
 export async function startToolgate(options: ToolgateOptions): Promise<Toolgate> {
   const dir = mkdtempSync(join(tmpdir(), 'toolgate-load-'))
   const toolSets = copyToolSets(dir, options.upstream)
+  if (options.mcpServer !== undefined) writeMcpToolSet(toolSets.path, options.mcpServer)
   const control = await startControlPlane(dir)
   try {
     if (options.agentPerMonth !== undefined) await control.api.limitAgents(options.agentPerMonth)

@@ -61,8 +61,8 @@ export function readSessionId(id: string, keys: KeyRing): SessionFacts | undefin
     protocolVersion,
     origin: (flags & ORIGIN_STREAM) !== 0 ? 'stream' : 'initialize',
     elicitation: (flags & ELICITATION) !== 0,
-    sampling: (flags & SAMPLING) !== 0,
-    roots: (flags & ROOTS) !== 0,
+    ...((flags & SAMPLING) === 0 ? undefined : { sampling: true }),
+    ...((flags & ROOTS) === 0 ? undefined : { roots: true }),
     owner: /^0+$/.test(owner) ? '' : owner,
     createdAtMs: bytes.readUInt32BE(3) * 1000,
   }

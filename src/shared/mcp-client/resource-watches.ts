@@ -1,4 +1,4 @@
-/** Notifications about changed resources of MCP servers: one connection for each server that is watched, whoever asked. It reads no resource. */
+/** Notifications about changed resources of MCP servers: one connection for each server that is watched, for all callers. It reads no resource. */
 import { Backoff } from '../async/backoff.ts'
 import type { Egress } from '../egress/egress.ts'
 import { type Connected, connect } from './connect.ts'

@@ -3,7 +3,10 @@ import type { ServerMessage } from './messages.ts'
 import type { RequestOptions, RpcOutcome } from './protocol.ts'
 
 export interface WireRequest
-  extends Omit<RequestOptions, 'timeoutMs' | 'onProgress' | 'onLog' | 'logLevel' | 'onServerRequest' | 'capabilities'> {
+  extends Omit<
+    RequestOptions,
+    'timeoutMs' | 'onProgress' | 'onLog' | 'logLevel' | 'onServerRequest' | 'capabilities'
+  > {
   readonly id: number
   /** The JSON-RPC message. */
   readonly text: string

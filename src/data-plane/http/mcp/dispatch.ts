@@ -4,8 +4,7 @@ import { isObject } from '../../../model/is-object.ts'
 import { andThen, continueWith, type MaybePending, type MaybePromise } from '../../../shared/call/and-then.ts'
 import type { Cancellation } from '../../../shared/call/cancellation.ts'
 import { isLongJson, writeLongJson } from '../../../shared/call/long-json.ts'
-import type { Refusal } from '../../../shared/call/refusal.ts'
-import { INTERNAL_ERROR, INVALID_PARAMS, MISSING_CAPABILITY } from '../../../shared/call/rpc-errors.ts'
+import { INTERNAL_ERROR, INVALID_PARAMS } from '../../../shared/call/rpc-errors.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import type { Operation } from '../../pipeline/operation.ts'
 import type { Transport } from '../../pipeline/transport.ts'
@@ -15,32 +14,18 @@ import { boundedResult } from '../bounded-result.ts'
 import type { Call } from '../call.ts'
 import { capabilitiesOf } from '../capabilities.ts'
 import { emptyReason } from '../empty-list.ts'
-import { callHeaders, challengeContext, type Ended, type GatewayParts, runCall } from '../gateway.ts'
+import { callHeaders, type Ended, type GatewayParts, runCall } from '../gateway.ts'
 import { offeredTools } from '../offered-tools.ts'
 import { readLevel, UNKNOWN_LEVEL_MESSAGE } from '../optimization-level.ts'
 import { serverInfoOf } from '../presentation.ts'
-import {
-  ERROR_META_KEY,
-  isToolError,
-  refusalHeaders,
-  restBody,
-  rpcError,
-  rpcStatus,
-} from '../refusal-body.ts'
 import { CALL_TOOL, readCall, SEARCH_INSTRUCTIONS } from '../search-tools.ts'
 import { listTail, resultView, toolsForm } from '../tool-view.ts'
-import {
-  FEATURE_LISTS,
-  type FeatureList,
-  featureOperation,
-  featurePage,
-  featureReply,
-  unknownFeature,
-} from './features.ts'
+import { FEATURE_LISTS, type FeatureList, featureOperation, featurePage, featureReply } from './features.ts'
 import { isLogLevel } from './log-messages.ts'
-import { errorMessage, type RequestId, type RpcRequest } from './message.ts'
+import type { RequestId, RpcRequest } from './message.ts'
 import type { PendingInput } from './modern-client.ts'
 import { pageOf } from './pagination.ts'
+import { refusedReply } from './refused.ts'
 import { fault, longMessage, ResultWriter, type RpcReply } from './result.ts'
 import { invalidSearch, isSearchCall, readSearch } from './search-calls.ts'
 import { selectionOf } from './selection.ts'
@@ -307,68 +292,9 @@ export class Dispatcher {
       runCall(this.#parts, snapshot, call, 'jsonrpc', operation, cancellation, transport),
       ended =>
         ended.final?.kind === 'refusal'
-          ? this.#refused(id, conversation, writer, ended, ended.final)
+          ? refusedReply(this.#parts, id, conversation, writer, ended, ended.final)
           : render(ended),
     )
-  }
-
-  #refused(
-    id: RequestId,
-    conversation: Conversation,
-    writer: ResultWriter,
-    ended: Ended,
-    refusal: Refusal,
-  ): RpcReply {
-    const { call, version } = conversation
-    // from 2025-11-25 on the model reads why its arguments are invalid (MCP 2025-11-25, tools, "Error Handling")
-    const ofArguments = refusal.reason === 'invalid_arguments' || refusal.reason === 'arguments_too_expensive'
-    const isTool = ended.exchange.operation.action === 'tools.call'
-    if (ofArguments && isTool && version >= '2025-11-25')
-      return writer.toolError(id, refusal.message, callHeaders(ended.exchange))
-    if (refusal.reason === 'confirmation_unsupported' && isModernVersion(version)) {
-      return fault(
-        id,
-        MISSING_CAPABILITY,
-        refusal.message,
-        {
-          requiredCapabilities: Object.fromEntries(
-            (refusal.requiredCapabilities ?? ['elicitation']).map(name => [name, {}]),
-          ),
-        },
-        400,
-      )
-    }
-    if (refusal.reason === 'header_mismatch')
-      return fault(id, refusal.row.rpcCode, refusal.message, undefined, 400)
-    if (refusal.reason === 'confirmation_pending') {
-      const input = conversation.pendingInput?.()
-      if (input === 'state_rejected') {
-        return fault(
-          id,
-          INVALID_PARAMS,
-          'requestState was not issued for this call, or has expired. Repeat the call without it.',
-        )
-      }
-      if (input !== undefined) return writer.inputRequired(id, input.inputRequests, input.requestState)
-    }
-    const headers = refusalHeaders(refusal, challengeContext(this.#parts, call.request.path))
-    const unknown = unknownFeature(id, ended.exchange, refusal, version)
-    if (unknown !== undefined) return unknown
-    if (isTool && isToolError(refusal)) {
-      // a quota refusal has its own X-RateLimit headers
-      const standing = refusal.reason === 'quota_exceeded' ? [] : callHeaders(ended.exchange)
-      const meta = { [ERROR_META_KEY]: restBody(refusal, call.requestId) }
-      return writer.toolError(id, refusal.message, [...headers, ...standing], meta)
-    }
-    return {
-      status: rpcStatus(refusal),
-      headers,
-      // as for an unknown session, which is refused before the request is read
-      body: errorMessage(
-        refusal.reason === 'session_not_found' ? null : id,
-        rpcError(refusal, call.requestId),
-      ),
-    }
   }
 }
 

@@ -4,8 +4,8 @@ import type { Cancellation } from '../../../shared/call/cancellation.ts'
 import type { ClientSide, Inquiry, InquiryOutcome, Question } from '../../pipeline/inquiry.ts'
 import type { Session } from '../../sessions/session-store.ts'
 import { verdictOn } from './elicitation-results.ts'
-import type { ProtocolVersion } from './versions.ts'
 import type { InFlight } from './in-flight.ts'
+import type { ProtocolVersion } from './versions.ts'
 
 /** Afterwards the question counts as declined. */
 const RESPONSE_WITHIN_MS = 2 * 60_000

@@ -13,7 +13,10 @@ export function isLogLevel(level: unknown): level is string {
  * @param level that the client wants at least; undefined: it has not said
  * @returns undefined when the client cannot receive messages before the reply
  */
-export function logSink(send: ((json: string) => void) | undefined, level: string | undefined): OnLog | undefined {
+export function logSink(
+  send: ((json: string) => void) | undefined,
+  level: string | undefined,
+): OnLog | undefined {
   if (send === undefined) return undefined
   const from = level === undefined ? 0 : LEVELS.indexOf(level)
   return params => {

@@ -11,6 +11,7 @@ import { traceTextsOf } from '../trace-context.ts'
 import { postBatch } from './batch.ts'
 import { LegacyCalls } from './legacy.ts'
 import { subscribe } from './listen.ts'
+import { isLogLevel, logSink } from './log-messages.ts'
 import {
   callMessage,
   errorMessage,
@@ -21,7 +22,6 @@ import {
   type RpcResponse,
   readMessage,
 } from './message.ts'
-import { isLogLevel, logSink } from './log-messages.ts'
 import { isModern, isModernHeader, LOG_LEVEL_KEY, metaOf, mirroredHeader, readEnvelope } from './modern.ts'
 import { ModernClient } from './modern-client.ts'
 import { authenticated, type McpParts } from './parts.ts'

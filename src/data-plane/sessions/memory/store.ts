@@ -1,7 +1,19 @@
 /** Sessions of one process, in memory, bounded. Ids survive a restart because they are signed; replay buffers do not. */
 import type { KeyRing } from '../key-ring.ts'
 import { mintSessionId, readSessionId } from '../session-id.ts'
-import { type Channel, channelKey, type Replay, type ReplayEvent, type Session, type SessionFacts, type SessionSignal, type SessionStatistics, type SessionStore, type StreamRef, type SettledFacts } from '../session-store.ts'
+import {
+  type Channel,
+  channelKey,
+  type Replay,
+  type ReplayEvent,
+  type Session,
+  type SessionFacts,
+  type SessionSignal,
+  type SessionStatistics,
+  type SessionStore,
+  type SettledFacts,
+  type StreamRef,
+} from '../session-store.ts'
 import { SignalListeners } from '../signal-listeners.ts'
 import { ReplayBuffers } from './replay-buffers.ts'
 

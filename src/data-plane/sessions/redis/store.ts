@@ -4,7 +4,20 @@ import { keepSubscribed } from '../../../shared/redis/subscription.ts'
 import type { Log } from '../../../shared/telemetry/log.ts'
 import type { KeyRing } from '../key-ring.ts'
 import { mintSessionId, readSessionId } from '../session-id.ts'
-import { type Channel, channelKey, isStreamKey, type Replay, type ReplayEvent, type Session, type SessionFacts, type SessionSignal, type SessionStatistics, type SessionStore, type StreamRef, type SettledFacts } from '../session-store.ts'
+import {
+  type Channel,
+  channelKey,
+  isStreamKey,
+  type Replay,
+  type ReplayEvent,
+  type Session,
+  type SessionFacts,
+  type SessionSignal,
+  type SessionStatistics,
+  type SessionStore,
+  type SettledFacts,
+  type StreamRef,
+} from '../session-store.ts'
 import { SignalListeners } from '../signal-listeners.ts'
 import type { RedisConnection } from './connection.ts'
 import { RedisReplays } from './replays.ts'
@@ -286,8 +299,8 @@ function settledFacts(protocolVersion: string, bits: number, logLevel: string): 
   return {
     protocolVersion,
     elicitation: (bits & 1) !== 0,
-    sampling: (bits & 2) !== 0,
-    roots: (bits & 4) !== 0,
+    ...((bits & 2) === 0 ? undefined : { sampling: true }),
+    ...((bits & 4) === 0 ? undefined : { roots: true }),
     ...(logLevel === '' ? undefined : { logLevel }),
   }
 }

@@ -1,6 +1,18 @@
 /** The sessions of a process in one of its other threads: requested over a port and cached briefly. It stores none. */
 import type { PortLine } from '../../../shared/threads/port-line.ts'
-import { type Channel, channelKey, type Replay, type ReplayEvent, type Session, type SessionFacts, type SessionSignal, type SessionStatistics, type SessionStore, type StreamRef, type SettledFacts } from '../session-store.ts'
+import {
+  type Channel,
+  channelKey,
+  type Replay,
+  type ReplayEvent,
+  type Session,
+  type SessionFacts,
+  type SessionSignal,
+  type SessionStatistics,
+  type SessionStore,
+  type SettledFacts,
+  type StreamRef,
+} from '../session-store.ts'
 import { SignalListeners } from '../signal-listeners.ts'
 
 /** How long a found session counts as alive. Other changes of it evict the cached entry at once. */

@@ -1,6 +1,14 @@
 /** Serves the sessions of this thread to the other threads of the process, and keeps their caches consistent. It stores no session. */
 import type { PortLine } from '../../../shared/threads/port-line.ts'
-import type { ReplayEvent, Session, SessionFacts, SessionSignal, SessionStore, StreamRef, SettledFacts } from '../session-store.ts'
+import type {
+  ReplayEvent,
+  Session,
+  SessionFacts,
+  SessionSignal,
+  SessionStore,
+  SettledFacts,
+  StreamRef,
+} from '../session-store.ts'
 
 type StreamKind = 'legacy' | 'standalone'
 

@@ -134,7 +134,8 @@ function logOf(exchange: Exchange): Pick<RequestOptions, 'onLog' | 'logLevel'> {
   return {
     logLevel,
     onLog: ({ level, logger, data }) => {
-      if (limit.admit()) onLog({ level, logger: typeof logger === 'string' ? `${toolSet}/${logger}` : toolSet, data })
+      if (limit.admit())
+        onLog({ level, logger: typeof logger === 'string' ? `${toolSet}/${logger}` : toolSet, data })
     },
   }
 }

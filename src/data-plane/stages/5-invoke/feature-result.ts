@@ -1,6 +1,6 @@
 /** Turns the results of resources, prompts and completions of an MCP server into what clients receive, with the URIs that they know. It sees neither request nor caller. */
 import { isObject } from '../../../model/is-object.ts'
-import { isContent, metaOf } from './mcp-result.ts'
+import { isContent, metaOf, withUris } from './mcp-result.ts'
 
 type Dict = { readonly [name: string]: unknown }
 
@@ -16,16 +16,6 @@ export function featureResult(method: string, result: Dict, uriPrefix: string): 
   if (read === undefined) return undefined
   const _meta = metaOf(result._meta)
   return _meta === undefined ? read : { ...read, _meta }
-}
-
-/** The URIs of links and embedded resources, as clients may read them. */
-export function withUris<T extends object>(part: T, uriPrefix: string): T {
-  if (uriPrefix === '') return part
-  const { type, uri, resource } = part as Dict
-  if (type === 'resource_link') return { ...part, uri: uriPrefix + String(uri) }
-  if (type === 'resource' && isObject(resource))
-    return { ...part, resource: { ...resource, uri: uriPrefix + String(resource.uri) } }
-  return part
 }
 
 function contentsOf({ contents }: Dict, uriPrefix: string): Dict | undefined {

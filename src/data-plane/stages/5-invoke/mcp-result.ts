@@ -1,7 +1,6 @@
 /** Turns the result of a tool of an MCP server into a tool result. It sees neither request nor caller. */
 import { isObject } from '../../../model/is-object.ts'
 import type { Content, ToolResult } from '../../../model/tool.ts'
-import { withUris } from './feature-result.ts'
 
 type Dict = { readonly [name: string]: unknown }
 
@@ -25,6 +24,16 @@ export function mcpResult(result: Dict, uriPrefix: string): ToolResult | undefin
     ...(structuredContent === undefined ? {} : { structuredContent }),
     ...(meta === undefined ? {} : { _meta: meta }),
   }
+}
+
+/** The URIs of links and embedded resources, as clients may read them. */
+export function withUris<T extends object>(part: T, uriPrefix: string): T {
+  if (uriPrefix === '') return part
+  const { type, uri, resource } = part as Dict
+  if (type === 'resource_link') return { ...part, uri: uriPrefix + String(uri) }
+  if (type === 'resource' && isObject(resource))
+    return { ...part, resource: { ...resource, uri: uriPrefix + String(resource.uri) } }
+  return part
 }
 
 /** Without what only the gateway and MCP may say. */
