@@ -210,6 +210,7 @@ export interface ShareRows {
     | 'authRequired'
     | 'requestsPerHour'
     | 'passthrough'
+    | 'traffic'
     | 'revision'
   > & { readonly hasSpec: boolean })[]
   readonly subscriptions: readonly Pick<

@@ -11,6 +11,7 @@ import { statements as livingSubscriptions } from './0009-living-subscriptions.t
 import { statements as audit } from './0010-audit.ts'
 import { statements as listIndexes } from './0011-list-indexes.ts'
 import { statements as apiVersions } from './0012-api-versions.ts'
+import { statements as apiTraffic } from './0013-api-traffic.ts'
 
 export interface Migration {
   readonly name: string
@@ -31,4 +32,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: '0010-audit', statements: audit },
   { name: '0011-list-indexes', statements: listIndexes },
   { name: '0012-api-versions', statements: apiVersions },
+  { name: '0013-api-traffic', statements: apiTraffic },
 ]

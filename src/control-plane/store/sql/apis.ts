@@ -16,6 +16,7 @@ export const API_COLUMNS = [
   'authRequired',
   'requestsPerHour',
   'passthrough',
+  'traffic',
   'spec',
   'portalVisibility',
   'status',
@@ -27,9 +28,10 @@ export const API_COLUMNS = [
 ] as const
 
 /** null becomes the JSON null, which is read as null. */
-function jsonOf({ passthrough, versioning, deprecation }: Api) {
+function jsonOf({ passthrough, traffic, versioning, deprecation }: Api) {
   return {
     passthrough: JSON.stringify(passthrough),
+    traffic: JSON.stringify(traffic),
     versioning: JSON.stringify(versioning),
     deprecation: JSON.stringify(deprecation),
   }
