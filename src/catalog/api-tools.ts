@@ -71,7 +71,12 @@ function toolSetOf(api: Api, tenant: Tenant): ToolSet {
     displayName: api.name.slice(0, 64),
     baseURL: api.upstreamUrl,
     selector: {},
-    toolDefaults: { tags: [], timeoutMs: TIMEOUT_MS, authentication: { type: 'none' }, outputSchema: false },
+    toolDefaults: {
+      tags: [],
+      timeoutMs: api.traffic?.timeoutMs ?? TIMEOUT_MS,
+      authentication: { type: 'none' },
+      outputSchema: false,
+    },
     // The path is unique in the tenant, with the version where it has several, so names of two APIs cannot conflict.
     naming: {
       prefix: `${claimedPaths(api)

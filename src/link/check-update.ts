@@ -23,6 +23,9 @@ const PLAN: Shape = {
   burst: 'number?',
 }
 
+/** Absent from no rules, but the form has no required objects. */
+const HEADER_RULES = { optional: { set: 'object', remove: { listOf: 'string' } } } as const
+
 const API: Shape = {
   id: 'string',
   path: 'string',
@@ -34,6 +37,14 @@ const API: Shape = {
       requestHeaders: { listOf: 'string' },
       responseHeaders: { listOf: 'string' },
       paths: 'string',
+    },
+  },
+  traffic: {
+    optional: {
+      maxRequestBytes: 'number?',
+      timeoutMs: 'number?',
+      requestHeaders: HEADER_RULES,
+      responseHeaders: HEADER_RULES,
     },
   },
   alias: 'string?',

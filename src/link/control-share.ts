@@ -2,6 +2,7 @@
 import type { Passthrough } from '../model/passthrough.ts'
 import type { Plan } from '../model/plan.ts'
 import type { Tool } from '../model/tool.ts'
+import type { Traffic } from '../model/traffic.ts'
 
 /** A proxied API; retired and deleted ones are left out. */
 export interface ApiShare {
@@ -15,6 +16,8 @@ export interface ApiShare {
   readonly requestsPerHour: number | null
   /** null, and absent in an update of an older control plane: nothing beyond the defaults. */
   readonly passthrough?: Passthrough | null
+  /** Rules for its proxied calls; absent: none. */
+  readonly traffic?: Traffic
   /** A further path that leads to it: requests there name no version. */
   readonly alias?: string
   /** One of several APIs with this path, of which a request header chooses; absent: the only one. */

@@ -1,5 +1,6 @@
 /** An API of a tenant, its versions and its life cycle as pure functions. It proxies nothing and stores nothing. */
 import type { Passthrough } from './passthrough.ts'
+import type { Traffic } from './traffic.ts'
 import { moved, moveStatus, type Transition } from './transition.ts'
 
 export const API_STATUSES = ['active', 'deprecated', 'retired'] as const
@@ -46,6 +47,8 @@ export interface Api {
   readonly requestsPerHour: number | null
   /** What it allows beyond the defaults; null = nothing. */
   readonly passthrough: Passthrough | null
+  /** Rules for its proxied calls; null = none. */
+  readonly traffic: Traffic | null
   /** The OpenAPI document as JSON text (a JSON string when it was given as text); null = none. */
   readonly spec: string | null
   /** Shown in the portal's catalog. */

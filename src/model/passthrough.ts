@@ -61,6 +61,29 @@ const OVERRIDES: ReadonlySet<string> = new Set([
   'cf-connecting-ip',
 ])
 
+/** Set by the gateway or by the listener for this connection. */
+export const NEVER_RETURNED: ReadonlySet<string> = new Set([
+  'connection',
+  'proxy-connection',
+  'keep-alive',
+  'proxy-authenticate',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+  'content-length',
+  'x-request-id',
+  'x-trace-id',
+  'x-content-type-options',
+  'x-ratelimit-limit',
+  'x-ratelimit-remaining',
+  'x-ratelimit-reset',
+  'x-policy-revision',
+  'x-token-optimization-saved',
+  'vary',
+  'server',
+  'date',
+])
+
 /** All APIs share the origin of the gateway: these have an effect beyond the addresses of the API, or on a proxy in front of the gateway. */
 export const WITHHELD_FROM_CLIENTS = [
   'set-cookie',

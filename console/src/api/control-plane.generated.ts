@@ -52,6 +52,7 @@ export interface components {
             status: "active" | "deprecated" | "retired";
             /** @example ten_01kaa3b8w5f0gvm2f7z2q9x4td */
             tenant_id: string;
+            traffic: components["schemas"]["Traffic"];
             /**
              * Format: date-time
              * @example 2026-01-31T12:00:00.000Z
@@ -137,6 +138,7 @@ export interface components {
             } | string | null;
             /** @enum {string} */
             status?: "active" | "deprecated" | "retired";
+            traffic?: components["schemas"]["Traffic"];
             /**
              * Format: uri
              * @example https://orders.example.com/v2
@@ -306,6 +308,7 @@ export interface components {
                              * @enum {string}
                              */
                             status: "active" | "deprecated" | "retired";
+                            traffic?: components["schemas"]["Traffic"];
                             /**
                              * Format: uri
                              * @example https://orders.example.com/v2
@@ -702,6 +705,7 @@ export interface components {
             spec: {
                 [key: string]: unknown;
             } | string | null;
+            traffic?: components["schemas"]["Traffic"];
             /**
              * Format: uri
              * @example https://orders.example.com/v2
@@ -1096,6 +1100,52 @@ export interface components {
             /** @enum {string} */
             tier?: "free" | "starter" | "business" | "enterprise";
         };
+        /** @description Rules for the calls that the gateway proxies. */
+        Traffic: {
+            /**
+             * @description Larger bodies get 413.
+             * @default null
+             */
+            max_request_bytes: number | null;
+            /**
+             * @description Others get 405; HEAD is part of GET. null: every method.
+             * @default null
+             */
+            methods: ("GET" | "POST" | "PUT" | "PATCH" | "DELETE" | "OPTIONS")[] | null;
+            /**
+             * @default {
+             *       "set": {},
+             *       "remove": []
+             *     }
+             */
+            request_headers: {
+                /** @default [] */
+                remove: string[];
+                /** @description Name in lower case → value. Every reader of the API sees the values. */
+                set?: {
+                    [key: string]: string;
+                };
+            };
+            /**
+             * @default {
+             *       "set": {},
+             *       "remove": []
+             *     }
+             */
+            response_headers: {
+                /** @default [] */
+                remove: string[];
+                /** @description Name in lower case → value. Every reader of the API sees the values. */
+                set?: {
+                    [key: string]: string;
+                };
+            };
+            /**
+             * @description From the first byte sent to the last byte received; also of its tools.
+             * @default null
+             */
+            timeout_ms: number | null;
+        } | null;
         Usage: {
             daily: {
                 count: number;

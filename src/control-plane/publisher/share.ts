@@ -66,6 +66,7 @@ function apiShare(api: ShareRows['apis'][number]): ApiShare {
   const deprecation = deprecationShare(api)
   return {
     ...{ id, path: publicPath(api), upstreamUrl, authRequired, requestsPerHour, passthrough },
+    ...(api.traffic === null ? {} : { traffic: api.traffic }),
     ...(alias === undefined ? {} : { alias }),
     ...(versioning?.by === 'header'
       ? { version: { label, header: versioning.header!, isDefault: versioning.isDefault } }

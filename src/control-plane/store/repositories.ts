@@ -212,6 +212,7 @@ export interface ShareRows {
     | 'authRequired'
     | 'requestsPerHour'
     | 'passthrough'
+    | 'traffic'
     | 'revision'
   > & { readonly hasSpec: boolean })[]
   readonly subscriptions: readonly Pick<

@@ -1,5 +1,11 @@
 /** Which headers pass a proxied call, and which are ours (RFC 9110 §7.6.1, RFC 7239). Pure. */
-import { isWithheldFromUpstream, NEVER_FORWARDED, WITHHELD_FROM_CLIENTS } from '../../model/passthrough.ts'
+import {
+  isWithheldFromUpstream,
+  NEVER_FORWARDED,
+  NEVER_RETURNED,
+  WITHHELD_FROM_CLIENTS,
+} from '../../model/passthrough.ts'
+import type { HeaderRules } from '../../model/traffic.ts'
 import type { EgressHeaders } from '../../shared/egress/egress.ts'
 import type { CompiledApi } from '../snapshot/snapshot.ts'
 import type { Call } from './call.ts'
@@ -12,28 +18,6 @@ export interface Forwarding {
   readonly isTrusted: (address: string) => boolean
 }
 
-/** Set by the gateway or by the listener for this connection. */
-const NEVER_RETURNED: ReadonlySet<string> = new Set([
-  'connection',
-  'proxy-connection',
-  'keep-alive',
-  'proxy-authenticate',
-  'trailer',
-  'transfer-encoding',
-  'upgrade',
-  'content-length',
-  'x-request-id',
-  'x-trace-id',
-  'x-content-type-options',
-  'x-ratelimit-limit',
-  'x-ratelimit-remaining',
-  'x-ratelimit-reset',
-  'x-policy-revision',
-  'x-token-optimization-saved',
-  'vary',
-  'server',
-  'date',
-])
 const WITHHELD: ReadonlySet<string> = new Set(WITHHELD_FROM_CLIENTS)
 
 /** @param spanId of the step that calls the upstream */
@@ -46,6 +30,7 @@ export function forwardedHeaders(
   const { request } = call
   const believed = forwarding.isTrusted(request.peerAddress)
   const heard = (name: string): string => (believed ? request.header(name) : '')
+  const rules = api.traffic?.requestHeaders
   const chain = heard('x-forwarded-for')
   const scheme = heard('x-forwarded-proto')
   const named = connectionNames(request.header('connection'))
@@ -53,9 +38,11 @@ export function forwardedHeaders(
   for (let at = 0; at < request.rawHeaders.length; at += 2) {
     const name = request.rawHeaders[at]!
     if (NEVER_FORWARDED.has(name) || named.has(name)) continue
+    if (isRuled(rules, name)) continue
     if (isWithheldFromUpstream(name) && !api.passthrough?.requestHeaders.includes(name)) continue
     headers.push(name, request.rawHeaders[at + 1]!)
   }
+  if (rules !== undefined) headers.push(...Object.entries(rules.set).flat())
   headers.push(
     'x-forwarded-for',
     chain === '' ? request.peerAddress : `${chain}, ${request.peerAddress}`,
@@ -82,7 +69,7 @@ export function forwardedHeaders(
  */
 export function returnedHeaders(
   headers: EgressHeaders,
-  { prefix, passthrough, notices }: CompiledApi,
+  { prefix, passthrough, notices, traffic }: CompiledApi,
 ): string[] {
   const named = connectionNames(headers.get('connection'))
   const isOurs = (name: string) =>
@@ -91,12 +78,18 @@ export function returnedHeaders(
   for (let at = 0; at < headers.raw.length; at += 2) {
     const name = headers.raw[at]!.toLowerCase()
     if (NEVER_RETURNED.has(name) || named.has(name) || name.startsWith('access-control-')) continue
-    if (isOurs(name)) continue
+    if (isOurs(name) || isRuled(traffic?.responseHeaders, name)) continue
     if (WITHHELD.has(name) && !passthrough?.responseHeaders.includes(name)) continue
     const value = headers.raw[at + 1]!
     kept.push(name, name === 'set-cookie' ? cookieWithin(prefix, value) : value)
   }
+  if (traffic !== undefined) kept.push(...Object.entries(traffic.responseHeaders.set).flat())
   return kept
+}
+
+/** True for a header that the API removes or replaces. */
+function isRuled(rules: HeaderRules | undefined, name: string): boolean {
+  return rules !== undefined && (rules.remove.includes(name) || Object.hasOwn(rules.set, name))
 }
 
 /** The cookie without its Domain, for the addresses of the API only (RFC 6265 §4.1.2). */

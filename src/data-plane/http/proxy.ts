@@ -11,6 +11,7 @@ import type { ResponseStream } from '../../shared/server/listener.ts'
 import type { Exchange } from '../pipeline/exchange.ts'
 import type { Final } from '../pipeline/outcome.ts'
 import type { CompiledApi, Snapshot } from '../snapshot/snapshot.ts'
+import { BoundedBody } from './bounded-body.ts'
 import type { Call } from './call.ts'
 import { proxiedCors } from './cors.ts'
 import { addTiming, callHeaders, type GatewayParts, runCall } from './gateway.ts'
@@ -18,7 +19,7 @@ import { type Forwarding, forwardedHeaders, returnedHeaders } from './proxy-head
 import type { RestTools } from './rest.ts'
 import { wantsTiming } from './server-timing.ts'
 
-/** From the first byte sent to the last byte received. */
+/** From the first byte sent to the last byte received, unless the API has another timeout. */
 const TIMEOUT_MS = 60_000
 /** Up to here the first piece of a body is most often the whole of it. */
 const SHORT_BODY_BYTES = 16 * 1024
@@ -61,7 +62,7 @@ export class ApiProxy {
       snapshot,
       call,
       'proxy',
-      { action: 'proxy', api },
+      { action: 'proxy', api, method: call.request.method },
       cancellation,
       {
         forward: exchange =>
@@ -85,19 +86,22 @@ export class ApiProxy {
   ): Promise<Final> {
     const { request } = call
     exchange.backendSpanId = newSpanId()
+    const maxBytes = api.traffic?.maxRequestBytes ?? null
+    const bounded = maxBytes === null ? undefined : new BoundedBody(body, maxBytes)
     const timedFrom = wantsTiming(request.header('x-debug-timing')) ? performance.now() : undefined
     const response = await this.#upstreams.stream({
       method: request.method,
       url: `${api.upstreamUrl}${rest}${request.query === '' ? '' : `?${request.query}`}`,
       headers: forwardedHeaders(call, api, this.#forwarding, exchange.backendSpanId),
-      timeoutMs: TIMEOUT_MS,
+      timeoutMs: api.traffic?.timeoutMs ?? TIMEOUT_MS,
       cancellation: exchange.cancellation,
       unread: () => body.unread,
-      ...(request.contentLength === 0 ? undefined : { body }),
+      ...(request.contentLength === 0 ? undefined : { body: bounded ?? body }),
     })
     if (response.kind === 'circuit_open')
       return refuse('upstream_unavailable', { retryAfterSecs: response.retryAfterSecs })
-    if (response.kind === 'failure') return failureOf(response.reason)
+    if (response.kind === 'failure')
+      return bounded?.exceeded === true ? refuse('payload_too_large') : failureOf(response.reason)
     // the head is sent now, with the timings known so far
     if (timedFrom !== undefined) await addTiming(call, exchange, performance.now() - timedFrom)
     const sendEnd = await this.#respond(call, exchange, api, response)

@@ -64,4 +64,4 @@ export type Operation =
   /** Use of the caller's own session (streams, cancellation, its end): ownership is the right to it. */
   | { readonly action: 'session' }
   | { readonly action: 'admin'; readonly resource: keyof typeof ADMIN_RESOURCES }
-  | { readonly action: 'proxy'; readonly api: CompiledApi }
+  | { readonly action: 'proxy'; readonly api: CompiledApi; readonly method: string }

@@ -126,6 +126,7 @@ function compiled(api: ApiShare, tenant: string): Omit<CompiledApi, 'index'> {
     authRequired: api.authRequired,
     requestsPerHour: api.requestsPerHour ?? undefined,
     passthrough: api.passthrough ?? undefined,
+    traffic: api.traffic,
     version: api.version,
     notices: noticesOf(api),
     goneAtMs: api.deprecation?.isRefused === true ? (api.deprecation.sunsetAtMs ?? undefined) : undefined,
@@ -177,6 +178,7 @@ function same(api: CompiledApi, wanted: Omit<CompiledApi, 'index'>): boolean {
     api.requestsPerHour === wanted.requestsPerHour &&
     api.goneAtMs === wanted.goneAtMs &&
     api.deprecationLink === wanted.deprecationLink &&
+    isSame(api.traffic, wanted.traffic) &&
     isSame(api.version, wanted.version) &&
     isSame(api.notices, wanted.notices) &&
     isSame(api.passthrough, wanted.passthrough)

@@ -4,6 +4,7 @@ import type { Passthrough } from '../../model/passthrough.ts'
 import type { Plan, PlanLimits } from '../../model/plan.ts'
 import type { Principal } from '../../model/principal.ts'
 import type { Tool } from '../../model/tool.ts'
+import type { Traffic } from '../../model/traffic.ts'
 import type { MaybePromise } from '../../shared/call/and-then.ts'
 import type { CheckOutcome } from '../../shared/json-schema/argument-fault.ts'
 import type { ServerAddress } from '../../shared/mcp-client/protocol.ts'
@@ -107,6 +108,8 @@ export interface CompiledApi {
   readonly requestsPerHour: number | undefined
   /** What it allows beyond the defaults; undefined: nothing. */
   readonly passthrough?: Passthrough | undefined
+  /** Rules of the API for its proxied calls; undefined: none. */
+  readonly traffic?: Traffic | undefined
   /** Set where APIs share the prefix: a request header chooses among them. */
   readonly version?: VersionShare | undefined
   /** Response headers of its calls, flat: the announcement of its end, and what the choice of the version varies on. */

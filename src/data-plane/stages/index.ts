@@ -7,6 +7,7 @@ import type { DecisionObserver } from '../../shared/policy/engine.ts'
 import type { Meter } from '../metering/meter.ts'
 import type { Stage } from '../pipeline/stage.ts'
 import type { Quota } from '../quota/quota.ts'
+import { admitByTrafficRules } from './1-admit/admit-by-traffic-rules.ts'
 import type { Admission } from './1-admit/admit-within-bounds.ts'
 import { authenticate } from './2-identify/authenticate.ts'
 import { bindSession } from './2-identify/bind-session.ts'
@@ -65,6 +66,7 @@ export function stages(parts: StageParts): readonly Stage[] {
     // 1 admit
     parts.admission.enter, // first: refused load must cost as little as possible
     metering.admit, // METERING_DURABILITY=sync: a call whose event cannot be stored must not run
+    admitByTrafficRules(), // before the credentials: it costs less, and hides nothing
     // 2 identify
     authenticate(parts.tokens, parts.apiKeys), // before any lookup: an unknown caller must not learn which tools exist
     bindSession(), // needs the principal; a session of another caller is reported as not found

@@ -43,6 +43,17 @@ const api = fc.record(
     portal_visibility: fc.boolean(),
     visibility: fc.constantFrom('tenant', 'public'),
     status: fc.constantFrom('active', 'deprecated', 'retired'),
+    traffic: fc.option(
+      fc.record(
+        {
+          methods: fc.option(fc.constantFrom(['GET'], ['POST', 'GET'])),
+          max_request_bytes: fc.option(fc.nat({ max: 1e9 })),
+          timeout_ms: fc.option(fc.integer({ min: 100, max: 300_000 })),
+          request_headers: fc.constantFrom({ set: { 'x-a': 'b' } }, { remove: ['x-b'] }, {}),
+        },
+        { requiredKeys: [] },
+      ),
+    ),
     deprecation: fc.option(
       fc.record(
         {

@@ -27,6 +27,13 @@ const newApi = () => ({
   auth_required: true,
   rate_limit: { requests_per_hour: 1000 },
   spec: { openapi: '3.1.0' },
+  versioning: { by: 'header', header: 'x-api-version', default: true },
+  deprecation: { sunset_at: '2099-01-01T00:00:00Z', after_sunset: 'serve', link: 'https://docs.example/end' },
+  traffic: {
+    ...{ methods: ['GET', 'POST'], max_request_bytes: 1000, timeout_ms: 5000 },
+    request_headers: { set: { 'x-team': 'orders' }, remove: ['x-debug'] },
+    response_headers: { set: {}, remove: ['x-powered-by'] },
+  },
   portal_visibility: true,
 })
 const newPlan = () => ({ slug: fresh('plan'), name: 'Trial', rate_limit_per_minute: 10 })

@@ -37,6 +37,7 @@ export function anApi(tenantId: string, nowMs: number, fields: Partial<Api> = {}
     authRequired: true,
     requestsPerHour: 1000,
     passthrough: null,
+    traffic: null,
     spec: JSON.stringify({ openapi: '3.1.0', text: 'zero \u0000 and lone \ud800 survive' }),
     portalVisibility: false,
     visibility: 'tenant',

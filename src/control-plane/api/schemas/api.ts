@@ -24,6 +24,7 @@ import { SPEC_STATES, type SpecStatus } from '../../publisher/publisher.ts'
 import { API_CHANGES, type ApiChange } from '../services/changelog.ts'
 import { count, httpUrl, moment, shaped, shownId, shownMoment, textField, word } from './fields.ts'
 import { present } from './present.ts'
+import { shownTraffic, traffic, trafficFields } from './traffic.ts'
 import { z } from './zod.ts'
 
 const rateLimit = z.strictObject({ requests_per_hour: count(1) })
@@ -133,6 +134,7 @@ const fields = {
   auth_required: z.boolean('must be true or false.'),
   rate_limit: rateLimit.nullable(),
   passthrough: passthrough.nullable(),
+  traffic: traffic.nullable(),
   spec: spec.nullable(),
   portal_visibility: z.boolean('must be true or false.'),
   visibility: word(API_VISIBILITIES),
@@ -150,6 +152,7 @@ export const apiShape = {
   auth_required: fields.auth_required.default(true),
   rate_limit: fields.rate_limit.default(null),
   passthrough: fields.passthrough.default(null),
+  traffic: fields.traffic.default(null),
   spec: fields.spec.default(null),
   portal_visibility: fields.portal_visibility.default(false),
   visibility: fields.visibility.default('tenant').openapi({
@@ -208,6 +211,7 @@ export const shownApi = z
     path: z.string(),
     rate_limit: rateLimit.nullable(),
     passthrough: passthrough.nullable(),
+    traffic: traffic.nullable(),
     portal_visibility: z.boolean(),
     visibility: z.enum(API_VISIBILITIES),
     spec: shownSpec,
@@ -293,6 +297,7 @@ export function shownLimits(api: Api) {
   return {
     rateLimit: api.requestsPerHour === null ? null : { requests_per_hour: api.requestsPerHour },
     passthrough: shownPassthrough(api),
+    traffic: api.traffic && shownTraffic(api.traffic),
     versioning: api.versioning && {
       by: api.versioning.by,
       header: api.versioning.header,
@@ -363,6 +368,7 @@ export function apiFields(body: z.output<typeof apiPatch>) {
         responseHeaders: allowed.response_headers,
         paths: allowed.paths,
       } satisfies Passthrough),
+    traffic: body.traffic && trafficFields(body.traffic),
     spec: body.spec === undefined ? undefined : body.spec === null ? null : writeJson(body.spec),
     portalVisibility: body.portal_visibility,
     visibility: body.visibility,

@@ -27,6 +27,7 @@ export type ApiFields = Pick<
   | 'authRequired'
   | 'requestsPerHour'
   | 'passthrough'
+  | 'traffic'
   | 'spec'
   | 'portalVisibility'
   | 'visibility'

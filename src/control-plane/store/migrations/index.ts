@@ -11,7 +11,8 @@ import { statements as livingSubscriptions } from './0009-living-subscriptions.t
 import { statements as audit } from './0010-audit.ts'
 import { statements as listIndexes } from './0011-list-indexes.ts'
 import { statements as apiVersions } from './0012-api-versions.ts'
-import { statements as apiVisibility } from './0018-api-visibility.ts'
+import { statements as apiTraffic } from './0013-api-traffic.ts'
+import { statements as apiVisibility } from './0014-api-visibility.ts'
 
 export interface Migration {
   readonly name: string
@@ -32,5 +33,6 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: '0010-audit', statements: audit },
   { name: '0011-list-indexes', statements: listIndexes },
   { name: '0012-api-versions', statements: apiVersions },
-  { name: '0018-api-visibility', statements: apiVisibility },
+  { name: '0013-api-traffic', statements: apiTraffic },
+  { name: '0014-api-visibility', statements: apiVisibility },
 ]

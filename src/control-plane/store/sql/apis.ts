@@ -17,6 +17,7 @@ export const API_COLUMNS = [
   'authRequired',
   'requestsPerHour',
   'passthrough',
+  'traffic',
   'spec',
   'portalVisibility',
   'visibility',
@@ -29,9 +30,10 @@ export const API_COLUMNS = [
 ] as const
 
 /** null becomes the JSON null, which is read as null. */
-function jsonOf({ passthrough, versioning, deprecation }: Api) {
+function jsonOf({ passthrough, traffic, versioning, deprecation }: Api) {
   return {
     passthrough: JSON.stringify(passthrough),
+    traffic: JSON.stringify(traffic),
     versioning: JSON.stringify(versioning),
     deprecation: JSON.stringify(deprecation),
   }

@@ -20,8 +20,9 @@ type Mutable<T> = { -readonly [K in keyof T]: T[K] }
 export interface Tables {
   tenants: Mutable<Omit<Tenant, 'settings'>> & { settings: JsonColumn<TenantSettings> }
   plans: Mutable<PlanRecord>
-  apis: Mutable<Omit<Api, 'passthrough' | 'versioning' | 'deprecation'>> & {
+  apis: Mutable<Omit<Api, 'passthrough' | 'traffic' | 'versioning' | 'deprecation'>> & {
     passthrough: JsonColumn<Api['passthrough']>
+    traffic: JsonColumn<Api['traffic']>
     versioning: JsonColumn<Api['versioning']>
     deprecation: JsonColumn<Api['deprecation']>
     deletedAt: ColumnType<Date | null, Date | null | undefined, Date | null>

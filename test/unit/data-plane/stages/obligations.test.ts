@@ -73,7 +73,7 @@ describe('what a decision obliges to', () => {
       authRequired: true,
       requestsPerHour: undefined,
     }
-    const x = exchange({ snapshot, operation: { action: 'proxy', api } })
+    const x = exchange({ snapshot, operation: { action: 'proxy', api, method: 'GET' } })
     x.principal = aPrincipal()
     expect(authorize().run(x)).toMatchObject({ reason: 'policy_denied' })
   })

@@ -81,7 +81,7 @@ function tenantResource({ name, tier, region, adminEmail, status, settings }: Te
 }
 
 function liveApi(api: Api, tenant: string): TreeResource {
-  const { rateLimit, passthrough, versioning, deprecation } = shownLimits(api)
+  const { rateLimit, passthrough, traffic, versioning, deprecation } = shownLimits(api)
   const fields = {
     name: api.name,
     description: api.description,
@@ -92,6 +92,7 @@ function liveApi(api: Api, tenant: string): TreeResource {
     auth_required: api.authRequired,
     rate_limit: rateLimit,
     passthrough,
+    traffic,
     portal_visibility: api.portalVisibility,
     visibility: api.visibility,
     status: api.status,

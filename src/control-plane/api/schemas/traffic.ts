@@ -1,0 +1,74 @@
+/** Schema of the rules of an API for its proxied calls, and their conversion. It contains no route. */
+import {
+  type HeaderRules,
+  MAX_TIMEOUT_MS,
+  MIN_TIMEOUT_MS,
+  maySetRequestHeader,
+  maySetResponseHeader,
+  TRAFFIC_METHODS,
+  type Traffic,
+} from '../../../model/traffic.ts'
+import { count, shaped, word } from './fields.ts'
+import { z } from './zod.ts'
+
+const MAX_RULES = 32
+
+/** @param mayChange says which names an API may set and remove */
+function headerRules(mayChange: (name: string) => boolean) {
+  const name = shaped(/^[a-z0-9!#$%&'*+.^_`|~-]+$/, 100, 'must be a header name in lower case.').refine(
+    mayChange,
+    'must be a header that the gateway neither sets nor withholds.',
+  )
+  const value = shaped(/^[\x20-\x7e]*$/, 1000, 'must be printable ASCII.')
+  return z.strictObject({
+    set: z
+      .record(name, value)
+      .refine(values => Object.keys(values).length <= MAX_RULES, `must have at most ${MAX_RULES} headers.`)
+      .default({})
+      .openapi({
+        type: 'object',
+        additionalProperties: { type: 'string' },
+        description: 'Name in lower case → value. Every reader of the API sees the values.',
+      }),
+    remove: z.array(name).max(MAX_RULES, `must have at most ${MAX_RULES} headers.`).default([]),
+  })
+}
+
+export const traffic = z
+  .strictObject({
+    methods: z
+      .array(word(TRAFFIC_METHODS))
+      .min(1, 'must have at least one method.')
+      .nullable()
+      .default(null)
+      .openapi({ description: 'Others get 405; HEAD is part of GET. null: every method.' }),
+    max_request_bytes: count(0).nullable().default(null).openapi({ description: 'Larger bodies get 413.' }),
+    timeout_ms: count(MIN_TIMEOUT_MS, MAX_TIMEOUT_MS)
+      .nullable()
+      .default(null)
+      .openapi({ description: 'From the first byte sent to the last byte received; also of its tools.' }),
+    request_headers: headerRules(maySetRequestHeader).default({ set: {}, remove: [] }),
+    response_headers: headerRules(maySetResponseHeader).default({ set: {}, remove: [] }),
+  })
+  .openapi('Traffic', { description: 'Rules for the calls that the gateway proxies.' })
+
+export function trafficFields(body: z.output<typeof traffic>): Traffic {
+  return {
+    methods: body.methods,
+    maxRequestBytes: body.max_request_bytes,
+    timeoutMs: body.timeout_ms,
+    requestHeaders: body.request_headers,
+    responseHeaders: body.response_headers,
+  }
+}
+
+export function shownTraffic(rules: Traffic) {
+  const shown = ({ set, remove }: HeaderRules) => ({ set: { ...set }, remove: [...remove] })
+  return {
+    methods: rules.methods === null ? null : [...rules.methods],
+    max_request_bytes: rules.maxRequestBytes,
+    timeout_ms: rules.timeoutMs,
+    request_headers: shown(rules.requestHeaders),
+    response_headers: shown(rules.responseHeaders),
+  }
+}

@@ -1,0 +1,49 @@
+/** Rules of one API for the calls that the gateway proxies to it. It enforces none. */
+import {
+  isWithheldFromUpstream,
+  NEVER_FORWARDED,
+  NEVER_RETURNED,
+  WITHHELD_FROM_CLIENTS,
+} from './passthrough.ts'
+
+export interface HeaderRules {
+  /** Name in lower case → value, in place of any value on the way. */
+  readonly set: { readonly [name: string]: string }
+  /** In lower case. */
+  readonly remove: readonly string[]
+}
+
+export interface Traffic {
+  /** Upper case; HEAD is part of GET. null: every method. */
+  readonly methods: readonly string[] | null
+  /** null: any size. */
+  readonly maxRequestBytes: number | null
+  /** From the first byte sent to the last byte received; null: as the gateway has it. */
+  readonly timeoutMs: number | null
+  readonly requestHeaders: HeaderRules
+  readonly responseHeaders: HeaderRules
+}
+
+export const TRAFFIC_METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const
+export const MIN_TIMEOUT_MS = 100
+export const MAX_TIMEOUT_MS = 300_000
+
+/** They describe the body and the connection, which the gateway handles. */
+const OF_THE_BODY: ReadonlySet<string> = new Set(['content-length', 'content-encoding'])
+
+/** True for a header of requests that an API may set. @param name in lower case */
+export function maySetRequestHeader(name: string): boolean {
+  return !NEVER_FORWARDED.has(name) && !isWithheldFromUpstream(name) && !OF_THE_BODY.has(name)
+}
+
+/** True for a header of responses that an API may set. @param name in lower case */
+export function maySetResponseHeader(name: string): boolean {
+  const isWithheld = (WITHHELD_FROM_CLIENTS as readonly string[]).includes(name)
+  return (
+    !NEVER_RETURNED.has(name) && !isWithheld && !OF_THE_BODY.has(name) && !name.startsWith('access-control-')
+  )
+}
+
+export function allowsMethod({ methods }: Traffic, method: string): boolean {
+  return methods === null || methods.includes(method === 'HEAD' ? 'GET' : method)
+}
