@@ -133,7 +133,7 @@ export function SubscriptionState({ of }: { readonly of: Subscription }) {
   )
 }
 
-/** Limits of a plan in words; 0 is no limit. */
+/** Limits of a plan in words; 0 means without limit. */
 function limitsOf(plan: Plan): string {
   const limits = [
     [plan.rate_limit_per_second, 'a second'],

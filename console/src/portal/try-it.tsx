@@ -34,23 +34,23 @@ export function TryIt({ document, api }: { readonly document: ApiDocument; reado
   if (operation === undefined) return <Empty title="The document has no operation" />
   return (
     <div class="card try">
-        <Field label="Operation">
-          {id => (
-            <select
-              id={id}
-              value={operation.id}
-              onChange={event => setQuery({ operation: event.currentTarget.value })}
-            >
-              {operations.map(each => (
-                <option key={each.id} value={each.id}>
-                  {each.method} {each.path}
-                </option>
-              ))}
-            </select>
-          )}
-        </Field>
-        <p class="muted">{operation.summary}</p>
-        <Call key={operation.id} operation={operation} document={document} api={api} />
+      <Field label="Operation">
+        {id => (
+          <select
+            id={id}
+            value={operation.id}
+            onChange={event => setQuery({ operation: event.currentTarget.value })}
+          >
+            {operations.map(each => (
+              <option key={each.id} value={each.id}>
+                {each.method} {each.path}
+              </option>
+            ))}
+          </select>
+        )}
+      </Field>
+      <p class="muted">{operation.summary}</p>
+      <Call key={operation.id} operation={operation} document={document} api={api} />
     </div>
   )
 }

@@ -8,7 +8,7 @@ const PUBLISHED = [
   ...['id', 'tenant', 'name', 'description', 'version', 'auth_required', 'public_url', 'status'],
   ...['created_at', 'updated_at'],
 ]
-const PER_MINUTE = 60
+const PER_MINUTE = 40
 
 let paths = 0
 
@@ -166,16 +166,6 @@ describe.each(DATABASES)('the public catalog on $name', database => {
         expect((await visit('/apis')).status).toBe(200)
       } finally {
         address = before
-      }
-    })
-
-    it('is closed when nothing is for visitors', async () => {
-      const closed = await openPlane()
-      try {
-        for (const by of [null, 'platform'] as const)
-          expect((await closed.call(by, 'GET', '/v1/public/apis')).status).toBe(404)
-      } finally {
-        await closed.close()
       }
     })
   })

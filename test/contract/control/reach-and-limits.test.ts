@@ -49,6 +49,11 @@ describe.each(DATABASES)('the control plane on $name', database => {
       }
     }
 
+    it('shows nothing to visitors where they are not admitted', async () => {
+      for (const by of [null, 'platform'] as const)
+        expect((await plane.call(by, 'GET', '/v1/public/apis')).status).toBe(404)
+    })
+
     it('shows the portal only what is visible and not retired, without its inside; wildcards are literal', async () => {
       await anApi({ name: 'Hidden 100%' })
       const shown = await anApi({ name: 'Shown 100%', portal_visibility: true })
