@@ -67,6 +67,8 @@ export interface components {
                 default: boolean;
                 header: string | null;
             } | null;
+            /** @enum {string} */
+            visibility: "tenant" | "public";
         };
         ApiKey: {
             /**
@@ -147,6 +149,8 @@ export interface components {
             /** @example v1 */
             version?: string;
             versioning?: components["schemas"]["Versioning"];
+            /** @enum {string} */
+            visibility?: "tenant" | "public";
         };
         Approval: {
             /** @description Requests per month. */
@@ -320,6 +324,12 @@ export interface components {
                              */
                             version: string;
                             versioning?: components["schemas"]["Versioning"];
+                            /**
+                             * @description To whom the catalog shows the API when `portal_visibility` is true: `tenant`, callers of its tenant; `public`, every visitor without a token.
+                             * @default tenant
+                             * @enum {string}
+                             */
+                            visibility: "tenant" | "public";
                         };
                     };
                     /** @default {} */
@@ -717,6 +727,12 @@ export interface components {
              */
             version: string;
             versioning?: components["schemas"]["Versioning"];
+            /**
+             * @description To whom the catalog shows the API when `portal_visibility` is true: `tenant`, callers of its tenant; `public`, every visitor without a token.
+             * @default tenant
+             * @enum {string}
+             */
+            visibility: "tenant" | "public";
         };
         NewApiKey: {
             /**
@@ -892,6 +908,18 @@ export interface components {
         };
         PortalApi: {
             auth_required: boolean;
+            /** @description The newest first; only in responses with a single API. */
+            changelog?: {
+                /**
+                 * Format: date-time
+                 * @example 2026-01-31T12:00:00.000Z
+                 */
+                at: string;
+                from: string | null;
+                /** @enum {string} */
+                kind: "published" | "version" | "status" | "document" | "description";
+                to: string | null;
+            }[];
             /**
              * Format: date-time
              * @example 2026-01-31T12:00:00.000Z
@@ -923,8 +951,93 @@ export interface components {
             spec?: unknown;
             /** @enum {string} */
             status: "active" | "deprecated" | "retired";
+            /** @description Name of the tenant. */
+            tenant: string;
             /** @example ten_01kaa3b8w5f0gvm2f7z2q9x4td */
             tenant_id: string;
+            /** @description Its tools for agents; only in responses with a single API. */
+            tools?: {
+                description: string;
+                name: string;
+                read_only: boolean;
+                title: string;
+            }[];
+            /**
+             * Format: date-time
+             * @example 2026-01-31T12:00:00.000Z
+             */
+            updated_at: string;
+            version: string;
+            versioning: {
+                /** @enum {string} */
+                by: "path" | "header";
+                default: boolean;
+                header: string | null;
+            } | null;
+            /** @enum {string} */
+            visibility: "tenant" | "public";
+        };
+        PortalApiList: {
+            items: components["schemas"]["PortalApi"][];
+            limit: number;
+            page: number;
+            total: number;
+            total_pages: number;
+        };
+        PublicApi: {
+            auth_required: boolean;
+            /** @description The newest first; only in responses with a single API. */
+            changelog?: {
+                /**
+                 * Format: date-time
+                 * @example 2026-01-31T12:00:00.000Z
+                 */
+                at: string;
+                from: string | null;
+                /** @enum {string} */
+                kind: "published" | "version" | "status" | "document" | "description";
+                to: string | null;
+            }[];
+            /**
+             * Format: date-time
+             * @example 2026-01-31T12:00:00.000Z
+             */
+            created_at: string;
+            /**
+             * Format: date-time
+             * @description Sent as the header Deprecation (RFC 9745).
+             * @example 2026-01-31T12:00:00.000Z
+             */
+            deprecated_at: string | null;
+            deprecation: {
+                /** @enum {string} */
+                after_sunset: "serve" | "refuse";
+                link: string | null;
+                /**
+                 * Format: date-time
+                 * @example 2026-01-31T12:00:00.000Z
+                 */
+                sunset_at: string | null;
+            } | null;
+            description: string;
+            /** @example api_01kaa3b8w5f0gvm2f7z2q9x4td */
+            id: string;
+            name: string;
+            /** Format: uri */
+            public_url: string;
+            /** @description The OpenAPI document as it was sent; only in responses with a single API. */
+            spec?: unknown;
+            /** @enum {string} */
+            status: "active" | "deprecated" | "retired";
+            /** @description Name of the tenant. */
+            tenant: string;
+            /** @description Its tools for agents; only in responses with a single API. */
+            tools?: {
+                description: string;
+                name: string;
+                read_only: boolean;
+                title: string;
+            }[];
             /**
              * Format: date-time
              * @example 2026-01-31T12:00:00.000Z
@@ -938,8 +1051,8 @@ export interface components {
                 header: string | null;
             } | null;
         };
-        PortalApiList: {
-            items: components["schemas"]["PortalApi"][];
+        PublicApiList: {
+            items: components["schemas"]["PublicApi"][];
             limit: number;
             page: number;
             total: number;

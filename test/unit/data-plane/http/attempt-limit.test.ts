@@ -5,10 +5,10 @@ import {
   AttemptLimit,
   type AttemptLimitOptions,
 } from '../../../../src/data-plane/http/attempt-limit.ts'
-import { networkOf } from '../../../../src/shared/server/client-address.ts'
 import type { Call } from '../../../../src/data-plane/http/call.ts'
 import { createKernel } from '../../../../src/data-plane/kernel/create.ts'
 import { refuse } from '../../../../src/shared/call/refusal.ts'
+import { networkOf } from '../../../../src/shared/server/client-address.ts'
 
 const START_MS = Date.UTC(2026, 0, 1)
 
