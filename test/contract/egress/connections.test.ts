@@ -75,6 +75,45 @@ describe('own connections', () => {
     expect(backend.connections()).toBe(2)
   })
 
+  it('that idled while another got no response are not used again: their peer may be gone in the same way', async () => {
+    const silent = new Set<Socket>()
+    let held: (() => void)[] | undefined = []
+    const backend = keep(
+      await rawBackend((socket, received) => {
+        if (silent.has(socket)) return
+        const respond = (): void => void socket.write(responseOf(pathOf(received)))
+        if (held === undefined) return respond()
+        silent.add(socket)
+        held.push(respond)
+        // three connections are open at once; nothing comes over them after their first response
+        if (held.length === 3) for (const each of held) each()
+      }),
+    )
+    const egress = client()
+    await Promise.all(['/1', '/2', '/3'].map(path => bodyOf(egress, ask(backend, path))))
+    held = undefined
+    expect(await bodyOf(egress, ask(backend, '/4', { timeoutMs: 400 }))).toBe('timeout')
+    expect(await bodyOf(egress, ask(backend, '/5', { timeoutMs: 2000 }))).toBe('/5')
+    expect(backend.connections()).toBe(4)
+  })
+
+  it('stay when a call over another is cancelled at once', async () => {
+    const held: (() => void)[] = []
+    const backend = keep(
+      await rawBackend((socket, received) => {
+        const path = pathOf(received)
+        if (path === '/never') return
+        held.push(() => void socket.write(responseOf(path)))
+        if (path === '/3' || held.length === 2) for (const respond of held.splice(0)) respond()
+      }),
+    )
+    const egress = client()
+    await Promise.all(['/1', '/2'].map(path => bodyOf(egress, ask(backend, path))))
+    expect(await bodyOf(egress, ask(backend, '/never', { timeoutMs: 50 }))).toBe('timeout')
+    expect(await bodyOf(egress, ask(backend, '/3'))).toBe('/3')
+    expect(backend.connections()).toBe(2)
+  })
+
   it('are not used again after a response that came before the request was taken', async () => {
     const backend = keep(
       await rawBackend((socket, received) => {

@@ -19,12 +19,16 @@ export interface ConnectionOwner {
   idle(connection: Http1Connection): void
   /** It is closed, or will be; called once. */
   gone(connection: Http1Connection): void
+  /** Its request was taken back after it had waited long for a first byte. */
+  silent(): void
   /** How long it may idle, ms; `saidMs` is what the peer announced. Zero or less: not at all. */
   idleMs(declaredMs: number | undefined): number
 }
 
 /** A read with more of them takes milliseconds. */
 const MAX_PIECES_PER_TURN = 1_000
+/** A shorter wait says nothing about the peer: clients take back requests for their own reasons. */
+const SILENT_MS = 300
 /** Longer texts are encoded apart from the head, so that no large string is built twice. */
 const JOINED_CHARS = 16 * 1024
 
@@ -37,6 +41,8 @@ export class Http1Connection implements ResponseSink {
   #socket: Socket | undefined
   #handler: ResponseHandler | undefined
   #written = false
+  /** When its request was written, in ms of the monotonic clock; 0 from the first byte of the response on. */
+  #sentAtMs = 0
   #reusable = false
   #declaredMs: number | undefined
   #gone = false
@@ -72,13 +78,14 @@ export class Http1Connection implements ResponseSink {
     this.#written = false
     handler.onConnect(() => {
       aborted = true
-      if (this.#written) this.destroy()
+      if (this.#written) this.#takenBack()
     })
     if (aborted) {
       this.#handler = undefined
       return false
     }
     this.#written = true
+    this.#sentAtMs = performance.now()
     this.#parser.begin(request.method)
     const socket = this.#socket!
     if (body === null) socket.write(head, 'latin1')
@@ -100,6 +107,7 @@ export class Http1Connection implements ResponseSink {
       this.destroy()
       return false
     }
+    this.#sentAtMs = 0
     this.#paused = false
     this.#pieces = 0
     try {
@@ -174,6 +182,12 @@ export class Http1Connection implements ResponseSink {
     this.#handler = undefined
     this.#leave()
     handler?.onError(this.#failure ?? new Http1Error('UND_ERR_SOCKET', 'the peer closed the connection'))
+  }
+
+  #takenBack(): void {
+    const wasSilent = this.#sentAtMs > 0 && performance.now() - this.#sentAtMs >= SILENT_MS
+    this.destroy()
+    if (wasSilent) this.#owner.silent()
   }
 
   destroy(): void {

@@ -116,6 +116,11 @@ export class Http1Pool implements ConnectionOwner {
     if (!this.#closed && this.#opening < this.#waiting.length) this.#open()
   }
 
+  /** A peer that is gone without closing its connections responds over none of them: each would make another call wait in vain. */
+  silent(): void {
+    for (const connection of [...this.#idle]) connection.destroy()
+  }
+
   idleMs(declaredMs: number | undefined): number {
     const { keepAliveTimeoutMs, keepAliveMaxMs } = this.#options
     return declaredMs === undefined
