@@ -4,7 +4,7 @@ import type { Tenant } from '../../../model/tenant.ts'
 import type { ApiFilter, PageRequest } from '../../store/repositories.ts'
 import type { Transaction } from '../../store/store.ts'
 import { type Endpoint, tagged } from '../http/endpoint.ts'
-import { apiFields, apiPatch, newApi, type ShowApi, showApi, shownApi } from '../schemas/api.ts'
+import { apiFields, apiPatch, newApi } from '../schemas/api.ts'
 import {
   booleanQuery,
   envelope,
@@ -16,6 +16,7 @@ import {
   wordQuery,
 } from '../schemas/fields.ts'
 import { camelCased, fieldNames } from '../schemas/present.ts'
+import { type ShowApi, showApi, shownApi } from '../schemas/shown-api.ts'
 import { migration, shownMigration } from '../schemas/subscription.ts'
 import { z } from '../schemas/zod.ts'
 import {

@@ -9,9 +9,9 @@ import { secretNameOf, type Webhook } from '../../../../model/webhook.ts'
 import type { ConfigurationFilter, ConfigurationRows } from '../../../store/configuration-repository.ts'
 import type { Transaction } from '../../../store/store.ts'
 import { Problem } from '../../http/problem.ts'
-import { shownLimits } from '../../schemas/api.ts'
 import { apiResource, type TreeResource } from '../../schemas/configuration.ts'
 import { showLimits } from '../../schemas/plan.ts'
+import { shownLimits } from '../../schemas/shown-api.ts'
 import { showSettings } from '../../schemas/tenant.ts'
 
 /** Of each kind in one configuration. */
