@@ -116,7 +116,7 @@ export class Http1Pool implements ConnectionOwner {
     if (!this.#closed && this.#opening < this.#waiting.length) this.#open()
   }
 
-  /** A peer that is gone without closing its connections responds over none of them: each would make another call wait in vain. */
+  /** A peer that is gone without closing its connections responds over none of them: each would make another call wait for its time-out. */
   silent(): void {
     for (const connection of [...this.#idle]) connection.destroy()
   }
