@@ -7,9 +7,15 @@ _scopes contains scope if {
 
 _fields := {"all", "any", "shared", "roles", "own", "every_tenant"}
 
-test_every_operation_needs_a_scope if {
-	every needs in data.toolgate.operations { count(object.get(needs, "all", object.get(needs, "any", []))) > 0 }
+# What visitors without a token may do
+_public := {"control.public.list", "control.public.read"}
+
+_without_scope contains action if {
+	some action, needs in data.toolgate.operations
+	count(object.get(needs, "all", object.get(needs, "any", []))) == 0
 }
+
+test_every_operation_needs_a_scope_unless_it_is_public if _without_scope == _public
 
 test_every_scope_is_brought_by_some_role if {
 	every field in ["all", "any", "shared"] {
