@@ -74,26 +74,29 @@ function Shown({ api }: { readonly api: CatalogApi }) {
   )
 }
 
-/** Announced ends of its life. */
-function Ending({ of: { status, deprecated_at, sunset_at } }: { readonly of: CatalogApi }) {
-  if (status !== 'deprecated' && deprecated_at == null && sunset_at == null) return null
+/** The announced end of the API. */
+function Ending({ of: { status, deprecated_at, deprecation } }: { readonly of: CatalogApi }) {
+  if (status !== 'deprecated' && deprecation === null) return null
+  const { sunset_at = null, after_sunset, link = null } = deprecation ?? {}
   return (
     <p class="notice warn">
-      This version is deprecated
-      {deprecated_at != null && (
+      {deprecated_at === null ? (
+        'The end of this version is announced. '
+      ) : (
         <>
-          {' '}
-          (<Ago at={deprecated_at} />)
+          This version is deprecated (<Ago at={deprecated_at} />
+          ).{' '}
         </>
       )}
-      .{' '}
-      {sunset_at == null ? (
+      {sunset_at === null ? (
         'Its end is not set.'
       ) : (
         <>
-          It ends <Ago at={sunset_at} />.
+          It ends <Ago at={sunset_at} />
+          {after_sunset === 'refuse' && '; calls are refused from then on'}.
         </>
-      )}
+      )}{' '}
+      {link !== null && <a href={link}>Read more</a>}
     </p>
   )
 }

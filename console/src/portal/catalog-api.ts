@@ -3,13 +3,7 @@ import { ApiError, control } from '../api/client.ts'
 import type { List, PortalApi, PublicApi } from '../api/types.ts'
 import { user } from '../state/session.ts'
 
-/** Fields that a version of the control plane may add. */
-interface Life {
-  readonly deprecated_at?: string | null
-  readonly sunset_at?: string | null
-}
-
-export type CatalogApi = PublicApi & Life & Partial<Pick<PortalApi, 'tenant_id' | 'visibility'>>
+export type CatalogApi = PublicApi & Partial<Pick<PortalApi, 'tenant_id' | 'visibility'>>
 
 /** Beside the portal, without its session. */
 async function publicCatalog<T>(path: string): Promise<T> {

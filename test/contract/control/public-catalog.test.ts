@@ -6,7 +6,7 @@ import { type Caller, DATABASES, openPlane, type Plane, populate, type World } f
 
 const PUBLISHED = [
   ...['id', 'tenant', 'name', 'description', 'version', 'auth_required', 'public_url', 'status'],
-  ...['created_at', 'updated_at'],
+  ...['versioning', 'deprecated_at', 'deprecation', 'created_at', 'updated_at'],
 ]
 const PER_MINUTE = 40
 
