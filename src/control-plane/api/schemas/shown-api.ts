@@ -49,10 +49,12 @@ const shownBase = {
   updated_at: shownMoment,
 }
 
-const { tenant: _name, ...shownOwn } = shownBase
+const { id, tenant: _name, ...shownOwn } = shownBase
 
 export const shownApi = z
   .object({
+    // the columns of a CSV begin with the id
+    id,
     tenant_id: shownId('ten'),
     ...shownOwn,
     upstream_url: z.string().openapi({ format: 'uri' }),
