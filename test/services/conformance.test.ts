@@ -53,7 +53,10 @@ describe.skipIf(missing)(`conformance: ${HINT}`, () => {
       for (const pipe of [child.stdout, child.stderr]) pipe.on('data', chunk => (text += chunk))
       const code = await new Promise(done => child.once('exit', done))
       expect(code, text.slice(-6000)).toBe(0)
-      if (version === '2026-07-28') expect(text).toContain('server-stateless: 29 passed, 0 failed')
+      if (version !== '2026-07-28') return
+      // the scenario of the version itself is not skipped
+      const [, passed] = /server-stateless: (\d+) passed, 0 failed/.exec(text) ?? []
+      expect(Number(passed), text.slice(-6000)).toBeGreaterThanOrEqual(29)
     },
     600_000,
   )
