@@ -1,7 +1,7 @@
 /** Values → text by style and explode (OpenAPI 3.1 §4.8.12.4). It knows no template; it joins what it is given. */
 import { isObject } from '../../model/is-object.ts'
 import type { ParameterBinding } from '../../model/tool.ts'
-import { wireText } from './encode.ts'
+import { encodeEach, encode as encodeWhole, wireText } from './encode.ts'
 
 type Encode = (text: string) => string
 type Style = ParameterBinding['style']
@@ -70,8 +70,9 @@ export function serializePairs(
   const item = (one: unknown) => encode(wireText(one))
   const label = encode(name)
   if (Array.isArray(value)) {
-    if (explode) return value.map(one => `${label}=${item(one)}`)
-    return [`${label}=${value.map(item).join(delimiter)}`]
+    const items = encode === encodeWhole ? encodeEach(value.map(wireText)) : value.map(item)
+    if (explode) return items.map(one => `${label}=${one}`)
+    return [`${label}=${items.join(delimiter)}`]
   }
   if (isObject(value)) {
     const entries = entriesOf(value)
