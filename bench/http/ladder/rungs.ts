@@ -41,8 +41,18 @@ export type Rung = (typeof RUNGS)[number][0]
 
 /** Stages of the pipeline by the rung that adds them. */
 const ADDED: readonly (readonly [Rung, readonly string[]])[] = [
-  ['invoke', ['resolve-tool', 'list-tools', 'invoke-tool']],
-  ['token', ['admit-within-bounds', 'leave-bounds', 'authenticate', 'bind-session', 'require-subscription']],
+  ['invoke', ['resolve-tool', 'refuse-gone-api', 'list-tools', 'invoke-tool']],
+  [
+    'token',
+    [
+      'admit-within-bounds',
+      'leave-bounds',
+      'admit-by-traffic-rules',
+      'authenticate',
+      'bind-session',
+      'require-subscription',
+    ],
+  ],
   ['quota', ['take-quota', 'refuse-unknown-tool', 'release-quota']],
   [
     'decision',
