@@ -91,7 +91,8 @@ export function createConsole(options: ConsoleOptions): Console {
     if (!isRead) return problem('method_not_allowed', 'Pages and files are read with GET.')
     const asset = (portal && themeFile(portal, path)) ?? files.asset(path, request)
     if (asset !== undefined) return asset
-    if (!PAGE.test(path) || path.startsWith('assets/')) return problem('not_found', 'There is no such page.')
+    if (!PAGE.test(path) || path.startsWith('assets/'))
+      return problem('not_found', 'The page does not exist.')
     return files.page(path.split('/').length, request)
   }
 
@@ -127,10 +128,10 @@ export function createConsole(options: ConsoleOptions): Console {
     const isOpen = path.startsWith('control/v1/') && (portal === undefined || mayUse(rest))
     if (controlPlane !== undefined && isOpen)
       return forwardToControlPlane(controlPlane.fetch, rest + search, request, bearer(token))
-    return problem('not_found', 'There is no such endpoint.')
+    return problem('not_found', 'The endpoint does not exist.')
   }
 
-  /** GET session: who is signed in, and what this page can show. Public: without a session it names nobody's data. */
+  /** GET session: who is signed in, and what this page can show. Public: without a session it names no user. */
   async function describe(request: Request, address: PublicAddress): Promise<Response> {
     const session = cookies.read(request, address.secure)
     const valid = session && (await login.renewed(session))

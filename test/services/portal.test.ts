@@ -181,7 +181,7 @@ describe.skipIf(missing)(`the portal${missing ? ' (skipped: apt-get install chro
     await page.getByText('Version 1.0.0 became 1.1.0').waitFor()
     await page.getByText('Published as version 1.0.0').waitFor()
     await show('apis/nothing')
-    await page.getByText('There is no such API, or you may not see it').waitFor()
+    await page.getByText('The API does not exist, or you may not see it').waitFor()
   })
 
   it('has its look from the theme, with its policy for content', async () => {

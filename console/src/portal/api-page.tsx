@@ -21,7 +21,7 @@ export function ApiPage({ id }: { readonly id: string }) {
   if (error instanceof ApiError && error.status === 404)
     return (
       <Page title="API">
-        <Empty title="There is no such API, or you may not see it">
+        <Empty title="The API does not exist, or you may not see it">
           {user.value === undefined ? (
             <a href={signInHref()}>Sign in to see the APIs of your tenant</a>
           ) : (
