@@ -94,3 +94,15 @@ function sameTexts(a: readonly string[], b: readonly string[]): boolean {
   for (let at = 0; at < a.length; at++) if (a[at] !== b[at]) return false
   return true
 }
+
+/** A caller without a credential, where none is required: of an API that requires no authentication, or of the public catalog. */
+export const ANONYMOUS = principal({
+  kind: 'anonymous',
+  subject: 'anonymous',
+  consumer: 'anonymous',
+  tenant: undefined,
+  roles: [],
+  scopes: [],
+  subscriptionId: undefined,
+  expiresAtMs: Number.POSITIVE_INFINITY,
+})

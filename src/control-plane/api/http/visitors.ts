@@ -1,7 +1,7 @@
 /** Visitors without a token: their principal, their limit for each address, and caching of what all of them see. It contains no rule of access. */
 import { createHash } from 'node:crypto'
 import type { Context } from 'hono'
-import { principal } from '../../../model/principal.ts'
+import { ANONYMOUS } from '../../../model/principal.ts'
 import { networkOf } from '../../../shared/server/client-address.ts'
 import type { WebPeer } from '../../../shared/server/web.ts'
 import type { VisitorOptions } from '../options.ts'
@@ -15,16 +15,7 @@ const MAX_NETWORKS = 20_000
 const CACHED_SECS = 60
 
 const VISITOR: Standing = {
-  principal: principal({
-    kind: 'anonymous',
-    subject: 'anonymous',
-    consumer: 'anonymous',
-    tenant: undefined,
-    roles: [],
-    scopes: [],
-    subscriptionId: undefined,
-    expiresAtMs: Number.POSITIVE_INFINITY,
-  }),
+  principal: ANONYMOUS,
   home: undefined,
   tenant: undefined,
   unknownTenant: undefined,

@@ -194,7 +194,7 @@ export class LegacyCalls {
     }
   }
 
-  /** undefined: the level has no place, because there is no session. */
+  /** undefined: the level has no place, because the request has no session. */
   #logLevelOf(session: Session | undefined): Conversation['setLogLevel'] {
     if (session === undefined) return undefined
     const { id, protocolVersion, elicitation, sampling = false, roots = false } = session

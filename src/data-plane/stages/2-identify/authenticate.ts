@@ -1,6 +1,6 @@
 /** Verifies the credential and sets the principal and tenant of the call. It makes no access decision. */
 
-import { PLATFORM_ADMIN, type Principal, principal } from '../../../model/principal.ts'
+import { ANONYMOUS, PLATFORM_ADMIN, type Principal } from '../../../model/principal.ts'
 import { andThen, type MaybePromise } from '../../../shared/call/and-then.ts'
 import { type Refusal, refuse } from '../../../shared/call/refusal.ts'
 import { bearerToken } from '../../../shared/identity/bearer.ts'
@@ -9,18 +9,6 @@ import type { Exchange } from '../../pipeline/exchange.ts'
 import type { Credentials } from '../../pipeline/exchange-parts.ts'
 import type { Outcome } from '../../pipeline/outcome.ts'
 import type { Stage } from '../../pipeline/stage.ts'
-
-/** The caller of an API that requires no authentication. */
-const ANONYMOUS = principal({
-  kind: 'anonymous',
-  subject: 'anonymous',
-  consumer: 'anonymous',
-  tenant: undefined,
-  roles: [],
-  scopes: [],
-  subscriptionId: undefined,
-  expiresAtMs: Number.POSITIVE_INFINITY,
-})
 
 export function authenticate(tokens: TokenVerifier, apiKeys: ApiKeyVerifier | undefined): Stage {
   function accept(exchange: Exchange, verified: Principal | Refusal): Outcome {
