@@ -2,7 +2,9 @@
 
 import { EXACT_COST_FACTOR, mayHoldExact, readJson as parseJson } from '../../model/exact-number.ts'
 import { loneSurrogateAt } from '../../model/lone-surrogate.ts'
+import { nextTurn, runInSlices } from '../../shared/async/slices.ts'
 import { parseCost } from '../../shared/call/parse-cost.ts'
+import { readLongJson } from '../../shared/call/read-long-json.ts'
 import { type Refusal, refuse } from '../../shared/call/refusal.ts'
 import type { HttpRequest } from '../../shared/server/listener.ts'
 import type { CallEnvelope, CallReader } from '../kernel/envelope.ts'
@@ -32,6 +34,12 @@ const TOO_COSTLY_EXACT = refuse('payload_too_large', {
     'The body is too large for numbers of more than 15 digits or with exponents of three. Send them as strings, or in smaller calls.',
 })
 
+const TOO_DEEP = refuse('payload_too_large', {
+  message: 'The body is nested too deeply. Send values with fewer levels.',
+})
+
+const NOT_JSON = refuse('invalid_request', { message: 'The body is not valid JSON in UTF-8.' })
+
 /** `application/json`, with or without parameters; an absent type is taken for it. */
 function isJsonType(contentType: string): boolean {
   if (contentType === 'application/json') return true
@@ -59,32 +67,45 @@ export function readJsonOrCall(
     maxBytes,
     bytes => {
       if (!acceptable) done(refuse('unsupported_media_type'))
-      else if (bytes.byteLength <= MAX_UNSEEN_BYTES) done(parse(bytes, calls, 0))
-      else {
-        const costNs = parseCost(bytes, MAX_PARSE_NS)
-        if (costNs > MAX_PARSE_NS) return done(TOO_COSTLY)
-        const body = parse(bytes, calls, costNs)
-        // what follows is as long again: other calls come between
-        setImmediate(() => done(body))
-      }
+      else if (bytes.byteLength <= MAX_UNSEEN_BYTES) done(parse(bytes, calls))
+      else void parseLong(bytes).then(done)
     },
     () => done(refuse('payload_too_large', { message: `The body is larger than ${maxBytes} bytes.` })),
   )
 }
 
-function parse(bytes: Uint8Array, calls: CallReader | undefined, costNs: number): JsonBody {
+function parse(bytes: Uint8Array, calls: CallReader | undefined): JsonBody {
   if (bytes.byteLength === 0) return { kind: 'json', value: undefined, bytes: 0 }
   const call = calls?.read(bytes)
   if (call !== undefined) return { kind: 'json', value: undefined, call, bytes: bytes.byteLength }
   try {
     const text = decoder.decode(bytes)
-    if (costNs * EXACT_COST_FACTOR > MAX_PARSE_NS && mayHoldExact(text)) return TOO_COSTLY_EXACT
     const value = parseJson(text)
-    const lone = loneSurrogateAt(text, value)
-    if (lone === undefined) return { kind: 'json', value, bytes: bytes.byteLength }
-    const message = `${lone === '' ? 'The body' : lone} holds half of a surrogate pair, which UTF-8 cannot encode: send the whole character.`
-    return refuse('invalid_request', { message })
+    return bodyOf(value, loneSurrogateAt(text, value), bytes.byteLength)
   } catch {
-    return refuse('invalid_request', { message: 'The body is not valid JSON in UTF-8.' })
+    return NOT_JSON
   }
+}
+
+/** Never rejects. Other calls come between its steps. */
+async function parseLong(bytes: Uint8Array): Promise<JsonBody> {
+  const costNs = parseCost(bytes, MAX_PARSE_NS)
+  if (costNs > MAX_PARSE_NS) return TOO_COSTLY
+  await nextTurn()
+  try {
+    const text = decoder.decode(bytes)
+    if (costNs * EXACT_COST_FACTOR > MAX_PARSE_NS && mayHoldExact(text)) return TOO_COSTLY_EXACT
+    await nextTurn()
+    const { value, loneSurrogateAt: lone } = await runInSlices(readLongJson(text))
+    await nextTurn()
+    return bodyOf(value, lone, bytes.byteLength)
+  } catch (error) {
+    return error instanceof RangeError ? TOO_DEEP : NOT_JSON
+  }
+}
+
+function bodyOf(value: unknown, lone: string | undefined, bytes: number): JsonBody {
+  if (lone === undefined) return { kind: 'json', value, bytes }
+  const message = `${lone === '' ? 'The body' : lone} holds half of a surrogate pair, which UTF-8 cannot encode: send the whole character.`
+  return refuse('invalid_request', { message })
 }
