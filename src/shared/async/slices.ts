@@ -4,7 +4,7 @@ import type { MaybePromise } from '../call/and-then.ts'
 /** Well below the 10 ms for which the loop may be blocked, because other work follows each slice. */
 const SLICE_MS = 3
 /** The clock is read once for so many items. */
-const ITEMS_PER_LOOK = 16
+const ITEMS_PER_LOOK = 4
 
 /**
  * Calls `visit` with every item.
@@ -33,6 +33,14 @@ export async function runInSlices<R>(work: Generator<void, R>): Promise<R> {
     if (performance.now() - startedAt < SLICE_MS) continue
     await nextTurn()
     startedAt = performance.now()
+  }
+}
+
+/** Runs the work without interruption. Throws what it throws. */
+export function runAtOnce<R>(work: Generator<void, R>): R {
+  for (;;) {
+    const step = work.next()
+    if (step.done === true) return step.value
   }
 }
 

@@ -1,11 +1,11 @@
 /** JSON texts that are too long to be written in one turn of the event loop. It sends nothing. */
-import { ExactNumber, writeJson } from '../../model/exact-number.ts'
-import { inSlices } from '../async/slices.ts'
+import { ExactNumber } from '../../model/exact-number.ts'
+import { runInSlices } from '../async/slices.ts'
 
 /** Characters; shorter texts are written at once. */
-const MAX_WRITTEN_AT_ONCE = 256 * 1024
+const MAX_WRITTEN_AT_ONCE = 128 * 1024
 /** What a value counts for beside its characters. */
-const VALUE_CHARS = 8
+const VALUE_CHARS = 16
 /** Characters of a piece before escaping; writing one takes less than a millisecond. */
 const PIECE_CHARS = 32 * 1024
 
@@ -38,8 +38,22 @@ function charsLeft(value: unknown, chars: number, levels: number): number {
 /** The text of `writeJson` in pieces, written in as many turns as it takes. @param value plain data and exact numbers */
 export async function writeLongJson(value: unknown): Promise<readonly string[]> {
   const pieces: string[] = []
-  await inSlices(jsonPieces(value), piece => void pieces.push(piece))
+  await runInSlices(collecting(value, pieces))
   return pieces
+}
+
+/** The same text as one, for work that is run in slices. */
+export function* longJson(value: unknown): Generator<void, string> {
+  const pieces: string[] = []
+  yield* collecting(value, pieces)
+  return pieces.join('')
+}
+
+function* collecting(value: unknown, pieces: string[]): Generator<void, void> {
+  for (const piece of jsonPieces(value)) {
+    pieces.push(piece)
+    yield
+  }
 }
 
 interface Open {
@@ -50,44 +64,59 @@ interface Open {
 }
 
 function* jsonPieces(root: unknown): Generator<string> {
-  let text = ''
+  const piece = new Piece()
   // not recursive: nothing bounds the depth of a response
   const stack: Open[] = [{ values: [root], names: undefined, at: 0 }]
   for (let open = stack.at(-1); open !== undefined; open = stack.at(-1)) {
     if (open.at === open.values.length) {
       stack.pop()
-      if (stack.length > 0) text += open.names === undefined ? ']' : '}'
+      if (stack.length > 0) piece.add(open.names === undefined ? ']' : '}')
       continue
     }
     const value = open.values[open.at]
-    if (open.at > 0) text += ','
-    if (open.names !== undefined) text += `${JSON.stringify(open.names[open.at])}:`
+    if (open.at > 0) piece.add(',')
+    if (open.names !== undefined) piece.add(`${JSON.stringify(open.names[open.at])}:`)
     open.at++
     if (typeof value === 'string' && value.length > PIECE_CHARS) {
-      text += '"'
+      piece.add('"')
       for (let from = 0; from < value.length; ) {
         const to = endOfPiece(value, from)
-        yield text + JSON.stringify(value.slice(from, to)).slice(1, -1)
-        text = ''
+        piece.add(JSON.stringify(value.slice(from, to)).slice(1, -1))
+        yield piece.take()
         from = to
       }
-      text += '"'
-    } else if (typeof value !== 'object' || value === null || value instanceof ExactNumber)
-      text += writeJson(value)
+      piece.add('"')
+    } else if (value instanceof ExactNumber) piece.add(value.text)
+    else if (typeof value !== 'object' || value === null) piece.add(JSON.stringify(value) ?? 'null')
     else if (Array.isArray(value)) {
-      text += '['
+      piece.add('[')
       stack.push({ values: value, names: undefined, at: 0 })
     } else {
-      text += '{'
+      piece.add('{')
       const members = Object.entries(value).filter(([, member]) => member !== undefined)
       stack.push({ values: members.map(([, member]) => member), names: members.map(([name]) => name), at: 0 })
     }
-    if (text.length > PIECE_CHARS) {
-      yield text
-      text = ''
-    }
+    if (piece.chars > PIECE_CHARS) yield piece.take()
   }
-  yield text
+  yield piece.take()
+}
+
+/** Texts that are joined when the piece is taken: a text of many parts would be made whole by its reader, in one turn. */
+class Piece {
+  chars = 0
+  #texts: string[] = []
+
+  add(text: string): void {
+    this.#texts.push(text)
+    this.chars += text.length
+  }
+
+  take(): string {
+    const joined = this.#texts.join('')
+    this.#texts = []
+    this.chars = 0
+    return joined
+  }
 }
 
 /** Not within a surrogate pair: each half by itself would be written as an escape. */
