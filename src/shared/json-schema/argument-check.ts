@@ -1,13 +1,15 @@
 /** Checks arguments in place where a bound of the cost allows it, and in a worker thread where it does not. It does not decide what the caller reads. */
 import { writeJson } from '../../model/exact-number.ts'
 import type { JsonSchema } from '../../model/json-schema.ts'
-import type { MaybePromise } from '../call/and-then.ts'
+import { nextTurn } from '../async/slices.ts'
+import { andThen, type MaybePromise } from '../call/and-then.ts'
+import { isLongJson, writeLongJson } from '../call/long-json.ts'
 import { type FairJobLimits, FairJobWorker } from '../threads/fair-job-worker.ts'
 import type { WorkerJob } from '../threads/job-worker.ts'
 import type { CheckOutcome } from './argument-fault.ts'
 import type { CheckMessage, CheckRequest, SchemaMessage } from './check-messages.ts'
-import { type ArgumentSize, SchemaCost } from './cost.ts'
-import { compileValidator, measure, TOO_DEEP } from './validate.ts'
+import { type ArgumentSize, programOf, SchemaCost } from './cost.ts'
+import { measureUpTo, prepareValidator, type SteppedValidator, TOO_DEEP } from './validate.ts'
 
 export interface CheckLimits extends FairJobLimits {
   /** Nanoseconds of the bound; a check above it leaves this thread. */
@@ -32,7 +34,20 @@ const DEFAULT_CHECK_LIMITS: CheckLimits = {
 /** Comparing decimals takes about ten times as long as comparing doubles. */
 const EXACT_FACTOR = 10
 const MAX_HEAP_MB = 512
+/** Arguments with more are checked in the worker: counting them, too, takes long. */
 const MANY_VALUES = 5_000
+/** Schemas with at most so many keywords compile in a few milliseconds; others get a turn of the event loop for each step. */
+const KEYWORDS_AT_ONCE = 20
+/** Instructions of all patterns of a schema for the linear-time engine, which takes about 5 µs to build one. */
+const MAX_IN_PLACE_PROGRAM = 1_000
+
+/** A schema whose checks may be made in place. */
+interface InPlace {
+  readonly cost: SchemaCost
+  readonly validator: SteppedValidator
+  /** To compile. */
+  readonly isQuick: boolean
+}
 
 /** One for each serving thread; its worker starts when it is first needed. */
 export class ArgumentChecker {
@@ -52,15 +67,15 @@ export class ArgumentChecker {
    */
   prepare(schema: JsonSchema, owner: string): (args: unknown) => MaybePromise<CheckOutcome> {
     const schemaId = ++this.#schemas
-    let validate: ReturnType<typeof compileValidator> | undefined
-    let cost: SchemaCost | undefined
+    // null: never in place
+    let inPlace: InPlace | null | undefined
     return args => {
-      const size = measure(args)
+      const size = measureUpTo(args, MANY_VALUES)
       if (size === undefined) return TOO_DEEP
-      cost ??= new SchemaCost(schema)
-      if (!this.#fitsInPlace(cost, size)) return this.#check(schemaId, schema, owner, args, size)
-      validate ??= compileValidator(schema)
-      return validate(args, size)
+      if (inPlace === undefined) inPlace = this.#inPlace(schema)
+      if (size === 'many' || inPlace === null || !this.#isCheap(inPlace.cost, size))
+        return this.#check(schemaId, schema, owner, args)
+      return checkIn(inPlace, args, size)
     }
   }
 
@@ -68,25 +83,57 @@ export class ArgumentChecker {
     return this.#worker.close()
   }
 
-  #fitsInPlace(cost: SchemaCost, size: ArgumentSize): boolean {
-    const factor = size.exact || cost.exact ? EXACT_FACTOR : 1
-    return cost.keywords <= this.#limits.inPlaceKeywords && factor * cost.of(size) <= this.#limits.inPlaceNs
+  #inPlace(schema: JsonSchema): InPlace | null {
+    const cost = new SchemaCost(schema)
+    if (cost.keywords > this.#limits.inPlaceKeywords) return null
+    const instructions = programOf(schema)
+    if (instructions > MAX_IN_PLACE_PROGRAM) return null
+    const isQuick = cost.keywords <= KEYWORDS_AT_ONCE && instructions === 0
+    return { cost, validator: prepareValidator(schema), isQuick }
   }
 
-  #check(
-    schemaId: number,
-    schema: JsonSchema,
-    owner: string,
-    args: unknown,
-    { values }: ArgumentSize,
-  ): MaybePromise<CheckOutcome> {
-    const post = (): MaybePromise<CheckOutcome> => {
-      const job = () => checkJob({ schemaId, args: writeJson(args) }, schema, this.#limits)
-      return this.#worker.run(owner, job) ?? 'overloaded'
-    }
-    // writing many values takes as long as reading them did: other calls come between
-    if (values < MANY_VALUES) return post()
-    return new Promise(resolve => setImmediate(() => resolve(post())))
+  #isCheap(cost: SchemaCost, size: ArgumentSize): boolean {
+    const factor = size.exact || cost.exact ? EXACT_FACTOR : 1
+    return factor * cost.of(size) <= this.#limits.inPlaceNs
+  }
+
+  #check(schemaId: number, schema: JsonSchema, owner: string, args: unknown): MaybePromise<CheckOutcome> {
+    const job = (text: string) => checkJob({ schemaId, args: text }, schema, this.#limits)
+    return this.#worker.run(owner, () => andThen(textOf(args), job)) ?? 'overloaded'
+  }
+}
+
+/** Writing many values takes as long as reading them did: other calls come between. */
+function textOf(args: unknown): MaybePromise<string> {
+  return isLongJson(args) ? writeLongJson(args).then(pieces => pieces.join('')) : writeJson(args)
+}
+
+function checkIn(
+  { validator, isQuick }: InPlace,
+  args: unknown,
+  size: ArgumentSize,
+): MaybePromise<CheckOutcome> {
+  const faults = validator.check(args, size)
+  if (faults !== undefined) return faults
+  if (!isQuick) return checkInTurns(validator, args, size)
+  for (;;) {
+    validator.compileNext()
+    const checked = validator.check(args, size)
+    if (checked !== undefined) return checked
+  }
+}
+
+/** Each step of the compilation has a turn of its own. */
+async function checkInTurns(
+  validator: SteppedValidator,
+  args: unknown,
+  size: ArgumentSize,
+): Promise<CheckOutcome> {
+  for (;;) {
+    await nextTurn()
+    const faults = validator.check(args, size)
+    if (faults !== undefined) return faults
+    validator.compileNext()
   }
 }
 

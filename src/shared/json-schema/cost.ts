@@ -3,6 +3,7 @@ import { holdsExact } from '../../model/exact-number.ts'
 import { isObject } from '../../model/is-object.ts'
 import type { JsonSchema } from '../../model/json-schema.ts'
 import { patternSteps } from './pattern.ts'
+import { programBound } from './pattern-bound.ts'
 
 /** Size of arguments, counted in one walk. */
 export interface ArgumentSize {
@@ -196,6 +197,21 @@ export class SchemaCost {
       .filter(isObject)
       .map(child => this.#draft(child))
   }
+}
+
+/** Instructions of all patterns for the linear-time engine, at most; a part that is not a schema counts as one. */
+export function programOf(schema: JsonSchema): number {
+  const pending: object[] = [schema]
+  let instructions = 0
+  for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
+    const { pattern, patternProperties } = next as JsonSchema
+    if (typeof pattern === 'string') instructions += programBound(pattern)
+    if (isObject(patternProperties))
+      for (const name of Object.keys(patternProperties)) instructions += programBound(name)
+    for (const child of Object.values(next))
+      if (typeof child === 'object' && child !== null) pending.push(child)
+  }
+  return instructions
 }
 
 /** A comparison ends at the first difference; the longest is that with all of the literal. */

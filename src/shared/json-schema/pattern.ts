@@ -1,5 +1,6 @@
 /** Which regular expressions of a document a tool keeps: those that a linear-time engine runs too. It matches nothing. */
 import { RE2JS } from 're2js'
+import { programBound } from './pattern-bound.ts'
 import { isPlainlyLinear } from './plain-pattern.ts'
 
 /** A longer pattern does not help an agent and costs memory in every validator. */
@@ -30,8 +31,24 @@ export function usablePattern(pattern: string): string | undefined {
   return usable
 }
 
+interface Matcher {
+  test(text: string): boolean
+}
+
+/** Validators of one schema, and those of many schemas, have the same patterns; compiling one takes a millisecond. */
+const MAX_MATCHERS = 500
+const matchers = new Map<string, Matcher | undefined>()
+
 /** A matcher whose time is linear in the text, or undefined when the pattern is beyond it. */
-export function linearMatcher(pattern: string): { test(text: string): boolean } | undefined {
+export function linearMatcher(pattern: string): Matcher | undefined {
+  if (matchers.has(pattern)) return matchers.get(pattern)
+  if (matchers.size >= MAX_MATCHERS) matchers.clear()
+  const matcher = compileMatcher(pattern)
+  matchers.set(pattern, matcher)
+  return matcher
+}
+
+function compileMatcher(pattern: string): Matcher | undefined {
   // Most patterns of real documents, at a tenth of the cost.
   const plain = isPlainlyLinear(pattern) ? unicodeRegExp(pattern) : undefined
   if (plain !== undefined) return { test: text => plain.test(text) }
@@ -52,21 +69,15 @@ const STEPS_PER_CHAR = 20
 const MAX_PROGRAM = 3_000
 /** Of V8's engine on a pattern that it runs in linear time: it tries as many characters again as `plain-pattern.ts` allows. */
 const PLAIN_CHAR_NS = 100
-const steps = new Map<string, number>()
 
 /** Nanoseconds for one character of a text, at most: the linear-time engine may be in every state of its program at once. */
 export function patternSteps(pattern: string): number {
-  const known = steps.get(pattern)
-  if (known !== undefined) return known
-  if (steps.size >= MAX_CACHED) steps.clear()
-  const size = programSize(pattern)
-  const cost = size === 0 ? PLAIN_CHAR_NS : STEP_NS * (size + STEPS_PER_CHAR)
-  steps.set(pattern, cost)
-  return cost
+  const size = programBound(pattern)
+  return size === 0 ? PLAIN_CHAR_NS : STEP_NS * (size + STEPS_PER_CHAR)
 }
 
 /** Instructions of the linear-time engine; 0 for a pattern that it does not run. */
-export function programSize(pattern: string): number {
+function programSize(pattern: string): number {
   if (isPlainlyLinear(pattern)) return 0
   try {
     return RE2JS.compile(RE2JS.translateRegExp(withSmallCounts(pattern))).programSize()

@@ -106,46 +106,94 @@ const exact = {
 /** A schema is compiled when arguments are first checked, and once more when the first arguments do not fit. */
 type CompileObserver = (state: 'compiling' | 'compiled') => void
 
+export type Validator = (args: unknown, size?: ArgumentSize | undefined) => readonly ArgumentFault[]
+
+/** A validator whose compilation is left to the caller, because each step of it may take milliseconds. */
+export interface SteppedValidator {
+  /** @returns faults by JSON Pointer, empty when the arguments fit; undefined when `compileNext` must be called first */
+  check(args: unknown, size: ArgumentSize): readonly ArgumentFault[] | undefined
+  /** Compiles what the last check lacked. */
+  compileNext(): void
+}
+
 /**
  * @returns faults by JSON Pointer, empty when the arguments fit; a schema that cannot be compiled refuses every call.
  */
-export function compileValidator(
-  schema: JsonSchema,
-  observer?: CompileObserver,
-): (args: unknown, size?: ArgumentSize | undefined) => readonly ArgumentFault[] {
-  // an assertion with a number that a double would change needs the exact keywords for any arguments
-  const isExact = holdsExact(schema)
-  const check = prepareCheck(schema, plain, observer)
-  const checkExact = prepareCheck(schema, exact, observer)
+export function compileValidator(schema: JsonSchema, observer?: CompileObserver): Validator {
+  const stepped = prepareValidator(schema, observer)
   return (args, size = measure(args)) => {
-    try {
-      if (size === undefined) return TOO_DEEP
-      if (isExact || size.exact) return validateExact(args, standIn => checkExact(standIn, size.values))
-      return check(args, size.values)
-    } catch (error) {
-      const message = error instanceof Error ? error.message : String(error)
-      return [{ path: '', message: `cannot be checked: ${message.slice(0, 200)}` }]
-    } finally {
-      clearValues()
+    if (size === undefined) return TOO_DEEP
+    for (;;) {
+      const faults = stepped.check(args, size)
+      if (faults !== undefined) return faults
+      stepped.compileNext()
     }
   }
 }
 
-/** Compiles when first used. */
-function prepareCheck(
-  schema: JsonSchema,
-  { first, all }: typeof plain,
-  observer: CompileObserver | undefined,
-): (args: unknown, values: number) => readonly ArgumentFault[] {
-  let quick: ValidateFunction | undefined
-  let thorough: ValidateFunction | undefined
-  return (args, values) => {
-    quick ??= first.compile(schema, observer)
+export function prepareValidator(schema: JsonSchema, observer?: CompileObserver): SteppedValidator {
+  // an assertion with a number that a double would change needs the exact keywords for any arguments
+  const isExact = holdsExact(schema)
+  const onDoubles = new LazyCheck(schema, plain, observer)
+  const onExact = new LazyCheck(schema, exact, observer)
+  let last = onDoubles
+  let broken: readonly ArgumentFault[] | undefined
+  const breakBy = (error: unknown): readonly ArgumentFault[] => {
+    const message = error instanceof Error ? error.message : String(error)
+    return [{ path: '', message: `cannot be checked: ${message.slice(0, 200)}` }]
+  }
+  return {
+    check(args, size) {
+      if (broken !== undefined) return broken
+      try {
+        last = isExact || size.exact ? onExact : onDoubles
+        if (last === onDoubles) return onDoubles.run(args, size.values)
+        return validateExact(args, standIn => onExact.run(standIn, size.values))
+      } catch (error) {
+        return breakBy(error)
+      } finally {
+        clearValues()
+      }
+    },
+    compileNext() {
+      try {
+        last.compileNext()
+      } catch (error) {
+        broken = breakBy(error)
+      }
+    },
+  }
+}
+
+class LazyCheck {
+  readonly #schema: JsonSchema
+  readonly #compilers: typeof plain
+  readonly #observer: CompileObserver | undefined
+  #quick: ValidateFunction | undefined
+  #thorough: ValidateFunction | undefined
+
+  constructor(schema: JsonSchema, compilers: typeof plain, observer: CompileObserver | undefined) {
+    this.#schema = schema
+    this.#compilers = compilers
+    this.#observer = observer
+  }
+
+  /** undefined: something has to be compiled first. */
+  run(args: unknown, values: number): readonly ArgumentFault[] | undefined {
+    const quick = this.#quick
+    if (quick === undefined) return undefined
     if (quick(args)) return NO_FAULTS
     if (values > MAX_VALUES_FOR_ALL_FAULTS) return faultsOf(quick.errors)
-    thorough ??= all.compile(schema, observer)
+    const thorough = this.#thorough
+    if (thorough === undefined) return undefined
     thorough(args)
     return faultsOf(thorough.errors)
+  }
+
+  compileNext(): void {
+    const { first, all } = this.#compilers
+    if (this.#quick === undefined) this.#quick = first.compile(this.#schema, this.#observer)
+    else this.#thorough ??= all.compile(this.#schema, this.#observer)
   }
 }
 
@@ -165,6 +213,11 @@ const NO_VALUES: unknown[] = []
 
 /** Counted without recursion; undefined when values are nested too deeply. */
 export function measure(root: unknown): ArgumentSize | undefined {
+  return measureUpTo(root, Number.POSITIVE_INFINITY) as ArgumentSize | undefined
+}
+
+/** As `measure`; `many`: the count was ended at more than so many values. */
+export function measureUpTo(root: unknown, maxValues: number): ArgumentSize | 'many' | undefined {
   let level: unknown[] = [root]
   let values = 0
   let chars = 0
@@ -178,6 +231,7 @@ export function measure(root: unknown): ArgumentSize | undefined {
       const isList = Array.isArray(parent)
       const names = isList ? parent : Object.keys(parent)
       values += names.length
+      if (values > maxValues) return 'many'
       for (const name of names) {
         const child: unknown = isList ? name : (parent as Record<string, unknown>)[name as string]
         if (!isList) chars += (name as string).length

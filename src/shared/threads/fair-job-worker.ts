@@ -1,5 +1,6 @@
 /** A job worker that several owners share: it bounds the pending jobs of each and of all, and pauses an owner whose job failed. It knows no job. */
 import type { ResourceLimits } from 'node:worker_threads'
+import { andThen, type MaybePromise } from '../call/and-then.ts'
 import { JobWorker, type WorkerJob } from './job-worker.ts'
 
 export interface FairJobLimits {
@@ -28,7 +29,10 @@ export class FairJobWorker {
   }
 
   /** @param makeJob called when the job is accepted. @returns undefined when it is not */
-  run<Message, Result>(name: string, makeJob: () => WorkerJob<Message, Result>): Promise<Result> | undefined {
+  run<Message, Result>(
+    name: string,
+    makeJob: () => MaybePromise<WorkerJob<Message, Result>>,
+  ): Promise<Result> | undefined {
     const { maxPending, maxPendingPerOwner } = this.#limits
     const owner = this.#owners.get(name) ?? { pending: 0, pausedUntilMs: 0 }
     const isPaused = owner.pausedUntilMs > performance.now()
@@ -36,15 +40,15 @@ export class FairJobWorker {
     this.#owners.set(name, owner)
     owner.pending++
     this.#pending++
-    const job = makeJob()
-    const watched: WorkerJob<Message, Result> = {
+    const watched = (job: WorkerJob<Message, Result>): WorkerJob<Message, Result> => ({
       ...job,
       fail: reason => {
         owner.pausedUntilMs = performance.now() + this.#limits.pauseMs
         return job.fail(reason)
       },
-    }
-    return this.#worker.run(watched).finally(() => this.#ended(name, owner))
+    })
+    const ended = andThen(makeJob(), job => this.#worker.run(watched(job)))
+    return (ended as Promise<Result>).finally(() => this.#ended(name, owner))
   }
 
   close(): Promise<void> {

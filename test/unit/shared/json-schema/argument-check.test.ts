@@ -44,6 +44,30 @@ const doubling = {
 const nested = (depth: number): object => (depth === 0 ? {} : { x: nested(depth - 1) })
 
 describe('a check', () => {
+  it('of the first arguments leaves a turn of the event loop to each step of a long compilation', async () => {
+    const properties = Object.fromEntries(Array.from({ length: 25 }, (_, i) => [`p${i}`, { type: 'string' }]))
+    const check = open().prepare({ type: 'object', properties }, 'acme')
+    let turns = 0
+    const count = (): void => {
+      turns++
+      timer = setImmediate(count)
+    }
+    let timer = setImmediate(count)
+    const checked = check({ p7: 1 })
+    expect(checked).toBeInstanceOf(Promise)
+    expect(await checked).toEqual([{ path: '/p7', message: 'must be string' }])
+    clearImmediate(timer)
+    expect(turns).toBeGreaterThan(1)
+    expect(check({ p7: 'a' })).toEqual([])
+  })
+
+  it('of many values is made in another thread, however small the schema', async () => {
+    const check = open().prepare({ type: 'object' }, 'acme')
+    const checked = check({ a: Array.from({ length: 200_000 }, (_, at) => at) })
+    expect(checked).toBeInstanceOf(Promise)
+    expect(await checked).toEqual([])
+  })
+
   it('of small arguments against a small schema is made in place', () => {
     const check = open().prepare(small, 'acme')
     expect(check({ a: 'abc' })).toEqual([])
