@@ -18,6 +18,7 @@ import { eventsOf, type StreamEvent, UpdateReader } from '../../src/link/update-
 import { principal } from '../../src/model/principal.ts'
 import type { PreparedPolicy } from '../../src/shared/policy/engine.ts'
 import { compile, compileNow } from '../../test/fixtures/compile.ts'
+import { builds } from '../../test/fixtures/exchange.ts'
 import type { BenchCase, Fact, Suite } from '../suite.ts'
 import { LARGE, largeShare, prefixOf, tenantShare } from './large-share.ts'
 
@@ -25,7 +26,7 @@ const BATCH = 256
 const SMALL = { tenants: 1, apisPerTenant: 20, keys: 100 }
 const PER_TENANT = LARGE.keys / LARGE.tenants
 const policy = {} as PreparedPolicy
-const prepare = () => ({ validate: () => [], buildRequest: () => ({ method: 'GET', url: '', headers: [] }) })
+const prepare = () => ({ validate: () => [], ...builds({ method: 'GET', url: '', headers: [] }) })
 const parts = { policy, prepare }
 
 setFlagsFromString('--expose-gc')

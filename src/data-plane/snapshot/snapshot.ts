@@ -25,6 +25,8 @@ export interface CompiledTool {
   readonly validateOutput?: ((value: unknown) => MaybePromise<CheckOutcome>) | undefined
   /** Arguments (validated before) → the exact request of the backend, its credential included. Never throws. */
   readonly buildRequest: (args: { readonly [name: string]: unknown }) => BackendRequest
+  /** The same for arguments of any size; other work may come between its steps. */
+  readonly buildInSteps: (args: { readonly [name: string]: unknown }) => Generator<void, BackendRequest>
   /** Present when an MCP server executes the tool: then nothing else is sent. */
   readonly mcp?: McpTarget | undefined
 }

@@ -5,7 +5,10 @@ import type { Tool } from '../../model/tool.ts'
 import type { CompiledTool, ServedFeatures } from './snapshot.ts'
 
 /** A validator and a builder of requests; made from the tool alone. */
-export type PreparedTool = Pick<CompiledTool, 'validate' | 'validateOutput' | 'buildRequest' | 'mcp'>
+export type PreparedTool = Pick<
+  CompiledTool,
+  'validate' | 'validateOutput' | 'buildRequest' | 'buildInSteps' | 'mcp'
+>
 
 interface ToolIndex {
   readonly tools: readonly CompiledTool[]

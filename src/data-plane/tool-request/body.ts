@@ -2,25 +2,48 @@
 import { writeJson } from '../../model/exact-number.ts'
 import { isObject } from '../../model/is-object.ts'
 import type { BodyBinding } from '../../model/tool.ts'
-import { encode, encodeReserved, wireText } from './encode.ts'
+import { runAtOnce } from '../../shared/async/slices.ts'
+import { longJson } from '../../shared/call/long-json.ts'
+import { encode, encodeLong, encodeReserved, wireText } from './encode.ts'
 import { multipartBody } from './multipart.ts'
-import { serializePairs } from './serialize.ts'
+import { serializeLongPairs } from './serialize.ts'
 
 type Args = { readonly [name: string]: unknown }
 
-interface BuiltBody {
+export interface BuiltBody {
   readonly contentType: string
   readonly body: string | Uint8Array
 }
 
-/** The returned function gives undefined when the request has no body. */
-export function prepareBody(binding: BodyBinding): (args: Args) => BuiltBody | undefined {
+/** Both give undefined when the request has no body. */
+export interface PreparedBody {
+  build(args: Args): BuiltBody | undefined
+  /** The same for arguments of any size; other work may come between its steps. */
+  buildInSteps(args: Args): Generator<void, BuiltBody | undefined>
+}
+
+type Render = (value: unknown) => Generator<void, BuiltBody>
+
+export function prepareBody(binding: BodyBinding): PreparedBody {
   const value = prepareValue(binding)
+  const { contentType } = binding
   const render = renderer(binding)
-  return args => {
+  if (render === undefined)
+    return {
+      build(args) {
+        const given = value(args)
+        return given === undefined ? undefined : { contentType, body: writeJson(given) ?? 'null' }
+      },
+      *buildInSteps(args) {
+        const given = value(args)
+        return given === undefined ? undefined : { contentType, body: yield* longJson(given) }
+      },
+    }
+  function* buildInSteps(args: Args): Generator<void, BuiltBody | undefined> {
     const given = value(args)
-    return given === undefined ? undefined : render(given)
+    return given === undefined ? undefined : yield* render!(given)
   }
+  return { build: args => runAtOnce(buildInSteps(args)), buildInSteps }
 }
 
 function prepareValue(binding: BodyBinding): (args: Args) => unknown {
@@ -39,23 +62,33 @@ function prepareValue(binding: BodyBinding): (args: Args) => unknown {
   }
 }
 
-function renderer(binding: BodyBinding): (value: unknown) => BuiltBody {
+/** undefined: the value is written as JSON. */
+function renderer(binding: BodyBinding): Render | undefined {
   const { contentType } = binding
   const encoding = binding.encoding ?? {}
-  if (binding.binary === true) {
-    return value => ({ contentType, body: Buffer.from(wireText(value), 'base64') })
-  }
-  if (contentType === 'application/x-www-form-urlencoded') {
-    return value => ({ contentType, body: formBody(fieldsOf(value), encoding) })
-  }
-  if (contentType.startsWith('multipart/')) {
-    return value => {
-      const { body, boundary } = multipartBody(fieldsOf(value), encoding)
+  if (binding.binary === true)
+    return function* (value) {
+      const body = Buffer.from(wireText(value), 'base64')
+      yield
+      return { contentType, body }
+    }
+  if (contentType === 'application/x-www-form-urlencoded')
+    return function* (value) {
+      return { contentType, body: yield* formBody(fieldsOf(value), encoding) }
+    }
+  if (contentType.startsWith('multipart/'))
+    return function* (value) {
+      const { body, boundary } = yield* multipartBody(fieldsOf(value), encoding)
       return { contentType: `${contentType}; boundary=${boundary}`, body }
     }
+  if (!isText(contentType)) return undefined
+  return function* (value) {
+    return { contentType, body: yield* longText(value) }
   }
-  if (isText(contentType)) return value => ({ contentType, body: wireText(value) })
-  return value => ({ contentType, body: writeJson(value) ?? 'null' })
+}
+
+function* longText(value: unknown): Generator<void, string> {
+  return typeof value === 'object' && value !== null ? yield* longJson(value) : wireText(value)
 }
 
 /** Text is sent as it is; an object under such a type is JSON, because the compiler offered it as one. */
@@ -71,10 +104,10 @@ function fieldsOf(value: unknown): [string, unknown][] {
 }
 
 /** application/x-www-form-urlencoded (OpenAPI 3.1 §4.8.15): style rules where the document gives any, else JSON for objects and one pair for each array item. */
-function formBody(
+function* formBody(
   fields: readonly (readonly [string, unknown])[],
   encoding: NonNullable<BodyBinding['encoding']>,
-): string {
+): Generator<void, string> {
   const pairs: string[] = []
   for (const [name, value] of fields) {
     if (value === undefined || value === null) continue
@@ -82,11 +115,13 @@ function formBody(
     const encoder = rule.allowReserved === true ? encodeReserved : encode
     const styled = rule.style !== undefined || rule.explode !== undefined
     const asJson = rule.contentType?.endsWith('json') === true || (!styled && !Array.isArray(value))
-    if (asJson) pairs.push(`${encode(name)}=${encoder(wireText(value))}`)
+    if (asJson) pairs.push(`${encode(name)}=${yield* encodeLong(yield* longText(value), encoder)}`)
     else {
       const style = rule.style ?? 'form'
-      pairs.push(...serializePairs(name, value, style, rule.explode ?? style === 'form', encoder))
+      const explode = rule.explode ?? style === 'form'
+      pairs.push((yield* serializeLongPairs(name, value, style, explode, encoder)).join('&'))
     }
+    yield
   }
-  return pairs.join('&')
+  return pairs.filter(pair => pair !== '').join('&')
 }

@@ -12,21 +12,25 @@ interface Part {
 }
 
 /** The body and the boundary that separates its parts; the same fields make the same bytes. */
-export function multipartBody(
+export function* multipartBody(
   fields: readonly (readonly [string, unknown])[],
   encoding: Encoding,
-): { readonly body: Uint8Array; readonly boundary: string } {
+): Generator<void, { readonly body: Uint8Array; readonly boundary: string }> {
   const parts: Part[] = []
   for (const [name, value] of fields) {
     if (value === undefined || value === null) continue
     const rule = Object.hasOwn(encoding, name) ? encoding[name]! : {}
     // An array is one part for each item (OpenAPI 3.1 §4.8.14.4).
-    for (const item of Array.isArray(value) ? value : [value]) parts.push(partOf(name, item, rule))
+    for (const item of Array.isArray(value) ? value : [value]) {
+      parts.push(partOf(name, item, rule))
+      yield
+    }
   }
-  const boundary = boundaryFor(parts)
+  const boundary = yield* boundaryFor(parts)
   const chunks: Buffer[] = []
   for (const part of parts) {
     chunks.push(Buffer.from(`--${boundary}\r\n${part.head}\r\n\r\n`), part.content, Buffer.from('\r\n'))
+    yield
   }
   chunks.push(Buffer.from(`--${boundary}--\r\n`))
   return { body: Buffer.concat(chunks), boundary }
@@ -67,12 +71,21 @@ function quote(name: string): string {
 }
 
 /** Made from the content, and made again while the content happens to hold it. */
-function boundaryFor(parts: readonly Part[]): string {
+function* boundaryFor(parts: readonly Part[]): Generator<void, string> {
   const hash = createHash('sha256')
-  for (const part of parts) hash.update(part.head).update(part.content)
-  let seed = hash.digest('hex').slice(0, 32)
-  while (parts.some(part => part.content.includes(seed))) {
-    seed = createHash('sha256').update(seed).digest('hex').slice(0, 32)
+  for (const part of parts) {
+    hash.update(part.head).update(part.content)
+    yield
   }
+  let seed = hash.digest('hex').slice(0, 32)
+  while (yield* holds(parts, seed)) seed = createHash('sha256').update(seed).digest('hex').slice(0, 32)
   return `----toolgate${seed}`
+}
+
+function* holds(parts: readonly Part[], text: string): Generator<void, boolean> {
+  for (const part of parts) {
+    if (part.content.includes(text)) return true
+    yield
+  }
+  return false
 }

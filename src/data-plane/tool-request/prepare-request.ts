@@ -3,31 +3,45 @@ import { writeJson } from '../../model/exact-number.ts'
 import type { BackendAuthentication, ParameterBinding, RequestTemplate } from '../../model/tool.ts'
 import { type Credential, credentialOf } from '../../shared/egress/backend-credential.ts'
 import type { BackendRequest } from '../snapshot/snapshot.ts'
-import { prepareBody } from './body.ts'
+import { type BuiltBody, prepareBody } from './body.ts'
 import { encode, encodeHeader, encodeReserved, wireText } from './encode.ts'
 import { preparePath } from './path.ts'
 import { serializePairs, serializeSimple } from './serialize.ts'
 
 type Args = { readonly [name: string]: unknown }
 
-/** Prepared once per tool; the returned function is on the hot path. Arguments must have been validated. */
+/** Both need arguments that have been validated. */
+export interface PreparedRequest {
+  /** On the hot path. */
+  build(args: Args): BackendRequest
+  /** The same for arguments of any size; other work may come between its steps. */
+  buildInSteps(args: Args): Generator<void, BackendRequest>
+}
+
+/** Prepared once per tool. */
 export function prepareRequest(
   template: RequestTemplate,
   authentication: BackendAuthentication = { type: 'none' },
-): (args: Args) => BackendRequest {
+): PreparedRequest {
   const { method, baseUrl } = template
   const credential = credentialOf(authentication)
   const path = preparePath(template.path, template.parameters)
   const query = prepareQuery(template, credential)
   const headers = prepareHeaders(template, credential)
   const body = template.body === undefined ? undefined : prepareBody(template.body)
-  return args => {
+  const withBody = (args: Args, built: BuiltBody | undefined): BackendRequest => {
     const url = baseUrl + path(args) + query(args)
-    const built = body?.(args)
     const lines = headers(args)
     if (built === undefined) return { method, url, headers: lines }
     lines.push('content-type', built.contentType)
     return { method, url, headers: lines, body: built.body }
+  }
+  return {
+    build: args => withBody(args, body?.build(args)),
+    *buildInSteps(args) {
+      const built = body && (yield* body.buildInSteps(args))
+      return withBody(args, built)
+    },
   }
 }
 
@@ -89,7 +103,8 @@ function prepareHeaders(
       const crumbs = crumb === undefined ? [] : [crumb]
       for (const parameter of cookies) {
         const value = args[parameter.argument]
-        if (value !== undefined && value !== null) crumbs.push(...pairsOf(parameter, value))
+        if (value === undefined || value === null) continue
+        for (const pair of pairsOf(parameter, value)) crumbs.push(pair)
       }
       if (crumbs.length > 0) lines.push('cookie', crumbs.join('; '))
     }

@@ -4,6 +4,7 @@ import type { RequestTemplate, Tool } from '../../model/tool.ts'
 import { andThen } from '../../shared/call/and-then.ts'
 import type { ArgumentChecker } from '../../shared/json-schema/argument-check.ts'
 import type { ArgumentFault } from '../../shared/json-schema/argument-fault.ts'
+import { measureUpTo } from '../../shared/json-schema/validate.ts'
 import type { CompiledTool } from '../snapshot/snapshot.ts'
 import { climbs } from './path.ts'
 import { prepareMcp } from './prepare-mcp.ts'
@@ -15,11 +16,11 @@ type Args = { readonly [name: string]: unknown }
 export function prepareTool(
   tool: Tool,
   checker: Pick<ArgumentChecker, 'prepare'>,
-): Pick<CompiledTool, 'validate' | 'validateOutput' | 'buildRequest' | 'mcp'> {
+): Pick<CompiledTool, 'validate' | 'validateOutput' | 'buildRequest' | 'buildInSteps' | 'mcp'> {
   const owner = tool.tenant ?? `${tool.namespace}/${tool.toolSet}`
   const checkSchema = checker.prepare(tool.inputSchema, owner)
   const checkRequest = requestCheck(tool.request)
-  const build = prepareRequest(tool.request, tool.authentication)
+  const { build, buildInSteps } = prepareRequest(tool.request, tool.authentication)
   const { fixed } = tool.request
   const whole = (args: Args): Args => (fixed === undefined ? args : { ...args, ...fixed })
   return {
@@ -32,9 +33,16 @@ export function prepareTool(
     },
     validateOutput: tool.outputSchema === undefined ? undefined : checker.prepare(tool.outputSchema, owner),
     buildRequest: fixed === undefined ? build : args => build(whole(args)),
+    buildInSteps: args => buildInSteps(whole(args)),
     mcp: prepareMcp(tool),
   }
 }
+
+/** Servers read no longer request line and header fields. */
+const MAX_PARAMETER_CHARS = 64 * 1024
+const MAX_PARAMETER_VALUES = 10_000
+/** Each is a part with a head of its own. */
+const MAX_PARTS = 10_000
 
 type Check = (args: Args, faults: ArgumentFault[]) => void
 
@@ -42,8 +50,11 @@ type Check = (args: Args, faults: ArgumentFault[]) => void
 function requestCheck(template: RequestTemplate): ((args: Args) => readonly ArgumentFault[]) | undefined {
   const checks: Check[] = []
   for (const { argument, in: place } of template.parameters) {
+    checks.push((args, faults) => checkSize(argument, args[argument], faults))
     if (place === 'path') checks.push((args, faults) => checkPath(argument, args[argument], faults))
   }
+  if (template.body?.contentType.startsWith('multipart/') === true)
+    checks.push((args, faults) => checkParts(args, faults))
   for (const argument of binaryArguments(template)) {
     checks.push((args, faults) => checkBase64(argument, args[argument], faults))
   }
@@ -59,6 +70,30 @@ function requestCheck(template: RequestTemplate): ((args: Args) => readonly Argu
     for (const check of checks) check(args, faults)
     return faults
   }
+}
+
+function checkSize(argument: string, value: unknown, faults: ArgumentFault[]): void {
+  if (charsOf(value) > MAX_PARAMETER_CHARS)
+    faults.push({
+      path: `/${argument}`,
+      message: `must not have more than ${MAX_PARAMETER_VALUES} values and ${MAX_PARAMETER_CHARS} characters: it is not a part of the body`,
+    })
+}
+
+function charsOf(value: unknown): number {
+  if (typeof value === 'string') return value.length
+  if (typeof value !== 'object' || value === null) return 0
+  const size = measureUpTo(value, MAX_PARAMETER_VALUES)
+  return typeof size === 'object' ? size.chars : Number.POSITIVE_INFINITY
+}
+
+function checkParts(args: Args, faults: ArgumentFault[]): void {
+  for (const [argument, value] of Object.entries(args))
+    if (Array.isArray(value) && value.length > MAX_PARTS)
+      faults.push({
+        path: `/${argument}`,
+        message: `must not have more than ${MAX_PARTS} items: each is a part of the body`,
+      })
 }
 
 function checkPath(argument: string, value: unknown, faults: ArgumentFault[]): void {

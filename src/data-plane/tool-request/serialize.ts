@@ -84,6 +84,28 @@ export function serializePairs(
   return [`${label}=${item(value)}`]
 }
 
+/** Items that are encoded before other work may come between. */
+const SLICE_ITEMS = 1_000
+
+/** `serializePairs` for values of any size: a list in slices. */
+export function* serializeLongPairs(
+  name: string,
+  value: unknown,
+  style: Style,
+  explode: boolean,
+  encode: Encode,
+): Generator<void, string[]> {
+  if (!explode || style === 'deepObject' || !Array.isArray(value) || value.length <= SLICE_ITEMS)
+    return serializePairs(name, value, style, explode, encode)
+  const pairs: string[] = []
+  for (let from = 0; from < value.length; from += SLICE_ITEMS) {
+    const items = value.slice(from, from + SLICE_ITEMS)
+    pairs.push(serializePairs(name, items, style, explode, encode).join('&'))
+    yield
+  }
+  return pairs
+}
+
 /** Deeper values are JSON. */
 const MAX_DEEP = 8
 
@@ -92,7 +114,7 @@ function deepPairs(label: string, value: object, encode: Encode, depth: number):
   for (const [key, one] of entriesOf(value)) {
     const inner = `${label}%5B${encode(key)}%5D`
     if ((isObject(one) || Array.isArray(one)) && depth < MAX_DEEP)
-      pairs.push(...deepPairs(inner, one, encode, depth + 1))
+      for (const pair of deepPairs(inner, one, encode, depth + 1)) pairs.push(pair)
     else pairs.push(`${inner}=${encode(wireText(one))}`)
   }
   return pairs

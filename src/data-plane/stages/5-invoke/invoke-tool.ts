@@ -1,8 +1,9 @@
 /** Calls the backend of a tool and turns its response into a tool result. It never forwards the caller's token. */
 
-import { beginInSlices, nextTurn } from '../../../shared/async/slices.ts'
+import { beginInSlices, nextTurn, runInSlices } from '../../../shared/async/slices.ts'
 import { andThen, continueWith, type MaybePending, type MaybePromise } from '../../../shared/call/and-then.ts'
 import type { Cancellation } from '../../../shared/call/cancellation.ts'
+import { isLongJson } from '../../../shared/call/long-json.ts'
 import { refuse } from '../../../shared/call/refusal.ts'
 import type { Egress, EgressHeaders, EgressResponse } from '../../../shared/egress/egress.ts'
 import type { McpSessions } from '../../../shared/mcp-client/sessions.ts'
@@ -10,6 +11,7 @@ import type { Exchange } from '../../pipeline/exchange.ts'
 import { isCall } from '../../pipeline/operation.ts'
 import type { Outcome, Reply } from '../../pipeline/outcome.ts'
 import type { Stage } from '../../pipeline/stage.ts'
+import type { BackendRequest } from '../../snapshot/snapshot.ts'
 import { isLargeText, optimizeLargeTexts } from '../shared/token-optimization.ts'
 import { backendFailure } from './backend-failure.ts'
 import { backendHeaders } from './backend-headers.ts'
@@ -34,7 +36,18 @@ export function invokeTool(
   function call(exchange: Exchange, cancellation: Cancellation): MaybePending<Outcome> {
     const { operation, tool } = exchange
     if (!isCall(operation)) return undefined
-    const request = tool!.buildRequest(operation.arguments)
+    const args = operation.arguments
+    if (isLongJson(args))
+      return runInSlices(tool!.buildInSteps(args)).then(request => send(exchange, request, cancellation))
+    return send(exchange, tool!.buildRequest(args), cancellation)
+  }
+
+  function send(
+    exchange: Exchange,
+    request: BackendRequest,
+    cancellation: Cancellation,
+  ): MaybePending<Outcome> {
+    const { timeoutMs } = exchange.tool!.tool
     const progress = progressOf(exchange)
     const startedAt = performance.now()
     const sent = egress.request({
@@ -42,7 +55,7 @@ export function invokeTool(
       url: request.url,
       headers: backendHeaders(request.headers, exchange),
       body: request.body,
-      timeoutMs: tool!.tool.timeoutMs,
+      timeoutMs,
       maxResponseBytes,
       cancellation,
       onHead:
@@ -51,8 +64,7 @@ export function invokeTool(
     })
     return continueWith(sent, response => {
       exchange.backendMs = performance.now() - startedAt
-      if (response.kind !== 'response')
-        return backendFailure(response.reason, tool!.tool.timeoutMs, maxResponseBytes)
+      if (response.kind !== 'response') return backendFailure(response.reason, timeoutMs, maxResponseBytes)
       // joining the body and reading it take milliseconds each: other calls come between
       if (response.body.byteLength > LARGE_BYTES) return nextTurn().then(() => responded(exchange, response))
       return responded(exchange, response)

@@ -8,11 +8,11 @@ import { EMPTY_CONTENT, type SnapshotContent, seal } from '../../../../src/link/
 import { DEFAULT_LIMITS, type Plan } from '../../../../src/model/plan.ts'
 import type { Principal } from '../../../../src/model/principal.ts'
 import { compileNow } from '../../../fixtures/compile.ts'
-import { aPolicy, aPrincipal, aTool } from '../../../fixtures/exchange.ts'
+import { aPolicy, aPrincipal, aTool, builds } from '../../../fixtures/exchange.ts'
 
 const NOW = 1_000
 const policy = aPolicy()
-const prepare = () => ({ validate: () => [], buildRequest: () => ({ method: 'GET', url: '', headers: [] }) })
+const prepare = () => ({ validate: () => [], ...builds({ method: 'GET', url: '', headers: [] }) })
 const api = { id: 'api_1', path: '/a', upstreamUrl: 'http://u', authRequired: true, requestsPerHour: null }
 const subscription = {
   id: 'sub_1',

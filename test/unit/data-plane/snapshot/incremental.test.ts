@@ -15,10 +15,10 @@ import { principal } from '../../../../src/model/principal.ts'
 import type { Tool } from '../../../../src/model/tool.ts'
 import type { PreparedPolicy } from '../../../../src/shared/policy/engine.ts'
 import { compile, compileNow } from '../../../fixtures/compile.ts'
-import { aTool } from '../../../fixtures/exchange.ts'
+import { aTool, builds } from '../../../fixtures/exchange.ts'
 
 const policy = {} as PreparedPolicy
-const prepare = () => ({ validate: () => [], buildRequest: () => ({ method: 'GET', url: '', headers: [] }) })
+const prepare = () => ({ validate: () => [], ...builds({ method: 'GET', url: '', headers: [] }) })
 const TENANTS = ['a', 'a-b', 'b', 'c']
 const SLOTS = [0, 1, 2]
 

@@ -166,7 +166,7 @@ describe('other bodies', () => {
 describe('the credential', () => {
   const template = onlyTool(withParameters('/a', [{ name: 'q', in: 'query', schema: {} }])).request
   const sentWith = (authentication: BackendAuthentication, args = {}) =>
-    prepareRequest(template, authentication)(args)
+    prepareRequest(template, authentication).build(args)
 
   it('bearer, basic and key go where they belong', () => {
     expect(header(sentWith({ type: 'bearer', credential: 't' }).headers, 'authorization')).toBe('Bearer t')

@@ -1,0 +1,106 @@
+/** Requests with arguments of any size: the same bytes in steps as at once, in short steps, and bounds where each value costs. */
+import { describe, expect, it } from 'vitest'
+import type { BodyBinding, Tool } from '../../../../src/model/tool.ts'
+import { runAtOnce } from '../../../../src/shared/async/slices.ts'
+import { aTool } from '../../../fixtures/exchange.ts'
+import { preparedTool } from '../../../fixtures/prepared-tool.ts'
+
+function toolWith(contentType: string, encoding: BodyBinding['encoding'] = {}): Tool {
+  const tool = aTool({ inputSchema: { type: 'object' } })
+  const body: BodyBinding = {
+    contentType,
+    required: true,
+    from: {
+      kind: 'fields',
+      fields: [
+        { argument: 'a', name: 'a' },
+        { argument: 'b', name: 'b' },
+      ],
+    },
+    encoding,
+  }
+  return { ...tool, request: { ...tool.request, method: 'POST', parameters: [], body } }
+}
+
+const numbers = Array.from({ length: 66_000 }, (_, at) => at)
+const LONG: readonly (readonly [string, unknown])[] = [
+  ['numbers', numbers.slice(0, 10_000)],
+  ['texts with line breaks', ['a\nb', '&=', '%0A', ...Array.from({ length: 3_000 }, (_, at) => `${at} é😀`)]],
+  ['signs', "!'()*".repeat(100_000)],
+  ['surrogate pairs', `a${'😀'.repeat(40_000)}`],
+  ['percent signs', '%41%'.repeat(30_001)],
+  ['an object', Object.fromEntries(numbers.slice(0, 5_000).map(at => [`k${at}`, { at: [at] }]))],
+]
+
+describe.each([
+  ['application/json', {}],
+  ['application/x-www-form-urlencoded', {}],
+  ['application/x-www-form-urlencoded', { a: { style: 'form', explode: true, allowReserved: true } }],
+  ['application/x-www-form-urlencoded', { a: { style: 'form', explode: false } }],
+  ['multipart/form-data', {}],
+] as const)('a body of %s, encoded by %o', (contentType, encoding) => {
+  const { buildRequest, buildInSteps } = preparedTool(toolWith(contentType, encoding))
+
+  it.each(LONG)('is built of %s in steps', (_, a) => {
+    const args = { a, b: 'x' }
+    let steps = 0
+    let longestMs = 0
+    const work = buildInSteps(args)
+    const timed = function* (): ReturnType<typeof buildInSteps> {
+      for (;;) {
+        const { user, system } = process.cpuUsage()
+        const step = work.next()
+        const end = process.cpuUsage()
+        longestMs = Math.max(longestMs, (end.user + end.system - user - system) / 1_000)
+        if (step.done === true) return step.value
+        steps++
+        yield
+      }
+    }
+    const [inSteps, atOnce] = [runAtOnce(timed()), buildRequest(args)]
+    expect({ ...inSteps, body: undefined }).toEqual({ ...atOnce, body: undefined })
+    // comparing large typed arrays member by member takes minutes
+    expect(Buffer.compare(Buffer.from(inSteps.body!), Buffer.from(atOnce.body!))).toBe(0)
+    expect(steps).toBeGreaterThan(0)
+    expect(longestMs).toBeLessThan(100)
+  })
+})
+
+it('a form is encoded by the rules of one text, wherever it is cut', () => {
+  const { buildRequest } = preparedTool(toolWith('application/x-www-form-urlencoded'))
+  const text = `${'é😀!%&'.repeat(9_000)}`
+  const { body } = buildRequest({ a: text, b: ['\n', "it's", ...numbers.slice(0, 2_500)] })
+  const fields = new URLSearchParams(body as string)
+  expect(fields.get('a')).toBe(text)
+  expect(fields.getAll('b')).toEqual(['\n', "it's", ...numbers.slice(0, 2_500).map(String)])
+})
+
+it('a form may have more items than a function may have parameters', () => {
+  const { buildRequest } = preparedTool(toolWith('application/x-www-form-urlencoded'))
+  const { body } = buildRequest({ a: Array.from({ length: 400_000 }, () => 1) })
+  expect((body as string).length).toBe(400_000 * 4 - 1)
+})
+
+describe('bounds', () => {
+  it('a body has at most 10,000 parts', () => {
+    const { validate } = preparedTool(toolWith('multipart/form-data'))
+    expect(validate({ a: numbers })).toEqual([
+      { path: '/a', message: 'must not have more than 10000 items: each is a part of the body' },
+    ])
+    expect(validate({ a: numbers.slice(0, 10_000) })).toEqual([])
+  })
+
+  it('a parameter outside of the body has at most 64 KiB', () => {
+    const tool = aTool({ inputSchema: { type: 'object' } })
+    const parameter = { argument: 'q', name: 'q', in: 'query', style: 'form', explode: true } as const
+    const { validate } = preparedTool({ ...tool, request: { ...tool.request, parameters: [parameter] } })
+    const fault = {
+      path: '/q',
+      message: 'must not have more than 10000 values and 65536 characters: it is not a part of the body',
+    }
+    expect(validate({ q: 'x'.repeat(70_000) })).toEqual([fault])
+    expect(validate({ q: numbers })).toEqual([fault])
+    expect(validate({ q: ['x'.repeat(70_000)] })).toEqual([fault])
+    expect(validate({ q: numbers.slice(0, 10_000) })).toEqual([])
+  })
+})
