@@ -250,6 +250,7 @@ class Threads implements WorkerThreads {
     }
     const worker = startThread(new URL('./thread.ts', import.meta.url), {
       workerData: data,
+      resourceLimits: { maxYoungGenerationSizeMb: MAX_YOUNG_GENERATION_MB },
       transferList: share.kind === 'redis' ? [port2, share.port] : [port2],
     })
     worker.on('error', error => log.error({ err: error, thread: number }, 'a worker thread has failed'))
@@ -287,6 +288,9 @@ class Threads implements WorkerThreads {
     return responses.flatMap(response => (response.status === 'fulfilled' ? [response.value] : []))
   }
 }
+
+/** Three times a semi-space: a scavenge copies at most what survives in one, which blocks the thread for some milliseconds. */
+const MAX_YOUNG_GENERATION_MB = 12
 
 /** Tools, and values of their schemas, of one message: the thread that receives it is blocked for some milliseconds. */
 const TOOLS_PER_MESSAGE = 200
