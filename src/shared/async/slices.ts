@@ -48,12 +48,43 @@ export function runAtOnce<R>(work: Generator<void, R>): R {
 export function beginInSlices<R>(work: Generator<void, R>): MaybePromise<R> {
   const startedAt = performance.now()
   for (let step = work.next(); ; step = work.next()) {
-    if (step.done === true) return step.value
-    if (performance.now() - startedAt >= SLICE_MS) return nextTurn().then(() => runInSlices(work))
+    const tookMs = performance.now() - startedAt
+    if (step.done === true) {
+      noteFirstSlice(tookMs)
+      return step.value
+    }
+    if (firstSlicesMs + tookMs < SLICE_MS) continue
+    noteFirstSlice(tookMs)
+    return nextTurn().then(() => runInSlices(work))
   }
 }
 
-/** Other work of the event loop comes before what follows. */
+/** Shorter ones are not counted: a timer for each would cost more than they do. */
+const COUNTED_MS = 0.3
+/** Of all first slices in this turn: responses that arrive together share one slice. */
+let firstSlicesMs = 0
+
+function noteFirstSlice(ms: number): void {
+  if (ms < COUNTED_MS) return
+  if (firstSlicesMs === 0)
+    setImmediate(() => {
+      firstSlicesMs = 0
+    })
+  firstSlicesMs += ms
+}
+
+const waiting: (() => void)[] = []
+
+/** Other work of the event loop comes before what follows; of all that wait, one goes on in each turn of the loop. */
 export function nextTurn(): Promise<void> {
-  return new Promise(resolve => setImmediate(resolve))
+  return new Promise(resolve => {
+    if (waiting.push(resolve) === 1) setImmediate(goOn)
+  })
+}
+
+function goOn(): void {
+  const resolve = waiting.shift()!
+  // an immediate of an immediate runs in the next turn
+  if (waiting.length > 0) setImmediate(goOn)
+  resolve()
 }

@@ -3,6 +3,7 @@
 import { EXACT_COST_FACTOR, mayHoldExact, readJson } from '../../../model/exact-number.ts'
 import type { Content, ToolResult } from '../../../model/tool.ts'
 import { parseCost } from '../../../shared/call/parse-cost.ts'
+import { readLongJson } from '../../../shared/call/read-long-json.ts'
 import type { EgressResponse } from '../../../shared/egress/egress.ts'
 import { isHtmlPage, titleOf } from './html-page.ts'
 import { boundaryOf, type ResponsePart, splitParts } from './multipart-response.ts'
@@ -81,7 +82,7 @@ export function* makingResult(response: EgressResponse, structured: boolean): Ge
   const content = parts === undefined ? [contentOf(type, response.body, large)] : yield* contentOfParts(parts)
   if (!structured || !isJson(type)) return noted(response, { content, isError: false })
   yield
-  const value = structuredOf(response.body, content[0] as { readonly text: string })
+  const value = yield* structuredOf(response.body, content[0] as { readonly text: string })
   yield
   // a result without the content that its outputSchema announces would be invalid (MCP, tools, "Structured Content")
   if (value === TOO_COSTLY) return noted(response, { content: [TOO_COSTLY_TEXT, ...content], isError: true })
@@ -203,14 +204,19 @@ function* base64InPieces(body: Uint8Array): Generator<void, string> {
   return text
 }
 
+/** Bytes; a longer body is read in steps. */
+const MAX_READ_AT_ONCE = 32 * 1024
+
 /** @param content holds the text of the body. */
-function structuredOf(body: Uint8Array, { text }: { readonly text: string }): unknown {
+function* structuredOf(body: Uint8Array, { text }: { readonly text: string }): Generator<void, unknown> {
   if (body.byteLength > MAX_STRUCTURED_BYTES) return TOO_COSTLY
   const costNs = parseCost(body, MAX_PARSE_NS)
   if (costNs > MAX_PARSE_NS) return TOO_COSTLY
   if (costNs * EXACT_COST_FACTOR > MAX_PARSE_NS && mayHoldExact(text)) return TOO_COSTLY
   try {
-    return readJson(text)
+    if (body.byteLength <= MAX_READ_AT_ONCE) return readJson(text)
+    const { value } = yield* readLongJson(text)
+    return value
   } catch {
     return undefined
   }
