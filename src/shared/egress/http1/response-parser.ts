@@ -151,6 +151,10 @@ export class ResponseParser {
   }
 
   #readChunkLine(bytes: Buffer, at: number, length: number): number {
+    if (this.#text === '') {
+      const end = this.#readPlainSize(bytes, at, length)
+      if (end > 0) return end
+    }
     const next = this.#readLine(bytes, at, length, MAX_CHUNK_LINE_BYTES)
     if (next < 0) return length
     this.#left = chunkSize(this.#text)
@@ -159,7 +163,29 @@ export class ResponseParser {
     return next
   }
 
+  /** A line of digits alone that has arrived whole, in a third of the time. @returns the offset after it; 0 for any other line */
+  #readPlainSize(bytes: Buffer, from: number, length: number): number {
+    let size = 0
+    const end = Math.min(length - 2, from + MAX_PLAIN_DIGITS)
+    for (let at = from; at <= end; at++) {
+      const byte = bytes[at]!
+      const digit = hexDigit(byte)
+      if (digit < 0) {
+        if (byte !== CR || bytes[at + 1] !== LF || at === from) return 0
+        this.#left = size
+        this.#state = size === 0 ? 'trailer' : 'chunk-data'
+        return at + 2
+      }
+      size = size * 16 + digit
+    }
+    return 0
+  }
+
   #readChunkEnd(bytes: Buffer, at: number, length: number): number {
+    if (this.#text === '' && at + 1 < length && bytes[at] === CR && bytes[at + 1] === LF) {
+      this.#state = 'chunk-line'
+      return at + 2
+    }
     const next = this.#readLine(bytes, at, length, 2)
     if (next < 0) return length
     if (this.#text !== '\r\n') throw bad('HPE_STRICT')
@@ -196,6 +222,17 @@ const TRAILER =
 /** RFC 9112 §7.1.1 without the white space that it only tolerates. */
 const CHUNK_LINE =
   /^([\da-fA-F]{1,12})(?:;[!#$%&'*+\-.^_`|~\dA-Za-z]+(?:=(?:[!#$%&'*+\-.^_`|~\dA-Za-z]+|"(?:[\t !#-[\]-~\x80-\xff]|\\[\t -~\x80-\xff])*"))?)*\r\n$/
+
+const MAX_PLAIN_DIGITS = 7
+const CR = 0x0d
+const LF = 0x0a
+
+/** @returns -1 for any other byte */
+function hexDigit(byte: number): number {
+  if (byte >= 0x30 && byte <= 0x39) return byte - 0x30
+  const lower = byte | 0x20
+  return lower >= 0x61 && lower <= 0x66 ? lower - 0x57 : -1
+}
 
 function chunkSize(line: string): number {
   const size = CHUNK_LINE.exec(line)?.[1]
