@@ -122,7 +122,7 @@ export function createControlPlane(options: ControlPlaneOptions, readiness = new
   }
 
   const stopListening = store.onSignal(signal => {
-    if (signal.kind !== 'resync') void publisher.refresh()
+    if (signal.kind === 'changed' || signal.kind === 'reconnected') void publisher.refresh()
   })
   void publisher.refresh()
   maintenance.start()

@@ -135,7 +135,9 @@ async function serve(
   try {
     const store = endpoint.bulk === true ? parts.bulkStore : options.store
     const run = method === 'get' ? store.read : store.write
-    return respond(context, endpoint, await run(scope, work))
+    const result = await run(scope, work)
+    if (result.afterwards === undefined) return respond(context, endpoint, result)
+    return respond(context, endpoint, { ...result, body: await result.afterwards() })
   } catch (error) {
     if (error instanceof DryRun) return respond(context, endpoint, error.result)
     throw error instanceof StoreConflict ? conflictOf(error) : error
