@@ -836,6 +836,27 @@ export interface components {
             version: string;
             workers: number;
         };
+        GatewayDifference: {
+            /** @description The version it serves; null: none. */
+            from: string | null;
+            /** @description Whether global plans differ. */
+            plans: boolean | null;
+            /**
+             * Format: date-time
+             * @description When it acknowledged a version last.
+             * @example 2026-01-31T12:00:00.000Z
+             */
+            since: string | null;
+            /** @description Tenants whose configuration differs, limited to that of the caller; without a name: it is no longer served. */
+            tenants: {
+                id: string;
+                name: string | null;
+            }[] | null;
+            /** @description The newest version. */
+            to: string;
+            /** @description Published since; null: too many to be known, or it serves none. */
+            versions: number | null;
+        };
         GatewayList: {
             items: components["schemas"]["Gateway"][];
             limit: number;

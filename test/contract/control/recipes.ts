@@ -314,6 +314,10 @@ export const RECIPES: { readonly [operationId: string]: Maker } = {
     params: { gateway_id: await anOfflineGateway(plane, world) },
     repeated: 404,
   }),
+  readGatewayDifference: async (plane, world) => ({
+    params: { gateway_id: await aGateway(plane, world) },
+    repeated: 200,
+  }),
   readSnapshot: () => ({ repeated: 200 }),
   reportGateway: async (plane, world) => ({
     params: { gateway_id: await aGateway(plane, world) },
