@@ -1,5 +1,6 @@
 /** How a gateway reaches its control plane: stream, poll and report. Implemented over HTTP and within one process; it implements nothing. */
 import type { ShareUpdate } from './control-share.ts'
+import type { FleetReply } from './fleet-question.ts'
 import type { Hello, Report } from './report.ts'
 import type { StreamEvent } from './update-events.ts'
 
@@ -28,4 +29,6 @@ export interface ControlPlaneTransport {
   poll(from: string | null): Promise<ShareUpdate | null>
   /** @returns false when the control plane does not know the instance, which has to connect again */
   report(gatewayId: string, report: Report): Promise<boolean>
+  /** To a question of the stream. */
+  reply(gatewayId: string, reply: FleetReply): Promise<void>
 }

@@ -290,6 +290,22 @@ it('writes one line for each call, with ids, caller, tool, outcome and timings',
   })
 })
 
+it('writes one line for each request to the control plane, with actor, operation and outcome', async () => {
+  const headers = { authorization: `Bearer ${token}`, 'x-request-id': 'request-1' }
+  await fetch(`${addresses.api_url}/v1/tenants?q=${CANARY_ARGUMENT}`, { headers })
+  const mine = () => lines().filter(line => line.request_id === 'request-1')
+  await expect.poll(mine, SOON).toHaveLength(1)
+  expect(mine()[0]).toMatchObject({
+    msg: 'request',
+    operation: 'listTenants',
+    actor: 'demo-admin',
+    client: '127.0.0.1',
+    status: 200,
+    duration_ms: expect.any(Number),
+  })
+  expect(JSON.stringify(mine())).not.toContain(CANARY_ARGUMENT)
+})
+
 it('shows only metrics of the table, with their types', async () => {
   const text = await (await fetch(`${addresses.metrics_url}/metrics`)).text()
   const shown = [...text.matchAll(/^# TYPE (platform_\w+) (\w+)$/gm)].map(([, name, type]) => [name!, type])

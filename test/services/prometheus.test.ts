@@ -1,6 +1,11 @@
-/** What Prometheus says to our metrics: promtool on a scrape of a gateway in use, on the alert rules and on the queries of docs/monitoring.md. */
-import { spawnSync } from 'node:child_process'
+/**
+ * What Prometheus says to our metrics: promtool on a scrape of a gateway in use, on the alert rules and on the queries of docs/monitoring.md
+ * and of the dashboard; and a server that scrapes OpenMetrics with exemplars.
+ */
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -19,6 +24,20 @@ function promtool(
 ): { readonly code: number | null; readonly out: string } {
   const { status, stdout, stderr } = spawnSync('promtool', args, { input, encoding: 'utf8' })
   return { code: status, out: `${stdout}${stderr}` }
+}
+
+/** What the API of Prometheus returns, as far as it is read here. */
+interface ApiData {
+  readonly activeTargets?: readonly { readonly health: string; readonly lastError: string }[]
+  readonly result?: readonly object[]
+}
+
+async function freePort(): Promise<number> {
+  const probe = createServer().listen(0, '127.0.0.1')
+  await once(probe, 'listening')
+  const { port } = probe.address() as AddressInfo
+  await new Promise(resolve => probe.close(resolve))
+  return port
 }
 
 describe.skipIf(MISSING && !REQUIRED)(`promtool${HINT}`, () => {
@@ -69,4 +88,69 @@ describe.skipIf(MISSING && !REQUIRED)(`promtool${HINT}`, () => {
     const parsed = promtool(['check', 'rules', file])
     expect(parsed.code, parsed.out).toBe(0)
   })
+
+  it('accepts the queries of the dashboard', () => {
+    const text = readFileSync(new URL('../../deploy/grafana/toolgate.json', import.meta.url), 'utf8')
+    const { panels } = JSON.parse(text) as { panels: { targets?: { expr: string }[] }[] }
+    const queries = panels.flatMap(({ targets = [] }) => targets.map(({ expr }) => expr))
+    const file = join(dir, 'dashboard.json')
+    const recorded = queries.map((expr, at) => ({
+      record: `query:${at}`,
+      expr: expr.replaceAll(/\$__\w+/g, '5m').replaceAll(/\$\w+/g, '.*'),
+    }))
+    writeFileSync(file, JSON.stringify({ groups: [{ name: 'dashboard', rules: recorded }] }))
+    const parsed = promtool(['check', 'rules', file])
+    expect(parsed.code, parsed.out).toBe(0)
+  })
+
+  it('scrapes OpenMetrics, with the trace of a call as an exemplar', async () => {
+    const traceId = '0af7651916cd43dd8448eb211c80319c'
+    const token = await gateway.token('demo-agent')
+    const body = { name: 'shop_getProduct', arguments: { productId: 'P-1002' } }
+    const called = await gateway.post('/mcp/tools/call', body, token, {
+      traceparent: `00-${traceId}-b7ad6b7169203331-01`,
+    })
+    expect(called.status, called.text).toBe(200)
+    const target = new URL(gateway.running.addresses.metrics_url!).host
+    const config = {
+      scrape_configs: [
+        { job_name: 'toolgate', scrape_interval: '1s', static_configs: [{ targets: [target] }] },
+      ],
+    }
+    writeFileSync(join(dir, 'prometheus.yml'), JSON.stringify(config))
+    const port = await freePort()
+    const server = spawn(
+      'prometheus',
+      [
+        `--config.file=${join(dir, 'prometheus.yml')}`,
+        `--storage.tsdb.path=${join(dir, 'data')}`,
+        `--web.listen-address=127.0.0.1:${port}`,
+        '--enable-feature=exemplar-storage',
+      ],
+      { stdio: 'ignore' },
+    )
+    const ended = once(server, 'exit')
+    const ask = async (path: string): Promise<ApiData> => {
+      const response = await fetch(`http://127.0.0.1:${port}/api/v1/${path}`).catch(() => undefined)
+      return ((await response?.json().catch(() => undefined)) as { data?: ApiData } | undefined)?.data ?? {}
+    }
+    try {
+      const since = Math.floor(Date.now() / 1000) - 600
+      const exemplars = async (): Promise<string> =>
+        JSON.stringify(
+          await ask(
+            `query_exemplars?query=platform_tool_duration_seconds_bucket&start=${since}&end=${since + 1200}`,
+          ),
+        )
+      await expect.poll(exemplars, { timeout: 60_000, interval: 500 }).toContain(traceId)
+      const [scraped] = (await ask('targets')).activeTargets!
+      expect([scraped!.health, scraped!.lastError]).toEqual(['up', ''])
+      // a counter that has an older name in the text format
+      const { result } = await ask('query?query=platform_quota_evicted_total')
+      expect(result).toHaveLength(1)
+    } finally {
+      server.kill('SIGTERM')
+      await ended
+    }
+  }, 90_000)
 })

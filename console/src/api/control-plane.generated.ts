@@ -525,6 +525,285 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
+        FleetCalls: {
+            calls: (components["schemas"]["RecordedCall"] & {
+                /** @description Name of the gateway. */
+                gateway: string;
+            })[];
+            /** @description Whether every live gateway has replied. */
+            complete: boolean;
+            gateways: components["schemas"]["FleetGateway"][];
+        };
+        FleetGateway: {
+            /** @description Calls it has recorded and still keeps. */
+            calls: number | null;
+            /** @example gw_01kaa3b8w5f0gvm2f7z2q9x4td */
+            id: string;
+            name: string;
+            /**
+             * Format: date-time
+             * @description When the oldest of them was received.
+             * @example 2026-01-31T12:00:00.000Z
+             */
+            since: string | null;
+            /**
+             * @description `no_reply`: its calls are missing in this response.
+             * @enum {string}
+             */
+            status: "replied" | "no_reply";
+            /** @description Its threads and what they serve; null for callers who see one tenant. */
+            workers: {
+                policy_revision: string;
+                snapshot: string | null;
+                status: string;
+                worker: number;
+            }[] | null;
+        };
+        FleetOverview: {
+            /**
+             * Format: date-time
+             * @example 2026-01-31T12:00:00.000Z
+             */
+            at: string;
+            backend: {
+                p50_ms: number | null;
+                p99_ms: number | null;
+            };
+            calls: number;
+            /** @description Whether every live gateway has replied. */
+            complete: boolean;
+            /** @description Whether all threads serve the same; null for callers who see one tenant. */
+            consistent: boolean | null;
+            consumers: {
+                backend_p50_ms: number | null;
+                calls: number;
+                consumer: string;
+                errors: number;
+                /**
+                 * Format: date-time
+                 * @example 2026-01-31T12:00:00.000Z
+                 */
+                last_call_at: string | null;
+                p50_ms: number | null;
+                p99_ms: number | null;
+                refused: number;
+                tenant: string | null;
+            }[];
+            /** @description Shorter than the window where the recorded calls are. */
+            covered_s: number;
+            failed: number;
+            failures: {
+                calls: number;
+                reason: string;
+                tools: {
+                    calls: number;
+                    tool: string | null;
+                }[];
+            }[];
+            gateways: components["schemas"]["FleetGateway"][];
+            latency: {
+                p50_ms: number | null;
+                p90_ms: number | null;
+                p99_ms: number | null;
+            };
+            /** @description In each second. */
+            rates: {
+                calls: number;
+                failed: number;
+                refused: number;
+                success: number;
+            };
+            refusals: {
+                calls: number;
+                consumers: {
+                    calls: number;
+                    consumer: string | null;
+                    tenant: string | null;
+                }[];
+                reason: string;
+            }[];
+            refused: number;
+            series: {
+                /**
+                 * Format: date-time
+                 * @example 2026-01-31T12:00:00.000Z
+                 */
+                at: string;
+                backend_p50_ms: number | null;
+                calls: number;
+                errors: number;
+                /**
+                 * Format: date-time
+                 * @example 2026-01-31T12:00:00.000Z
+                 */
+                last_call_at: string | null;
+                p50_ms: number | null;
+                p99_ms: number | null;
+                refused: number;
+            }[];
+            slowest: {
+                backend_p50_ms: number | null;
+                calls: number;
+                errors: number;
+                /**
+                 * Format: date-time
+                 * @example 2026-01-31T12:00:00.000Z
+                 */
+                last_call_at: string | null;
+                p50_ms: number | null;
+                p99_ms: number | null;
+                refused: number;
+                tool: string;
+            }[];
+            success: number;
+            window_s: number;
+        };
+        /**
+         * @example {
+         *       "question_id": "1b8c4459-33f7-407b-b76f-98fdbf2166eb",
+         *       "calls": [],
+         *       "window": {
+         *         "calls": 0,
+         *         "capacity": 10000,
+         *         "sinceMs": null
+         *       }
+         *     }
+         */
+        FleetReply: {
+            calls?: components["schemas"]["RecordedCall"][];
+            question_id: string;
+            summary?: {
+                consumers: [
+                    string,
+                    {
+                        /** @example 12.5 */
+                        at: number;
+                        b: number[];
+                        /** @example 12.5 */
+                        c: number;
+                        /** @example 12.5 */
+                        f: number;
+                        l: number[];
+                        /** @example 12.5 */
+                        r: number;
+                    }
+                ][];
+                /** @example 12.5 */
+                covered_from: number;
+                failures: [
+                    string,
+                    {
+                        /** @example 12.5 */
+                        at: number;
+                        b: number[];
+                        /** @example 12.5 */
+                        c: number;
+                        /** @example 12.5 */
+                        f: number;
+                        l: number[];
+                        /** @example 12.5 */
+                        r: number;
+                    }
+                ][];
+                refusals: [
+                    string,
+                    {
+                        /** @example 12.5 */
+                        at: number;
+                        b: number[];
+                        /** @example 12.5 */
+                        c: number;
+                        /** @example 12.5 */
+                        f: number;
+                        l: number[];
+                        /** @example 12.5 */
+                        r: number;
+                    }
+                ][];
+                series: {
+                    /** @example 12.5 */
+                    at: number;
+                    b: number[];
+                    /** @example 12.5 */
+                    c: number;
+                    /** @example 12.5 */
+                    f: number;
+                    l: number[];
+                    /** @example 12.5 */
+                    r: number;
+                }[];
+                tools: [
+                    string,
+                    {
+                        /** @example 12.5 */
+                        at: number;
+                        b: number[];
+                        /** @example 12.5 */
+                        c: number;
+                        /** @example 12.5 */
+                        f: number;
+                        l: number[];
+                        /** @example 12.5 */
+                        r: number;
+                    }
+                ][];
+                /** @description Counts, and pairs of a latency bucket and its calls. */
+                total: {
+                    /** @example 12.5 */
+                    at: number;
+                    b: number[];
+                    /** @example 12.5 */
+                    c: number;
+                    /** @example 12.5 */
+                    f: number;
+                    l: number[];
+                    /** @example 12.5 */
+                    r: number;
+                };
+                window: {
+                    /** @example 12.5 */
+                    calls: number;
+                    /** @example 12.5 */
+                    capacity: number;
+                    /** @example 12.5 */
+                    sinceMs: number | null;
+                };
+            };
+            window?: {
+                /** @example 12.5 */
+                calls: number;
+                /** @example 12.5 */
+                capacity: number;
+                /** @example 12.5 */
+                sinceMs: number | null;
+            };
+            workers?: {
+                policy_revision: string;
+                snapshot: string | null;
+                status: string;
+                worker: number;
+            }[];
+        };
+        FleetTools: {
+            /** @description Whether every live gateway has replied. */
+            complete: boolean;
+            gateways: components["schemas"]["FleetGateway"][];
+            tools: {
+                backend_p50_ms: number | null;
+                calls: number;
+                errors: number;
+                /**
+                 * Format: date-time
+                 * @example 2026-01-31T12:00:00.000Z
+                 */
+                last_call_at: string | null;
+                p50_ms: number | null;
+                p99_ms: number | null;
+                refused: number;
+                tool: string;
+                toolset: string;
+            }[];
+        };
         Gateway: {
             auth_config: {
                 audiences?: string[];
@@ -556,6 +835,27 @@ export interface components {
             url: string;
             version: string;
             workers: number;
+        };
+        GatewayDifference: {
+            /** @description The version it serves; null: none. */
+            from: string | null;
+            /** @description Whether global plans differ. */
+            plans: boolean | null;
+            /**
+             * Format: date-time
+             * @description When it acknowledged a version last.
+             * @example 2026-01-31T12:00:00.000Z
+             */
+            since: string | null;
+            /** @description Tenants whose configuration differs, limited to that of the caller; without a name: it is no longer served. */
+            tenants: {
+                id: string;
+                name: string | null;
+            }[] | null;
+            /** @description The newest version. */
+            to: string;
+            /** @description Published since; null: too many to be known, or it serves none. */
+            versions: number | null;
         };
         GatewayList: {
             items: components["schemas"]["Gateway"][];
@@ -1057,6 +1357,42 @@ export interface components {
             page: number;
             total: number;
             total_pages: number;
+        };
+        RecordedCall: {
+            /** @example rest */
+            access: string;
+            /** @example tools.call */
+            action: string;
+            /** @description Of a proxied call. */
+            api?: string;
+            /** @example 2026-01-31T12:00:00.000Z */
+            at: string;
+            /** @example 12.5 */
+            backend_ms: number | null;
+            cache_hit: boolean;
+            consumer: string | null;
+            decision_id: string | null;
+            /** @example 12.5 */
+            duration_ms: number;
+            /** @example 4f1c09aa-2s */
+            id: string;
+            /** @enum {string} */
+            kind: "success" | "refused" | "failed";
+            /** @example success */
+            outcome: string;
+            policy_revision: string | null;
+            request_id: string;
+            /** @description Of a tool that does not exist. */
+            requested_tool?: string;
+            snapshot: string;
+            /** @example 200 */
+            status: number;
+            tenant: string | null;
+            tool: string | null;
+            toolset: string | null;
+            trace_id: string;
+            /** @example 1 */
+            worker: number;
         };
         Rejection: {
             reason: string;

@@ -3,14 +3,16 @@ import { useSignal } from '@preact/signals'
 import type { SessionStatistics } from '../api/admin-types.ts'
 import { control, gateway, queryOf } from '../api/client.ts'
 import { useResource } from '../api/resource.ts'
-import type { Deployment, Gateway, List } from '../api/types.ts'
+import type { Deployment, Gateway, GatewayDifference, List } from '../api/types.ts'
 import { Figure } from '../components/chart.tsx'
-import { ConfirmButton } from '../components/dialog.tsx'
+import { ConfirmButton, Dialog } from '../components/dialog.tsx'
+import { ofTenant } from '../components/fleet.tsx'
 import { Empty, Loaded, Page, Section } from '../components/layout.tsx'
 import { PagedTable } from '../components/paged-table.tsx'
 import { pageOf } from '../components/pager.tsx'
 import { Table } from '../components/table.tsx'
-import { Ago, number, State, Status } from '../components/text.tsx'
+import { Ago, Facts, number, State, Status } from '../components/text.tsx'
+import { href } from '../state/router.ts'
 import { hasControlPlane, may } from '../state/session.ts'
 
 const EVERY_MS = 5_000
@@ -28,6 +30,7 @@ export function Fleet() {
 }
 
 function Gateways() {
+  const compared = useSignal<Gateway | undefined>(undefined)
   const list = useResource(signal => control<List<Gateway>>('gateways?limit=100', { signal }), [], EVERY_MS)
   const columns = (versions: ReadonlySet<string | null>) => [
     {
@@ -60,6 +63,22 @@ function Gateways() {
     { title: 'Version', wide: true, cell: (each: Gateway) => each.version },
     { title: 'Threads', numeric: true, wide: true, cell: (each: Gateway) => number(each.workers) },
     { title: 'Last report', cell: (each: Gateway) => <Ago at={each.last_seen_at} /> },
+    {
+      title: '',
+      cell: (each: Gateway) => (
+        <span class="actions">
+          <button
+            type="button"
+            class="button small"
+            onClick={() => {
+              compared.value = each
+            }}
+          >
+            Difference
+          </button>
+        </span>
+      ),
+    },
   ]
   return (
     <Section title="Gateways">
@@ -80,11 +99,60 @@ function Gateways() {
                 </p>
               )}
               <Table caption="Gateways" columns={columns(versions)} rows={items} keyOf={each => each.id} />
+              {compared.value !== undefined && (
+                <DifferenceDialog
+                  of={compared.value}
+                  onClose={() => {
+                    compared.value = undefined
+                  }}
+                />
+              )}
             </>
           )
         }}
       </Loaded>
     </Section>
+  )
+}
+
+/** What a gateway that is behind does not serve yet. */
+function DifferenceDialog({ of: each, onClose }: { readonly of: Gateway; readonly onClose: () => void }) {
+  const difference = useResource(
+    signal => control<GatewayDifference>(`gateways/${each.id}/difference`, { signal, ...ofTenant() }),
+    [each.id, each.snapshot_version ?? ''],
+  )
+  return (
+    <Dialog title={`${each.name} and the newest configuration`} onClose={onClose}>
+      <Loaded of={difference}>
+        {({ from, to, since, versions, plans, tenants }) => (
+          <>
+            <Facts
+              rows={[
+                ['It serves', short(from)],
+                ['Newest', short(to)],
+                ['Versions between', versions === null ? 'too many to be known' : number(versions)],
+                ['Last acknowledged', since === null ? 'never' : <Ago at={since} />],
+                [
+                  'Global plans',
+                  plans === null ? 'not known' : plans ? <Status tone="warn">differ</Status> : 'the same',
+                ],
+                [
+                  'Tenants that differ',
+                  tenants === null
+                    ? 'not known'
+                    : tenants.map(({ id, name }) => name ?? `${id} (removed)`).join(', ') || 'none',
+                ],
+              ]}
+            />
+            {since !== null && from !== to && (
+              <a class="button" href={href('audit', { since })}>
+                Who changed what since
+              </a>
+            )}
+          </>
+        )}
+      </Loaded>
+    </Dialog>
   )
 }
 

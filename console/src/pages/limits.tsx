@@ -10,6 +10,8 @@ import { Empty, Loaded, Page } from '../components/layout.tsx'
 import { Table } from '../components/table.tsx'
 import { Facts, number, Status } from '../components/text.tsx'
 import { href, query } from '../state/router.ts'
+import { hasControlPlane, may } from '../state/session.ts'
+import { SubscriptionPlans } from './plan-change.tsx'
 
 const EVERY_MS = 5_000
 const DAY_MS = 86_400_000
@@ -183,6 +185,9 @@ function PlansDialog({ consumer, onClose }: { readonly consumer: string; readonl
           />
         )}
       </Loaded>
+      {hasControlPlane.value && may('subscriptions.list') && (
+        <SubscriptionPlans consumer={consumer} onChanged={() => void detail.reload()} />
+      )}
       <div class="actions">
         <a class="button" href={href('catalogue/subscriptions', { consumer })}>
           Subscriptions

@@ -1,10 +1,12 @@
 /** Now: rates, refusals by reason, latency, threads and health of the gateway over the last minutes. It counts nothing itself. */
 
 import type { Overview, Workers } from '../api/admin-types.ts'
-import { gateway, queryOf } from '../api/client.ts'
+import { control, gateway, queryOf } from '../api/client.ts'
 import { useResource } from '../api/resource.ts'
+import type { FleetOverview } from '../api/types.ts'
 import { Columns, Figure } from '../components/chart.tsx'
 import { ChoiceFilter } from '../components/filters.tsx'
+import { FleetGateways, GatewaysFilter, ofTenant, showsFleet } from '../components/fleet.tsx'
 import { Empty, Loaded, Page, Section } from '../components/layout.tsx'
 import { Table } from '../components/table.tsx'
 import { duration, number, State, Status } from '../components/text.tsx'
@@ -24,21 +26,54 @@ const rate = (perSecond: number): string =>
 const time = (at: string): string => new Date(at).toLocaleTimeString()
 
 export function Now() {
+  const isFleet = showsFleet()
+  return (
+    <Page
+      title="Now"
+      lead={
+        isFleet
+          ? 'What all gateways serve and refuse, from their recorded calls.'
+          : 'What the gateway serves and refuses, from its recorded calls.'
+      }
+      actions={
+        <>
+          <GatewaysFilter />
+          <ChoiceFilter name="window" label="Window" options={WINDOWS} />
+        </>
+      }
+    >
+      {isFleet ? <OfFleet /> : <OfGateway />}
+    </Page>
+  )
+}
+
+function OfFleet() {
+  const search = queryOf({ window_s: query.value.get('window') || 60 })
+  const overview = useResource(
+    signal => control<FleetOverview>(`fleet/overview${search}`, { signal, ...ofTenant() }),
+    [search, chosenTenant.value],
+    EVERY_MS,
+  )
+  return (
+    <Loaded of={overview}>
+      {found => (
+        <>
+          <Board of={{ ...found, status: '', health: null, tools: 0 }} />
+          <FleetGateways gateways={found.gateways} />
+        </>
+      )}
+    </Loaded>
+  )
+}
+
+function OfGateway() {
   const search = queryOf({ window_s: query.value.get('window') || 60, tenant: chosenTenant.value })
   const overview = useResource(
     signal => gateway<Overview>(`admin/overview${search}`, { signal }),
     [search],
     EVERY_MS,
   )
-  return (
-    <Page
-      title="Now"
-      lead="What the gateway serves and refuses, from its recorded calls."
-      actions={<ChoiceFilter name="window" label="Window" options={WINDOWS} />}
-    >
-      <Loaded of={overview}>{found => <Board of={found} />}</Loaded>
-    </Page>
-  )
+  return <Loaded of={overview}>{found => <Board of={found} />}</Loaded>
 }
 
 function Board({ of: found }: { readonly of: Overview }) {

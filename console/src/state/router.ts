@@ -5,7 +5,7 @@ import { computed, signal } from '@preact/signals'
 const BASE = new URL(document.baseURI).pathname
 
 /** Filters that mean the same on every page. */
-const KEPT = ['tenant', 'consumer', 'tool'] as const
+const KEPT = ['tenant', 'consumer', 'tool', 'gateways'] as const
 
 const address = signal(read())
 

@@ -1,6 +1,8 @@
 /** Connects the gateway of this process to a control plane, in process or over HTTP. It holds no part of the protocol. */
 import { join } from 'node:path'
 import type { ControlPlane } from '../../control-plane/api/control-plane.ts'
+import { replyTo } from '../../data-plane/calls/fleet-reply.ts'
+import { ProcessCalls } from '../../data-plane/calls/process-calls.ts'
 import { Follower, type FollowerOptions } from '../../data-plane/follower/follower.ts'
 import { HttpTransport } from '../../data-plane/follower/http-transport.ts'
 import { Reporter } from '../../data-plane/follower/reporter.ts'
@@ -58,6 +60,7 @@ async function follow(
   const hello = helloOf(gateway)
   let damages = 0
   metrics.read('platform_snapshot_file_damaged_total', () => damages)
+  const calls = new ProcessCalls(gateway.plane.everyThread)
   const follower = new Follower({
     ...options,
     reporter: new Reporter({
@@ -72,6 +75,7 @@ async function follow(
     hello,
     configuration,
     retryRefused: RETRY_REFUSED,
+    replyTo: question => replyTo(question, calls),
     onFault: fault => conditions.set('control plane', fault),
     onDamage(damage) {
       if (damage !== undefined) damages++

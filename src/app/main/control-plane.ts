@@ -147,6 +147,12 @@ export async function startControlPlane(plane: ControlPlaneParts): Promise<Contr
       maxBulkBodyBytes: MAX_CONFIGURATION_BYTES,
       webhooksHttpsOnly: webhooksHttpsOnly(context),
       verifiesGateways: settings.api.tls?.clientCa !== undefined,
+      requestLog: log.isLevelEnabled('info')
+        ? {
+            sampled: settings.telemetry.accessLogSample,
+            write: record => log.info(record, 'request'),
+          }
+        : undefined,
       auditRetentionMs: settings.auditRetentionMs,
       cors: settings.cors,
       visitors: settings.portal.enabled

@@ -2,7 +2,7 @@
  * The data plane of one thread: identity, policy, snapshot, pipeline and HTTP. Configuration arrives as changes and usage leaves as
  * rows, both plain data, so it runs in the main thread or behind a message port. It opens no store and no tool source.
  */
-import type { ThreadSignals } from '../../data-plane/calls/process-calls.ts'
+import type { EveryThread, ThreadSignals } from '../../data-plane/calls/process-calls.ts'
 import type { GatewayParts } from '../../data-plane/http/gateway.ts'
 import { waitingFor } from '../../data-plane/http/health.ts'
 import { listingChanges } from '../../data-plane/http/listing-changes.ts'
@@ -47,6 +47,8 @@ export interface DataPlane {
   listen(): Promise<void>
   /** Readiness off, for `SHUTDOWN_DELAY`: calls are still accepted and served. */
   announceDrain(): void
+  /** Calls and state of all threads. */
+  readonly everyThread: EveryThread
   /** Calls and state of this thread. */
   readonly signals?: ThreadSignals
   /** The counts since the previous call. */
@@ -170,6 +172,7 @@ export async function startDataPlane(plane: DataPlaneParts): Promise<DataPlane> 
     workers: 1,
     apply: document => snapshot.publish(document),
     status,
+    everyThread,
     signals,
     waitingFor: () => waitingFor(gateway),
     listen: () => server.listen(),

@@ -1,7 +1,8 @@
 /** Opens trace export if the OTEL_* variables configure it; the SDK is loaded only then. It creates no span. */
 import type { Exchange } from '../../data-plane/pipeline/exchange.ts'
 import type { Stage } from '../../data-plane/pipeline/stage.ts'
-import { isRecorded, traceCall } from '../../data-plane/stages/6-settle/trace-call.ts'
+import { isRecorded } from '../../data-plane/stages/6-settle/record-metrics.ts'
+import { traceCall } from '../../data-plane/stages/6-settle/trace-call.ts'
 import { VERSION } from '../../shared/version.ts'
 import type { AppContext } from './app-context.ts'
 

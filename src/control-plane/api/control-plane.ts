@@ -9,6 +9,7 @@ import { Publisher } from '../publisher/publisher.ts'
 import { withDeadline } from '../store/with-deadline.ts'
 import { controlPlaneDocument, ENDPOINTS } from './endpoints.ts'
 import { authenticateRequest, locate } from './http/access.ts'
+import { logRequests } from './http/access-log.ts'
 import { corsOf } from './http/cors.ts'
 import { requireGatewayCertificate } from './http/gateway-certificate.ts'
 import { commonHeaders } from './http/headers.ts'
@@ -72,6 +73,7 @@ export function createControlPlane(options: ControlPlaneOptions, readiness = new
 
   const app = new Hono()
   app.use(commonHeaders)
+  if (options.requestLog !== undefined) app.use(logRequests(options.requestLog))
   if (options.cors !== undefined) app.use(corsOf(options.cors))
   readiness.mount(app)
   const document = controlPlaneDocument(options)
@@ -120,7 +122,7 @@ export function createControlPlane(options: ControlPlaneOptions, readiness = new
   }
 
   const stopListening = store.onSignal(signal => {
-    if (signal.kind !== 'resync') void publisher.refresh()
+    if (signal.kind === 'changed' || signal.kind === 'reconnected') void publisher.refresh()
   })
   void publisher.refresh()
   maintenance.start()

@@ -9,6 +9,7 @@ import { auditEndpoints } from './routes/audit.ts'
 import { configurationEndpoints } from './routes/configuration.ts'
 import { consumerEndpoints } from './routes/consumers.ts'
 import { deploymentEndpoints } from './routes/deployments.ts'
+import { fleetCallEndpoints } from './routes/fleet-calls.ts'
 import { gatewayEndpoints } from './routes/gateways.ts'
 import { metricsEndpoints } from './routes/metrics.ts'
 import { planEndpoints } from './routes/plans.ts'
@@ -27,6 +28,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
   ...metricsEndpoints,
   ...consumerEndpoints,
   ...gatewayEndpoints,
+  ...fleetCallEndpoints,
   ...deploymentEndpoints,
   ...portalEndpoints,
   ...configurationEndpoints,

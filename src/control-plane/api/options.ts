@@ -8,6 +8,7 @@ import type { TokenVerifier } from '../../shared/identity/verifier.ts'
 import type { PreparedPolicy } from '../../shared/policy/engine.ts'
 import type { HttpRequest } from '../../shared/server/listener.ts'
 import type { Store } from '../store/store.ts'
+import type { RequestLog } from './http/access-log.ts'
 
 export interface ApiCorsOptions {
   /** `*` allows all origins; otherwise exact origins. */
@@ -65,6 +66,8 @@ export interface ControlPlaneOptions {
   readonly toolsOf?: (api: Api, tenant: Tenant) => Promise<CompiledApi>
   /** Called for every error that no caller sees: responses with status 500, failed sweeps and publications. */
   readonly onFault: (message: string, error: unknown) => void
+  /** Absent: requests are not logged. */
+  readonly requestLog?: RequestLog | undefined
   /** Of audit records; 0 or absent: they are kept. */
   readonly auditRetentionMs?: number
   /** Interval for expiring subscriptions, deleting old rows and tenants, and polling for changes; at most 5,000. */

@@ -1,12 +1,16 @@
 /** The events of one gateway's stream: the whole share or what changed, never more than one update ahead of the reader. It encodes and sends nothing. */
 
+import type { FleetQuestion } from '../../link/fleet-question.ts'
 import type { HelloEvent } from '../../link/transport.ts'
 import { eventsOf, type StreamEvent } from '../../link/update-events.ts'
 import { EVERY_TENANT, type Store } from '../store/store.ts'
+import type { FleetQuestions } from './fleet-questions.ts'
 import type { Publisher } from './publisher.ts'
 
 /** Shows both sides that the connection stands. */
 const HEARTBEAT_MS = 5_000
+/** That wait for a gateway. */
+const MAX_QUESTIONS = 16
 /** A longer timer would fire at once. */
 const MAX_TIMER_MS = 2_147_483_647
 
@@ -15,6 +19,7 @@ export const HEARTBEAT: StreamEvent = { name: 'alive', data: null }
 export interface FeedOptions {
   readonly store: Store
   readonly publisher: Publisher
+  readonly questions: FleetQuestions
   readonly gatewayId: string
   /** The version that the gateway serves; null: none. */
   readonly from: string | null
@@ -36,8 +41,16 @@ export async function* feed(options: FeedOptions): AsyncGenerator<StreamEvent, v
   let isExpired = false
   let wake: () => void = () => {}
   const onChange = () => wake()
+  const questions: FleetQuestion[] = []
+  const isAsked = () => questions.length > 0
   const isDue = () => publisher.isPublished && (resync !== null || publisher.share.version !== version)
   const unsubscribe = publisher.subscribe(onChange)
+  const unsubscribeQuestions = options.questions.subscribe(gatewayId, question => {
+    // a gateway that does not read its stream
+    if (questions.length >= MAX_QUESTIONS) questions.shift()
+    questions.push(question)
+    wake()
+  })
   const unlisten = store.onSignal(sign => {
     if (sign.kind !== 'resync' || sign.gatewayId !== gatewayId) return
     void store
@@ -71,6 +84,11 @@ export async function* feed(options: FeedOptions): AsyncGenerator<StreamEvent, v
         if (resync === mark) resync = null
         continue
       }
+      const question = questions.shift()
+      if (question !== undefined) {
+        yield { name: 'question', data: question }
+        continue
+      }
       const isSilent = await new Promise<boolean>(resolve => {
         const timer = setTimeout(() => resolve(true), HEARTBEAT_MS).unref()
         wake = () => {
@@ -78,13 +96,14 @@ export async function* feed(options: FeedOptions): AsyncGenerator<StreamEvent, v
           resolve(false)
         }
         // a change since `isDue` above would otherwise be missed
-        if (signal.aborted || isExpired || isDue()) wake()
+        if (signal.aborted || isExpired || isAsked() || isDue()) wake()
       })
       if (isSilent) yield HEARTBEAT
     }
   } finally {
     clearTimeout(expiry)
     unsubscribe()
+    unsubscribeQuestions()
     unlisten()
     signal.removeEventListener('abort', onChange)
   }

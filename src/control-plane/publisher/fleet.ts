@@ -11,6 +11,7 @@ import { audited } from '../store/audited.ts'
 import { EVERY_TENANT, type Store, type Transaction } from '../store/store.ts'
 import { withDeadline } from '../store/with-deadline.ts'
 import { type FeedOptions, feed } from './feed.ts'
+import { FleetQuestions } from './fleet-questions.ts'
 import type { Publisher } from './publisher.ts'
 
 const PUBLICATION_RETRY_SECS = 1
@@ -21,12 +22,14 @@ export class Fleet {
   readonly #store: Store
   readonly #publisher: Publisher
   readonly #onAcknowledged: () => void
+  readonly questions: FleetQuestions
 
   /** @param onAcknowledged called within a transaction that may still fail; it should schedule `settleTenants` */
   constructor(store: Store, publisher: Publisher, onAcknowledged: () => void) {
     this.#store = store
     this.#publisher = publisher
     this.#onAcknowledged = onAcknowledged
+    this.questions = new FleetQuestions(store)
   }
 
   /** Registers an instance. @returns the events of its stream. @throws Problem unavailable until the first publication */
@@ -37,6 +40,7 @@ export class Fleet {
       ...options,
       store: this.#store,
       publisher: this.#publisher,
+      questions: this.questions,
       gatewayId: gateway.id,
       sequence: gateway.reportSequence,
       resync: gateway.resyncRequestedAt?.toISOString() ?? null,

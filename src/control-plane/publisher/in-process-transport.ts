@@ -42,6 +42,7 @@ export function inProcessTransport(parts: InProcessParts): ControlPlaneTransport
       }
     },
     poll: async from => fleet.poll(from),
+    reply: async (gatewayId, reply) => fleet.questions.take(gatewayId, reply),
     async report(gatewayId, report) {
       try {
         await store.write(EVERY_TENANT, tx => fleet.report(tx, gatewayId, report))

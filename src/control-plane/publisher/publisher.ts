@@ -32,6 +32,17 @@ interface Step {
   readonly plans: boolean
 }
 
+export interface SnapshotChanges {
+  /** Published since. */
+  readonly versions: number
+  /** Ids of tenants that were changed, added or removed. */
+  readonly tenants: ReadonlySet<string>
+  /** The global plans were changed. */
+  readonly plans: boolean
+}
+
+const NO_CHANGES: SnapshotChanges = Object.freeze({ versions: 0, tenants: new Set<string>(), plans: false })
+
 interface ApiTools extends CompiledApi {
   readonly tenantId: string
   readonly revision: number
@@ -118,6 +129,18 @@ export class Publisher {
   subscribe(listener: () => void): () => void {
     this.#listeners.add(listener)
     return () => this.#listeners.delete(listener)
+  }
+
+  /** What has changed since a version; undefined when it is too old to be known. */
+  changesSince(version: string): SnapshotChanges | undefined {
+    const first = this.#steps.findIndex(step => step.from === version)
+    if (first < 0) return version === this.#share.version ? NO_CHANGES : undefined
+    const steps = this.#steps.slice(first)
+    return {
+      versions: steps.length,
+      tenants: new Set(steps.flatMap(step => [...step.tenants])),
+      plans: steps.some(step => step.plans),
+    }
   }
 
   /** The update from `version` (null: none) to the newest share; undefined when there is none, or nothing is published. */

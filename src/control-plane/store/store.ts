@@ -55,6 +55,8 @@ export interface Transaction {
 export type Signal =
   | { readonly kind: 'changed' }
   | { readonly kind: 'resync'; readonly gatewayId: string }
+  /** As given to `notify`. */
+  | { readonly kind: 'message'; readonly text: string }
   /** The connection was lost: signals may have been missed. */
   | { readonly kind: 'reconnected' }
 
@@ -69,6 +71,8 @@ export interface Store {
   write<T>(scope: Scope, work: (tx: Transaction) => Promise<T>): Promise<T>
   /** Runs `work` in a read-only transaction on one consistent view. @throws StoreUnavailable */
   read<T>(scope: Scope, work: (tx: Transaction) => Promise<T>): Promise<T>
+  /** Sends messages to the listeners of every instance, this one included, in their order; each of at most 7,500 bytes. */
+  notify(messages: readonly string[]): Promise<void>
   /** Returns a function that stops listening. */
   onSignal(listener: (signal: Signal) => void): () => void
   /** @throws StoreUnavailable when the database does not respond */

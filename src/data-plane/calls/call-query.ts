@@ -1,4 +1,5 @@
 /** What is asked of the recorded calls, and the rows that are returned: plain data that crosses between threads. It records nothing. */
+import type { CallWindow } from '../../link/call-summary.ts'
 import type { Exchange } from '../pipeline/exchange.ts'
 
 /** `refused`: ended before its work; `failed`: the tool, its backend or this gateway failed. */
@@ -49,14 +50,6 @@ export interface CallRow {
   readonly snapshot: string
   readonly policy_revision: string | null
   readonly detailed: boolean
-}
-
-/** What one thread has recorded. */
-export interface CallWindow {
-  readonly calls: number
-  readonly capacity: number
-  /** Unix ms of the oldest call; null without calls. */
-  readonly sinceMs: number | null
 }
 
 /** Part of the calls of one thread. */

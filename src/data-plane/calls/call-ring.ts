@@ -1,10 +1,11 @@
 /** The latest calls of one thread, in arrays that are written over and over: a call allocates nothing. It masks and sends nothing. */
 import { randomBytes } from 'node:crypto'
+import type { CallWindow } from '../../link/call-summary.ts'
 import type { Principal } from '../../model/principal.ts'
 import type { Refusal } from '../../shared/call/refusal.ts'
 import type { Exchange } from '../pipeline/exchange.ts'
 import { isCall } from '../pipeline/operation.ts'
-import { type CallPage, type CallQuery, type CallRow, type CallWindow, kindOf } from './call-query.ts'
+import { type CallPage, type CallQuery, type CallRow, kindOf } from './call-query.ts'
 
 const CAPACITY = 10_000
 

@@ -1,28 +1,8 @@
-/** Counts and latencies of recorded calls as plain data, so that those of several threads can be added up. It reads no clock. */
-import { type BucketCount, bucketOf, quantile } from '../../model/latency-histogram.ts'
-import { getOrSet } from '../../model/once-per.ts'
+/** Adds a recorded call to figures. It reads no clock. */
+import { addCount, type Figures } from '../../model/call-figures.ts'
+import { bucketOf } from '../../model/latency-histogram.ts'
 import { kindOf } from './call-query.ts'
 import type { VisitedCall } from './call-ring.ts'
-
-export interface Figures {
-  calls: number
-  refused: number
-  failed: number
-  /** Unix ms; 0 without calls. */
-  lastAtMs: number
-  /** Bucket of `model/latency-histogram.ts` → calls; refused calls are left out. */
-  readonly latency: Map<number, number>
-  readonly backend: Map<number, number>
-}
-
-export type Groups = Map<string, Figures>
-
-/** Separates the parts of the name of a group; none of them holds it. */
-export const SEPARATOR = '\0'
-
-export function noFigures(): Figures {
-  return { calls: 0, refused: 0, failed: 0, lastAtMs: 0, latency: new Map(), backend: new Map() }
-}
 
 export function addCall(figures: Figures, { outcome, atMs, durationMs, backendMs }: VisitedCall): void {
   const kind = kindOf(outcome)
@@ -31,33 +11,7 @@ export function addCall(figures: Figures, { outcome, atMs, durationMs, backendMs
   if (kind === 'refused') figures.refused++
   else {
     if (kind === 'failed') figures.failed++
-    add(figures.latency, bucketOf(durationMs * 1000), 1)
+    addCount(figures.latency, bucketOf(durationMs * 1000), 1)
   }
-  if (backendMs >= 0) add(figures.backend, bucketOf(backendMs * 1000), 1)
-}
-
-export function addFigures(to: Figures, from: Figures): void {
-  to.calls += from.calls
-  to.refused += from.refused
-  to.failed += from.failed
-  to.lastAtMs = Math.max(to.lastAtMs, from.lastAtMs)
-  for (const [bucket, calls] of from.latency) add(to.latency, bucket, calls)
-  for (const [bucket, calls] of from.backend) add(to.backend, bucket, calls)
-}
-
-export function addGroups(to: Groups, from: Groups): void {
-  for (const [name, figures] of from) addFigures(getOrSet(to, name, noFigures), figures)
-}
-
-/** The latency of a share of the calls in ms; null without calls. */
-export function quantileMs(latency: ReadonlyMap<number, number>, share: number): number | null {
-  const counts: BucketCount[] = [...latency]
-    .map(([bucket, requests]) => ({ bucket, requests }))
-    .sort((a, b) => a.bucket - b.bucket)
-  const found = quantile(counts, share)
-  return found === undefined ? null : Math.round(found) / 1000
-}
-
-function add(counts: Map<number, number>, key: number, calls: number): void {
-  counts.set(key, (counts.get(key) ?? 0) + calls)
+  if (backendMs >= 0) addCount(figures.backend, bucketOf(backendMs * 1000), 1)
 }

@@ -1,8 +1,8 @@
 /** The calls that all threads of the process have recorded, merged. It records none, and leaves a thread out that does not respond. */
+import { type CallWindow, mergedSummary, type Summary, windowOf } from '../../link/call-summary.ts'
 import type { Principal } from '../../model/principal.ts'
-import type { CallPage, CallQuery, CallRow, CallWindow } from './call-query.ts'
-import { addFigures, addGroups, noFigures } from './figures.ts'
-import type { FoundCall, Positions, Summary, SummaryQuery } from './recorded-calls.ts'
+import type { CallPage, CallQuery, CallRow } from './call-query.ts'
+import type { FoundCall, Positions, SummaryQuery } from './recorded-calls.ts'
 
 /** State of a thread that serves calls; names are those of the wire. */
 export interface WorkerState {
@@ -98,25 +98,7 @@ export class ProcessCalls {
 
   async summary(query: SummaryQuery): Promise<Summary> {
     const summaries = await this.everyThread('summary', query)
-    const merged: Summary = {
-      total: noFigures(),
-      coveredFromMs: Math.max(query.fromMs, ...summaries.map(one => one.coveredFromMs)),
-      tools: new Map(),
-      consumers: new Map(),
-      refusals: new Map(),
-      failures: new Map(),
-      series: Array.from({ length: query.parts }, noFigures),
-      window: windowOf(summaries),
-    }
-    for (const one of summaries) {
-      addFigures(merged.total, one.total)
-      addGroups(merged.tools, one.tools)
-      addGroups(merged.consumers, one.consumers)
-      addGroups(merged.refusals, one.refusals)
-      addGroups(merged.failures, one.failures)
-      for (const [at, figures] of one.series.entries()) addFigures(merged.series[at]!, figures)
-    }
-    return merged
+    return mergedSummary(summaries, query.fromMs, query.parts)
   }
 
   /** Caller of the newest recorded call that matches. */
@@ -163,14 +145,4 @@ function rowsOf(pages: readonly CallPage[], bound: (a: number, b: number) => num
       return { ring, row, number: numbers[at]!, order: last }
     })
   })
-}
-
-function windowOf(pages: readonly { readonly window: CallWindow }[]): CallWindow {
-  const windows = pages.map(({ window }) => window)
-  const since = windows.flatMap(({ sinceMs }) => (sinceMs === null ? [] : [sinceMs]))
-  return {
-    calls: windows.reduce((sum, { calls }) => sum + calls, 0),
-    capacity: windows.reduce((sum, { capacity }) => sum + capacity, 0),
-    sinceMs: since.length === 0 ? null : Math.min(...since),
-  }
 }

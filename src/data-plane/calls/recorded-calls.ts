@@ -1,12 +1,14 @@
 /** The recorded calls of one thread and what is counted from them, for requests of any thread of the process. It merges nothing. */
+import type { Summary } from '../../link/call-summary.ts'
+import { type Groups, noFigures, SEPARATOR } from '../../model/call-figures.ts'
 import { getOrSet } from '../../model/once-per.ts'
 import type { Principal } from '../../model/principal.ts'
 import type { Exchange } from '../pipeline/exchange.ts'
 import type { CallDetails } from './call-details.ts'
-import type { CallPage, CallQuery, CallRow, CallWindow } from './call-query.ts'
+import type { CallPage, CallQuery, CallRow } from './call-query.ts'
 import { kindOf } from './call-query.ts'
 import type { CallRing, VisitedCall } from './call-ring.ts'
-import { addCall, type Figures, type Groups, noFigures, SEPARATOR } from './figures.ts'
+import { addCall } from './figures.ts'
 
 /** A call with everything that was kept of it: plain data. */
 export interface FoundCall {
@@ -14,24 +16,6 @@ export interface FoundCall {
   readonly principal: Pick<Principal, 'kind' | 'subject' | 'roles' | 'scopes'> | undefined
   readonly refusal: object | undefined
   readonly detail: ReturnType<CallDetails['find']>
-}
-
-/** Figures of the calls of a while. */
-export interface Summary {
-  readonly total: Figures
-  /** Since when all calls are covered, Unix ms. */
-  readonly coveredFromMs: number
-  /** toolset, tool */
-  readonly tools: Groups
-  /** tenant, consumer */
-  readonly consumers: Groups
-  /** reason, tenant, consumer; of refused calls */
-  readonly refusals: Groups
-  /** reason, tool; of failed calls */
-  readonly failures: Groups
-  /** Equal parts of the time asked for, the oldest first. */
-  readonly series: readonly Figures[]
-  readonly window: CallWindow
 }
 
 export interface SummaryQuery extends CallQuery {

@@ -1,6 +1,7 @@
 /** Follows a control plane over any transport: receives updates, acks or nacks each, keeps a copy of the last share on disk. It applies and compiles nothing. */
 import { join } from 'node:path'
 import { wholeShare } from '../../link/control-share.ts'
+import { type FleetQuestion, type FleetReply, readQuestion } from '../../link/fleet-question.ts'
 import type { Hello } from '../../link/report.ts'
 import type { ControlPlaneTransport, SnapshotStream } from '../../link/transport.ts'
 import { type MarkedUpdate, UpdateReader } from '../../link/update-events.ts'
@@ -16,6 +17,7 @@ const POLL_AFTER_SILENCE_MS = 2_500
 /** Three heartbeats of the control plane missed. */
 const DEAD_AFTER_SILENCE_MS = 16_000
 const WATCH_EVERY_MS = 500
+const MAX_REPLIES = 8
 /** With jitter: the gateways of a fleet must not reconnect at once. */
 const RETRY = { firstMs: 100, maxMs: 1_000, jitter: 0.5 }
 
@@ -32,6 +34,8 @@ export interface FollowerOptions {
   readonly onDamage: (damage: string | undefined) => void
   /** Called with the reason why the share may be outdated, and with undefined once it is not. */
   readonly onFault: (fault: string | undefined) => void
+  /** To questions about calls; absent: they have no reply. */
+  readonly replyTo?: (question: FleetQuestion) => Promise<FleetReply>
   readonly log: Log
 }
 
@@ -49,6 +53,8 @@ export class Follower {
   #polledAtMs = 0
   #watch: NodeJS.Timeout | undefined
   #isPolling = false
+  /** Being made or sent. */
+  #replies = 0
   /** The last reason passed to `onFault`: the same is not reported with every retry. */
   #reported: string | undefined
   readonly #closing = new AbortController()
@@ -142,6 +148,10 @@ export class Follower {
           log.info({ version: configuration.share.version }, 'following the control plane')
           continue
         }
+        if (event.name === 'question') {
+          void this.#reply(event.data)
+          continue
+        }
         // the events after a faulty one mean nothing until the next update begins
         if (event.name === 'begin') isSkipping = false
         if (isSkipping) continue
@@ -158,6 +168,23 @@ export class Follower {
     } finally {
       this.#stream = undefined
       stream.close()
+    }
+  }
+
+  /** Never rejects: the control plane says which gateways did not reply. */
+  async #reply(data: unknown): Promise<void> {
+    const { transport, reporter, replyTo, log } = this.#options
+    const question = readQuestion(data)
+    const { gatewayId } = reporter
+    if (question === undefined || replyTo === undefined || gatewayId === undefined) return
+    if (this.#replies >= MAX_REPLIES) return
+    this.#replies++
+    try {
+      await transport.reply(gatewayId, await replyTo(question))
+    } catch (error) {
+      log.debug({ reason: String(error) }, 'a question of the control plane has no reply')
+    } finally {
+      this.#replies--
     }
   }
 

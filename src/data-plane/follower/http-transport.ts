@@ -1,6 +1,7 @@
 /** The link to a control plane over HTTP: SSE stream, poll, report. It retries nothing and keeps no state of the gateway. */
 
 import type { ShareUpdate } from '../../link/control-share.ts'
+import type { FleetReply } from '../../link/fleet-question.ts'
 import { type Hello, type Report, wireReport } from '../../link/report.ts'
 import type { ControlPlaneTransport, SnapshotStream } from '../../link/transport.ts'
 import type { StreamEvent } from '../../link/update-events.ts'
@@ -81,6 +82,12 @@ export class HttpTransport implements ControlPlaneTransport {
     if (response.status === 404) return false
     if (response.status !== 204) throw this.#refused(response.status)
     return true
+  }
+
+  async reply(gatewayId: string, reply: FleetReply): Promise<void> {
+    const path = `/${encodeURIComponent(gatewayId)}/replies`
+    const response = await this.#call('POST', path, JSON.stringify(reply), TIMEOUT_MS)
+    if (response.status !== 204) throw this.#refused(response.status)
   }
 
   async #call(

@@ -57,6 +57,11 @@ export class Reporter {
     void this.report()
   }
 
+  /** As the control plane knows it; undefined until it has registered the instance. */
+  get gatewayId(): string | undefined {
+    return this.#gatewayId
+  }
+
   /** Reports at once which version is served. @param error why the newest one is not */
   serves(version: string, error: string | null, resync: string | null = null): void {
     this.#version = version === '' ? null : version

@@ -1,6 +1,6 @@
 /** `/admin/calls`: the recorded calls, one of them, and as a stream (docs/reference/http.md, Recorded calls). Access is decided by the pipeline. */
+import type { CallWindow } from '../../link/call-summary.ts'
 import type { Principal } from '../../model/principal.ts'
-import type { CallWindow } from '../calls/call-query.ts'
 import { rounded } from '../calls/call-ring.ts'
 import { cursorOf, type ProcessCalls } from '../calls/process-calls.ts'
 import type { FoundCall } from '../calls/recorded-calls.ts'

@@ -1,11 +1,11 @@
 /** `/admin/overview`, `/admin/tools`, `/admin/toolsets`, `/admin/workers` (docs/reference/http.md, Administration). Access is decided by the pipeline. */
+import { type Summary, shownFigures, shownSummary } from '../../link/call-summary.ts'
+import { addFigures, type Figures, type Groups, noFigures, SEPARATOR } from '../../model/call-figures.ts'
 import { getOrSet } from '../../model/once-per.ts'
 import type { Principal } from '../../model/principal.ts'
 import type { ToolSetStatus } from '../../model/tool-set.ts'
 import { inSlices } from '../../shared/async/slices.ts'
-import { addFigures, type Figures, type Groups, noFigures, quantileMs, SEPARATOR } from '../calls/figures.ts'
 import { areConsistent, type ProcessCalls } from '../calls/process-calls.ts'
-import type { Summary } from '../calls/recorded-calls.ts'
 import type { CompiledTool, Snapshot } from '../snapshot/snapshot.ts'
 import { type AdminResource, serveAdmin } from './admin-call.ts'
 import { shownWindow } from './admin-calls.ts'
@@ -13,7 +13,7 @@ import type { Call } from './call.ts'
 import { Parameters, tenantSeenBy } from './call-parameters.ts'
 import type { GatewayParts } from './gateway.ts'
 import type { RestTools } from './rest.ts'
-import { shownFigures, type ToolReview, tokensOf, toolReport } from './tool-report.ts'
+import { type ToolReview, tokensOf, toolReport } from './tool-report.ts'
 
 /** A tool set as its source sees it. */
 export interface ReportedToolSet {
@@ -35,7 +35,6 @@ export interface OverviewParts {
 
 const SERIES = 30
 const DEFAULT_WINDOW_S = 60
-const MAX_LISTED = 20
 /** Times are rounded up to it, so that consoles that look at the same moment share the work. */
 const ROUND_MS = 500
 const MAX_TOOLS = 500
@@ -210,75 +209,4 @@ function shownStatus(status: ToolSetStatus | undefined): object | null {
   if (status === undefined) return null
   const { phase, lastError, lastSyncedAt, conditions } = status
   return { phase, message: lastError ?? null, last_synced_at: lastSyncedAt ?? null, conditions }
-}
-
-function shownSummary(summary: Summary, fromMs: number, toMs: number): object {
-  const { total, tools, consumers, refusals, failures, series, coveredFromMs } = summary
-  const coveredS = Math.max(0.001, (toMs - coveredFromMs) / 1000)
-  const perSecond = (calls: number): number => Math.round((calls / coveredS) * 100) / 100
-  const { calls, refused, failed, latency, backend } = total
-  const success = calls - refused - failed
-  return {
-    covered_s: coveredS,
-    calls,
-    success,
-    refused,
-    failed,
-    rates: {
-      calls: perSecond(calls),
-      success: perSecond(success),
-      refused: perSecond(refused),
-      failed: perSecond(failed),
-    },
-    latency: {
-      p50_ms: quantileMs(latency, 0.5),
-      p90_ms: quantileMs(latency, 0.9),
-      p99_ms: quantileMs(latency, 0.99),
-    },
-    backend: { p50_ms: quantileMs(backend, 0.5), p99_ms: quantileMs(backend, 0.99) },
-    refusals: byReason(refusals, 'consumers', ([tenant, consumer]) => ({
-      tenant: tenant || null,
-      consumer: consumer || null,
-    })),
-    failures: byReason(failures, 'tools', ([tool]) => ({ tool: tool || null })),
-    slowest: largest(tools, figures => quantileMs(figures.latency, 0.99) ?? 0).map(([name, figures]) => ({
-      tool: name.split(SEPARATOR)[1],
-      ...shownFigures(figures),
-    })),
-    consumers: largest(consumers, figures => figures.calls).map(([name, figures]) => {
-      const [tenant, consumer] = name.split(SEPARATOR)
-      return { tenant: tenant || null, consumer, ...shownFigures(figures) }
-    }),
-    series: series.map((figures, at) => ({
-      at: new Date(fromMs + (at * (toMs - fromMs)) / series.length).toISOString(),
-      ...shownFigures(figures),
-    })),
-  }
-}
-
-function largest(groups: Groups, size: (figures: Figures) => number): [string, Figures][] {
-  return [...groups].sort(([, a], [, b]) => size(b) - size(a)).slice(0, MAX_LISTED)
-}
-
-/** Reasons with their calls and, under `name`, who or what was affected most. */
-function byReason(
-  groups: Groups,
-  name: string,
-  show: (parts: readonly string[]) => object,
-): readonly { readonly calls: number }[] {
-  const reasons = new Map<string, Groups>()
-  for (const [key, figures] of groups) {
-    const [reason, ...parts] = key.split(SEPARATOR) as [string, ...string[]]
-    getOrSet(reasons, reason, (): Groups => new Map()).set(parts.join(SEPARATOR), figures)
-  }
-  return [...reasons]
-    .map(([reason, affected]) => ({
-      reason,
-      calls: [...affected.values()].reduce((sum, { calls }) => sum + calls, 0),
-      [name]: largest(affected, ({ calls }) => calls).map(([key, { calls }]) => ({
-        ...show(key.split(SEPARATOR)),
-        calls,
-      })),
-    }))
-    .sort((a, b) => b.calls - a.calls)
 }

@@ -1,7 +1,8 @@
 /** What operators read of a tool: its definition, what it costs a model, and its figures. It reads no recorded call. */
+import { shownFigures } from '../../link/call-summary.ts'
+import type { Figures } from '../../model/call-figures.ts'
 import { oncePer } from '../../model/once-per.ts'
 import type { Tool } from '../../model/tool.ts'
-import { type Figures, quantileMs } from '../calls/figures.ts'
 import type { CompiledTool } from '../snapshot/snapshot.ts'
 import { definitionBytes } from './tool-view.ts'
 
@@ -47,19 +48,6 @@ export function toolReport(entry: CompiledTool, figures: Figures, review: ToolRe
     name_length: tool.name.length,
     name_limits: review.nameLimits(tool.name),
     lint: review.lint(tool),
-  }
-}
-
-/** Counts and latencies on the wire. */
-export function shownFigures({ calls, refused, failed, latency, backend, lastAtMs }: Figures) {
-  return {
-    calls,
-    refused,
-    errors: failed,
-    p50_ms: quantileMs(latency, 0.5),
-    p99_ms: quantileMs(latency, 0.99),
-    backend_p50_ms: quantileMs(backend, 0.5),
-    last_call_at: lastAtMs === 0 ? null : new Date(lastAtMs).toISOString(),
   }
 }
 

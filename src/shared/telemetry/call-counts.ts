@@ -1,5 +1,5 @@
 /** Counts of every call, in the cheapest form that can still be scraped. It hashes no label and formats no text when a call ends. */
-import { Histogram } from './histogram.ts'
+import { Histogram, type TracedValue } from './histogram.ts'
 
 /** The label of all consumers beyond `maxConsumers`. */
 const OTHER = 'other'
@@ -37,11 +37,12 @@ export class CallCounts {
     action: string,
     seconds: number,
     backendSeconds: number,
+    traced?: TracedValue,
   ): void {
     add(this.#byConsumer.get(consumer) ?? this.#consumer(consumer), status)
-    this.duration.of(action).observe(seconds)
+    this.duration.of(action).observe(seconds, traced)
     if (outcome !== 'success') this.#failed(action, outcome)
-    if (backendSeconds >= 0) this.#backend.observe(backendSeconds)
+    if (backendSeconds >= 0) this.#backend.observe(backendSeconds, traced)
   }
 
   #failed(action: string, outcome: string): void {

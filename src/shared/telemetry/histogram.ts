@@ -1,18 +1,35 @@
 /** A histogram that counts in typed arrays: its series are found once, and a value costs a few comparisons. It renders nothing. */
 
+/** The call that a value is an example of. */
+export interface TracedValue {
+  readonly traceId: string
+  /** Unix ms. */
+  readonly receivedAtMs: number
+}
+
+export interface Exemplar extends TracedValue {
+  readonly value: number
+}
+
 /** The values of one set of labels. */
 export class HistogramSeries {
   readonly #bounds: Float64Array
   /** One place for each bound, one for what is above all of them, and the sum of the values. */
   readonly #cells: Float64Array
+  /** The last traced value of each bucket: trace ids, and pairs of value and time. Absent before the first. */
+  #traceIds: string[] | undefined
+  #traced: Float64Array | undefined
 
   constructor(bounds: Float64Array) {
     this.#bounds = bounds
     this.#cells = new Float64Array(bounds.length + 2)
   }
 
-  /** @throws TypeError unless the value is finite: NaN or infinity would corrupt the sum */
-  observe(value: number): void {
+  /**
+   * @param call kept as the example of its bucket, in place of the one before
+   * @throws TypeError unless the value is finite: NaN or infinity would corrupt the sum
+   */
+  observe(value: number, call?: TracedValue): void {
     if (!Number.isFinite(value)) throw new TypeError(`${value} cannot be counted in a histogram`)
     const bounds = this.#bounds
     const cells = this.#cells
@@ -25,6 +42,23 @@ export class HistogramSeries {
     }
     cells[low]!++
     cells[cells.length - 1]! += value
+    if (call !== undefined) this.#keep(low, value, call)
+  }
+
+  #keep(bucket: number, value: number, { traceId, receivedAtMs }: TracedValue): void {
+    const buckets = this.#bounds.length + 1
+    this.#traceIds ??= new Array<string>(buckets).fill('')
+    this.#traced ??= new Float64Array(2 * buckets)
+    this.#traceIds[bucket] = traceId
+    this.#traced[2 * bucket] = value
+    this.#traced[2 * bucket + 1] = receivedAtMs
+  }
+
+  /** @param bucket position of its bound; that of the values above all bounds is the number of bounds */
+  exemplar(bucket: number): Exemplar | undefined {
+    const traceId = this.#traceIds?.[bucket] ?? ''
+    if (traceId === '') return undefined
+    return { traceId, value: this.#traced![2 * bucket]!, receivedAtMs: this.#traced![2 * bucket + 1]! }
   }
 
   /** Values up to each bound, those below included, and at the end all of them. */

@@ -1,13 +1,34 @@
-/** `GET /metrics` in the Prometheus text format. It counts nothing. */
+/** `GET /metrics` in the Prometheus text format, or as OpenMetrics where the client prefers it. It counts nothing. */
 import type { HttpHandler } from '../server/listener.ts'
 import type { Metrics } from './metrics.ts'
+import { OPEN_METRICS_TYPE } from './open-metrics.ts'
+
+const TEXT_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
 
 export function metricsHandler(metrics: Metrics): HttpHandler {
   return (request, response) => {
     if (request.path !== '/metrics' || (request.method !== 'GET' && request.method !== 'HEAD'))
       return response.send(404, [])
-    void metrics
-      .text()
-      .then(text => response.send(200, ['content-type', 'text/plain; version=0.0.4; charset=utf-8'], text))
+    const isOpen = prefersOpenMetrics(request.header('accept'))
+    void (isOpen ? metrics.openMetrics() : metrics.text()).then(text =>
+      response.send(200, ['content-type', isOpen ? OPEN_METRICS_TYPE : TEXT_TYPE, 'vary', 'accept'], text),
+    )
   }
+}
+
+/** RFC 9110 §12.5.1, as far as two formats need it. A client that names neither gets the older one. */
+export function prefersOpenMetrics(accept: string): boolean {
+  let open = 0
+  let text = 0
+  for (const range of accept.split(',')) {
+    const [type = '', ...parameters] = range.split(';').map(part => part.trim().toLowerCase())
+    const given = parameters.find(parameter => parameter.startsWith('q='))?.slice(2)
+    const weight = given === undefined ? 1 : Number(given)
+    if (!(weight > 0 && weight <= 1)) continue
+    if (type === 'application/openmetrics-text') {
+      const version = parameters.find(parameter => parameter.startsWith('version='))?.slice(8)
+      if (version === undefined || version === '1.0.0') open = Math.max(open, weight)
+    } else if (type === 'text/plain' || type === 'text/*' || type === '*/*') text = Math.max(text, weight)
+  }
+  return open > 0 && open >= text
 }

@@ -3,6 +3,7 @@ import { AggregatorRegistry, Counter, collectDefaultMetrics, Gauge, Registry } f
 import { CallCounts } from './call-counts.ts'
 import type { Histogram } from './histogram.ts'
 import { METRICS, type MetricDefinition, type MetricName } from './metric-table.ts'
+import { examplesOf, type MetricFamily, openMetricsText } from './open-metrics.ts'
 import { scrapedHistogram } from './scraped-histogram.ts'
 import { type TargetCall, TargetCounts } from './target-counts.ts'
 
@@ -14,7 +15,7 @@ export interface QuotaUsage {
 }
 
 /** The metrics of one thread as they are posted to the one that is scraped. Opaque. */
-export type MetricJson = readonly object[]
+export type MetricJson = readonly MetricFamily[]
 
 /** Every metric of the process. Values are read by a scrape of `/metrics`. */
 export class Metrics {
@@ -228,18 +229,32 @@ export class Metrics {
 
   /** What this thread has counted; nothing of the process as a whole. */
   json(): Promise<MetricJson> {
-    return this.registry.getMetricsAsJSON()
+    return familiesOf(this.registry)
   }
 
   async text(): Promise<string> {
     this.#process ??= processMetrics()
     const others = (await this.#others?.()) ?? []
-    const all =
-      others.length === 0
-        ? this.registry
-        : AggregatorRegistry.aggregate([await this.json(), ...others] as object[])
+    const all = others.length === 0 ? this.registry : merged([await this.json(), ...others])
     return `${await all.metrics()}\n${await this.#process.metrics()}`
   }
+
+  /** The same in the format of OpenMetrics, with an example for each bucket of the durations. */
+  async openMetrics(): Promise<string> {
+    this.#process ??= processMetrics()
+    const threads = [await this.json(), ...((await this.#others?.()) ?? [])]
+    const all = [...(await familiesOf(merged(threads))), ...(await familiesOf(this.#process))]
+    return openMetricsText(all, examplesOf(threads))
+  }
+}
+
+function merged(threads: readonly MetricJson[]): Registry {
+  return AggregatorRegistry.aggregate(threads as unknown as object[])
+}
+
+/** The library's own description, in which ours may have examples. */
+async function familiesOf(registry: Registry): Promise<readonly MetricFamily[]> {
+  return (await registry.getMetricsAsJSON()) as unknown as readonly MetricFamily[]
 }
 
 /** One source that fails must not fail the whole scrape. */

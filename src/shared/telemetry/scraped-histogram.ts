@@ -1,6 +1,6 @@
 /** Presents a histogram of ours to prom-client as a metric, so that it renders it and merges it with those of other threads. It counts nothing. */
 import type { Metric } from 'prom-client'
-import type { Histogram } from './histogram.ts'
+import type { Exemplar, Histogram } from './histogram.ts'
 
 /** @param label whose values name the series; undefined: there is one series, without labels */
 export function scrapedHistogram(
@@ -27,6 +27,8 @@ interface Value {
   readonly metricName: string
   readonly labels: { readonly [label: string]: string | number }
   readonly value: number
+  /** Of a bucket; the library's text leaves it out. */
+  readonly example?: Exemplar
 }
 
 /** In the order and form of the library: each bucket with those below, then sum and count. */
@@ -35,8 +37,15 @@ function valuesOf(name: string, label: string | undefined, { bounds, all }: Hist
   for (const [of, series] of all) {
     const labels = label === undefined ? {} : { [label]: of }
     const counts = series.cumulated
-    for (const [at, value] of counts.entries())
-      values.push({ metricName: `${name}_bucket`, labels: { le: bounds[at] ?? '+Inf', ...labels }, value })
+    for (const [at, value] of counts.entries()) {
+      const example = series.exemplar(at)
+      values.push({
+        metricName: `${name}_bucket`,
+        labels: { le: bounds[at] ?? '+Inf', ...labels },
+        value,
+        ...(example === undefined ? undefined : { example }),
+      })
+    }
     values.push(
       { metricName: `${name}_sum`, labels, value: series.sum },
       { metricName: `${name}_count`, labels, value: counts.at(-1)! },

@@ -1,7 +1,7 @@
 /** Counts by what was called: tools, tenants, backends, and refusals by reason and consumer. It bounds every label whose values others choose. */
 import { getOrSet, oncePer } from '../../model/once-per.ts'
 import type { Tool } from '../../model/tool.ts'
-import { Histogram, type HistogramSeries } from './histogram.ts'
+import { Histogram, type HistogramSeries, type TracedValue } from './histogram.ts'
 
 /** The label of all values beyond the bound. */
 const OTHER = 'other'
@@ -27,6 +27,8 @@ export interface TargetCall {
   readonly seconds: number
   /** Below 0: no backend was called. */
   readonly backendSeconds: number
+  /** Of a call whose trace is recorded. */
+  readonly traced?: TracedValue | undefined
 }
 
 export class TargetCounts {
@@ -54,12 +56,12 @@ export class TargetCounts {
     this.#max = max
   }
 
-  call({ tool, tenant, upstream, outcome, seconds, backendSeconds }: TargetCall): void {
+  call({ tool, tenant, upstream, outcome, seconds, backendSeconds, traced }: TargetCall): void {
     if (tenant !== undefined) add(this.#tenantOf(tenant), outcome)
     if (tool !== undefined) {
       const counts = this.#ofTool(tool)
       add(counts.outcomes, outcome)
-      counts.duration.observe(seconds)
+      counts.duration.observe(seconds, traced)
       if (backendSeconds >= 0) add(counts.backend, outcome)
     } else if (upstream !== undefined && backendSeconds >= 0) add(this.#upstreamOf(upstream), outcome)
   }

@@ -62,6 +62,7 @@ export const MAY: { readonly [action: string]: readonly Caller[] } = {
   'control.metrics.read': READ_OR_AUDIT,
   'control.consumers.list': READ,
   'control.audit.read': ['platform', 'auditor', 'scoped'],
+  'control.calls.read': ['platform', 'auditor', 'scoped'],
   'control.consumers.read': READ,
   'control.consumers.update': DECIDE,
   'control.gateways.delete': EVERY_TENANT,

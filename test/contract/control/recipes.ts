@@ -147,6 +147,14 @@ type Maker = (plane: Plane, world: World) => Recipe | Promise<Recipe>
 export const RECIPES: { readonly [operationId: string]: Maker } = {
   listAuditRecords: () => ({ repeated: 200 }),
   exportAuditRecords: () => ({ repeated: 200 }),
+  listFleetCalls: () => ({ repeated: 200 }),
+  readFleetOverview: () => ({ repeated: 200 }),
+  listFleetTools: () => ({ repeated: 200 }),
+  replyToQuestion: async (plane, world) => ({
+    params: { gateway_id: await aGateway(plane, world) },
+    body: { question_id: 'q-1', calls: [] },
+    repeated: 204,
+  }),
 
   createTenant: () => ({
     body: { name: fresh('tenant'), tier: 'starter', admin_email: 'a@example.com', region: 'eu' },
@@ -305,6 +313,10 @@ export const RECIPES: { readonly [operationId: string]: Maker } = {
   deleteGateway: async (plane, world) => ({
     params: { gateway_id: await anOfflineGateway(plane, world) },
     repeated: 404,
+  }),
+  readGatewayDifference: async (plane, world) => ({
+    params: { gateway_id: await aGateway(plane, world) },
+    repeated: 200,
   }),
   readSnapshot: () => ({ repeated: 200 }),
   reportGateway: async (plane, world) => ({

@@ -154,7 +154,7 @@ const ROWS: Readonly<Record<string, readonly string[]>> = {
     'admin control.tenants.list control.tenants.create control.tenants.update control.tenants.delete control.gateways.delete',
   ],
   'own tenant': ['control.tenants.read'],
-  decisions: ['control.decisions.read control.audit.read'],
+  decisions: ['control.decisions.read control.audit.read control.calls.read'],
   'read by role': ['control.config.read'],
   'write by role': [
     'control.consumers.update control.config.apply',

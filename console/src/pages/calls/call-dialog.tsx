@@ -2,6 +2,7 @@
 import type { CallDetail } from '../../api/admin-types.ts'
 import { gateway } from '../../api/client.ts'
 import { useResource } from '../../api/resource.ts'
+import type { FleetCalls } from '../../api/types.ts'
 import { Dialog } from '../../components/dialog.tsx'
 import { Loaded } from '../../components/layout.tsx'
 import { Copyable, duration, Facts, Json, Status } from '../../components/text.tsx'
@@ -16,6 +17,38 @@ export function CallDialog({ id, onClose }: { readonly id: string; readonly onCl
   return (
     <Dialog title="Call" onClose={onClose} wide>
       <Loaded of={detail}>{found => <Detail of={found} />}</Loaded>
+    </Dialog>
+  )
+}
+
+/** Of another gateway: what its row says, because stages and arguments stay where they were recorded. */
+export function FleetCallDialog({
+  call,
+  onClose,
+}: {
+  readonly call: FleetCalls['calls'][number]
+  readonly onClose: () => void
+}) {
+  return (
+    <Dialog title="Call" onClose={onClose} wide>
+      <Facts
+        rows={[
+          ['Gateway', call.gateway],
+          [
+            'Outcome',
+            <Status
+              tone={KIND_TONES[call.kind]}
+            >{`${call.outcome.replaceAll('_', ' ')} (${call.status})`}</Status>,
+          ],
+          ['Tool', call.tool ?? call.requested_tool ?? '–'],
+          ['Consumer', `${call.consumer ?? 'unknown'}${call.tenant === null ? '' : ` of ${call.tenant}`}`],
+          ['Received', new Date(call.at).toLocaleString()],
+          ['Duration', `${duration(call.duration_ms)}, backend ${duration(call.backend_ms)}`],
+          ['Request id', <Copyable text={call.request_id} label="the request id" />],
+          ['Trace id', <Copyable text={call.trace_id} label="the trace id" />],
+        ]}
+      />
+      <p class="muted">Stages and arguments are in the console of that gateway.</p>
     </Dialog>
   )
 }

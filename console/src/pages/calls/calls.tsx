@@ -1,17 +1,22 @@
 /** Calls: a live table that stays fast with a hundred thousand rows, because only the visible ones are drawn. It records nothing. */
 import { useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
+import { control, queryOf } from '../../api/client.ts'
+import { useResource } from '../../api/resource.ts'
+import type { FleetCalls } from '../../api/types.ts'
 import { ChoiceFilter, TextFilter } from '../../components/filters.tsx'
-import { Empty, Failure, Page } from '../../components/layout.tsx'
+import { FleetGateways, GatewaysFilter, ofTenant, showsFleet } from '../../components/fleet.tsx'
+import { Empty, Failure, Loaded, Page } from '../../components/layout.tsx'
 import { duration, number, Status, type Tone } from '../../components/text.tsx'
 import { query, setQuery } from '../../state/router.ts'
 import { chosenTenant } from '../../state/session.ts'
-import { CallDialog } from './call-dialog.tsx'
+import { CallDialog, FleetCallDialog } from './call-dialog.tsx'
 import { KIND_TONES, type LiveCalls, type Row, useLiveCalls } from './live-calls.ts'
 
 const ROW_HEIGHT = 36
 /** Rows drawn beyond the visible ones. */
 const OVERSCAN = 12
+const FLEET_EVERY_MS = 2_000
 
 const KINDS = [
   ['', 'Any'],
@@ -28,6 +33,55 @@ const SLOW = [
 ] as const
 
 export function Calls() {
+  return showsFleet() ? <FleetCallsPage /> : <LiveCallsPage />
+}
+
+/** The filters of both pages. */
+function Filters({ outcomes }: { readonly outcomes: readonly (readonly [string, string])[] }) {
+  return (
+    <div class="filters">
+      <GatewaysFilter />
+      <TextFilter name="consumer" label="Consumer" />
+      <TextFilter name="tool" label="Tool" />
+      <ChoiceFilter name="outcome" label="Outcome" options={outcomes} />
+      <ChoiceFilter name="min_ms" label="Duration" options={SLOW} />
+    </div>
+  )
+}
+
+function outcomesWith(outcome: string): readonly (readonly [string, string])[] {
+  return KINDS.some(([value]) => value === outcome)
+    ? KINDS
+    : [...KINDS, [outcome, outcome.replaceAll('_', ' ')] as const]
+}
+
+function FleetCallsPage() {
+  const given = (name: string): string | undefined => query.value.get(name) || undefined
+  const names = ['consumer', 'tool', 'outcome', 'min_ms'] as const
+  const search = queryOf({ ...Object.fromEntries(names.map(name => [name, given(name)])), limit: 200 })
+  const found = useResource(
+    signal => control<FleetCalls>(`fleet/calls${search}`, { signal, ...ofTenant() }),
+    [search, chosenTenant.value],
+    FLEET_EVERY_MS,
+  )
+  const opened = found.value.value?.calls.find(({ id }) => id === query.value.get('call'))
+  return (
+    <Page title="Calls" lead="The last calls of all gateways, newest first.">
+      <Filters outcomes={outcomesWith(given('outcome') ?? '')} />
+      <Loaded of={found}>
+        {({ calls, gateways, complete }) => (
+          <>
+            {!complete && <FleetGateways gateways={gateways} />}
+            {calls.length === 0 ? <Empty title="No call matches" /> : <CallTable rows={calls} />}
+          </>
+        )}
+      </Loaded>
+      {opened !== undefined && <FleetCallDialog call={opened} onClose={() => setQuery({ call: '' })} />}
+    </Page>
+  )
+}
+
+function LiveCallsPage() {
   const paused = useSignal(false)
   const given = (name: string): string | undefined => query.value.get(name) || undefined
   const filters = {
@@ -39,10 +93,6 @@ export function Calls() {
   }
   const live = useLiveCalls(filters, paused.value)
   const opened = query.value.get('call')
-  const outcome = filters.outcome ?? ''
-  const outcomes = KINDS.some(([value]) => value === outcome)
-    ? KINDS
-    : [...KINDS, [outcome, outcome.replaceAll('_', ' ')] as const]
   return (
     <Page
       title="Calls"
@@ -63,12 +113,7 @@ export function Calls() {
         </>
       }
     >
-      <div class="filters">
-        <TextFilter name="consumer" label="Consumer" />
-        <TextFilter name="tool" label="Tool" />
-        <ChoiceFilter name="outcome" label="Outcome" options={outcomes} />
-        <ChoiceFilter name="min_ms" label="Duration" options={SLOW} />
-      </div>
+      <Filters outcomes={outcomesWith(filters.outcome ?? '')} />
       {live.error !== undefined ? (
         <Failure error={live.error} />
       ) : live.rows.length === 0 ? (

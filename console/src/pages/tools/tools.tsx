@@ -1,8 +1,10 @@
 /** Tools: what each costs a model, how it performs, what lint says; for users without access to that, the tools they may see. */
 import type { ToolRow, ToolRows, ToolSetRow } from '../../api/admin-types.ts'
-import { ApiError, gateway, queryOf } from '../../api/client.ts'
+import { ApiError, control, gateway, queryOf } from '../../api/client.ts'
 import { useResource } from '../../api/resource.ts'
+import type { FleetTools } from '../../api/types.ts'
 import { TextFilter } from '../../components/filters.tsx'
+import { FleetGateways, GatewaysFilter, ofTenant, showsFleet } from '../../components/fleet.tsx'
 import { Empty, Loaded, Page, Tabs } from '../../components/layout.tsx'
 import { Table } from '../../components/table.tsx'
 import { duration, number, State, Status } from '../../components/text.tsx'
@@ -70,6 +72,61 @@ const COLUMNS = [
 ]
 
 function ToolTable() {
+  return showsFleet() ? <FleetToolTable /> : <GatewayToolTable />
+}
+
+type FleetTool = FleetTools['tools'][number]
+
+const FLEET_COLUMNS = [
+  {
+    title: 'Tool',
+    cell: ({ tool }: FleetTool) => <a href={href(`tools/${encodeURIComponent(tool)}`)}>{tool}</a>,
+  },
+  { title: 'Tool set', wide: true, cell: ({ toolset }: FleetTool) => toolset },
+  { title: 'Calls', numeric: true, cell: ({ calls }: FleetTool) => number(calls) },
+  {
+    title: 'Failed',
+    numeric: true,
+    cell: ({ errors }: FleetTool) => (errors > 0 ? <Status tone="bad">{number(errors)}</Status> : '0'),
+  },
+  { title: 'Refused', numeric: true, wide: true, cell: ({ refused }: FleetTool) => number(refused) },
+  { title: 'Median', numeric: true, cell: ({ p50_ms }: FleetTool) => duration(p50_ms) },
+  { title: '99 %', numeric: true, cell: ({ p99_ms }: FleetTool) => duration(p99_ms) },
+]
+
+/** Tools that were called, over all gateways. */
+function FleetToolTable() {
+  const list = useResource(
+    signal => control<FleetTools>('fleet/tools', { signal, ...ofTenant() }),
+    [chosenTenant.value],
+    10_000,
+  )
+  const part = query.value.get('tool')?.toLowerCase() ?? ''
+  return (
+    <>
+      <div class="filters">
+        <GatewaysFilter />
+        <TextFilter name="tool" label="Name" />
+      </div>
+      <Loaded of={list}>
+        {({ tools, gateways }) => (
+          <>
+            <Table
+              caption="Tools"
+              columns={FLEET_COLUMNS}
+              rows={tools.filter(({ tool }) => tool.toLowerCase().includes(part))}
+              keyOf={({ toolset, tool }) => `${toolset}/${tool}`}
+              empty={<Empty title="No tool was called" />}
+            />
+            <FleetGateways gateways={gateways} />
+          </>
+        )}
+      </Loaded>
+    </>
+  )
+}
+
+function GatewayToolTable() {
   const search = queryOf({
     tenant: chosenTenant.value,
     toolset: query.value.get('toolset'),
@@ -81,6 +138,7 @@ function ToolTable() {
   return (
     <>
       <div class="filters">
+        <GatewaysFilter />
         <TextFilter name="tool" label="Name" />
         <TextFilter name="toolset" label="Tool set" />
       </div>

@@ -5,6 +5,7 @@
 
 import { join } from 'node:path'
 import { MessageChannel, type Worker } from 'node:worker_threads'
+import type { EveryThread } from '../../../data-plane/calls/process-calls.ts'
 import type { RecordAdminAction } from '../../../data-plane/http/admin-audit.ts'
 import { StreamLimiter } from '../../../data-plane/http/mcp/stream-limiter.ts'
 import { fileKeyRing } from '../../../data-plane/sessions/key-ring.ts'
@@ -132,6 +133,8 @@ class Threads implements WorkerThreads {
     await this.#begin(1)
     await Promise.all(Array.from({ length: this.#options.count - 1 }, (_, at) => this.#begin(at + 2)))
   }
+
+  readonly everyThread: EveryThread = (name, ...args) => this.#askAll('signals', name, args)
 
   get workers(): number {
     return this.#options.count

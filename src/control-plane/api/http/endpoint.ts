@@ -40,6 +40,8 @@ export interface EndpointResult {
   readonly location?: string
   /** The body contains a key: it is encrypted before it is stored for `Idempotency-Key`. */
   readonly secret?: boolean
+  /** Makes the body when the transaction has ended, because it takes long. */
+  readonly afterwards?: () => Promise<unknown>
   /** The transaction is rolled back after the work is done. */
   readonly dryRun?: boolean
 }

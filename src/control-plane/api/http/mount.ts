@@ -23,6 +23,7 @@ import {
   locate,
   type Standing,
 } from './access.ts'
+import { findingsOf } from './access-log.ts'
 import type { Endpoint, EndpointCall, EndpointResult } from './endpoint.ts'
 import { entityTag } from './entity-tag.ts'
 import { CONTENT_TYPES, exportFormat, exportRows, MAX_EXPORT_ROWS } from './export-rows.ts'
@@ -52,6 +53,7 @@ export function routePath(path: string): string {
 
 export function mountEndpoint(app: Hono, endpoint: Endpoint, parts: MountParts): void {
   app.on(endpoint.method.toUpperCase(), routePath(endpoint.path), async context => {
+    findingsOf(context).operation = endpoint.id
     const standing =
       endpoint.visitors === true
         ? parts.visitorLimit.admit(context)
@@ -68,6 +70,7 @@ export async function admit(
 ): Promise<Standing> {
   const request = context.req.raw
   const principal: Principal = await authenticateRequest(options.verifier, request, options.now())
+  findingsOf(context).principal = principal
   const header = request.headers.get('x-tenant-id') ?? ''
   const standing = await locate(options.store, principal, pathTenant, header)
   const taken = standing.home === undefined ? undefined : await tierLimit.take(standing.home)
@@ -132,7 +135,9 @@ async function serve(
   try {
     const store = endpoint.bulk === true ? parts.bulkStore : options.store
     const run = method === 'get' ? store.read : store.write
-    return respond(context, endpoint, await run(scope, work))
+    const result = await run(scope, work)
+    if (result.afterwards === undefined) return respond(context, endpoint, result)
+    return respond(context, endpoint, { ...result, body: await result.afterwards() })
   } catch (error) {
     if (error instanceof DryRun) return respond(context, endpoint, error.result)
     throw error instanceof StoreConflict ? conflictOf(error) : error

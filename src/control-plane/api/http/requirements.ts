@@ -39,7 +39,7 @@ const ROWS: readonly (readonly [pattern: RegExp, requirement: Requirement])[] = 
   [/^config\.read$/, { ...READ, roles: DECIDE.roles! }],
   [/^subscriptions\.(create|update|revoke)$|^apikeys\.(create|rotate|revoke)$/, OWN],
   [/^(gateways\.connect|deployments\.sync)$/, DEPLOY],
-  [/^audit\.read$/, AUDIT],
+  [/^(audit|calls)\.read$/, AUDIT],
   [/^(metrics|deliveries|gateways|deployments)\.(list|read)$/, READ_OR_AUDIT],
   [/\.(list|read)$/, READ],
 ]

@@ -4,6 +4,7 @@ import type { StreamEvent } from '../../../link/update-events.ts'
 import { HEARTBEAT } from '../../publisher/feed.ts'
 import { everyTenant, helloQuery } from '../routes/gateways.ts'
 import { authorizeRequest } from './access.ts'
+import { findingsOf } from './access-log.ts'
 import { admit, BASE, type MountParts } from './mount.ts'
 import type { StreamRoute } from './openapi.ts'
 import { invalid, Problem } from './problem.ts'
@@ -25,6 +26,7 @@ export const snapshotStream: StreamRoute = {
 export function mountStream(app: Hono, parts: MountParts, closing: AbortSignal): void {
   let open = 0
   app.get(BASE + snapshotStream.path, async context => {
+    findingsOf(context).operation = snapshotStream.id
     const standing = await admit(context, parts, undefined)
     const { principal, crossesTenants } = standing
     const { options, services } = parts

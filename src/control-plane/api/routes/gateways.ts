@@ -6,6 +6,7 @@ import {
   OFFLINE_AFTER_MS,
   REPORTED_STATUSES,
 } from '../../../model/gateway-instance.ts'
+import { reachesEveryTenant } from '../../../model/principal.ts'
 import { EVERY_TENANT } from '../../store/store.ts'
 import { type Endpoint, type Subject, type SubjectQuestion, tagged } from '../http/endpoint.ts'
 import { conflict, found } from '../http/problem.ts'
@@ -50,6 +51,26 @@ const shownGateway = z
     updated_at: shownMoment,
   })
   .openapi('Gateway')
+
+const shownDifference = z
+  .object({
+    from: z.string().nullable().openapi({ description: 'The version it serves; null: none.' }),
+    to: z.string().openapi({ description: 'The newest version.' }),
+    since: shownMoment.nullable().openapi({ description: 'When it acknowledged a version last.' }),
+    versions: z
+      .int()
+      .nullable()
+      .openapi({ description: 'Published since; null: too many to be known, or it serves none.' }),
+    plans: z.boolean().nullable().openapi({ description: 'Whether global plans differ.' }),
+    tenants: z
+      .array(z.object({ id: z.string(), name: z.string().nullable() }))
+      .nullable()
+      .openapi({
+        description:
+          'Tenants whose configuration differs, limited to that of the caller; without a name: it is no longer served.',
+      }),
+  })
+  .openapi('GatewayDifference')
 
 function show(gateway: GatewayInstance, now: Date) {
   return present(shownGateway, { ...gateway, status: gatewayStatus(gateway, now), error: gateway.lastError })
@@ -183,6 +204,35 @@ export const gatewayEndpoints: readonly Endpoint[] = [
     async run({ tx, params }) {
       const gateway = found(await tx.gateways.find(params.gateway_id!), 'gateway')
       return { body: show(gateway, tx.now) }
+    },
+  }),
+  endpoint('readGatewayDifference', 'get', '/gateways/{gateway_id}/difference', {
+    summary: 'Read what the newest snapshot changes against the one that a gateway instance serves',
+    action: 'control.gateways.read',
+    reach: 'platform',
+    success: { status: 200, description: 'The difference', schema: shownDifference },
+    async run({ tx, params, services, principal, tenant }) {
+      const gateway = found(await tx.gateways.find(params.gateway_id!), 'gateway')
+      const { publisher } = services
+      const from = gateway.snapshotVersion
+      const changes = from === null ? undefined : publisher.changesSince(from)
+      const mayShow = (id: string): boolean =>
+        tenant === undefined ? reachesEveryTenant(principal) : tenant.id === id
+      return {
+        body: {
+          from,
+          to: publisher.share.version,
+          since: gateway.lastAckAt?.toISOString() ?? null,
+          versions: changes?.versions ?? null,
+          plans: changes?.plans ?? null,
+          tenants:
+            changes === undefined
+              ? null
+              : [...changes.tenants].filter(mayShow).map(id => ({
+                  ...{ id, name: publisher.share.tenants.get(id)?.name ?? null },
+                })),
+        },
+      }
     },
   }),
   endpoint('deleteGateway', 'delete', '/gateways/{gateway_id}', {

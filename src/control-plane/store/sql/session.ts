@@ -16,7 +16,7 @@ export interface SqlSession {
   readonly pendingAudit: NewAuditRecord[]
 }
 
-/** Channel of LISTEN/NOTIFY; the payload is '' for a change, or `resync:<gateway id>`. */
+/** Channel of LISTEN/NOTIFY; the payload is '' for a change, `resync:<gateway id>` or `message:<text>`. */
 export const CHANNEL = 'toolgate'
 
 /**

@@ -23,8 +23,9 @@ import { deploymentRepository, gatewayRepository } from './gateways.ts'
 import { idempotencyRepository } from './idempotency.ts'
 import { meteringRepository } from './metering.ts'
 import { planRepository } from './plans.ts'
-import { enter, needsAppRole, type SqlSession, type TransactionSettings } from './session.ts'
+import { CHANNEL, enter, needsAppRole, type SqlSession, type TransactionSettings } from './session.ts'
 import { shareRepository } from './share.ts'
+import { messagePayload } from './signal.ts'
 import { subscriptionRepository } from './subscriptions.ts'
 import type { Tables } from './tables.ts'
 import { tenantRepository } from './tenants.ts'
@@ -102,6 +103,13 @@ export function sqlStore(parts: SqlStoreParts): Store {
         .setIsolationLevel('repeatable read')
         .setAccessMode('read only')
         .execute(trx => run(trx, scope, work))
+    },
+
+    async notify(messages) {
+      await db.transaction().execute(async trx => {
+        for (const text of messages)
+          await sql`select pg_notify(${CHANNEL}, ${messagePayload(text)})`.execute(trx)
+      })
     },
 
     onSignal(listener) {

@@ -1,6 +1,7 @@
 /** Counts how each exchange ended. It keeps no label whose number of values a caller could raise without bound. */
 
 import { REFUSALS } from '../../../shared/call/refusal.ts'
+import type { TracedValue } from '../../../shared/telemetry/histogram.ts'
 import type { TargetCall } from '../../../shared/telemetry/target-counts.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import type { Stage } from '../../pipeline/stage.ts'
@@ -11,6 +12,7 @@ export interface CallMetrics {
    * @param consumer '' for callers that were not authenticated.
    * @param status the status a REST caller receives.
    * @param outcome `success`, or the reason of the refusal or failure.
+   * @param traced when the trace of the call is recorded: an example for the durations.
    */
   call(
     consumer: string,
@@ -19,6 +21,7 @@ export interface CallMetrics {
     action: string,
     seconds: number,
     backendSeconds: number,
+    traced?: TracedValue,
   ): void
   /** Of an exchange whose stages were timed. @param stage id of a stage: a closed set */
   stage(stage: string, seconds: number): void
@@ -45,6 +48,11 @@ export function statusOf(exchange: Exchange): number {
   return final.failure === undefined ? 200 : REFUSALS[final.failure].status
 }
 
+/** W3C Trace Context §3.2.2.5: the lowest bit says that the trace is recorded. */
+export function isRecorded({ traceFlags }: Exchange): boolean {
+  return (Number.parseInt(traceFlags, 16) & 1) === 1
+}
+
 export function recordMetrics(metrics: CallMetrics): Stage {
   return {
     id: 'record-metrics',
@@ -55,10 +63,11 @@ export function recordMetrics(metrics: CallMetrics): Stage {
       const outcome = outcomeOf(exchange)
       const seconds = exchange.durationMs / 1000
       const backendSeconds = exchange.backendMs / 1000
-      metrics.call(consumer, statusOf(exchange), outcome, operation.action, seconds, backendSeconds)
+      const traced = isRecorded(exchange) ? exchange : undefined
+      metrics.call(consumer, statusOf(exchange), outcome, operation.action, seconds, backendSeconds, traced)
       const upstream = operation.action === 'proxy' ? operation.api.upstreamUrl : undefined
       if (tool !== undefined || upstream !== undefined)
-        metrics.target({ tool: tool?.tool, tenant, upstream, outcome, seconds, backendSeconds })
+        metrics.target({ tool: tool?.tool, tenant, upstream, outcome, seconds, backendSeconds, traced })
       if (final?.kind === 'refusal') metrics.refused(outcome, consumer)
       for (const { stage, ms } of exchange.timings ?? []) metrics.stage(stage, ms / 1000)
       if (final?.kind === 'refusal' && final.reason === 'quota_exceeded')

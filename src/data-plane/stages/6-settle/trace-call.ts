@@ -3,12 +3,7 @@
 import type { CallTraces } from '../../../shared/telemetry/traces.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import type { Stage } from '../../pipeline/stage.ts'
-import { outcomeOf, statusOf } from './record-metrics.ts'
-
-/** W3C Trace Context §3.2.2.5: the lowest bit says that the trace is recorded. */
-export function isRecorded({ traceFlags }: Exchange): boolean {
-  return (Number.parseInt(traceFlags, 16) & 1) === 1
-}
+import { isRecorded, outcomeOf, statusOf } from './record-metrics.ts'
 
 export function traceCall(traces: CallTraces): Stage {
   return {

@@ -1,0 +1,239 @@
+/** Routes and schemas of the calls that all connected gateways have recorded, and of their replies. How replies are merged is in `services/fleet-calls.ts`. */
+import { MAX_FLEET_CALLS } from '../../../link/fleet-question.ts'
+import { type Endpoint, type EndpointCall, tagged } from '../http/endpoint.ts'
+import { unavailable } from '../http/problem.ts'
+import { presetNumber, queryNumber, shownId, shownMoment, textField } from '../schemas/fields.ts'
+import { fleetReply, recordedCall } from '../schemas/fleet-reply.ts'
+import { z } from '../schemas/zod.ts'
+import { type AskedGateway, mergedCalls, mergedOverview, mergedTools } from '../services/fleet-calls.ts'
+import { everyTenant } from './gateways.ts'
+
+const endpoint = tagged('call')
+const SERIES = 30
+/** Times are rounded up to it, so that consoles that look at the same moment share a question. */
+const ROUND_MS = 500
+
+const shownGateway = z
+  .object({
+    id: shownId('gw'),
+    name: z.string(),
+    status: z
+      .enum(['replied', 'no_reply'])
+      .openapi({ description: '`no_reply`: its calls are missing in this response.' }),
+    calls: z.int().nullable().openapi({ description: 'Calls it has recorded and still keeps.' }),
+    since: shownMoment.nullable().openapi({ description: 'When the oldest of them was received.' }),
+    workers: z
+      .array(
+        z.object({
+          worker: z.int(),
+          status: z.string(),
+          snapshot: z.string().nullable(),
+          policy_revision: z.string(),
+        }),
+      )
+      .nullable()
+      .openapi({ description: 'Its threads and what they serve; null for callers who see one tenant.' }),
+  })
+  .openapi('FleetGateway')
+const gateways = z.array(shownGateway)
+const complete = z.boolean().openapi({ description: 'Whether every live gateway has replied.' })
+
+const figures = {
+  calls: z.int(),
+  refused: z.int(),
+  errors: z.int(),
+  p50_ms: z.number().nullable(),
+  p99_ms: z.number().nullable(),
+  backend_p50_ms: z.number().nullable(),
+  last_call_at: shownMoment.nullable(),
+}
+const quantiles = { p50_ms: z.number().nullable(), p99_ms: z.number().nullable() }
+const windowQuery = { window_s: presetNumber(10, 3600, 60) }
+
+const overview = z
+  .object({
+    at: shownMoment,
+    window_s: z.int(),
+    covered_s: z.number().openapi({ description: 'Shorter than the window where the recorded calls are.' }),
+    calls: z.int(),
+    success: z.int(),
+    refused: z.int(),
+    failed: z.int(),
+    rates: z
+      .object({ calls: z.number(), success: z.number(), refused: z.number(), failed: z.number() })
+      .openapi({ description: 'In each second.' }),
+    latency: z.object({ ...quantiles, p90_ms: z.number().nullable() }),
+    backend: z.object(quantiles),
+    refusals: z.array(
+      z.object({
+        reason: z.string(),
+        calls: z.int(),
+        consumers: z.array(
+          z.object({ tenant: z.string().nullable(), consumer: z.string().nullable(), calls: z.int() }),
+        ),
+      }),
+    ),
+    failures: z.array(
+      z.object({
+        reason: z.string(),
+        calls: z.int(),
+        tools: z.array(z.object({ tool: z.string().nullable(), calls: z.int() })),
+      }),
+    ),
+    slowest: z.array(z.object({ tool: z.string(), ...figures })),
+    consumers: z.array(z.object({ tenant: z.string().nullable(), consumer: z.string(), ...figures })),
+    series: z.array(z.object({ at: shownMoment, ...figures })),
+    consistent: z
+      .boolean()
+      .nullable()
+      .openapi({ description: 'Whether all threads serve the same; null for callers who see one tenant.' }),
+    gateways,
+    complete,
+  })
+  .openapi('FleetOverview')
+
+interface Asked {
+  readonly tenant: string | null
+  readonly gateways: readonly AskedGateway[]
+}
+
+/** Whom a question goes to, and the tenant that it is limited to. */
+async function askedBy({
+  tx,
+  tenant,
+}: Pick<EndpointCall<unknown, unknown>, 'tx' | 'tenant'>): Promise<Asked> {
+  const live = await tx.gateways.live()
+  return {
+    tenant: tenant?.name ?? null,
+    gateways: live.map(({ id, name }) => ({ id, name })).sort((a, b) => (a.name < b.name ? -1 : 1)),
+  }
+}
+
+function tooMany() {
+  return unavailable('Too many questions to the gateways are open. Repeat the request later.', 1)
+}
+
+/** Of the calls before now, whose figures are merged from all gateways. */
+async function summaries(
+  { services }: Pick<EndpointCall<unknown, unknown>, 'services'>,
+  { tenant, gateways }: Asked,
+  windowMs: number | undefined,
+  parts: number,
+) {
+  const toMs = Math.ceil((Date.now() + 1) / ROUND_MS) * ROUND_MS
+  const fromMs = windowMs === undefined ? 0 : toMs - windowMs
+  const question = { kind: 'summary' as const, tenant, fromMs, toMs, parts }
+  const ids = gateways.map(({ id }) => id)
+  const replies = await services.fleet.questions.ask(question, ids)
+  if (replies === undefined) throw tooMany()
+  return { question, replies, gateways }
+}
+
+export const fleetCallEndpoints: readonly Endpoint[] = [
+  endpoint('listFleetCalls', 'get', '/fleet/calls', {
+    summary: 'List the calls that the connected gateways have recorded last, the newest first',
+    action: 'control.calls.read',
+    reach: 'caller',
+    query: z.object({
+      consumer: textField(200).optional(),
+      tool: textField(200).optional(),
+      outcome: textField(200).optional().openapi({
+        description: '`success`, `refused` or `failed`, or one outcome.',
+      }),
+      request_id: textField(128).optional(),
+      min_ms: queryNumber(0, 1_000_000_000).optional(),
+      limit: presetNumber(1, MAX_FLEET_CALLS, 100),
+    }),
+    success: {
+      description: 'The calls, and which gateways replied',
+      schema: z
+        .object({
+          calls: z.array(
+            recordedCall.extend({ gateway: z.string().openapi({ description: 'Name of the gateway.' }) }),
+          ),
+          gateways,
+          complete,
+        })
+        .openapi('FleetCalls'),
+    },
+    async run(call) {
+      const { services, query } = call
+      const { limit, request_id: requestId, min_ms: minMs, ...filters } = query
+      const asked = await askedBy(call)
+      const given = Object.entries({ ...filters, requestId, minMs }).filter(
+        ([, value]) => value !== undefined,
+      )
+      const question = {
+        kind: 'calls' as const,
+        tenant: asked.tenant,
+        filters: Object.fromEntries(given),
+        limit,
+      }
+      return {
+        async afterwards() {
+          const ids = asked.gateways.map(({ id }) => id)
+          const replies = await services.fleet.questions.ask(question, ids)
+          if (replies === undefined) throw tooMany()
+          return mergedCalls(question, replies, asked.gateways)
+        },
+      }
+    },
+  }),
+  endpoint('readFleetOverview', 'get', '/fleet/overview', {
+    summary: 'Read rates, latencies, refusals and failures of the calls of all connected gateways',
+    action: 'control.calls.read',
+    reach: 'caller',
+    query: z.object(windowQuery),
+    success: { description: 'The overview, and which gateways replied', schema: overview },
+    async run(call) {
+      const asked = await askedBy(call)
+      return {
+        async afterwards() {
+          const found = await summaries(call, asked, call.query.window_s * 1000, SERIES)
+          return mergedOverview(found.question, found.replies, found.gateways)
+        },
+      }
+    },
+  }),
+  endpoint('listFleetTools', 'get', '/fleet/tools', {
+    summary: 'List the tools with recorded calls, with counts and latencies over all connected gateways',
+    action: 'control.calls.read',
+    reach: 'caller',
+    success: {
+      description: 'The tools with the most calls first, and which gateways replied',
+      schema: z
+        .object({
+          tools: z.array(z.object({ toolset: z.string(), tool: z.string(), ...figures })),
+          gateways,
+          complete,
+        })
+        .openapi('FleetTools'),
+    },
+    async run(call) {
+      const asked = await askedBy(call)
+      return {
+        async afterwards() {
+          const found = await summaries(call, asked, undefined, 0)
+          return mergedTools(found.question, found.replies, found.gateways)
+        },
+      }
+    },
+  }),
+  endpoint('replyToQuestion', 'post', '/gateways/{gateway_id}/replies', {
+    summary: 'Reply to a question of the snapshot stream about recorded calls',
+    action: 'control.gateways.connect',
+    reach: 'platform',
+    body: fleetReply,
+    idempotencyKey: false,
+    audited: false,
+    success: { status: 204, description: 'The reply is taken, or its question is not open any more' },
+    subject: everyTenant,
+    async run({ params, body, services }) {
+      return {
+        async afterwards() {
+          await services.fleet.questions.take(params.gateway_id!, body)
+        },
+      }
+    },
+  }),
+]

@@ -1,0 +1,80 @@
+/** Schemas of what gateways reply about their recorded calls. Fields that are not known are ignored, because gateways may be newer. */
+import { MAX_FLEET_CALLS } from '../../../link/fleet-question.ts'
+import { textField } from './fields.ts'
+import { z } from './zod.ts'
+
+const MAX_GROUPS = 200
+const MAX_PARTS = 100
+/** Of the 1,152 of `model/latency-histogram.ts`, each with its calls. */
+const MAX_BUCKETS = 2_304
+
+const number = z.number().openapi({ example: 12.5 })
+const word = z.string().max(2_000)
+
+export const recordedCall = z
+  .object({
+    id: word.openapi({ example: '4f1c09aa-2s' }),
+    at: word.openapi({ example: '2026-01-31T12:00:00.000Z' }),
+    worker: z.int().openapi({ example: 1 }),
+    action: word.openapi({ example: 'tools.call' }),
+    access: word.openapi({ example: 'rest' }),
+    tenant: word.nullable(),
+    consumer: word.nullable(),
+    tool: word.nullable(),
+    toolset: word.nullable(),
+    requested_tool: word.optional().openapi({ description: 'Of a tool that does not exist.' }),
+    api: word.optional().openapi({ description: 'Of a proxied call.' }),
+    kind: z.enum(['success', 'refused', 'failed']),
+    outcome: word.openapi({ example: 'success' }),
+    status: z.int().openapi({ example: 200 }),
+    duration_ms: number,
+    backend_ms: number.nullable(),
+    cache_hit: z.boolean(),
+    request_id: word,
+    trace_id: word,
+    decision_id: word.nullable(),
+    snapshot: word,
+    policy_revision: word.nullable(),
+  })
+  .openapi('RecordedCall')
+
+const window = z.object({ calls: number, capacity: number, sinceMs: number.nullable() })
+const buckets = z.array(number).max(MAX_BUCKETS)
+const figures = z
+  .object({ c: number, r: number, f: number, at: number, l: buckets, b: buckets })
+  .openapi({ description: 'Counts, and pairs of a latency bucket and its calls.' })
+const groups = z.array(z.tuple([word, figures])).max(MAX_GROUPS)
+
+const worker = z.object({
+  worker: z.int(),
+  status: word,
+  snapshot: word.nullable(),
+  policy_revision: word,
+})
+
+export const fleetReply = z
+  .object({
+    question_id: textField(64),
+    calls: z.array(recordedCall).max(MAX_FLEET_CALLS).optional(),
+    window: window.optional(),
+    summary: z
+      .object({
+        total: figures,
+        covered_from: number,
+        tools: groups,
+        consumers: groups,
+        refusals: groups,
+        failures: groups,
+        series: z.array(figures).max(MAX_PARTS),
+        window,
+      })
+      .optional(),
+    workers: z.array(worker).max(1_000).optional(),
+  })
+  .openapi('FleetReply', {
+    example: {
+      question_id: '1b8c4459-33f7-407b-b76f-98fdbf2166eb',
+      calls: [],
+      window: { calls: 0, capacity: 10_000, sinceMs: null },
+    },
+  })
