@@ -5,6 +5,7 @@ import {
   NEVER_RETURNED,
   WITHHELD_FROM_CLIENTS,
 } from './passthrough.ts'
+import type { CircuitRule, RetryRule } from './upstream-rules.ts'
 
 export interface HeaderRules {
   /** Name in lower case → value, in place of any value on the way. */
@@ -22,6 +23,9 @@ export interface Traffic {
   readonly timeoutMs: number | null
   readonly requestHeaders: HeaderRules
   readonly responseHeaders: HeaderRules
+  /** null, and absent from rules that were stored before: as the gateway has it. */
+  readonly retry?: RetryRule | null
+  readonly circuitBreaker?: CircuitRule | null
 }
 
 export const TRAFFIC_METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const

@@ -204,6 +204,33 @@ export interface components {
         BulkApproval: {
             ids: string[];
         };
+        /**
+         * @description When the upstream is not called for a while.
+         * @default null
+         */
+        CircuitBreaker: {
+            /**
+             * @description Each failed probe doubles open_ms up to here.
+             * @default 2000
+             */
+            max_open_ms: number;
+            /** @default 1000 */
+            open_ms: number;
+            /**
+             * @description Failures in a row.
+             * @default 5
+             */
+            opens_after: number;
+            /**
+             * @description Responses that count as failures, beside connections that fail.
+             * @default []
+             * @example [
+             *       500,
+             *       503
+             *     ]
+             */
+            statuses: number[];
+        } | null;
         ConfigurationChanges: {
             /** @description false after a dry run. */
             applied: boolean;
@@ -1061,6 +1088,43 @@ export interface components {
         Rejection: {
             reason: string;
         };
+        /**
+         * @description Retries of calls of the upstream; timeout_ms covers all attempts.
+         * @default null
+         */
+        Retry: {
+            /**
+             * @description Retries per hundred calls of the API, beyond the first ten.
+             * @default 20
+             */
+            budget_percent: number;
+            /**
+             * @description Doubled by each retry, and shortened by a random part.
+             * @default 50
+             */
+            first_delay_ms: number;
+            /**
+             * @description The first one included.
+             * @default 2
+             */
+            max_attempts: number;
+            /** @default 1000 */
+            max_delay_ms: number;
+            /**
+             * @description null: GET, OPTIONS, PUT and DELETE. HEAD is part of GET.
+             * @default null
+             */
+            methods: ("GET" | "POST" | "PUT" | "PATCH" | "DELETE" | "OPTIONS")[] | null;
+            /**
+             * @description Responses that are retried, beside connections that fail.
+             * @default []
+             * @example [
+             *       502,
+             *       503
+             *     ]
+             */
+            statuses: number[];
+        } | null;
         Revocation: {
             reason?: string;
         };
@@ -1213,8 +1277,9 @@ export interface components {
             /** @enum {string} */
             tier?: "free" | "starter" | "business" | "enterprise";
         };
-        /** @description Rules for the calls that the gateway proxies. */
+        /** @description Rules for the calls of the API. */
         Traffic: {
+            circuit_breaker?: components["schemas"]["CircuitBreaker"];
             /**
              * @description Larger bodies get 413.
              * @default null
@@ -1253,6 +1318,7 @@ export interface components {
                     [key: string]: string;
                 };
             };
+            retry?: components["schemas"]["Retry"];
             /**
              * @description From the first byte sent to the last byte received; also of its tools.
              * @default null

@@ -34,6 +34,7 @@ import { addressOf } from './local-address.ts'
 import { openGatewayPolicy } from './policy.ts'
 import { showSessions } from './session-gauges.ts'
 import { openTraces } from './traces.ts'
+import { openUpstreams } from './upstreams.ts'
 
 export interface DataPlane {
   /** Threads that serve calls. */
@@ -91,7 +92,8 @@ export async function startDataPlane(plane: DataPlaneParts): Promise<DataPlane> 
   const apiKeys = createApiKeyVerifier({ lookup: keyLookup(() => snapshot.current) })
   const ownStages = await loadStages(context.settings.stages)
   const calls = openRecordedCalls(context, plane.thread ?? 1)
-  const identified = { ...plane, tokens, apiKeys, policy, traces, calls, ownStages }
+  const upstreams = openUpstreams(context)
+  const identified = { ...plane, tokens, apiKeys, policy, traces, calls, ownStages, upstreams }
   const { pipeline, admission, results, usage, phaseOf, stages } = openPipeline(identified)
   const drain = new Drain()
   const syncPolicy = plane.policyOwner?.sync
@@ -144,6 +146,7 @@ export async function startDataPlane(plane: DataPlaneParts): Promise<DataPlane> 
     caches,
     kernel,
     everyThread,
+    upstreams,
     phaseOf,
     stages,
   })

@@ -5,6 +5,7 @@ import { Cancellation } from '../../shared/call/cancellation.ts'
 import { newSpanId } from '../../shared/call/random-ids.ts'
 import { type Refusal, refuse } from '../../shared/call/refusal.ts'
 import type { EgressStreamResponse } from '../../shared/egress/egress.ts'
+import type { RuledUpstreams } from '../../shared/egress/ruled-upstreams.ts'
 import type { Upstreams } from '../../shared/egress/upstreams.ts'
 import { BodyQueue } from '../../shared/server/body-queue.ts'
 import type { ResponseStream } from '../../shared/server/listener.ts'
@@ -27,22 +28,35 @@ const AMBIGUOUS_PATH =
   'The path is not valid: parameters on dot segments (..;) and reserved characters that are encoded twice are refused by this API.'
 const EMPTY_RESULT = Object.freeze({ content: [], isError: false })
 
+export interface ProxiedUpstreams {
+  /** Of APIs without rules for their upstream. */
+  readonly upstreams: Upstreams
+  readonly ruled: RuledUpstreams
+}
+
 export class ApiProxy {
   readonly #parts: GatewayParts
   readonly #upstreams: Upstreams
+  readonly #ruled: RuledUpstreams
   readonly #rest: RestTools
   readonly #forwarding: Forwarding
 
   constructor(
     parts: GatewayParts,
-    upstreams: Upstreams,
+    { upstreams, ruled }: ProxiedUpstreams,
     rest: RestTools,
     isTrusted: Forwarding['isTrusted'],
   ) {
     this.#parts = parts
     this.#upstreams = upstreams
+    this.#ruled = ruled
     this.#rest = rest
     this.#forwarding = { scheme: new URL(parts.url).protocol.slice(0, -1), isTrusted }
+  }
+
+  /** Takes up the APIs of a snapshot. */
+  load({ apis }: Snapshot): void {
+    this.#ruled.load(apis.flatMap(({ upstream }) => upstream ?? []))
   }
 
   /** @param rest what follows the API's prefix in the normalized path, with its leading slash, or '' */
@@ -89,7 +103,7 @@ export class ApiProxy {
     const maxBytes = api.traffic?.maxRequestBytes ?? null
     const bounded = maxBytes === null ? undefined : new BoundedBody(body, maxBytes)
     const timedFrom = wantsTiming(request.header('x-debug-timing')) ? performance.now() : undefined
-    const response = await this.#upstreams.stream({
+    const sent = {
       method: request.method,
       url: `${api.upstreamUrl}${rest}${request.query === '' ? '' : `?${request.query}`}`,
       headers: forwardedHeaders(call, api, this.#forwarding, exchange.backendSpanId),
@@ -97,7 +111,10 @@ export class ApiProxy {
       cancellation: exchange.cancellation,
       unread: () => body.unread,
       ...(request.contentLength === 0 ? undefined : { body: bounded ?? body }),
-    })
+    }
+    const response = await (api.upstream === undefined
+      ? this.#upstreams.stream(sent)
+      : this.#ruled.of(api.upstream).stream(sent))
     if (response.kind === 'circuit_open')
       return refuse('upstream_unavailable', { retryAfterSecs: response.retryAfterSecs })
     if (response.kind === 'failure')

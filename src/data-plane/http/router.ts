@@ -87,8 +87,10 @@ export function createRouter(parts: RouterParts): Router {
   let sites: readonly Site[] = []
 
   return {
-    load({ apis }) {
+    load(snapshot) {
+      const { apis } = snapshot
       if (apis === loaded || (apis.length === 0 && loaded.length === 0)) return
+      parts.proxy.load(snapshot)
       // most changes leave the addresses as they are: then the table in the kernel stays too
       const present = sitesOf(apis)
       if (present.length !== sites.length || present.some((site, at) => site.prefix !== sites[at]!.prefix)) {

@@ -122,11 +122,15 @@ export const METRICS = {
     ),
     platform_upstream_refused_total: counter(
       'calls',
-      'Proxied calls refused because the circuit of the upstream is open.',
+      'Calls of APIs refused because the circuit of the upstream is open.',
     ),
     platform_upstream_retries_total: counter(
       'calls',
-      'Proxied calls retried because the first attempt never reached the upstream.',
+      'Retries of calls of APIs: the attempt before never reached the upstream, or the rules of the API ask for it.',
+    ),
+    platform_upstream_retries_refused_total: counter(
+      'calls',
+      'Retries that were left out because the retry budget of the API is spent.',
     ),
   }),
 

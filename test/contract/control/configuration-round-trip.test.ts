@@ -50,6 +50,14 @@ const api = fc.record(
           max_request_bytes: fc.option(fc.nat({ max: 1e9 })),
           timeout_ms: fc.option(fc.integer({ min: 100, max: 300_000 })),
           request_headers: fc.constantFrom({ set: { 'x-a': 'b' } }, { remove: ['x-b'] }, {}),
+          retry: fc.option(
+            fc.constantFrom(
+              {},
+              { max_attempts: 3, statuses: [502] },
+              { methods: ['POST'], first_delay_ms: 1 },
+            ),
+          ),
+          circuit_breaker: fc.option(fc.constantFrom({}, { opens_after: 2, statuses: [500, 503] })),
         },
         { requiredKeys: [] },
       ),

@@ -33,6 +33,11 @@ const newApi = () => ({
     ...{ methods: ['GET', 'POST'], max_request_bytes: 1000, timeout_ms: 5000 },
     request_headers: { set: { 'x-team': 'orders' }, remove: ['x-debug'] },
     response_headers: { set: {}, remove: ['x-powered-by'] },
+    retry: {
+      ...{ max_attempts: 3, statuses: [503], methods: ['GET', 'POST'] },
+      ...{ first_delay_ms: 10, max_delay_ms: 100, budget_percent: 10 },
+    },
+    circuit_breaker: { opens_after: 3, open_ms: 500, max_open_ms: 5000, statuses: [500] },
   },
   portal_visibility: true,
 })

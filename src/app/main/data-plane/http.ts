@@ -23,7 +23,7 @@ import type { AppContext } from '../app-context.ts'
 import { openResourceWatches } from '../mcp-sessions.ts'
 import type { GatewayPolicy } from '../policy.ts'
 import { toolSetStatuses } from '../tool-set-statuses.ts'
-import { openUpstreams } from '../upstreams.ts'
+import type { OpenUpstreams } from '../upstreams.ts'
 import type { DataPlaneParts } from './parts.ts'
 import type { OpenPipeline } from './pipeline.ts'
 import { processState, TOOL_REVIEW } from './signals.ts'
@@ -39,6 +39,7 @@ export interface HttpParts {
   /** Of this thread. */
   readonly kernel: Kernel
   readonly everyThread: EveryThread
+  readonly upstreams: OpenUpstreams
   readonly phaseOf: OpenPipeline['phaseOf']
   readonly stages: OpenPipeline['stages']
 }
@@ -74,7 +75,7 @@ export function openHttp(parts: HttpParts): OpenHttp {
     simulation: new SimulateAdmin(gateway, { calls, rights, ...simulationOf(parts.stages, quota) }, rest),
     policy: new PolicyAdmin(gateway, policy.operations, recordAction, rest),
     oauth: openOAuth(plane),
-    proxy: new ApiProxy(gateway, openUpstreams(context), rest, trustOf(settings.sse.trustedProxies)),
+    proxy: new ApiProxy(gateway, parts.upstreams, rest, trustOf(settings.sse.trustedProxies)),
     matcher: kernelRoutes(kernel, clock.now),
   })
   return { router, mcp, callStreams }

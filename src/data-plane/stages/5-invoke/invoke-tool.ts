@@ -1,10 +1,24 @@
 /** Calls the backend of a tool and turns its response into a tool result. It never forwards the caller's token. */
 
 import { beginInSlices, nextTurn } from '../../../shared/async/slices.ts'
-import { andThen, continueWith, type MaybePending, type MaybePromise } from '../../../shared/call/and-then.ts'
+import {
+  andThen,
+  continueWith,
+  type MaybePending,
+  type MaybePromise,
+  type Pending,
+} from '../../../shared/call/and-then.ts'
 import type { Cancellation } from '../../../shared/call/cancellation.ts'
 import { refuse } from '../../../shared/call/refusal.ts'
-import type { Egress, EgressHeaders, EgressResponse } from '../../../shared/egress/egress.ts'
+import type { CircuitOpen } from '../../../shared/egress/circuit.ts'
+import type {
+  Egress,
+  EgressFailure,
+  EgressHeaders,
+  EgressRequest,
+  EgressResponse,
+} from '../../../shared/egress/egress.ts'
+import type { RuledUpstreams } from '../../../shared/egress/ruled-upstreams.ts'
 import type { McpSessions } from '../../../shared/mcp-client/sessions.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import { isCall } from '../../pipeline/operation.ts'
@@ -24,20 +38,26 @@ import { makingResult } from './tool-result.ts'
 const ALLOWED: Reply = Object.freeze({ kind: 'reply', result: { content: [], isError: false }, served: {} })
 const LARGE_BYTES = 1024 * 1024
 
-export function invokeTool(
-  egress: Egress,
-  mcpSessions: McpSessions,
-  maxResponseBytes: number,
-  cache: ResultCache,
-  largeTexts: LargeTexts,
-): Stage {
+interface InvokeParts {
+  readonly egress: Egress
+  /** Of APIs with rules for their upstream. */
+  readonly upstreams: RuledUpstreams
+  readonly mcpSessions: McpSessions
+  readonly maxResponseBytes: number
+  readonly results: ResultCache
+  readonly largeTexts: LargeTexts
+}
+
+export function invokeTool(parts: InvokeParts): Stage {
+  const { egress, upstreams, mcpSessions, maxResponseBytes, results: cache, largeTexts } = parts
+
   function call(exchange: Exchange, cancellation: Cancellation): MaybePending<Outcome> {
     const { operation, tool } = exchange
     if (!isCall(operation)) return undefined
     const request = tool!.buildRequest(operation.arguments)
     const progress = progressOf(exchange)
     const startedAt = performance.now()
-    const sent = egress.request({
+    const outgoing: EgressRequest = {
       method: request.method,
       url: request.url,
       headers: backendHeaders(request.headers, exchange),
@@ -48,9 +68,15 @@ export function invokeTool(
       onHead:
         progress && ((_: number, headers: EgressHeaders) => progress.begin(headers.get('content-type'))),
       onChunk: progress && ((chunk: Uint8Array) => progress.chunk(chunk)),
-    })
+    }
+    const { apiId } = tool!.tool
+    const rules = apiId === undefined ? undefined : exchange.snapshot.apiOf(apiId)?.upstream
+    const sent: Pending<EgressResponse | EgressFailure | CircuitOpen> =
+      rules === undefined ? egress.request(outgoing) : upstreams.of(rules).request(outgoing)
     return continueWith(sent, response => {
       exchange.backendMs = performance.now() - startedAt
+      if (response.kind === 'circuit_open')
+        return refuse('upstream_unavailable', { retryAfterSecs: response.retryAfterSecs })
       if (response.kind !== 'response')
         return backendFailure(response.reason, tool!.tool.timeoutMs, maxResponseBytes)
       // joining the body and reading it take milliseconds each: other calls come between
