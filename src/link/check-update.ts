@@ -46,6 +46,15 @@ const TRAFFIC: Shape = {
   circuitBreaker: {
     optional: { opensAfter: 'number', openMs: 'number', maxOpenMs: 'number', statuses: STATUSES },
   },
+  cors: {
+    optional: {
+      origins: { listOf: 'string' },
+      allowHeaders: { listOf: 'string' },
+      exposeHeaders: { listOf: 'string' },
+      credentials: 'boolean',
+      maxAgeSecs: 'number',
+    },
+  },
 }
 
 const API: Shape = {

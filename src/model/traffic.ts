@@ -1,4 +1,5 @@
 /** Rules of one API for the calls that the gateway proxies to it. It enforces none. */
+import type { CorsRule } from './api-cors.ts'
 import {
   isWithheldFromUpstream,
   NEVER_FORWARDED,
@@ -26,6 +27,7 @@ export interface Traffic {
   /** null, and absent from rules that were stored before: as the gateway has it. */
   readonly retry?: RetryRule | null
   readonly circuitBreaker?: CircuitRule | null
+  readonly cors?: CorsRule | null
 }
 
 export const TRAFFIC_METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const

@@ -479,6 +479,45 @@ export interface components {
              */
             status?: "active" | "blocked";
         };
+        /**
+         * @description The cross-origin rule of the API, in place of that of the gateway.
+         * @default null
+         */
+        Cors: {
+            /**
+             * @description Request headers that pages may set.
+             * @default [
+             *       "authorization",
+             *       "content-type",
+             *       "x-api-key"
+             *     ]
+             */
+            allow_headers: string[];
+            /** @default false */
+            credentials: boolean;
+            /**
+             * @description Response headers that pages may read, beside X-Request-ID and those that the upstream exposes.
+             * @default []
+             */
+            expose_headers: string[];
+            /**
+             * @description So long browsers keep the response to a preflight.
+             * @default 600
+             */
+            max_age_secs: number;
+            /**
+             * @description null: those of the API.
+             * @default null
+             */
+            methods: ("GET" | "POST" | "PUT" | "PATCH" | "DELETE" | "OPTIONS")[] | null;
+            /**
+             * @description Pages that may read responses; `*`: every page.
+             * @example [
+             *       "https://app.example"
+             *     ]
+             */
+            origins: string[];
+        } | null;
         Deployment: {
             actual_version: string | null;
             /** @example api_01kaa3b8w5f0gvm2f7z2q9x4td */
@@ -1280,6 +1319,7 @@ export interface components {
         /** @description Rules for the calls of the API. */
         Traffic: {
             circuit_breaker?: components["schemas"]["CircuitBreaker"];
+            cors?: components["schemas"]["Cors"];
             /**
              * @description Larger bodies get 413.
              * @default null

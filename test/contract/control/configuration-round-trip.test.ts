@@ -57,6 +57,13 @@ const api = fc.record(
               { methods: ['POST'], first_delay_ms: 1 },
             ),
           ),
+          cors: fc.option(
+            fc.constantFrom(
+              { origins: [] },
+              { origins: ['*'] },
+              { origins: ['https://a.example'], credentials: true },
+            ),
+          ),
           circuit_breaker: fc.option(fc.constantFrom({}, { opens_after: 2, statuses: [500, 503] })),
         },
         { requiredKeys: [] },

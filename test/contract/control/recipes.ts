@@ -37,6 +37,10 @@ const newApi = () => ({
       ...{ max_attempts: 3, statuses: [503], methods: ['GET', 'POST'] },
       ...{ first_delay_ms: 10, max_delay_ms: 100, budget_percent: 10 },
     },
+    cors: {
+      ...{ origins: ['https://app.example'], methods: ['GET'], allow_headers: ['x-team'] },
+      ...{ expose_headers: ['x-total'], credentials: true, max_age_secs: 60 },
+    },
     circuit_breaker: { opens_after: 3, open_ms: 500, max_open_ms: 5000, statuses: [500] },
   },
   portal_visibility: true,

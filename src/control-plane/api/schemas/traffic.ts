@@ -8,6 +8,7 @@ import {
   TRAFFIC_METHODS,
   type Traffic,
 } from '../../../model/traffic.ts'
+import { cors, corsFields, shownCors } from './cors.ts'
 import { count, shaped, word } from './fields.ts'
 import {
   circuitBreaker,
@@ -59,6 +60,7 @@ export const traffic = z
     response_headers: headerRules(maySetResponseHeader).default({ set: {}, remove: [] }),
     retry: retry.nullable().default(null),
     circuit_breaker: circuitBreaker.nullable().default(null),
+    cors: cors.nullable().default(null),
   })
   .openapi('Traffic', { description: 'Rules for the calls of the API.' })
 
@@ -71,6 +73,7 @@ export function trafficFields(body: z.output<typeof traffic>): Traffic {
     responseHeaders: body.response_headers,
     retry: body.retry && retryFields(body.retry),
     circuitBreaker: body.circuit_breaker && circuitFields(body.circuit_breaker),
+    cors: body.cors && corsFields(body.cors),
   }
 }
 
@@ -85,5 +88,6 @@ export function shownTraffic(rules: Traffic) {
     // absent from rules that were stored by an older version
     retry: rules.retry ? shownRetry(rules.retry) : null,
     circuit_breaker: rules.circuitBreaker ? shownCircuit(rules.circuitBreaker) : null,
+    cors: rules.cors ? shownCors(rules.cors) : null,
   }
 }
