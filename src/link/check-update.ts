@@ -55,6 +55,29 @@ const TRAFFIC: Shape = {
       maxAgeSecs: 'number',
     },
   },
+  upstreams: {
+    optional: {
+      addresses: { listOf: { url: 'string', weight: 'number' } },
+      healthCheck: {
+        optional: {
+          path: 'string',
+          intervalMs: 'number',
+          timeoutMs: 'number',
+          unhealthyAfter: 'number',
+          healthyAfter: 'number',
+        },
+      },
+    },
+  },
+  mirror: {
+    optional: {
+      url: 'string',
+      percent: 'number',
+      methods: { listOf: 'string' },
+      maxBodyBytes: 'number',
+      timeoutMs: 'number',
+    },
+  },
 }
 
 const API: Shape = {

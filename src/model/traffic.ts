@@ -6,7 +6,7 @@ import {
   NEVER_RETURNED,
   WITHHELD_FROM_CLIENTS,
 } from './passthrough.ts'
-import type { CircuitRule, RetryRule } from './upstream-rules.ts'
+import type { AddressesRule, CircuitRule, MirrorRule, RetryRule } from './upstream-rules.ts'
 
 export interface HeaderRules {
   /** Name in lower case → value, in place of any value on the way. */
@@ -28,6 +28,8 @@ export interface Traffic {
   readonly retry?: RetryRule | null
   readonly circuitBreaker?: CircuitRule | null
   readonly cors?: CorsRule | null
+  readonly upstreams?: AddressesRule | null
+  readonly mirror?: MirrorRule | null
 }
 
 export const TRAFFIC_METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const

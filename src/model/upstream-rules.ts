@@ -30,3 +30,44 @@ export const MAX_RETRY_DELAY_MS = 30_000
 export const MAX_OPENS_AFTER = 1000
 export const MIN_OPEN_MS = 100
 export const MAX_OPEN_MS = 600_000
+
+export interface UpstreamAddress {
+  readonly url: string
+  /** Its part of the calls, among those that are healthy. */
+  readonly weight: number
+}
+
+export interface HealthCheckRule {
+  /** Appended to each address; any status from 200 to 399 is healthy. */
+  readonly path: string
+  readonly intervalMs: number
+  readonly timeoutMs: number
+  /** In a row. */
+  readonly unhealthyAfter: number
+  readonly healthyAfter: number
+}
+
+export interface AddressesRule {
+  /** Called in place of `upstreamUrl`. */
+  readonly addresses: readonly UpstreamAddress[]
+  /** null: an address is left out only when calls fail. */
+  readonly healthCheck: HealthCheckRule | null
+}
+
+export interface MirrorRule {
+  /** In place of `upstreamUrl`. */
+  readonly url: string
+  /** Of the calls. */
+  readonly percent: number
+  /** HEAD is part of GET. */
+  readonly methods: readonly string[]
+  /** Requests with longer bodies are not copied. */
+  readonly maxBodyBytes: number
+  readonly timeoutMs: number
+}
+
+export const MAX_ADDRESSES = 16
+export const MAX_WEIGHT = 1000
+export const MIN_CHECK_INTERVAL_MS = 500
+export const MAX_CHECK_INTERVAL_MS = 300_000
+export const MAX_MIRRORED_BYTES = 1024 * 1024

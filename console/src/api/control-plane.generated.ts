@@ -711,6 +711,31 @@ export interface components {
             /** @default 1 */
             workers: number;
         };
+        /**
+         * @description A GET of each address by one thread of each gateway.
+         * @default null
+         */
+        HealthCheck: {
+            /**
+             * @description Checks in a row that succeeded.
+             * @default 1
+             */
+            healthy_after: number;
+            /** @default 10000 */
+            interval_ms: number;
+            /**
+             * @description Appended to each address; a status from 200 to 399 is healthy.
+             * @default /
+             */
+            path: string;
+            /** @default 2000 */
+            timeout_ms: number;
+            /**
+             * @description Checks in a row that failed.
+             * @default 2
+             */
+            unhealthy_after: number;
+        } | null;
         IssuedApiKey: components["schemas"]["ApiKey"] & {
             /** @description The whole key. It is shown only once and stored nowhere. */
             key: string;
@@ -757,6 +782,34 @@ export interface components {
                 subscription_id: string;
             }[];
         };
+        /**
+         * @description A part of the requests is copied to a second upstream; its responses are dropped.
+         * @default null
+         */
+        Mirror: {
+            /**
+             * @description Calls with longer bodies are not copied.
+             * @default 65536
+             */
+            max_body_bytes: number;
+            /**
+             * @description HEAD is part of GET.
+             * @default [
+             *       "GET"
+             *     ]
+             */
+            methods: ("GET" | "POST" | "PUT" | "PATCH" | "DELETE" | "OPTIONS")[];
+            /** @description Of the calls; the rest is not copied. */
+            percent: number;
+            /** @default 5000 */
+            timeout_ms: number;
+            /**
+             * Format: uri
+             * @description In place of upstream_url.
+             * @example https://orders.example.com/v2
+             */
+            url: string;
+        } | null;
         NewApi: {
             /** @default true */
             auth_required: boolean;
@@ -1330,6 +1383,7 @@ export interface components {
              * @default null
              */
             methods: ("GET" | "POST" | "PUT" | "PATCH" | "DELETE" | "OPTIONS")[] | null;
+            mirror?: components["schemas"]["Mirror"];
             /**
              * @default {
              *       "set": {},
@@ -1364,6 +1418,27 @@ export interface components {
              * @default null
              */
             timeout_ms: number | null;
+            upstreams?: components["schemas"]["Upstreams"];
+        } | null;
+        /**
+         * @description Several addresses of the upstream, each with its part of the calls.
+         * @default null
+         */
+        Upstreams: {
+            /** @description Called in place of upstream_url. */
+            addresses: {
+                /**
+                 * Format: uri
+                 * @example https://orders.example.com/v2
+                 */
+                url: string;
+                /**
+                 * @description Its part of the calls.
+                 * @default 1
+                 */
+                weight: number;
+            }[];
+            health_check?: components["schemas"]["HealthCheck"];
         } | null;
         Usage: {
             daily: {

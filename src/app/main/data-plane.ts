@@ -92,7 +92,7 @@ export async function startDataPlane(plane: DataPlaneParts): Promise<DataPlane> 
   const apiKeys = createApiKeyVerifier({ lookup: keyLookup(() => snapshot.current) })
   const ownStages = await loadStages(context.settings.stages)
   const calls = openRecordedCalls(context, plane.thread ?? 1)
-  const upstreams = openUpstreams(context)
+  const upstreams = openUpstreams(context, plane.thread ?? 1)
   const identified = { ...plane, tokens, apiKeys, policy, traces, calls, ownStages, upstreams }
   const { pipeline, admission, results, usage, phaseOf, stages } = openPipeline(identified)
   const drain = new Drain()

@@ -6,6 +6,7 @@ import { newSpanId } from '../../shared/call/random-ids.ts'
 import { type Refusal, refuse } from '../../shared/call/refusal.ts'
 import type { EgressStreamResponse } from '../../shared/egress/egress.ts'
 import type { RuledUpstreams } from '../../shared/egress/ruled-upstreams.ts'
+import type { UpstreamRules } from '../../shared/egress/upstream-rules.ts'
 import type { Upstreams } from '../../shared/egress/upstreams.ts'
 import { BodyQueue } from '../../shared/server/body-queue.ts'
 import type { ResponseStream } from '../../shared/server/listener.ts'
@@ -32,31 +33,35 @@ export interface ProxiedUpstreams {
   /** Of APIs without rules for their upstream. */
   readonly upstreams: Upstreams
   readonly ruled: RuledUpstreams
+  /** Takes up the rules of a snapshot. */
+  readonly load: (rules: readonly UpstreamRules[]) => void
 }
 
 export class ApiProxy {
   readonly #parts: GatewayParts
   readonly #upstreams: Upstreams
   readonly #ruled: RuledUpstreams
+  readonly #load: ProxiedUpstreams['load']
   readonly #rest: RestTools
   readonly #forwarding: Forwarding
 
   constructor(
     parts: GatewayParts,
-    { upstreams, ruled }: ProxiedUpstreams,
+    { upstreams, ruled, load }: ProxiedUpstreams,
     rest: RestTools,
     isTrusted: Forwarding['isTrusted'],
   ) {
     this.#parts = parts
     this.#upstreams = upstreams
     this.#ruled = ruled
+    this.#load = load
     this.#rest = rest
     this.#forwarding = { scheme: new URL(parts.url).protocol.slice(0, -1), isTrusted }
   }
 
   /** Takes up the APIs of a snapshot. */
   load({ apis }: Snapshot): void {
-    this.#ruled.load(apis.flatMap(({ upstream }) => upstream ?? []))
+    this.#load(apis.flatMap(({ upstream }) => upstream ?? []))
   }
 
   /** @param rest what follows the API's prefix in the normalized path, with its leading slash, or '' */

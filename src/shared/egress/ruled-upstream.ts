@@ -1,12 +1,15 @@
-/** Calls of the upstream of one API by its rules: retries within a budget and one deadline, and its own circuit breaker. It opens no connection itself. */
+/** Calls of the upstream of one API by its rules: addresses by weight, retries within one deadline, its own circuit, and copies. It opens no connection itself. */
 import { setTimeout as sleep } from 'node:timers/promises'
+import { MAX_ADDRESSES } from '../../model/upstream-rules.ts'
 import { type BreakerVerdict, CircuitBreaker } from '../async/circuit-breaker.ts'
 import type { Cancellation } from '../call/cancellation.ts'
+import { Balancer, type Health } from './balancer.ts'
 import { type CircuitOpen, circuitOpen, failsCircuit } from './circuit.ts'
 import type { Egress, EgressFailure, EgressRequest, EgressResponse, EgressStreamResponse } from './egress.ts'
 import { failure } from './failure.ts'
+import { emptyMirrorCounts, Mirror, type MirrorCounts } from './mirror.ts'
 import { Retries, RetryBudget } from './retries.ts'
-import type { UpstreamRules } from './upstream-rules.ts'
+import { restOf, type UpstreamRules } from './upstream-rules.ts'
 import type { UpstreamRequest } from './upstreams.ts'
 
 export interface RuledObserver {
@@ -14,9 +17,10 @@ export interface RuledObserver {
   /** A retry that the budget did not allow. */
   readonly onBudgetSpent?: () => void
   readonly onRefused?: () => void
+  /** Addresses that fail their health checks. */
+  readonly health?: Health
+  readonly mirrored?: MirrorCounts
 }
-
-const MAX_CIRCUITS = 1
 
 type Sent = Pick<EgressRequest, 'method' | 'url' | 'timeoutMs' | 'cancellation'>
 type Received = EgressResponse | EgressStreamResponse
@@ -26,17 +30,26 @@ export class RuledUpstream {
   readonly #egress: Egress
   readonly #observer: RuledObserver
   readonly #breaker: CircuitBreaker
+  readonly #balancer: Balancer
+  readonly #mirror: Mirror | undefined
+  /** When an address that fails its health checks is checked again. */
+  readonly #unhealthyMs: number
   readonly #failing: ReadonlySet<number>
   readonly #retries: Retries
   readonly #budget: RetryBudget | undefined
 
   constructor(rules: UpstreamRules, egress: Egress, observer: RuledObserver) {
-    const { retry, circuit } = rules
+    const { retry, circuit, addresses, mirror, baseUrl } = rules
     this.rules = rules
     this.#egress = egress
     this.#observer = observer
     this.#breaker =
-      circuit === null ? new CircuitBreaker() : new CircuitBreaker({ ...circuit, maxCircuits: MAX_CIRCUITS })
+      circuit === null ? new CircuitBreaker() : new CircuitBreaker({ ...circuit, maxCircuits: MAX_ADDRESSES })
+    const places = addresses?.addresses ?? [{ url: baseUrl, weight: 1 }]
+    this.#balancer = new Balancer(rules.key, places, this.#breaker, observer.health ?? NONE)
+    this.#unhealthyMs = addresses?.healthCheck?.intervalMs ?? 0
+    this.#mirror =
+      mirror === null ? undefined : new Mirror(mirror, egress, observer.mirrored ?? emptyMirrorCounts())
     this.#failing = new Set(circuit?.statuses)
     this.#retries = new Retries(retry)
     this.#budget = retry === null ? undefined : new RetryBudget(retry.budgetPercent)
@@ -48,9 +61,11 @@ export class RuledUpstream {
 
   /** Never rejects. */
   stream(request: UpstreamRequest): Promise<EgressStreamResponse | EgressFailure | CircuitOpen> {
+    const copied = this.#mirror?.copy(request, restOf(this.rules, request.url))
+    const body = copied === undefined ? undefined : { body: copied }
     return this.#call(
       request,
-      attempt => this.#egress.stream({ ...request, ...attempt }),
+      attempt => this.#egress.stream({ ...request, ...body, ...attempt }),
       request.unread,
       response => response.body.destroy(),
     )
@@ -58,6 +73,7 @@ export class RuledUpstream {
 
   /** Never rejects. Its body is at hand, so it may be sent again. */
   request(request: EgressRequest): Promise<EgressResponse | EgressFailure | CircuitOpen> {
+    this.#mirror?.copy(request, restOf(this.rules, request.url))
     const observed = this.#observed(request)
     return this.#call(
       request,
@@ -69,21 +85,26 @@ export class RuledUpstream {
 
   async #call<R extends Received>(
     request: Sent,
-    send: (attempt: Pick<Sent, 'timeoutMs'>) => PromiseLike<R | EgressFailure>,
+    send: (attempt: Pick<Sent, 'timeoutMs' | 'url'>) => PromiseLike<R | EgressFailure>,
     isRepeatable: () => boolean,
     discard: (response: R) => void,
   ): Promise<R | EgressFailure | CircuitOpen> {
     const endsAt = performance.now() + request.timeoutMs
     this.#budget?.earn()
+    const rest = restOf(this.rules, request.url)
     let failed: EgressFailure | undefined
+    let last: string | undefined
     for (let attempt = 1; ; attempt++) {
-      const admission = this.#breaker.admit(CIRCUIT, Date.now())
-      if (admission.state === 'open') {
+      const place = this.#balancer.take(Date.now(), last)
+      if (!('url' in place)) {
+        if (failed !== undefined) return failed
         this.#observer.onRefused?.()
-        return failed ?? circuitOpen(admission.retryAfterMs)
+        return circuitOpen(place.retryAfterMs ?? this.#unhealthyMs)
       }
-      const outcome = await send({ timeoutMs: Math.ceil(endsAt - performance.now()) })
-      this.#breaker.settle(CIRCUIT, admission, this.#verdictOn(outcome), Date.now())
+      last = place.url
+      const url = rest === undefined ? request.url : last + rest
+      const outcome = await send({ url, timeoutMs: Math.ceil(endsAt - performance.now()) })
+      this.#breaker.settle(last, place.admission, this.#verdictOn(outcome), Date.now())
       const delayMs = this.#retries.delayMs(attempt - 1)
       if (attempt >= this.#retries.maxAttempts || performance.now() + delayMs >= endsAt) return outcome
       if (!this.#retries.wants(request.method, outcome) || !isRepeatable()) return outcome
@@ -122,7 +143,7 @@ export class RuledUpstream {
   }
 }
 
-const CIRCUIT = ''
+const NONE: Health = new Set<string>()
 
 function isCancelled(cancellation: Cancellation | undefined): boolean {
   return cancellation?.cancelled === true

@@ -128,6 +128,27 @@ export const METRICS = {
       'calls',
       'Retries of calls of APIs: the attempt before never reached the upstream, or the rules of the API ask for it.',
     ),
+    platform_upstream_addresses_unhealthy: {
+      ...gauge('addresses', 'Addresses of upstreams that fail their health checks and are not called.'),
+      threads: 'max',
+    },
+    platform_upstream_health_checks_total: counter('checks', 'Health checks of addresses of upstreams.'),
+    platform_upstream_health_checks_failed_total: counter(
+      'checks',
+      'Health checks without a response, or with a status of 400 or more.',
+    ),
+    platform_mirrored_requests_total: counter(
+      'requests',
+      'Copies of requests sent to the second upstream of an API.',
+    ),
+    platform_mirrored_requests_failed_total: counter(
+      'requests',
+      'Copies to which the second upstream did not respond.',
+    ),
+    platform_mirrored_requests_dropped_total: counter(
+      'requests',
+      'Copies that were not sent: too many at once, or a body that is too long.',
+    ),
     platform_upstream_retries_refused_total: counter(
       'calls',
       'Retries that were left out because the retry budget of the API is spent.',

@@ -64,6 +64,13 @@ const api = fc.record(
               { origins: ['https://a.example'], credentials: true },
             ),
           ),
+          upstreams: fc.option(
+            fc.constantFrom(
+              { addresses: [{ url: 'http://a.example' }] },
+              { addresses: [{ url: 'http://a.example', weight: 5 }], health_check: {} },
+            ),
+          ),
+          mirror: fc.option(fc.constant({ url: 'http://b.example', percent: 50 })),
           circuit_breaker: fc.option(fc.constantFrom({}, { opens_after: 2, statuses: [500, 503] })),
         },
         { requiredKeys: [] },

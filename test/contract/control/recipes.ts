@@ -37,6 +37,17 @@ const newApi = () => ({
       ...{ max_attempts: 3, statuses: [503], methods: ['GET', 'POST'] },
       ...{ first_delay_ms: 10, max_delay_ms: 100, budget_percent: 10 },
     },
+    upstreams: {
+      addresses: [{ url: 'http://a.example', weight: 3 }],
+      health_check: {
+        ...{ path: '/up', interval_ms: 1000, timeout_ms: 500 },
+        ...{ unhealthy_after: 3, healthy_after: 2 },
+      },
+    },
+    mirror: {
+      ...{ url: 'http://b.example', percent: 10, methods: ['GET'] },
+      ...{ max_body_bytes: 10, timeout_ms: 1000 },
+    },
     cors: {
       ...{ origins: ['https://app.example'], methods: ['GET'], allow_headers: ['x-team'] },
       ...{ expose_headers: ['x-total'], credentials: true, max_age_secs: 60 },

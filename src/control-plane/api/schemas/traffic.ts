@@ -11,6 +11,14 @@ import {
 import { cors, corsFields, shownCors } from './cors.ts'
 import { count, shaped, word } from './fields.ts'
 import {
+  addressesFields,
+  mirror,
+  mirrorFields,
+  shownAddresses,
+  shownMirror,
+  upstreams,
+} from './upstream-addresses.ts'
+import {
   circuitBreaker,
   circuitFields,
   retry,
@@ -61,6 +69,8 @@ export const traffic = z
     retry: retry.nullable().default(null),
     circuit_breaker: circuitBreaker.nullable().default(null),
     cors: cors.nullable().default(null),
+    upstreams: upstreams.nullable().default(null),
+    mirror: mirror.nullable().default(null),
   })
   .openapi('Traffic', { description: 'Rules for the calls of the API.' })
 
@@ -74,6 +84,8 @@ export function trafficFields(body: z.output<typeof traffic>): Traffic {
     retry: body.retry && retryFields(body.retry),
     circuitBreaker: body.circuit_breaker && circuitFields(body.circuit_breaker),
     cors: body.cors && corsFields(body.cors),
+    upstreams: body.upstreams && addressesFields(body.upstreams),
+    mirror: body.mirror && mirrorFields(body.mirror),
   }
 }
 
@@ -89,5 +101,7 @@ export function shownTraffic(rules: Traffic) {
     retry: rules.retry ? shownRetry(rules.retry) : null,
     circuit_breaker: rules.circuitBreaker ? shownCircuit(rules.circuitBreaker) : null,
     cors: rules.cors ? shownCors(rules.cors) : null,
+    upstreams: rules.upstreams ? shownAddresses(rules.upstreams) : null,
+    mirror: rules.mirror ? shownMirror(rules.mirror) : null,
   }
 }
