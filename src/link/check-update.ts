@@ -55,6 +55,9 @@ const TRAFFIC: Shape = {
       maxAgeSecs: 'number',
     },
   },
+  cache: {
+    optional: { scope: 'string', defaultSecs: 'number?', maxSecs: 'number', maxResponseBytes: 'number' },
+  },
   upstreams: {
     optional: {
       addresses: { listOf: { url: 'string', weight: 'number' } },

@@ -1,4 +1,5 @@
 /** Rules of one API for the calls that the gateway proxies to it. It enforces none. */
+import type { CacheRule } from './api-cache.ts'
 import type { CorsRule } from './api-cors.ts'
 import {
   isWithheldFromUpstream,
@@ -28,6 +29,7 @@ export interface Traffic {
   readonly retry?: RetryRule | null
   readonly circuitBreaker?: CircuitRule | null
   readonly cors?: CorsRule | null
+  readonly cache?: CacheRule | null
   readonly upstreams?: AddressesRule | null
   readonly mirror?: MirrorRule | null
 }

@@ -205,6 +205,33 @@ export interface components {
             ids: string[];
         };
         /**
+         * @description Responses to GET requests are kept and used again (RFC 9111).
+         * @default null
+         */
+        Cache: {
+            /**
+             * @description Of responses that name no time; null: the upstream is asked each time.
+             * @default null
+             */
+            default_age_secs: number | null;
+            /**
+             * @description No response is used for longer without asking the upstream.
+             * @default 3600
+             */
+            max_age_secs: number;
+            /**
+             * @description Longer responses are not kept.
+             * @default 262144
+             */
+            max_response_bytes: number;
+            /**
+             * @description `caller`: a response is used again for the caller that received it only; `public`: for every caller, where the upstream allows it.
+             * @default caller
+             * @enum {string}
+             */
+            scope: "caller" | "public";
+        } | null;
+        /**
          * @description When the upstream is not called for a while.
          * @default null
          */
@@ -1371,6 +1398,7 @@ export interface components {
         };
         /** @description Rules for the calls of the API. */
         Traffic: {
+            cache?: components["schemas"]["Cache"];
             circuit_breaker?: components["schemas"]["CircuitBreaker"];
             cors?: components["schemas"]["Cors"];
             /**

@@ -3,6 +3,7 @@
  * rows, both plain data, so it runs in the main thread or behind a message port. It opens no store and no tool source.
  */
 import type { ThreadSignals } from '../../data-plane/calls/process-calls.ts'
+import { ApiCache } from '../../data-plane/http/api-cache/api-cache.ts'
 import type { GatewayParts } from '../../data-plane/http/gateway.ts'
 import { waitingFor } from '../../data-plane/http/health.ts'
 import { listingChanges } from '../../data-plane/http/listing-changes.ts'
@@ -92,6 +93,7 @@ export async function startDataPlane(plane: DataPlaneParts): Promise<DataPlane> 
   const apiKeys = createApiKeyVerifier({ lookup: keyLookup(() => snapshot.current) })
   const ownStages = await loadStages(context.settings.stages)
   const calls = openRecordedCalls(context, plane.thread ?? 1)
+  const responses = new ApiCache(context.clock.now)
   const upstreams = openUpstreams(context, plane.thread ?? 1)
   const identified = { ...plane, tokens, apiKeys, policy, traces, calls, ownStages, upstreams }
   const { pipeline, admission, results, usage, phaseOf, stages } = openPipeline(identified)
@@ -125,6 +127,7 @@ export async function startDataPlane(plane: DataPlaneParts): Promise<DataPlane> 
     tokens: () => tokens.clearCache(),
     decisions: () => policy.current().clearCache(),
     results: () => results.clear(),
+    responses: () => responses.clear(),
     quota_statistics: () => 0,
   }
   const status = (): 'online' | 'degraded' | 'draining' =>
@@ -147,6 +150,7 @@ export async function startDataPlane(plane: DataPlaneParts): Promise<DataPlane> 
     kernel,
     everyThread,
     upstreams,
+    responses,
     phaseOf,
     stages,
   })
@@ -162,6 +166,7 @@ export async function startDataPlane(plane: DataPlaneParts): Promise<DataPlane> 
     worker: calls.ring.worker,
     snapshot,
     results,
+    responses,
     policy,
     mcp,
     admission,

@@ -4,15 +4,17 @@ import { isAmbiguousPath } from '../../model/passthrough.ts'
 import { Cancellation } from '../../shared/call/cancellation.ts'
 import { newSpanId } from '../../shared/call/random-ids.ts'
 import { type Refusal, refuse } from '../../shared/call/refusal.ts'
-import type { EgressStreamResponse } from '../../shared/egress/egress.ts'
+import type { CircuitOpen } from '../../shared/egress/circuit.ts'
+import type { EgressFailure, EgressStreamResponse } from '../../shared/egress/egress.ts'
 import type { RuledUpstreams } from '../../shared/egress/ruled-upstreams.ts'
 import type { UpstreamRules } from '../../shared/egress/upstream-rules.ts'
-import type { Upstreams } from '../../shared/egress/upstreams.ts'
+import type { UpstreamRequest, Upstreams } from '../../shared/egress/upstreams.ts'
 import { BodyQueue } from '../../shared/server/body-queue.ts'
 import type { ResponseStream } from '../../shared/server/listener.ts'
 import type { Exchange } from '../pipeline/exchange.ts'
 import type { Final } from '../pipeline/outcome.ts'
 import type { CompiledApi, Snapshot } from '../snapshot/snapshot.ts'
+import type { ApiCache } from './api-cache/api-cache.ts'
 import { BoundedBody } from './bounded-body.ts'
 import type { Call } from './call.ts'
 import { proxiedCors } from './cors.ts'
@@ -35,19 +37,21 @@ export interface ProxiedUpstreams {
   readonly ruled: RuledUpstreams
   /** Takes up the rules of a snapshot. */
   readonly load: (rules: readonly UpstreamRules[]) => void
+  readonly cache: ApiCache
 }
 
 export class ApiProxy {
   readonly #parts: GatewayParts
   readonly #upstreams: Upstreams
   readonly #ruled: RuledUpstreams
+  readonly #cache: ApiCache
   readonly #load: ProxiedUpstreams['load']
   readonly #rest: RestTools
   readonly #forwarding: Forwarding
 
   constructor(
     parts: GatewayParts,
-    { upstreams, ruled, load }: ProxiedUpstreams,
+    { upstreams, ruled, load, cache }: ProxiedUpstreams,
     rest: RestTools,
     isTrusted: Forwarding['isTrusted'],
   ) {
@@ -55,12 +59,14 @@ export class ApiProxy {
     this.#upstreams = upstreams
     this.#ruled = ruled
     this.#load = load
+    this.#cache = cache
     this.#rest = rest
     this.#forwarding = { scheme: new URL(parts.url).protocol.slice(0, -1), isTrusted }
   }
 
   /** Takes up the APIs of a snapshot. */
   load({ apis }: Snapshot): void {
+    this.#cache.retain(apis)
     this.#load(apis.flatMap(({ upstream }) => upstream ?? []))
   }
 
@@ -117,9 +123,11 @@ export class ApiProxy {
       unread: () => body.unread,
       ...(request.contentLength === 0 ? undefined : { body: bounded ?? body }),
     }
-    const response = await (api.upstream === undefined
-      ? this.#upstreams.stream(sent)
-      : this.#ruled.of(api.upstream).stream(sent))
+    const response = await (api.traffic?.cache
+      ? this.#cache.stream({ api, call, exchange, key: `${rest}?${request.query}` }, sent, one =>
+          this.#send(api, one),
+        )
+      : this.#send(api, sent))
     if (response.kind === 'circuit_open')
       return refuse('upstream_unavailable', { retryAfterSecs: response.retryAfterSecs })
     if (response.kind === 'failure')
@@ -130,6 +138,14 @@ export class ApiProxy {
     if (sendEnd !== undefined) onWhole(sendEnd)
     const failure = response.status >= 500 ? ({ failure: 'tool_execution_failed' } as const) : {}
     return { kind: 'reply', result: EMPTY_RESULT, backendStatus: response.status, ...failure }
+  }
+
+  #send(
+    api: CompiledApi,
+    request: UpstreamRequest,
+  ): Promise<EgressStreamResponse | EgressFailure | CircuitOpen> {
+    const { upstream } = api
+    return upstream === undefined ? this.#upstreams.stream(request) : this.#ruled.of(upstream).stream(request)
   }
 
   /**

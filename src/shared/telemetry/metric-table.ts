@@ -54,6 +54,19 @@ export const METRICS = {
       'calls',
       'Calls of cacheable tools that found no result in the cache.',
     ),
+    platform_response_cache_hits_total: counter(
+      'calls',
+      'Proxied calls with a response that the cache of the API had.',
+    ),
+    platform_response_cache_misses_total: counter(
+      'calls',
+      'Proxied calls of APIs with a cache rule for which the upstream was asked.',
+    ),
+    platform_response_cache_confirmed_total: counter(
+      'calls',
+      'Of these, those for which the upstream confirmed the response of the cache.',
+    ),
+    platform_response_cache_bytes: gauge('bytes', 'Responses of APIs in the cache.'),
     platform_results_remembered: gauge('results', 'Tool results in the cache.'),
   }),
 

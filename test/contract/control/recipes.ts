@@ -48,6 +48,7 @@ const newApi = () => ({
       ...{ url: 'http://b.example', percent: 10, methods: ['GET'] },
       ...{ max_body_bytes: 10, timeout_ms: 1000 },
     },
+    cache: { scope: 'public', default_age_secs: 10, max_age_secs: 60, max_response_bytes: 1000 },
     cors: {
       ...{ origins: ['https://app.example'], methods: ['GET'], allow_headers: ['x-team'] },
       ...{ expose_headers: ['x-total'], credentials: true, max_age_secs: 60 },

@@ -8,6 +8,7 @@ import {
   TRAFFIC_METHODS,
   type Traffic,
 } from '../../../model/traffic.ts'
+import { cache, cacheFields, shownCache } from './cache.ts'
 import { cors, corsFields, shownCors } from './cors.ts'
 import { count, shaped, word } from './fields.ts'
 import {
@@ -69,6 +70,7 @@ export const traffic = z
     retry: retry.nullable().default(null),
     circuit_breaker: circuitBreaker.nullable().default(null),
     cors: cors.nullable().default(null),
+    cache: cache.nullable().default(null),
     upstreams: upstreams.nullable().default(null),
     mirror: mirror.nullable().default(null),
   })
@@ -84,6 +86,7 @@ export function trafficFields(body: z.output<typeof traffic>): Traffic {
     retry: body.retry && retryFields(body.retry),
     circuitBreaker: body.circuit_breaker && circuitFields(body.circuit_breaker),
     cors: body.cors && corsFields(body.cors),
+    cache: body.cache && cacheFields(body.cache),
     upstreams: body.upstreams && addressesFields(body.upstreams),
     mirror: body.mirror && mirrorFields(body.mirror),
   }
@@ -101,6 +104,7 @@ export function shownTraffic(rules: Traffic) {
     retry: rules.retry ? shownRetry(rules.retry) : null,
     circuit_breaker: rules.circuitBreaker ? shownCircuit(rules.circuitBreaker) : null,
     cors: rules.cors ? shownCors(rules.cors) : null,
+    cache: rules.cache ? shownCache(rules.cache) : null,
     upstreams: rules.upstreams ? shownAddresses(rules.upstreams) : null,
     mirror: rules.mirror ? shownMirror(rules.mirror) : null,
   }
