@@ -26,6 +26,63 @@ const PLAN: Shape = {
 /** Absent from no rules, but the form has no required objects. */
 const HEADER_RULES = { optional: { set: 'object', remove: { listOf: 'string' } } } as const
 
+/** Where several rules of an API have lists of statuses. */
+const STATUSES = { listOf: 'number' } as const
+
+const TRAFFIC: Shape = {
+  maxRequestBytes: 'number?',
+  timeoutMs: 'number?',
+  requestHeaders: HEADER_RULES,
+  responseHeaders: HEADER_RULES,
+  retry: {
+    optional: {
+      maxAttempts: 'number',
+      statuses: STATUSES,
+      firstDelayMs: 'number',
+      maxDelayMs: 'number',
+      budgetPercent: 'number',
+    },
+  },
+  circuitBreaker: {
+    optional: { opensAfter: 'number', openMs: 'number', maxOpenMs: 'number', statuses: STATUSES },
+  },
+  cors: {
+    optional: {
+      origins: { listOf: 'string' },
+      allowHeaders: { listOf: 'string' },
+      exposeHeaders: { listOf: 'string' },
+      credentials: 'boolean',
+      maxAgeSecs: 'number',
+    },
+  },
+  cache: {
+    optional: { scope: 'string', defaultSecs: 'number?', maxSecs: 'number', maxResponseBytes: 'number' },
+  },
+  upstreams: {
+    optional: {
+      addresses: { listOf: { url: 'string', weight: 'number' } },
+      healthCheck: {
+        optional: {
+          path: 'string',
+          intervalMs: 'number',
+          timeoutMs: 'number',
+          unhealthyAfter: 'number',
+          healthyAfter: 'number',
+        },
+      },
+    },
+  },
+  mirror: {
+    optional: {
+      url: 'string',
+      percent: 'number',
+      methods: { listOf: 'string' },
+      maxBodyBytes: 'number',
+      timeoutMs: 'number',
+    },
+  },
+}
+
 const API: Shape = {
   id: 'string',
   path: 'string',
@@ -39,14 +96,7 @@ const API: Shape = {
       paths: 'string',
     },
   },
-  traffic: {
-    optional: {
-      maxRequestBytes: 'number?',
-      timeoutMs: 'number?',
-      requestHeaders: HEADER_RULES,
-      responseHeaders: HEADER_RULES,
-    },
-  },
+  traffic: { optional: TRAFFIC },
   alias: 'string?',
   version: { optional: { label: 'string', header: 'string', isDefault: 'boolean' } },
   deprecation: {

@@ -1,10 +1,13 @@
 /** Rules of one API for the calls that the gateway proxies to it. It enforces none. */
+import type { CacheRule } from './api-cache.ts'
+import type { CorsRule } from './api-cors.ts'
 import {
   isWithheldFromUpstream,
   NEVER_FORWARDED,
   NEVER_RETURNED,
   WITHHELD_FROM_CLIENTS,
 } from './passthrough.ts'
+import type { AddressesRule, CircuitRule, MirrorRule, RetryRule } from './upstream-rules.ts'
 
 export interface HeaderRules {
   /** Name in lower case → value, in place of any value on the way. */
@@ -22,6 +25,13 @@ export interface Traffic {
   readonly timeoutMs: number | null
   readonly requestHeaders: HeaderRules
   readonly responseHeaders: HeaderRules
+  /** null, and absent from rules that were stored before: as the gateway has it. */
+  readonly retry?: RetryRule | null
+  readonly circuitBreaker?: CircuitRule | null
+  readonly cors?: CorsRule | null
+  readonly cache?: CacheRule | null
+  readonly upstreams?: AddressesRule | null
+  readonly mirror?: MirrorRule | null
 }
 
 export const TRAFFIC_METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const

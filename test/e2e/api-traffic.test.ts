@@ -44,7 +44,7 @@ beforeAll(async () => {
     const body = { name: path, path, upstream_url, auth_required: false, traffic: rules }
     const reply = await world.api('POST', `/tenants/${world.beta}/apis`, world.root, body)
     expect(reply.status, reply.text).toBe(201)
-    expect(reply.json.traffic).toEqual(rules)
+    if (rules !== null) expect(reply.json.traffic).toMatchObject(rules)
   }
 })
 afterAll(async () => {

@@ -204,6 +204,60 @@ export interface components {
         BulkApproval: {
             ids: string[];
         };
+        /**
+         * @description Responses to GET requests are kept and used again (RFC 9111).
+         * @default null
+         */
+        Cache: {
+            /**
+             * @description Of responses that name no time; null: the upstream is asked each time.
+             * @default null
+             */
+            default_age_secs: number | null;
+            /**
+             * @description No response is used for longer without asking the upstream.
+             * @default 3600
+             */
+            max_age_secs: number;
+            /**
+             * @description Longer responses are not kept.
+             * @default 262144
+             */
+            max_response_bytes: number;
+            /**
+             * @description `caller`: a response is used again for the caller that received it only; `public`: for every caller, where the upstream allows it.
+             * @default caller
+             * @enum {string}
+             */
+            scope: "caller" | "public";
+        } | null;
+        /**
+         * @description When the upstream is not called for a while.
+         * @default null
+         */
+        CircuitBreaker: {
+            /**
+             * @description Each failed probe doubles open_ms up to here.
+             * @default 2000
+             */
+            max_open_ms: number;
+            /** @default 1000 */
+            open_ms: number;
+            /**
+             * @description Failures in a row.
+             * @default 5
+             */
+            opens_after: number;
+            /**
+             * @description Responses that count as failures, beside connections that fail.
+             * @default []
+             * @example [
+             *       500,
+             *       503
+             *     ]
+             */
+            statuses: number[];
+        } | null;
         ConfigurationChanges: {
             /** @description false after a dry run. */
             applied: boolean;
@@ -452,6 +506,45 @@ export interface components {
              */
             status?: "active" | "blocked";
         };
+        /**
+         * @description The cross-origin rule of the API, in place of that of the gateway.
+         * @default null
+         */
+        Cors: {
+            /**
+             * @description Request headers that pages may set.
+             * @default [
+             *       "authorization",
+             *       "content-type",
+             *       "x-api-key"
+             *     ]
+             */
+            allow_headers: string[];
+            /** @default false */
+            credentials: boolean;
+            /**
+             * @description Response headers that pages may read, beside X-Request-ID and those that the upstream exposes.
+             * @default []
+             */
+            expose_headers: string[];
+            /**
+             * @description So long browsers keep the response to a preflight.
+             * @default 600
+             */
+            max_age_secs: number;
+            /**
+             * @description null: those of the API.
+             * @default null
+             */
+            methods: ("GET" | "POST" | "PUT" | "PATCH" | "DELETE" | "OPTIONS")[] | null;
+            /**
+             * @description Pages that may read responses; `*`: every page.
+             * @example [
+             *       "https://app.example"
+             *     ]
+             */
+            origins: string[];
+        } | null;
         Deployment: {
             actual_version: string | null;
             /** @example api_01kaa3b8w5f0gvm2f7z2q9x4td */
@@ -945,6 +1038,31 @@ export interface components {
             /** @default 1 */
             workers: number;
         };
+        /**
+         * @description A GET of each address by one thread of each gateway.
+         * @default null
+         */
+        HealthCheck: {
+            /**
+             * @description Checks in a row that succeeded.
+             * @default 1
+             */
+            healthy_after: number;
+            /** @default 10000 */
+            interval_ms: number;
+            /**
+             * @description Appended to each address; a status from 200 to 399 is healthy.
+             * @default /
+             */
+            path: string;
+            /** @default 2000 */
+            timeout_ms: number;
+            /**
+             * @description Checks in a row that failed.
+             * @default 2
+             */
+            unhealthy_after: number;
+        } | null;
         IssuedApiKey: components["schemas"]["ApiKey"] & {
             /** @description The whole key. It is shown only once and stored nowhere. */
             key: string;
@@ -991,6 +1109,34 @@ export interface components {
                 subscription_id: string;
             }[];
         };
+        /**
+         * @description A part of the requests is copied to a second upstream; its responses are dropped.
+         * @default null
+         */
+        Mirror: {
+            /**
+             * @description Calls with longer bodies are not copied.
+             * @default 65536
+             */
+            max_body_bytes: number;
+            /**
+             * @description HEAD is part of GET.
+             * @default [
+             *       "GET"
+             *     ]
+             */
+            methods: ("GET" | "POST" | "PUT" | "PATCH" | "DELETE" | "OPTIONS")[];
+            /** @description Of the calls; the rest is not copied. */
+            percent: number;
+            /** @default 5000 */
+            timeout_ms: number;
+            /**
+             * Format: uri
+             * @description In place of upstream_url.
+             * @example https://orders.example.com/v2
+             */
+            url: string;
+        } | null;
         NewApi: {
             /** @default true */
             auth_required: boolean;
@@ -1397,6 +1543,43 @@ export interface components {
         Rejection: {
             reason: string;
         };
+        /**
+         * @description Retries of calls of the upstream; timeout_ms covers all attempts.
+         * @default null
+         */
+        Retry: {
+            /**
+             * @description Retries per hundred calls of the API, beyond the first ten.
+             * @default 20
+             */
+            budget_percent: number;
+            /**
+             * @description Doubled by each retry, and shortened by a random part.
+             * @default 50
+             */
+            first_delay_ms: number;
+            /**
+             * @description The first one included.
+             * @default 2
+             */
+            max_attempts: number;
+            /** @default 1000 */
+            max_delay_ms: number;
+            /**
+             * @description null: GET, OPTIONS, PUT and DELETE. HEAD is part of GET.
+             * @default null
+             */
+            methods: ("GET" | "POST" | "PUT" | "PATCH" | "DELETE" | "OPTIONS")[] | null;
+            /**
+             * @description Responses that are retried, beside connections that fail.
+             * @default []
+             * @example [
+             *       502,
+             *       503
+             *     ]
+             */
+            statuses: number[];
+        } | null;
         Revocation: {
             reason?: string;
         };
@@ -1549,8 +1732,11 @@ export interface components {
             /** @enum {string} */
             tier?: "free" | "starter" | "business" | "enterprise";
         };
-        /** @description Rules for the calls that the gateway proxies. */
+        /** @description Rules for the calls of the API. */
         Traffic: {
+            cache?: components["schemas"]["Cache"];
+            circuit_breaker?: components["schemas"]["CircuitBreaker"];
+            cors?: components["schemas"]["Cors"];
             /**
              * @description Larger bodies get 413.
              * @default null
@@ -1561,6 +1747,7 @@ export interface components {
              * @default null
              */
             methods: ("GET" | "POST" | "PUT" | "PATCH" | "DELETE" | "OPTIONS")[] | null;
+            mirror?: components["schemas"]["Mirror"];
             /**
              * @default {
              *       "set": {},
@@ -1589,11 +1776,33 @@ export interface components {
                     [key: string]: string;
                 };
             };
+            retry?: components["schemas"]["Retry"];
             /**
              * @description From the first byte sent to the last byte received; also of its tools.
              * @default null
              */
             timeout_ms: number | null;
+            upstreams?: components["schemas"]["Upstreams"];
+        } | null;
+        /**
+         * @description Several addresses of the upstream, each with its part of the calls.
+         * @default null
+         */
+        Upstreams: {
+            /** @description Called in place of upstream_url. */
+            addresses: {
+                /**
+                 * Format: uri
+                 * @example https://orders.example.com/v2
+                 */
+                url: string;
+                /**
+                 * @description Its part of the calls.
+                 * @default 1
+                 */
+                weight: number;
+            }[];
+            health_check?: components["schemas"]["HealthCheck"];
         } | null;
         Usage: {
             daily: {

@@ -3,6 +3,7 @@
  * rows, both plain data, so it runs in the main thread or behind a message port. It opens no store and no tool source.
  */
 import type { EveryThread, ThreadSignals } from '../../data-plane/calls/process-calls.ts'
+import { ApiCache } from '../../data-plane/http/api-cache/api-cache.ts'
 import type { GatewayParts } from '../../data-plane/http/gateway.ts'
 import { waitingFor } from '../../data-plane/http/health.ts'
 import { listingChanges } from '../../data-plane/http/listing-changes.ts'
@@ -34,6 +35,7 @@ import { addressOf } from './local-address.ts'
 import { openGatewayPolicy } from './policy.ts'
 import { showSessions } from './session-gauges.ts'
 import { openTraces } from './traces.ts'
+import { openUpstreams } from './upstreams.ts'
 
 export interface DataPlane {
   /** Threads that serve calls. */
@@ -93,7 +95,9 @@ export async function startDataPlane(plane: DataPlaneParts): Promise<DataPlane> 
   const apiKeys = createApiKeyVerifier({ lookup: keyLookup(() => snapshot.current) })
   const ownStages = await loadStages(context.settings.stages)
   const calls = openRecordedCalls(context, plane.thread ?? 1)
-  const identified = { ...plane, tokens, apiKeys, policy, traces, calls, ownStages }
+  const responses = new ApiCache(context.clock.now)
+  const upstreams = openUpstreams(context, plane.thread ?? 1)
+  const identified = { ...plane, tokens, apiKeys, policy, traces, calls, ownStages, upstreams }
   const { pipeline, admission, results, usage, phaseOf, stages } = openPipeline(identified)
   const drain = new Drain()
   const syncPolicy = plane.policyOwner?.sync
@@ -125,6 +129,7 @@ export async function startDataPlane(plane: DataPlaneParts): Promise<DataPlane> 
     tokens: () => tokens.clearCache(),
     decisions: () => policy.current().clearCache(),
     results: () => results.clear(),
+    responses: () => responses.clear(),
     quota_statistics: () => 0,
   }
   const status = (): 'online' | 'degraded' | 'draining' =>
@@ -146,6 +151,8 @@ export async function startDataPlane(plane: DataPlaneParts): Promise<DataPlane> 
     caches,
     kernel,
     everyThread,
+    upstreams,
+    responses,
     phaseOf,
     stages,
   })
@@ -161,6 +168,7 @@ export async function startDataPlane(plane: DataPlaneParts): Promise<DataPlane> 
     worker: calls.ring.worker,
     snapshot,
     results,
+    responses,
     policy,
     mcp,
     admission,

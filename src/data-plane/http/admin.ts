@@ -16,6 +16,7 @@ export interface AdminParts {
     readonly tokens: () => number
     readonly decisions: () => number
     readonly results: () => number
+    readonly responses: () => number
     readonly quota_statistics: () => number
   }
   readonly recordAction: RecordAdminAction
@@ -120,7 +121,7 @@ export class Admin {
 
   /** @returns the entries evicted in this thread */
   #clear(): Record<string, number> {
-    const { api_keys, tokens, decisions, results, quota_statistics } = this.#parts.caches
+    const { api_keys, tokens, decisions, results, responses, quota_statistics } = this.#parts.caches
     const cached = this.#cached === undefined ? 0 : 1
     this.#cached = undefined
     return {
@@ -128,6 +129,7 @@ export class Admin {
       tokens: tokens(),
       decisions: decisions(),
       results: results(),
+      responses: responses(),
       quota_statistics: quota_statistics() + cached,
     }
   }

@@ -25,6 +25,11 @@ export function versionHeaders({ apis }: Site): readonly string[] {
   return [...new Set(apis.flatMap(({ version }) => (version === undefined ? [] : [version.header])))]
 }
 
+/** The API that serves requests without a version, else the first: a preflight names none. */
+export function defaultVersion({ apis }: Site): CompiledApi {
+  return apis.find(({ version }) => version?.isDefault === true) ?? apis[0]
+}
+
 /** The version that the request names, else the default one. */
 export function chooseVersion({ apis }: Site, { request }: Call): CompiledApi | Refusal {
   const [first] = apis

@@ -4,13 +4,17 @@ import { isAmbiguousPath } from '../../model/passthrough.ts'
 import { Cancellation } from '../../shared/call/cancellation.ts'
 import { newSpanId } from '../../shared/call/random-ids.ts'
 import { type Refusal, refuse } from '../../shared/call/refusal.ts'
-import type { EgressStreamResponse } from '../../shared/egress/egress.ts'
-import type { Upstreams } from '../../shared/egress/upstreams.ts'
+import type { CircuitOpen } from '../../shared/egress/circuit.ts'
+import type { EgressFailure, EgressStreamResponse } from '../../shared/egress/egress.ts'
+import type { RuledUpstreams } from '../../shared/egress/ruled-upstreams.ts'
+import type { UpstreamRules } from '../../shared/egress/upstream-rules.ts'
+import type { UpstreamRequest, Upstreams } from '../../shared/egress/upstreams.ts'
 import { BodyQueue } from '../../shared/server/body-queue.ts'
 import type { ResponseStream } from '../../shared/server/listener.ts'
 import type { Exchange } from '../pipeline/exchange.ts'
 import type { Final } from '../pipeline/outcome.ts'
 import type { CompiledApi, Snapshot } from '../snapshot/snapshot.ts'
+import type { ApiCache } from './api-cache/api-cache.ts'
 import { BoundedBody } from './bounded-body.ts'
 import type { Call } from './call.ts'
 import { proxiedCors } from './cors.ts'
@@ -27,22 +31,43 @@ const AMBIGUOUS_PATH =
   'The path is not valid: parameters on dot segments (..;) and reserved characters that are encoded twice are refused by this API.'
 const EMPTY_RESULT = Object.freeze({ content: [], isError: false })
 
+export interface ProxiedUpstreams {
+  /** Of APIs without rules for their upstream. */
+  readonly upstreams: Upstreams
+  readonly ruled: RuledUpstreams
+  /** Takes up the rules of a snapshot. */
+  readonly load: (rules: readonly UpstreamRules[]) => void
+  readonly cache: ApiCache
+}
+
 export class ApiProxy {
   readonly #parts: GatewayParts
   readonly #upstreams: Upstreams
+  readonly #ruled: RuledUpstreams
+  readonly #cache: ApiCache
+  readonly #load: ProxiedUpstreams['load']
   readonly #rest: RestTools
   readonly #forwarding: Forwarding
 
   constructor(
     parts: GatewayParts,
-    upstreams: Upstreams,
+    { upstreams, ruled, load, cache }: ProxiedUpstreams,
     rest: RestTools,
     isTrusted: Forwarding['isTrusted'],
   ) {
     this.#parts = parts
     this.#upstreams = upstreams
+    this.#ruled = ruled
+    this.#load = load
+    this.#cache = cache
     this.#rest = rest
     this.#forwarding = { scheme: new URL(parts.url).protocol.slice(0, -1), isTrusted }
+  }
+
+  /** Takes up the APIs of a snapshot. */
+  load({ apis }: Snapshot): void {
+    this.#cache.retain(apis)
+    this.#load(apis.flatMap(({ upstream }) => upstream ?? []))
   }
 
   /** @param rest what follows the API's prefix in the normalized path, with its leading slash, or '' */
@@ -89,7 +114,7 @@ export class ApiProxy {
     const maxBytes = api.traffic?.maxRequestBytes ?? null
     const bounded = maxBytes === null ? undefined : new BoundedBody(body, maxBytes)
     const timedFrom = wantsTiming(request.header('x-debug-timing')) ? performance.now() : undefined
-    const response = await this.#upstreams.stream({
+    const sent = {
       method: request.method,
       url: `${api.upstreamUrl}${rest}${request.query === '' ? '' : `?${request.query}`}`,
       headers: forwardedHeaders(call, api, this.#forwarding, exchange.backendSpanId),
@@ -97,7 +122,12 @@ export class ApiProxy {
       cancellation: exchange.cancellation,
       unread: () => body.unread,
       ...(request.contentLength === 0 ? undefined : { body: bounded ?? body }),
-    })
+    }
+    const response = await (api.traffic?.cache
+      ? this.#cache.stream({ api, call, exchange, key: `${rest}?${request.query}` }, sent, one =>
+          this.#send(api, one),
+        )
+      : this.#send(api, sent))
     if (response.kind === 'circuit_open')
       return refuse('upstream_unavailable', { retryAfterSecs: response.retryAfterSecs })
     if (response.kind === 'failure')
@@ -108,6 +138,14 @@ export class ApiProxy {
     if (sendEnd !== undefined) onWhole(sendEnd)
     const failure = response.status >= 500 ? ({ failure: 'tool_execution_failed' } as const) : {}
     return { kind: 'reply', result: EMPTY_RESULT, backendStatus: response.status, ...failure }
+  }
+
+  #send(
+    api: CompiledApi,
+    request: UpstreamRequest,
+  ): Promise<EgressStreamResponse | EgressFailure | CircuitOpen> {
+    const { upstream } = api
+    return upstream === undefined ? this.#upstreams.stream(request) : this.#ruled.of(upstream).stream(request)
   }
 
   /**

@@ -8,7 +8,8 @@ import type { CallsAdmin } from './admin-calls.ts'
 import type { OverviewAdmin } from './admin-overview.ts'
 import type { PolicyAdmin } from './admin-policy.ts'
 import type { SimulateAdmin } from './admin-simulate.ts'
-import { chooseVersion, type Site, sitesOf, versionHeaders } from './api-versions.ts'
+import { ownCorsOf } from './api-cors.ts'
+import { chooseVersion, defaultVersion, type Site, sitesOf, versionHeaders } from './api-versions.ts'
 import { Call } from './call.ts'
 import type { Cors } from './cors.ts'
 import { capabilities } from './discovery.ts'
@@ -86,9 +87,18 @@ export function createRouter(parts: RouterParts): Router {
   let loaded: readonly CompiledApi[] = []
   let sites: readonly Site[] = []
 
+  /** The proxied API at a path, with any method. */
+  function siteAt(path: string): Site | undefined {
+    const row = table.match('PATCH', path)
+    if (typeof row !== 'number' || row < fixed.length) return undefined
+    return sites[Math.floor((row - fixed.length) / ROUTES_PER_SITE)]
+  }
+
   return {
-    load({ apis }) {
+    load(snapshot) {
+      const { apis } = snapshot
       if (apis === loaded || (apis.length === 0 && loaded.length === 0)) return
+      parts.proxy.load(snapshot)
       // most changes leave the addresses as they are: then the table in the kernel stays too
       const present = sitesOf(apis)
       if (present.length !== sites.length || present.some((site, at) => site.prefix !== sites[at]!.prefix)) {
@@ -106,19 +116,21 @@ export function createRouter(parts: RouterParts): Router {
       const call = new Call(request, response, cors.headers(request.header('origin')), gateway.nowMs())
       if (request.method === 'OPTIONS') {
         if (isPublicDocument(request.path)) return documentPreflight(call)
-        const row = table.match('PATCH', request.path)
-        const site =
-          typeof row === 'number' && row >= fixed.length
-            ? sites[Math.floor((row - fixed.length) / ROUTES_PER_SITE)]
-            : undefined
-        const { status, headers } = cors.preflight(request, site && { headers: versionHeaders(site) })
+        const site = siteAt(request.path)
+        const names = site && versionHeaders(site)
+        const own = site && ownCorsOf(defaultVersion(site))
+        const { status, headers } =
+          own?.preflight(request, names!) ?? cors.preflight(request, names && { headers: names })
         return call.sendWithOwnCors(status, '', headers)
       }
       const refusal = gateway.attempts.check(call)
-      if (refusal !== undefined && !HEALTH_PATHS.has(request.path))
+      if (refusal !== undefined && !HEALTH_PATHS.has(request.path)) {
+        const site = siteAt(request.path)
+        if (site !== undefined) adoptCors(call, defaultVersion(site))
         return JSON_RPC_PATH.test(request.path) && request.method === 'POST'
           ? refuseMessage(gateway, call, refusal)
           : rest.refuse(call, refusal)
+      }
       // RFC 9110 §9.3.2: HEAD is GET without the body, which the listener leaves out
       const method = request.method === 'HEAD' ? 'GET' : request.method
       const row = table.match(method, request.path)
@@ -141,11 +153,17 @@ function proxyRoutes(parts: RouterParts, prefix: string, site: () => Site): read
       const snapshot = parts.gateway.snapshot()
       if (snapshot === undefined) return parts.rest.refuse(call, refuse('not_ready', { retryAfterSecs: 1 }))
       const api = chooseVersion(site(), call)
+      adoptCors(call, 'reason' in api ? defaultVersion(site()) : api)
       if ('reason' in api) parts.rest.refuse(call, api)
       else void parts.proxy.handle(call, snapshot, api, restOf(table))
     },
   })
   return [route(prefix, () => ''), route(`${prefix}/*`, table => `/${table.param(0)}`)]
+}
+
+function adoptCors(call: Call, api: CompiledApi): void {
+  const own = ownCorsOf(api)
+  if (own !== undefined) call.corsHeaders = own.headers(call.request.header('origin'))
 }
 
 function refusalOf(fault: 'not_found' | 'method_not_allowed' | 'bad_path', path: string): Refusal {

@@ -10,6 +10,7 @@ import type {
 } from '../../link/control-share.ts'
 import { EMPTY_SHARE } from '../../link/control-share.ts'
 import type { Tool } from '../../model/tool.ts'
+import { upstreamRulesOf } from '../../shared/egress/upstream-rules.ts'
 import { SharedTable } from './shared-table.ts'
 import type { CompiledApi, KeyEntry } from './snapshot.ts'
 
@@ -127,6 +128,7 @@ function compiled(api: ApiShare, tenant: string): Omit<CompiledApi, 'index'> {
     requestsPerHour: api.requestsPerHour ?? undefined,
     passthrough: api.passthrough ?? undefined,
     traffic: api.traffic,
+    upstream: upstreamRulesOf(api.id, api.upstreamUrl, api.traffic),
     version: api.version,
     notices: noticesOf(api),
     goneAtMs: api.deprecation?.isRefused === true ? (api.deprecation.sunsetAtMs ?? undefined) : undefined,

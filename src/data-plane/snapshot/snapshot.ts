@@ -6,6 +6,7 @@ import type { Principal } from '../../model/principal.ts'
 import type { Tool } from '../../model/tool.ts'
 import type { Traffic } from '../../model/traffic.ts'
 import type { MaybePromise } from '../../shared/call/and-then.ts'
+import type { UpstreamRules } from '../../shared/egress/upstream-rules.ts'
 import type { CheckOutcome } from '../../shared/json-schema/argument-fault.ts'
 import type { ServerAddress } from '../../shared/mcp-client/protocol.ts'
 import type { PreparedPolicy } from '../../shared/policy/engine.ts'
@@ -112,6 +113,8 @@ export interface CompiledApi {
   readonly passthrough?: Passthrough | undefined
   /** Rules of the API for its proxied calls; undefined: none. */
   readonly traffic?: Traffic | undefined
+  /** Those of the rules that concern calls of its upstream, made ready; undefined: none. */
+  readonly upstream?: UpstreamRules | undefined
   /** Set where APIs share the prefix: a request header chooses among them. */
   readonly version?: VersionShare | undefined
   /** Response headers of its calls, flat: the announcement of its end, and what the choice of the version varies on. */

@@ -1,6 +1,7 @@
 /** The ordered list of stages, each line with its reason. A stage also needs its refusals in the table, a test and a benchmark. */
 
 import type { Egress } from '../../shared/egress/egress.ts'
+import type { RuledUpstreams } from '../../shared/egress/ruled-upstreams.ts'
 import type { ApiKeyVerifier, TokenVerifier } from '../../shared/identity/verifier.ts'
 import type { McpSessions } from '../../shared/mcp-client/sessions.ts'
 import type { DecisionObserver } from '../../shared/policy/engine.ts'
@@ -41,6 +42,8 @@ interface StageParts {
   /** Receives every decision; optional. */
   readonly decisions?: DecisionObserver
   readonly egress: Egress
+  /** Of APIs with rules for their upstream. */
+  readonly upstreams: RuledUpstreams
   readonly mcpSessions: McpSessions
   readonly admission: Admission
   readonly maxResponseBytes: number
@@ -85,7 +88,7 @@ export function stages(parts: StageParts): readonly Stage[] {
     confirmCall(), // after validation and all limits: the user confirms exactly what will run
     // 5 invoke: each handles one kind of operation
     listTools(),
-    invokeTool(parts.egress, parts.mcpSessions, parts.maxResponseBytes, parts.results, parts.largeTexts),
+    invokeTool(parts),
     invokeProxy(),
     // 6 settle: all run on every exit
     releaseQuota(), // first, so that waiting for the meter does not hold a concurrency slot

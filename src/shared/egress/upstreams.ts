@@ -6,17 +6,13 @@ import {
   CircuitBreaker,
   type CircuitOptions,
 } from '../async/circuit-breaker.ts'
+import { type CircuitOpen, circuitOpen, failsCircuit } from './circuit.ts'
 import type { Egress, EgressFailure, EgressStreamRequest, EgressStreamResponse } from './egress.ts'
+import { IDEMPOTENT, neverArrived, RETRY_AFTER_MS } from './retries.ts'
 
 export interface UpstreamRequest extends EgressStreamRequest {
   /** True while nothing of the body has been read. */
   readonly unread: () => boolean
-}
-
-/** The upstream has failed several times in a row: it is not tried. */
-export interface CircuitOpen {
-  readonly kind: 'circuit_open'
-  readonly retryAfterSecs: number
 }
 
 export interface UpstreamsOptions {
@@ -25,11 +21,6 @@ export interface UpstreamsOptions {
   readonly onRetry?: () => void
   readonly onRefused?: () => void
 }
-
-/** May be repeated without doing more than once would (RFC 9110 §9.2.2). */
-const IDEMPOTENT = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE', 'PUT', 'DELETE'])
-/** An upstream that is just being replaced may listen again. */
-const RETRY_AFTER_MS = 30
 
 export class Upstreams {
   readonly #options: UpstreamsOptions
@@ -50,7 +41,7 @@ export class Upstreams {
     const admission = this.#breaker.admit(origin, Date.now())
     if (admission.state === 'open') {
       this.#options.onRefused?.()
-      return { kind: 'circuit_open', retryAfterSecs: Math.max(1, Math.ceil(admission.retryAfterMs / 1000)) }
+      return circuitOpen(admission.retryAfterMs)
     }
     const response = await this.#tryTwice(request, admission)
     this.#breaker.settle(origin, admission, verdictOn(response), Date.now())
@@ -72,15 +63,9 @@ export class Upstreams {
   }
 }
 
-function neverArrived({ reason, sent, saturated }: EgressFailure): boolean {
-  return reason === 'unreachable' && !sent && saturated !== true
-}
-
-const DOWN: ReadonlySet<EgressFailure['reason']> = new Set(['timeout', 'unreachable', 'reset'])
-
 function verdictOn(response: EgressStreamResponse | EgressFailure): BreakerVerdict {
   if (response.kind === 'response') return 'succeeded'
-  return DOWN.has(response.reason) && response.saturated !== true ? 'failed' : 'neutral'
+  return failsCircuit(response) ? 'failed' : 'neutral'
 }
 
 /** Scheme, host and port of an absolute URL that is known to be one. */

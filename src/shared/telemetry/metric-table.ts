@@ -54,6 +54,19 @@ export const METRICS = {
       'calls',
       'Calls of cacheable tools that found no result in the cache.',
     ),
+    platform_response_cache_hits_total: counter(
+      'calls',
+      'Proxied calls with a response that the cache of the API had.',
+    ),
+    platform_response_cache_misses_total: counter(
+      'calls',
+      'Proxied calls of APIs with a cache rule for which the upstream was asked.',
+    ),
+    platform_response_cache_confirmed_total: counter(
+      'calls',
+      'Of these, those for which the upstream confirmed the response of the cache.',
+    ),
+    platform_response_cache_bytes: gauge('bytes', 'Responses of APIs in the cache.'),
     platform_results_remembered: gauge('results', 'Tool results in the cache.'),
   }),
 
@@ -122,11 +135,36 @@ export const METRICS = {
     ),
     platform_upstream_refused_total: counter(
       'calls',
-      'Proxied calls refused because the circuit of the upstream is open.',
+      'Calls of APIs refused because the circuit of the upstream is open.',
     ),
     platform_upstream_retries_total: counter(
       'calls',
-      'Proxied calls retried because the first attempt never reached the upstream.',
+      'Retries of calls of APIs: the attempt before never reached the upstream, or the rules of the API ask for it.',
+    ),
+    platform_upstream_addresses_unhealthy: {
+      ...gauge('addresses', 'Addresses of upstreams that fail their health checks and are not called.'),
+      threads: 'max',
+    },
+    platform_upstream_health_checks_total: counter('checks', 'Health checks of addresses of upstreams.'),
+    platform_upstream_health_checks_failed_total: counter(
+      'checks',
+      'Health checks without a response, or with a status of 400 or more.',
+    ),
+    platform_mirrored_requests_total: counter(
+      'requests',
+      'Copies of requests sent to the second upstream of an API.',
+    ),
+    platform_mirrored_requests_failed_total: counter(
+      'requests',
+      'Copies to which the second upstream did not respond.',
+    ),
+    platform_mirrored_requests_dropped_total: counter(
+      'requests',
+      'Copies that were not sent: too many at once, or a body that is too long.',
+    ),
+    platform_upstream_retries_refused_total: counter(
+      'calls',
+      'Retries that were left out because the retry budget of the API is spent.',
     ),
   }),
 

@@ -50,6 +50,29 @@ const api = fc.record(
           max_request_bytes: fc.option(fc.nat({ max: 1e9 })),
           timeout_ms: fc.option(fc.integer({ min: 100, max: 300_000 })),
           request_headers: fc.constantFrom({ set: { 'x-a': 'b' } }, { remove: ['x-b'] }, {}),
+          retry: fc.option(
+            fc.constantFrom(
+              {},
+              { max_attempts: 3, statuses: [502] },
+              { methods: ['POST'], first_delay_ms: 1 },
+            ),
+          ),
+          cors: fc.option(
+            fc.constantFrom(
+              { origins: [] },
+              { origins: ['*'] },
+              { origins: ['https://a.example'], credentials: true },
+            ),
+          ),
+          upstreams: fc.option(
+            fc.constantFrom(
+              { addresses: [{ url: 'http://a.example' }] },
+              { addresses: [{ url: 'http://a.example', weight: 5 }], health_check: {} },
+            ),
+          ),
+          mirror: fc.option(fc.constant({ url: 'http://b.example', percent: 50 })),
+          cache: fc.option(fc.constantFrom({}, { scope: 'public', default_age_secs: 5 })),
+          circuit_breaker: fc.option(fc.constantFrom({}, { opens_after: 2, statuses: [500, 503] })),
         },
         { requiredKeys: [] },
       ),

@@ -33,6 +33,27 @@ const newApi = () => ({
     ...{ methods: ['GET', 'POST'], max_request_bytes: 1000, timeout_ms: 5000 },
     request_headers: { set: { 'x-team': 'orders' }, remove: ['x-debug'] },
     response_headers: { set: {}, remove: ['x-powered-by'] },
+    retry: {
+      ...{ max_attempts: 3, statuses: [503], methods: ['GET', 'POST'] },
+      ...{ first_delay_ms: 10, max_delay_ms: 100, budget_percent: 10 },
+    },
+    upstreams: {
+      addresses: [{ url: 'http://a.example', weight: 3 }],
+      health_check: {
+        ...{ path: '/up', interval_ms: 1000, timeout_ms: 500 },
+        ...{ unhealthy_after: 3, healthy_after: 2 },
+      },
+    },
+    mirror: {
+      ...{ url: 'http://b.example', percent: 10, methods: ['GET'] },
+      ...{ max_body_bytes: 10, timeout_ms: 1000 },
+    },
+    cache: { scope: 'public', default_age_secs: 10, max_age_secs: 60, max_response_bytes: 1000 },
+    cors: {
+      ...{ origins: ['https://app.example'], methods: ['GET'], allow_headers: ['x-team'] },
+      ...{ expose_headers: ['x-total'], credentials: true, max_age_secs: 60 },
+    },
+    circuit_breaker: { opens_after: 3, open_ms: 500, max_open_ms: 5000, statuses: [500] },
   },
   portal_visibility: true,
 })

@@ -5,6 +5,7 @@ import { CallsAdmin } from '../../../data-plane/http/admin-calls.ts'
 import { OverviewAdmin, type OverviewParts } from '../../../data-plane/http/admin-overview.ts'
 import { PolicyAdmin } from '../../../data-plane/http/admin-policy.ts'
 import { SimulateAdmin } from '../../../data-plane/http/admin-simulate.ts'
+import type { ApiCache } from '../../../data-plane/http/api-cache/api-cache.ts'
 import { AttemptLimit, OF_REGISTRATIONS } from '../../../data-plane/http/attempt-limit.ts'
 import { CallStreams } from '../../../data-plane/http/call-streams.ts'
 import { Cors } from '../../../data-plane/http/cors.ts'
@@ -23,7 +24,7 @@ import type { AppContext } from '../app-context.ts'
 import { openResourceWatches } from '../mcp-sessions.ts'
 import type { GatewayPolicy } from '../policy.ts'
 import { toolSetStatuses } from '../tool-set-statuses.ts'
-import { openUpstreams } from '../upstreams.ts'
+import type { OpenUpstreams } from '../upstreams.ts'
 import type { DataPlaneParts } from './parts.ts'
 import type { OpenPipeline } from './pipeline.ts'
 import { processState, TOOL_REVIEW } from './signals.ts'
@@ -39,6 +40,8 @@ export interface HttpParts {
   /** Of this thread. */
   readonly kernel: Kernel
   readonly everyThread: EveryThread
+  readonly upstreams: OpenUpstreams
+  readonly responses: ApiCache
   readonly phaseOf: OpenPipeline['phaseOf']
   readonly stages: OpenPipeline['stages']
 }
@@ -74,7 +77,12 @@ export function openHttp(parts: HttpParts): OpenHttp {
     simulation: new SimulateAdmin(gateway, { calls, rights, ...simulationOf(parts.stages, quota) }, rest),
     policy: new PolicyAdmin(gateway, policy.operations, recordAction, rest),
     oauth: openOAuth(plane),
-    proxy: new ApiProxy(gateway, openUpstreams(context), rest, trustOf(settings.sse.trustedProxies)),
+    proxy: new ApiProxy(
+      gateway,
+      { ...parts.upstreams, cache: parts.responses },
+      rest,
+      trustOf(settings.sse.trustedProxies),
+    ),
     matcher: kernelRoutes(kernel, clock.now),
   })
   return { router, mcp, callStreams }

@@ -1,4 +1,5 @@
 /** Connects the metrics of one data plane to the parts that hold their values. It counts nothing itself. */
+import type { ApiCache } from '../../../data-plane/http/api-cache/api-cache.ts'
 import type { AttemptLimit } from '../../../data-plane/http/attempt-limit.ts'
 import type { McpEndpoint } from '../../../data-plane/http/mcp/endpoint.ts'
 import type { SnapshotHolder } from '../../../data-plane/snapshot/holder.ts'
@@ -12,12 +13,13 @@ export interface MeasuredParts extends Pick<OpenPipeline, 'results' | 'admission
   readonly snapshot: SnapshotHolder
   readonly policy: PlanePolicy
   readonly mcp: McpEndpoint
+  readonly responses: ApiCache
   readonly attempts: AttemptLimit
 }
 
 export function registerMetrics(
   { metrics }: AppContext,
-  { worker, snapshot, results, policy, mcp, admission, attempts }: MeasuredParts,
+  { worker, snapshot, results, responses, policy, mcp, admission, attempts }: MeasuredParts,
 ): void {
   metrics.workerInfo(() => ({
     worker: String(worker),
@@ -28,6 +30,10 @@ export function registerMetrics(
   metrics.read('platform_result_cache_hits_total', () => results.counts.hits)
   metrics.read('platform_result_cache_misses_total', () => results.counts.misses)
   metrics.read('platform_results_remembered', () => results.size)
+  metrics.read('platform_response_cache_hits_total', () => responses.counts.hits)
+  metrics.read('platform_response_cache_misses_total', () => responses.counts.misses)
+  metrics.read('platform_response_cache_confirmed_total', () => responses.counts.revalidated)
+  metrics.read('platform_response_cache_bytes', () => responses.bytes)
   metrics.read('platform_decisions_remembered', () => policy.current().cached)
   metrics.read('platform_attempts_refused_total', () => attempts.refused)
   metrics.read('platform_streams', () => mcp.openStreams)

@@ -13,6 +13,7 @@ import { openMcpSessions } from '../mcp-sessions.ts'
 import { usageComesFromEvents } from '../metering.ts'
 import type { GatewayPolicy } from '../policy.ts'
 import type { Traces } from '../traces.ts'
+import type { OpenUpstreams } from '../upstreams.ts'
 import type { DataPlaneParts } from './parts.ts'
 
 export interface PipelineParts extends Pick<DataPlaneParts, 'context' | 'quota' | 'meter'> {
@@ -21,6 +22,7 @@ export interface PipelineParts extends Pick<DataPlaneParts, 'context' | 'quota' 
   readonly policy: GatewayPolicy
   readonly traces: Traces
   readonly calls: RecordedCalls
+  readonly upstreams: OpenUpstreams
   /** Of the deployment's own module. */
   readonly ownStages: readonly DeploymentStage[]
 }
@@ -50,6 +52,7 @@ export function openPipeline(parts: PipelineParts): OpenPipeline {
     apiKeys,
     quota,
     egress,
+    upstreams: parts.upstreams.ruled,
     mcpSessions,
     maxResponseBytes: settings.backendResponseMaxBytes,
     results,

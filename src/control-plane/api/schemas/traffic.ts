@@ -8,7 +8,25 @@ import {
   TRAFFIC_METHODS,
   type Traffic,
 } from '../../../model/traffic.ts'
+import { cache, cacheFields, shownCache } from './cache.ts'
+import { cors, corsFields, shownCors } from './cors.ts'
 import { count, shaped, word } from './fields.ts'
+import {
+  addressesFields,
+  mirror,
+  mirrorFields,
+  shownAddresses,
+  shownMirror,
+  upstreams,
+} from './upstream-addresses.ts'
+import {
+  circuitBreaker,
+  circuitFields,
+  retry,
+  retryFields,
+  shownCircuit,
+  shownRetry,
+} from './upstream-rules.ts'
 import { z } from './zod.ts'
 
 const MAX_RULES = 32
@@ -49,8 +67,14 @@ export const traffic = z
       .openapi({ description: 'From the first byte sent to the last byte received; also of its tools.' }),
     request_headers: headerRules(maySetRequestHeader).default({ set: {}, remove: [] }),
     response_headers: headerRules(maySetResponseHeader).default({ set: {}, remove: [] }),
+    retry: retry.nullable().default(null),
+    circuit_breaker: circuitBreaker.nullable().default(null),
+    cors: cors.nullable().default(null),
+    cache: cache.nullable().default(null),
+    upstreams: upstreams.nullable().default(null),
+    mirror: mirror.nullable().default(null),
   })
-  .openapi('Traffic', { description: 'Rules for the calls that the gateway proxies.' })
+  .openapi('Traffic', { description: 'Rules for the calls of the API.' })
 
 export function trafficFields(body: z.output<typeof traffic>): Traffic {
   return {
@@ -59,6 +83,12 @@ export function trafficFields(body: z.output<typeof traffic>): Traffic {
     timeoutMs: body.timeout_ms,
     requestHeaders: body.request_headers,
     responseHeaders: body.response_headers,
+    retry: body.retry && retryFields(body.retry),
+    circuitBreaker: body.circuit_breaker && circuitFields(body.circuit_breaker),
+    cors: body.cors && corsFields(body.cors),
+    cache: body.cache && cacheFields(body.cache),
+    upstreams: body.upstreams && addressesFields(body.upstreams),
+    mirror: body.mirror && mirrorFields(body.mirror),
   }
 }
 
@@ -70,5 +100,12 @@ export function shownTraffic(rules: Traffic) {
     timeout_ms: rules.timeoutMs,
     request_headers: shown(rules.requestHeaders),
     response_headers: shown(rules.responseHeaders),
+    // absent from rules that were stored by an older version
+    retry: rules.retry ? shownRetry(rules.retry) : null,
+    circuit_breaker: rules.circuitBreaker ? shownCircuit(rules.circuitBreaker) : null,
+    cors: rules.cors ? shownCors(rules.cors) : null,
+    cache: rules.cache ? shownCache(rules.cache) : null,
+    upstreams: rules.upstreams ? shownAddresses(rules.upstreams) : null,
+    mirror: rules.mirror ? shownMirror(rules.mirror) : null,
   }
 }

@@ -1,11 +1,25 @@
 /** Calls the backend of a tool and turns its response into a tool result. It never forwards the caller's token. */
 
 import { beginInSlices, nextTurn, runInSlices } from '../../../shared/async/slices.ts'
-import { andThen, continueWith, type MaybePending, type MaybePromise } from '../../../shared/call/and-then.ts'
+import {
+  andThen,
+  continueWith,
+  type MaybePending,
+  type MaybePromise,
+  type Pending,
+} from '../../../shared/call/and-then.ts'
 import type { Cancellation } from '../../../shared/call/cancellation.ts'
 import { isLongJson } from '../../../shared/call/long-json.ts'
 import { refuse } from '../../../shared/call/refusal.ts'
-import type { Egress, EgressHeaders, EgressResponse } from '../../../shared/egress/egress.ts'
+import type { CircuitOpen } from '../../../shared/egress/circuit.ts'
+import type {
+  Egress,
+  EgressFailure,
+  EgressHeaders,
+  EgressRequest,
+  EgressResponse,
+} from '../../../shared/egress/egress.ts'
+import type { RuledUpstreams } from '../../../shared/egress/ruled-upstreams.ts'
 import type { McpSessions } from '../../../shared/mcp-client/sessions.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import { isCall } from '../../pipeline/operation.ts'
@@ -26,13 +40,19 @@ import { makingResult } from './tool-result.ts'
 const ALLOWED: Reply = Object.freeze({ kind: 'reply', result: { content: [], isError: false }, served: {} })
 const LARGE_BYTES = 1024 * 1024
 
-export function invokeTool(
-  egress: Egress,
-  mcpSessions: McpSessions,
-  maxResponseBytes: number,
-  cache: ResultCache,
-  largeTexts: LargeTexts,
-): Stage {
+interface InvokeParts {
+  readonly egress: Egress
+  /** Of APIs with rules for their upstream. */
+  readonly upstreams: RuledUpstreams
+  readonly mcpSessions: McpSessions
+  readonly maxResponseBytes: number
+  readonly results: ResultCache
+  readonly largeTexts: LargeTexts
+}
+
+export function invokeTool(parts: InvokeParts): Stage {
+  const { egress, upstreams, mcpSessions, maxResponseBytes, results: cache, largeTexts } = parts
+
   function call(exchange: Exchange, cancellation: Cancellation): MaybePending<Outcome> {
     const { operation, tool } = exchange
     if (!isCall(operation)) return undefined
@@ -47,10 +67,10 @@ export function invokeTool(
     request: BackendRequest,
     cancellation: Cancellation,
   ): MaybePending<Outcome> {
-    const { timeoutMs } = exchange.tool!.tool
+    const { apiId, timeoutMs } = exchange.tool!.tool
     const progress = progressOf(exchange)
     const startedAt = performance.now()
-    const sent = egress.request({
+    const outgoing: EgressRequest = {
       method: request.method,
       url: request.url,
       headers: backendHeaders(request.headers, exchange),
@@ -61,9 +81,14 @@ export function invokeTool(
       onHead:
         progress && ((_: number, headers: EgressHeaders) => progress.begin(headers.get('content-type'))),
       onChunk: progress && ((chunk: Uint8Array) => progress.chunk(chunk)),
-    })
+    }
+    const rules = apiId === undefined ? undefined : exchange.snapshot.apiOf(apiId)?.upstream
+    const sent: Pending<EgressResponse | EgressFailure | CircuitOpen> =
+      rules === undefined ? egress.request(outgoing) : upstreams.of(rules).request(outgoing)
     return continueWith(sent, response => {
       exchange.backendMs = performance.now() - startedAt
+      if (response.kind === 'circuit_open')
+        return refuse('upstream_unavailable', { retryAfterSecs: response.retryAfterSecs })
       if (response.kind !== 'response') return backendFailure(response.reason, timeoutMs, maxResponseBytes)
       // joining the body and reading it take milliseconds each: other calls come between
       if (response.body.byteLength > LARGE_BYTES) return nextTurn().then(() => responded(exchange, response))

@@ -25,6 +25,7 @@ import type {
   EgressRequest,
   EgressResponse,
 } from '../../../../src/shared/egress/egress.ts'
+import { RuledUpstreams } from '../../../../src/shared/egress/ruled-upstreams.ts'
 import type { TokenVerifier } from '../../../../src/shared/identity/verifier.ts'
 import { aPolicy, aPrincipal, aSnapshot, aTool, compiled, exchange } from '../../../fixtures/exchange.ts'
 import { mcpSessions } from '../../../fixtures/mcp-sessions.ts'
@@ -348,6 +349,15 @@ describe('invoke-tool', () => {
       body: bytes,
     }
   }
+  const invoking = (egress: Egress) =>
+    invokeTool({
+      egress,
+      upstreams: new RuledUpstreams(egress),
+      mcpSessions: NO_SERVERS,
+      maxResponseBytes: 1000,
+      results: new ResultCache(),
+      largeTexts: new LargeTexts(),
+    })
   async function invoke(
     reply: EgressResponse | EgressFailure,
     tool = aTool(),
@@ -358,9 +368,7 @@ describe('invoke-tool', () => {
       credentials: { authorization: 'Bearer the-callers-own-token', apiKey: 'tgk_x', tenant: '' },
     })
     x.tool = compiled(tool)
-    return (await invokeTool(backend(reply, seen), NO_SERVERS, 1000, new ResultCache(), new LargeTexts()).run(
-      x,
-    )) as Reply | Refusal
+    return (await invoking(backend(reply, seen)).run(x)) as Reply | Refusal
   }
 
   it('makes text of JSON, and structured content only where an outputSchema is declared', async () => {
@@ -432,15 +440,7 @@ describe('invoke-tool', () => {
     const seen: EgressRequest[] = []
     const x = exchange({ operation: CALL, cancellation })
     x.tool = compiled(aTool())
-    expect(
-      await invokeTool(
-        backend(response(200, 'text/plain', ''), seen),
-        NO_SERVERS,
-        1000,
-        new ResultCache(),
-        new LargeTexts(),
-      ).run(x),
-    ).toMatchObject({
+    expect(await invoking(backend(response(200, 'text/plain', ''), seen)).run(x)).toMatchObject({
       reason: 'cancelled',
     })
     expect(seen).toEqual([])

@@ -12,6 +12,7 @@ import { stages } from '../../../../src/data-plane/stages/index.ts'
 import { applyUpdate, EMPTY_SHARE, type TenantShare } from '../../../../src/link/control-share.ts'
 import { EMPTY_CONTENT, seal } from '../../../../src/link/document.ts'
 import { createEgress } from '../../../../src/shared/egress/client.ts'
+import { RuledUpstreams } from '../../../../src/shared/egress/ruled-upstreams.ts'
 import { generateApiKey } from '../../../../src/shared/identity/api-key-format.ts'
 import { createApiKeyVerifier } from '../../../../src/shared/identity/api-keys.ts'
 import { NO_TOKENS } from '../../../../src/shared/identity/no-provider.ts'
@@ -101,6 +102,7 @@ beforeEach(() => {
       apiKeys: createApiKeyVerifier({ lookup: keyLookup(() => snapshot) }),
       quota,
       egress,
+      upstreams: new RuledUpstreams(egress),
       mcpSessions: mcpSessions(egress),
       admission,
       maxResponseBytes: 1000,

@@ -1,0 +1,50 @@
+/** Schema of the cache rule of an API, and its conversion. It contains no route. */
+import {
+  CACHE_SCOPES,
+  type CacheRule,
+  MAX_CACHE_SECS,
+  MAX_CACHED_RESPONSE_BYTES,
+} from '../../../model/api-cache.ts'
+import { count, word } from './fields.ts'
+import { z } from './zod.ts'
+
+export const cache = z
+  .strictObject({
+    scope: word(CACHE_SCOPES).default('caller').openapi({
+      description:
+        '`caller`: a response is used again for the caller that received it only; `public`: for every caller, where the upstream allows it.',
+    }),
+    default_age_secs: count(1, MAX_CACHE_SECS)
+      .nullable()
+      .default(null)
+      .openapi({ description: 'Of responses that name no time; null: the upstream is asked each time.' }),
+    max_age_secs: count(1, MAX_CACHE_SECS)
+      .default(3600)
+      .openapi({ description: 'No response is used for longer without asking the upstream.' }),
+    max_response_bytes: count(0, MAX_CACHED_RESPONSE_BYTES)
+      .default(262_144)
+      .openapi({ description: 'Longer responses are not kept.' }),
+  })
+  .refine(rule => rule.default_age_secs === null || rule.default_age_secs <= rule.max_age_secs, {
+    path: ['default_age_secs'],
+    message: 'must be at most max_age_secs.',
+  })
+  .openapi('Cache', { description: 'Responses to GET requests are kept and used again (RFC 9111).' })
+
+export function cacheFields(body: z.output<typeof cache>): CacheRule {
+  return {
+    scope: body.scope,
+    defaultSecs: body.default_age_secs,
+    maxSecs: body.max_age_secs,
+    maxResponseBytes: body.max_response_bytes,
+  }
+}
+
+export function shownCache(rule: CacheRule) {
+  return {
+    scope: rule.scope,
+    default_age_secs: rule.defaultSecs,
+    max_age_secs: rule.maxSecs,
+    max_response_bytes: rule.maxResponseBytes,
+  }
+}

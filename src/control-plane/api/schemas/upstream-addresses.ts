@@ -1,0 +1,116 @@
+/** Schemas of the addresses of an upstream, of their health checks and of mirrored calls, and their conversion. It contains no route. */
+import { TRAFFIC_METHODS } from '../../../model/traffic.ts'
+import {
+  type AddressesRule,
+  MAX_ADDRESSES,
+  MAX_CHECK_INTERVAL_MS,
+  MAX_MIRRORED_BYTES,
+  MAX_WEIGHT,
+  MIN_CHECK_INTERVAL_MS,
+  type MirrorRule,
+} from '../../../model/upstream-rules.ts'
+import { count, httpUrl, shaped, word } from './fields.ts'
+import { z } from './zod.ts'
+
+const WITHOUT_QUERY = 'must be an address without a query.'
+const address = () => httpUrl().refine(url => !url.includes('?'), WITHOUT_QUERY)
+
+const healthCheck = z
+  .strictObject({
+    path: shaped(/^\/[\x21-\x7e]*$/, 500, 'must start with / and be printable ASCII without spaces.')
+      .default('/')
+      .openapi({ description: 'Appended to each address; a status from 200 to 399 is healthy.' }),
+    interval_ms: count(MIN_CHECK_INTERVAL_MS, MAX_CHECK_INTERVAL_MS).default(10_000),
+    timeout_ms: count(100, 60_000).default(2000),
+    unhealthy_after: count(1, 100).default(2).openapi({ description: 'Checks in a row that failed.' }),
+    healthy_after: count(1, 100).default(1).openapi({ description: 'Checks in a row that succeeded.' }),
+  })
+  .refine(check => check.timeout_ms <= check.interval_ms, {
+    path: ['timeout_ms'],
+    message: 'must be at most interval_ms.',
+  })
+  .openapi('HealthCheck', { description: 'A GET of each address by one thread of each gateway.' })
+
+export const upstreams = z
+  .strictObject({
+    addresses: z
+      .array(
+        z.strictObject({
+          url: address(),
+          weight: count(1, MAX_WEIGHT).default(1).openapi({ description: 'Its part of the calls.' }),
+        }),
+      )
+      .min(1, 'must have at least one address.')
+      .max(MAX_ADDRESSES, `must have at most ${MAX_ADDRESSES} addresses.`)
+      .refine(all => new Set(all.map(({ url }) => url)).size === all.length, 'must have each address once.')
+      .openapi({ description: 'Called in place of upstream_url.' }),
+    health_check: healthCheck.nullable().default(null),
+  })
+  .openapi('Upstreams', {
+    description: 'Several addresses of the upstream, each with its part of the calls.',
+  })
+
+export function addressesFields(body: z.output<typeof upstreams>): AddressesRule {
+  const check = body.health_check
+  return {
+    addresses: body.addresses,
+    healthCheck: check && {
+      path: check.path,
+      intervalMs: check.interval_ms,
+      timeoutMs: check.timeout_ms,
+      unhealthyAfter: check.unhealthy_after,
+      healthyAfter: check.healthy_after,
+    },
+  }
+}
+
+export function shownAddresses({ addresses, healthCheck: check }: AddressesRule) {
+  return {
+    addresses: addresses.map(({ url, weight }) => ({ url, weight })),
+    health_check: check && {
+      path: check.path,
+      interval_ms: check.intervalMs,
+      timeout_ms: check.timeoutMs,
+      unhealthy_after: check.unhealthyAfter,
+      healthy_after: check.healthyAfter,
+    },
+  }
+}
+
+export const mirror = z
+  .strictObject({
+    url: address().openapi({ description: 'In place of upstream_url.' }),
+    percent: count(1, 100).openapi({ description: 'Of the calls; the rest is not copied.' }),
+    methods: z
+      .array(word(TRAFFIC_METHODS))
+      .min(1, 'must have at least one method.')
+      .default(['GET'])
+      .openapi({ description: 'HEAD is part of GET.' }),
+    max_body_bytes: count(0, MAX_MIRRORED_BYTES)
+      .default(65_536)
+      .openapi({ description: 'Calls with longer bodies are not copied.' }),
+    timeout_ms: count(100, 60_000).default(5000),
+  })
+  .openapi('Mirror', {
+    description: 'A part of the requests is copied to a second upstream; its responses are dropped.',
+  })
+
+export function mirrorFields(body: z.output<typeof mirror>): MirrorRule {
+  return {
+    url: body.url,
+    percent: body.percent,
+    methods: body.methods,
+    maxBodyBytes: body.max_body_bytes,
+    timeoutMs: body.timeout_ms,
+  }
+}
+
+export function shownMirror(rule: MirrorRule) {
+  return {
+    url: rule.url,
+    percent: rule.percent,
+    methods: [...rule.methods],
+    max_body_bytes: rule.maxBodyBytes,
+    timeout_ms: rule.timeoutMs,
+  }
+}

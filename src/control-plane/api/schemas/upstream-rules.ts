@@ -1,0 +1,114 @@
+/** Schemas of the rules of an API for the calls of its upstream, and their conversion. It contains no route. */
+import { TRAFFIC_METHODS } from '../../../model/traffic.ts'
+import {
+  type CircuitRule,
+  MAX_ATTEMPTS,
+  MAX_OPEN_MS,
+  MAX_OPENS_AFTER,
+  MAX_RETRY_DELAY_MS,
+  MIN_OPEN_MS,
+  RETRY_STATUSES,
+  type RetryRule,
+} from '../../../model/upstream-rules.ts'
+import { count, word } from './fields.ts'
+import { z } from './zod.ts'
+
+const MAX_STATUSES = 16
+
+export const retry = z
+  .strictObject({
+    max_attempts: count(2, MAX_ATTEMPTS).default(2).openapi({ description: 'The first one included.' }),
+    statuses: z
+      .array(
+        count(100, 599).refine(
+          status => (RETRY_STATUSES as readonly number[]).includes(status),
+          `must be one of ${RETRY_STATUSES.join(', ')}.`,
+        ),
+      )
+      .max(MAX_STATUSES, `must have at most ${MAX_STATUSES} statuses.`)
+      .default([])
+      .openapi({
+        description: 'Responses that are retried, beside connections that fail.',
+        example: [502, 503],
+      }),
+    methods: z
+      .array(word(TRAFFIC_METHODS))
+      .min(1, 'must have at least one method.')
+      .nullable()
+      .default(null)
+      .openapi({ description: 'null: GET, OPTIONS, PUT and DELETE. HEAD is part of GET.' }),
+    first_delay_ms: count(1, MAX_RETRY_DELAY_MS)
+      .default(50)
+      .openapi({ description: 'Doubled by each retry, and shortened by a random part.' }),
+    max_delay_ms: count(1, MAX_RETRY_DELAY_MS).default(1000),
+    budget_percent: count(1, 100)
+      .default(20)
+      .openapi({ description: 'Retries per hundred calls of the API, beyond the first ten.' }),
+  })
+  .refine(rule => rule.first_delay_ms <= rule.max_delay_ms, {
+    path: ['first_delay_ms'],
+    message: 'must be at most max_delay_ms.',
+  })
+  .openapi('Retry', { description: 'Retries of calls of the upstream; timeout_ms covers all attempts.' })
+
+export function retryFields(body: z.output<typeof retry>): RetryRule {
+  return {
+    maxAttempts: body.max_attempts,
+    statuses: body.statuses,
+    methods: body.methods,
+    firstDelayMs: body.first_delay_ms,
+    maxDelayMs: body.max_delay_ms,
+    budgetPercent: body.budget_percent,
+  }
+}
+
+export function shownRetry(rule: RetryRule) {
+  return {
+    max_attempts: rule.maxAttempts,
+    statuses: [...rule.statuses],
+    methods: rule.methods === null ? null : [...rule.methods],
+    first_delay_ms: rule.firstDelayMs,
+    max_delay_ms: rule.maxDelayMs,
+    budget_percent: rule.budgetPercent,
+  }
+}
+
+export const circuitBreaker = z
+  .strictObject({
+    opens_after: count(1, MAX_OPENS_AFTER).default(5).openapi({ description: 'Failures in a row.' }),
+    open_ms: count(MIN_OPEN_MS, MAX_OPEN_MS).default(1000),
+    max_open_ms: count(MIN_OPEN_MS, MAX_OPEN_MS)
+      .default(2000)
+      .openapi({ description: 'Each failed probe doubles open_ms up to here.' }),
+    statuses: z
+      .array(count(400, 599))
+      .max(MAX_STATUSES, `must have at most ${MAX_STATUSES} statuses.`)
+      .default([])
+      .openapi({
+        description: 'Responses that count as failures, beside connections that fail.',
+        example: [500, 503],
+      }),
+  })
+  .refine(rule => rule.open_ms <= rule.max_open_ms, {
+    path: ['open_ms'],
+    message: 'must be at most max_open_ms.',
+  })
+  .openapi('CircuitBreaker', { description: 'When the upstream is not called for a while.' })
+
+export function circuitFields(body: z.output<typeof circuitBreaker>): CircuitRule {
+  return {
+    opensAfter: body.opens_after,
+    openMs: body.open_ms,
+    maxOpenMs: body.max_open_ms,
+    statuses: body.statuses,
+  }
+}
+
+export function shownCircuit(rule: CircuitRule) {
+  return {
+    opens_after: rule.opensAfter,
+    open_ms: rule.openMs,
+    max_open_ms: rule.maxOpenMs,
+    statuses: [...rule.statuses],
+  }
+}

@@ -1,0 +1,19 @@
+/** What failures of calls mean for the circuit of an upstream, and what a call gets while it is open. It counts nothing. */
+import type { EgressFailure } from './egress.ts'
+
+/** The upstream has failed several times in a row: it is not tried. */
+export interface CircuitOpen {
+  readonly kind: 'circuit_open'
+  readonly retryAfterSecs: number
+}
+
+const DOWN: ReadonlySet<EgressFailure['reason']> = new Set(['timeout', 'unreachable', 'reset'])
+
+/** True for a failure that says that the upstream is unavailable. */
+export function failsCircuit({ reason, saturated }: EgressFailure): boolean {
+  return DOWN.has(reason) && saturated !== true
+}
+
+export function circuitOpen(retryAfterMs: number): CircuitOpen {
+  return { kind: 'circuit_open', retryAfterSecs: Math.max(1, Math.ceil(retryAfterMs / 1000)) }
+}
