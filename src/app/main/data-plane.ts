@@ -3,6 +3,7 @@
  * rows, both plain data, so it runs in the main thread or behind a message port. It opens no store and no tool source.
  */
 import type { ThreadSignals } from '../../data-plane/calls/process-calls.ts'
+import { callerListing } from '../../data-plane/http/caller-listing.ts'
 import type { GatewayParts } from '../../data-plane/http/gateway.ts'
 import { waitingFor } from '../../data-plane/http/health.ts'
 import { listingChanges } from '../../data-plane/http/listing-changes.ts'
@@ -98,6 +99,7 @@ export async function startDataPlane(plane: DataPlaneParts): Promise<DataPlane> 
   const fault = (): string | undefined => snapshot.lastFault ?? context.conditions.summary
   const { kernel } = createKernel()
   const limits = openAttemptLimits(context, kernel)
+  const listingOf = callerListing(listTools())
   const gateway: GatewayParts = {
     pipeline,
     snapshot: () => {
@@ -115,6 +117,7 @@ export async function startDataPlane(plane: DataPlaneParts): Promise<DataPlane> 
     presentation: context.settings.presentation,
     maxBodyBytes: MAX_REQUEST_BODY_BYTES,
     maxResultBytes: context.settings.resultMaxBytes,
+    listingOf: caller => listingOf(caller, caller.snapshot, 'tools.list'),
     verifyCredentials: verifyCredentials(tokens, apiKeys),
     nowMs: context.clock.now,
   }
@@ -147,7 +150,7 @@ export async function startDataPlane(plane: DataPlaneParts): Promise<DataPlane> 
     phaseOf,
     stages,
   })
-  const changes = listingChanges(listTools())
+  const changes = listingChanges(listingOf)
   snapshot.onSwap((next, previous) => {
     // a key that was revoked, or whose subscription was, must not stay in the cache
     apiKeys.clearCache()

@@ -9,6 +9,7 @@ import type { MaybePromise } from '../../shared/call/and-then.ts'
 import type { CheckOutcome } from '../../shared/json-schema/argument-fault.ts'
 import type { ServerAddress } from '../../shared/mcp-client/protocol.ts'
 import type { PreparedPolicy } from '../../shared/policy/engine.ts'
+import type { ViewIndex } from './view-index.ts'
 
 /** In front of names of features (`model/tool.ts`). */
 export const RESOURCE_PREFIX = 'resource:'
@@ -164,6 +165,8 @@ export interface Snapshot {
   readonly served: ServedFeatures
   /** Some tools are not listed over MCP, but searched for. */
   readonly hasSearchedTools: boolean
+  /** ToolViews of every tenant. */
+  readonly views: ViewIndex
   /** Of every tenant, without resources and prompts. */
   readonly tools: readonly CompiledTool[]
   /** Listings by class of callers (tenant and visibility key); `list-tools` fills and bounds it. */
