@@ -28,6 +28,18 @@ export interface CompiledTool {
   readonly buildRequest: (args: { readonly [name: string]: unknown }) => BackendRequest
   /** Present when an MCP server executes the tool: then nothing else is sent. */
   readonly mcp?: McpTarget | undefined
+  /** Present for a resource or prompt that a document describes. */
+  readonly document?: DocumentTarget | undefined
+}
+
+type Params = { readonly [name: string]: unknown }
+
+/** The parts of a resource or prompt that need no backend. All results are as clients receive them. */
+export interface DocumentTarget {
+  /** Of `completion/complete`. */
+  readonly complete: (params: Params) => Params
+  /** Of a prompt; undefined: the backend is called. */
+  readonly render: ((args: Params) => Params) | undefined
 }
 
 /** The server that executes a tool, and what a call sends to it. */

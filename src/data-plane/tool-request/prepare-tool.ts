@@ -4,19 +4,18 @@ import type { RequestTemplate, Tool } from '../../model/tool.ts'
 import { andThen } from '../../shared/call/and-then.ts'
 import type { ArgumentChecker } from '../../shared/json-schema/argument-check.ts'
 import type { ArgumentFault } from '../../shared/json-schema/argument-fault.ts'
-import type { CompiledTool } from '../snapshot/snapshot.ts'
+import type { PreparedTool } from '../snapshot/tool-index.ts'
 import { climbs } from './path.ts'
+import { isDocumentFeature, prepareFeature } from './prepare-feature.ts'
 import { prepareMcp } from './prepare-mcp.ts'
 import { prepareRequest } from './prepare-request.ts'
 
 type Args = { readonly [name: string]: unknown }
 
 /** The parts of a CompiledTool. The check covers what no schema says: dot segments in paths, base64 that is none. */
-export function prepareTool(
-  tool: Tool,
-  checker: Pick<ArgumentChecker, 'prepare'>,
-): Pick<CompiledTool, 'validate' | 'validateOutput' | 'buildRequest' | 'mcp'> {
+export function prepareTool(tool: Tool, checker: Pick<ArgumentChecker, 'prepare'>): PreparedTool {
   const owner = tool.tenant ?? `${tool.namespace}/${tool.toolSet}`
+  if (isDocumentFeature(tool)) return prepareFeature(tool, checker, owner)
   const checkSchema = checker.prepare(tool.inputSchema, owner)
   const checkRequest = requestCheck(tool.request)
   const build = prepareRequest(tool.request, tool.authentication)
