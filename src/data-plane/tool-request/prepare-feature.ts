@@ -6,6 +6,7 @@ import type { DocumentFeature, Feature, Tool } from '../../model/tool.ts'
 import { readUriTemplate, type UriTemplate } from '../../model/uri-template.ts'
 import { andThen } from '../../shared/call/and-then.ts'
 import type { ArgumentChecker } from '../../shared/json-schema/argument-check.ts'
+import type { ArgumentFault } from '../../shared/json-schema/argument-fault.ts'
 import type { PreparedTool } from '../snapshot/tool-index.ts'
 import { prepareRequest } from './prepare-request.ts'
 
@@ -19,6 +20,9 @@ const PLACEHOLDER = /\{\{\s*([^\s{}]{1,64})\s*\}\}/g
 const NUMBER = /^-?(?:0|[1-9]\d{0,30})(?:\.\d{1,30})?$/
 const NOT_OF_TEMPLATE = [{ path: '/uri', message: 'is not a URI of this template' }]
 
+/** What no schema says of the arguments of a request. */
+type RequestCheck = (args: Args) => readonly ArgumentFault[]
+
 export function isDocumentFeature(tool: Tool): tool is FeatureTool {
   return tool.feature?.document !== undefined
 }
@@ -27,6 +31,7 @@ export function prepareFeature(
   tool: FeatureTool,
   checker: Pick<ArgumentChecker, 'prepare'>,
   owner: string,
+  checkRequest: RequestCheck | undefined,
 ): PreparedTool {
   const { feature, inputSchema } = tool
   const { messages, completions } = feature.document
@@ -54,7 +59,10 @@ export function prepareFeature(
       andThen(checkInput(args), outcome => {
         if (typeof outcome === 'string' || outcome.length > 0) return outcome
         const read = argumentsOf(args as Args)
-        return read === undefined ? NOT_OF_TEMPLATE : checkArguments(read)
+        if (read === undefined) return NOT_OF_TEMPLATE
+        return andThen(checkArguments(read), checked =>
+          typeof checked === 'string' || checked.length > 0 ? checked : (checkRequest?.(read) ?? []),
+        )
       }),
     buildRequest: args => build(argumentsOf(args) ?? {}),
     document: { complete, render: undefined },

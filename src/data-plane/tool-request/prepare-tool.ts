@@ -15,9 +15,9 @@ type Args = { readonly [name: string]: unknown }
 /** The parts of a CompiledTool. The check covers what no schema says: dot segments in paths, base64 that is none. */
 export function prepareTool(tool: Tool, checker: Pick<ArgumentChecker, 'prepare'>): PreparedTool {
   const owner = tool.tenant ?? `${tool.namespace}/${tool.toolSet}`
-  if (isDocumentFeature(tool)) return prepareFeature(tool, checker, owner)
-  const checkSchema = checker.prepare(tool.inputSchema, owner)
   const checkRequest = requestCheck(tool.request)
+  if (isDocumentFeature(tool)) return prepareFeature(tool, checker, owner, checkRequest)
+  const checkSchema = checker.prepare(tool.inputSchema, owner)
   const build = prepareRequest(tool.request, tool.authentication)
   const { fixed } = tool.request
   const whole = (args: Args): Args => (fixed === undefined ? args : { ...args, ...fixed })
