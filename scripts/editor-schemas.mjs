@@ -1,4 +1,4 @@
-/** Writes deploy/schemas/{toolset,tool}.schema.json, which editors check files with, from the custom resource definitions. It changes no definition. */
+/** Writes deploy/schemas/{toolset,tool,toolview}.schema.json, which editors check files with, from the custom resource definitions. It changes no definition. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { parse } from 'yaml'
 
@@ -49,6 +49,7 @@ if (process.argv[1] === import.meta.filename)
   for (const [definition, name] of [
     ['toolsets', 'toolset'],
     ['tools', 'tool'],
+    ['toolviews', 'toolview'],
   ]) {
     const file = `deploy/helm/toolgate/crds/${definition}.toolgate.dev.yaml`
     const schema = editorSchema(parse(readFileSync(file, 'utf8')))

@@ -59,6 +59,7 @@ export default defineConfig({
         items: [
           page('Policies', '/policies/'),
           page('ToolSet and Tool', '/docs/reference/toolset'),
+          page('ToolView', '/docs/reference/tool-views'),
           page('MCP servers as sources', '/docs/reference/mcp-servers'),
           page('Clients', '/docs/reference/clients'),
           page('Architecture', '/docs/architecture'),

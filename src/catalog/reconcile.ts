@@ -3,7 +3,7 @@ import { writeJson } from '../model/exact-number.ts'
 import type { Tool } from '../model/tool.ts'
 import type { ToolSet, ToolSetStatus } from '../model/tool-set.ts'
 import type { Log } from '../shared/telemetry/log.ts'
-import type { ReportedStatus } from './source.ts'
+import type { PublishCatalog, ReportedStatus, ReportedView } from './source.ts'
 import type { DefinitionStore } from './sync/definition-store.ts'
 import { nextRecord } from './sync/definitions.ts'
 import type { ManualTool } from './sync/manual-tool.ts'
@@ -18,6 +18,7 @@ import {
   type ToolSetState,
 } from './sync/tool-set-state.ts'
 import { type SyncOutcome, type SyncParts, ToolSetSync } from './sync/tool-set-sync.ts'
+import { type DesiredView, ViewBook, type ViewReview, type ViewStatusWriter } from './views/view-book.ts'
 
 export interface StatusWriter {
   /** Called in order, one write at a time for each tool-set. An error is logged only. */
@@ -27,6 +28,8 @@ export interface StatusWriter {
 
 interface ReconcilerParts extends SyncParts {
   readonly statuses: StatusWriter
+  readonly viewStatuses: ViewStatusWriter
+  readonly review: ViewReview
   readonly definitions: Pick<DefinitionStore, 'read' | 'write' | 'remove'>
   readonly log: Log
   /** Unix ms. */
@@ -43,6 +46,7 @@ export interface Desired {
   /** In the order of their creation: of two with conflicting names, the later one is refused. */
   readonly toolSets: readonly DesiredToolSet[]
   readonly manualTools: readonly ManualTool[]
+  readonly views: readonly DesiredView[]
   /** Resources that cannot be used; they are logged. */
   readonly faults: readonly UnusableResource[]
 }
@@ -62,15 +66,18 @@ interface GeneratedTools extends ResourceName {
 
 export class Reconciler {
   readonly #parts: ReconcilerParts
-  readonly #publish: (tools: readonly Tool[]) => void
+  readonly #publish: PublishCatalog
+  readonly #views: ViewBook
   readonly #entries = new Map<string, ToolSetState>()
   #manualTools: readonly ManualTool[] = []
   #published: string | undefined
+  #tools: readonly Tool[] = []
   #ready = false
   #closed = false
 
-  constructor(parts: ReconcilerParts, publish: (tools: readonly Tool[]) => void) {
+  constructor(parts: ReconcilerParts, publish: PublishCatalog) {
     this.#parts = parts
+    this.#views = new ViewBook({ ...parts, statuses: parts.viewStatuses })
     this.#publish = publish
   }
 
@@ -80,11 +87,13 @@ export class Reconciler {
       this.#parts.log.warn({ resource, reason: message }, 'a resource cannot be used')
     }
     this.#manualTools = desired.manualTools
+    this.#views.want(desired.views, desired.toolSets)
     await this.#removeOthers(new Set(desired.toolSets.map(keyOf)))
     await Promise.all(desired.toolSets.map(wanted => this.#applyOne(wanted)))
     // Names are assigned in order after the first round, independent of which document arrives first.
     this.#ready = true
     this.#settle()
+    await this.#views.report(this.#tools)
     await Promise.all([...this.#entries.values()].map(entry => entry.writes.drain()))
   }
 
@@ -106,14 +115,20 @@ export class Reconciler {
     return [...this.#entries.values()].map(({ namespace, name, status }) => ({ namespace, name, status }))
   }
 
+  viewStatuses(): readonly ReportedView[] {
+    return this.#views.statuses()
+  }
+
   /** Writes every status again, for a writer that could not write before. */
   reportAll(): void {
+    void this.#views.reportAll()
     for (const entry of this.#entries.values()) this.#write(entry)
   }
 
   async close(): Promise<void> {
     this.#closed = true
     const entries = [...this.#entries.values()]
+    await this.#views.close()
     await Promise.all(entries.map(entry => entry.sync?.close()))
     await Promise.all(entries.map(entry => entry.writes.drain()))
   }
@@ -218,6 +233,7 @@ export class Reconciler {
     const print = writeJson([
       entries.map(entry => [keyOf(entry), entry.served?.toolsHash]),
       this.#manualTools,
+      this.#views.served,
     ])
     if (print === this.#published) return
     this.#published = print
@@ -229,7 +245,9 @@ export class Reconciler {
       const { namespace, name } = resource
       this.#parts.log.warn({ namespace, tool: name, reason: message }, 'a Tool resource cannot be used')
     }
-    this.#publish(tools)
+    this.#tools = tools
+    this.#publish(tools, this.#views.served)
+    void this.#views.report(tools)
   }
 
   #admit(entry: ToolSetState): void {

@@ -1,17 +1,26 @@
 /** The interface of a source of tools, implemented in `directory/` and `kubernetes/`; both use `reconcile.ts`. It contains no logic. */
 import type { Tool } from '../model/tool.ts'
 import type { ToolSetStatus } from '../model/tool-set.ts'
+import type { ToolView, ToolViewStatus } from '../model/tool-view.ts'
 import type { ResourceName } from './sync/resource-key.ts'
 
 export interface ToolSource {
   /**
-   * Starts watching. `publish` is called with all tools each time they have changed.
+   * Starts watching. `publish` is called with all tools and views each time they have changed.
    * Resolves after the first synchronization of every tool-set (Ready, Error or Disabled).
    */
-  start(publish: (tools: readonly Tool[]) => void): Promise<void>
+  start(publish: PublishCatalog): Promise<void>
   /** Of every tool-set, as last reported. */
   statuses(): readonly ReportedStatus[]
+  /** Of every ToolView, as last reported. */
+  viewStatuses(): readonly ReportedView[]
   close(): Promise<void>
+}
+
+export type PublishCatalog = (tools: readonly Tool[], views: readonly ToolView[]) => void
+
+export interface ReportedView extends ResourceName {
+  readonly status: ToolViewStatus
 }
 
 export interface ReportedStatus extends ResourceName {

@@ -1,6 +1,7 @@
 /** The difference between two documents, as plain data that can be posted to a thread, and how it is applied. It compiles nothing. */
 import type { Plan, PlanRule } from '../model/plan.ts'
 import type { Tool } from '../model/tool.ts'
+import type { ToolView } from '../model/tool-view.ts'
 import { applyUpdate, type ShareUpdate, wholeShare } from './control-share.ts'
 import type { SnapshotContent, SnapshotDocument } from './document.ts'
 
@@ -10,6 +11,7 @@ export interface ContentChange {
   readonly plans?: readonly Plan[]
   readonly consumers?: SnapshotContent['consumers']
   readonly planRules?: readonly PlanRule[]
+  readonly views?: readonly ToolView[]
   readonly control?: ShareUpdate
 }
 
@@ -30,11 +32,13 @@ export function wholeChange({ control, ...document }: SnapshotDocument): Snapsho
 export function applyChange(content: SnapshotContent, change: ContentChange): SnapshotContent {
   const { tools, plans, consumers, control } = change
   const planRules = change.planRules ?? content.planRules
+  const views = change.views ?? content.views
   return Object.freeze({
     tools: tools ?? content.tools,
     plans: plans ?? content.plans,
     consumers: consumers ?? content.consumers,
     ...(planRules === undefined ? undefined : { planRules }),
+    ...(views === undefined ? undefined : { views }),
     control: control === undefined ? content.control : applyUpdate(content.control, control),
   })
 }

@@ -2,6 +2,7 @@
 import { ExactNumber } from '../model/exact-number.ts'
 import type { Plan, PlanRule } from '../model/plan.ts'
 import type { Tool } from '../model/tool.ts'
+import type { ToolView } from '../model/tool-view.ts'
 import { inSlices } from '../shared/async/slices.ts'
 import { type ControlShare, EMPTY_SHARE } from './control-share.ts'
 import { digestCache, sha256 } from './digest-cache.ts'
@@ -14,6 +15,8 @@ export interface SnapshotContent {
   readonly consumers: { readonly [consumer: string]: string }
   /** For consumers that have no plan; the first that fits decides. Absent: none. */
   readonly planRules?: readonly PlanRule[]
+  /** Absent: none. */
+  readonly views?: readonly ToolView[]
   /** Tenants, APIs, subscriptions, keys and plans of the control plane; EMPTY_SHARE before the first update. */
   readonly control: ControlShare
 }
@@ -36,9 +39,10 @@ const digestOfList = digestCache(tools => (tools as readonly Tool[]).map(digestO
 
 /** Hashes only the parts that it has not hashed before; the share already has a version. */
 export function seal(content: SnapshotContent): SnapshotDocument {
-  const { tools, plans, consumers, planRules, control } = content
+  const { tools, plans, consumers, planRules, views, control } = content
   const parts = [digestOfList(tools), digestOf(plans), digestOf(consumers), control.version]
-  const version = sha256([...parts, ...(planRules === undefined ? [] : [digestOf(planRules)])].join('\n'))
+  const optional = [planRules, views].flatMap(part => (part === undefined ? [] : [digestOf(part)]))
+  const version = sha256([...parts, ...optional].join('\n'))
   return Object.freeze({ ...content, version })
 }
 

@@ -129,6 +129,25 @@ export interface Feature {
   readonly id: string
   /** Members of its list entry beside id and description, as the current version of MCP has them. */
   readonly listed: { readonly [member: string]: unknown }
+  /** Present when it comes from a document, and no MCP server serves it. */
+  readonly document?: DocumentFeature
+}
+
+export interface PromptMessage {
+  readonly role: 'user' | 'assistant'
+  /** `{{name}}` stands for the argument. */
+  readonly text: string
+}
+
+export interface DocumentFeature {
+  /** Of a resource: variable of its URI template → argument of the operation that reads it. */
+  readonly variables?: { readonly [name: string]: string }
+  /** Of a resource: the arguments of that operation. */
+  readonly arguments?: ObjectSchema
+  /** Of a prompt. */
+  readonly messages?: readonly PromptMessage[]
+  /** Variable or argument → the values that it may have. */
+  readonly completions: { readonly [name: string]: readonly string[] }
 }
 
 export interface Tool {

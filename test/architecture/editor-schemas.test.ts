@@ -12,12 +12,14 @@ const ajv = new Ajv({ strict: false, validateFormats: false })
 const check = {
   ToolSet: ajv.compile(schemaOf('toolset')),
   Tool: ajv.compile(schemaOf('tool')),
+  ToolView: ajv.compile(schemaOf('toolview')),
   plans: ajv.compile(schemaOf('plans')),
 }
 
 it.each([
   ['toolsets', 'toolset'],
   ['tools', 'tool'],
+  ['toolviews', 'toolview'],
 ])('the schema is that of the definition of %s', (definition, name) => {
   const file = readFileSync(`deploy/helm/toolgate/crds/${definition}.toolgate.dev.yaml`, 'utf8')
   expect(schemaOf(name), 'run node scripts/editor-schemas.mjs').toEqual(editorSchema(parse(file)))
@@ -45,7 +47,7 @@ function resources(kind: string): [string, unknown][] {
   })
 }
 
-describe.each(['ToolSet', 'Tool'] as const)('a %s', kind => {
+describe.each(['ToolSet', 'Tool', 'ToolView'] as const)('a %s', kind => {
   it('of the examples and the pages is accepted', () => {
     const found = resources(kind)
     expect(found.length).toBeGreaterThan(0)

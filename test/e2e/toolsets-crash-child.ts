@@ -1,6 +1,7 @@
 /** A process that runs the directory source and says on stdout what it publishes. The crash test kills it. */
 
 import { createDirectorySource } from '../../src/catalog/directory/source.ts'
+import { reviewView } from '../../src/data-plane/http/view-review.ts'
 import { createEgress } from '../../src/shared/egress/client.ts'
 import { SILENT } from '../../src/shared/telemetry/log.ts'
 import { noDamage } from '../fixtures/no-damage.ts'
@@ -14,6 +15,7 @@ const source = createDirectorySource({
   variables: {},
   log: SILENT,
   onDamage: noDamage,
+  review: reviewView,
 })
 void source.start(tools => {
   process.stdout.write(`${JSON.stringify(tools.map(tool => [tool.name, tool.description]))}\n`)

@@ -6,6 +6,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { connectKubernetes } from '../../src/catalog/kubernetes/client.ts'
 import { createKubernetesSource } from '../../src/catalog/kubernetes/source.ts'
 import type { ToolSource } from '../../src/catalog/source.ts'
+import { reviewView } from '../../src/data-plane/http/view-review.ts'
 import type { Tool } from '../../src/model/tool.ts'
 import type { ToolSetStatus } from '../../src/model/tool-set.ts'
 import { createEgress } from '../../src/shared/egress/client.ts'
@@ -46,6 +47,7 @@ describe.skipIf(!KUBE_INSTALLED && !required)('Kubernetes (bring it: scripts/ser
         egress,
         log: SILENT,
         onDamage: noDamage,
+        review: reviewView,
         leaseNamespace: 'toolgate',
         identity,
       },
@@ -306,6 +308,7 @@ describe.skipIf(!KUBE_INSTALLED && !required)('Kubernetes (bring it: scripts/ser
           egress,
           log: SILENT,
           onDamage: noDamage,
+          review: reviewView,
           leaseNamespace: 'toolgate',
           identity: 'late',
         },

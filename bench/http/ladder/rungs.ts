@@ -190,6 +190,7 @@ function gatewayParts(dir: string, pipeline: GatewayParts['pipeline']): GatewayP
     presentation: {},
     maxBodyBytes: 1 << 20,
     maxResultBytes: 100 * 1024,
+    listingOf: () => undefined,
     verifyCredentials: () => {
       throw new Error('bodies of the ladder are small')
     },

@@ -170,6 +170,20 @@ export interface ToolRows {
   readonly tokens: number
 }
 
+/** A ToolView; `listed` and `listed_tokens` are of the list that a model gets. */
+export interface ViewRow {
+  readonly name: string
+  readonly namespace: string
+  readonly title: string | null
+  readonly path: string | null
+  readonly tools: number
+  readonly listed: number
+  readonly listed_tokens: number
+  readonly token_budget: number | null
+  readonly warnings: readonly string[]
+  readonly status: { readonly phase: string; readonly message: string | null } | null
+}
+
 export interface ToolSetRow extends Counted {
   readonly name: string
   readonly tenant: string | null

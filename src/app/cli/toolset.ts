@@ -1,6 +1,7 @@
 /** `toolgate toolset lint|render FILE`: prints the tools that a ToolSet or an OpenAPI document compiles to, and what agents may misread. It serves nothing. */
 import type { Command } from 'commander'
 import type { Inspection } from '../../catalog/inspect/inspect-file.ts'
+import type { ViewReport } from '../../catalog/inspect/inspect-views.ts'
 import { writeJson } from '../../model/exact-number.ts'
 import type { ObjectSchema } from '../../model/json-schema.ts'
 import type { Egress } from '../../shared/egress/egress.ts'
@@ -9,7 +10,7 @@ import { assignment, type CommandContext, CommandFailure, EXIT, footer, print } 
 
 const MAX_LINE_CHARS = 120
 
-const FILES = `FILE holds ToolSet resources (YAML or JSON) or is an OpenAPI document. It is read as serve reads it: a configMapRef or secretRef from \
+const FILES = `FILE holds ToolSet or ToolView resources (YAML or JSON) or is an OpenAPI document. It is read as serve reads it: a configMapRef or secretRef from \
 the directories configmaps/ and secrets/ beside FILE, a url over HTTP with the addresses that EGRESS_ALLOW and NODE_ENV allow.`
 
 /** The placeholders that `serve` replaces. */
@@ -37,7 +38,8 @@ export function addToolset(program: Command, context: CommandContext): void {
       ),
     )
     .action(async (file: string, options: ToolsetOptions) => {
-      context.exitCode = await lint(await inspect(file, options, context.env), options.json === true)
+      const inspected = await inspect(file, options, context.env)
+      context.exitCode = await lint(inspected, options.json === true)
     })
   toolset
     .command('render')
@@ -53,7 +55,8 @@ export function addToolset(program: Command, context: CommandContext): void {
       ),
     )
     .action(async (file: string, options: ToolsetOptions) => {
-      await render(await inspect(file, options, context.env), options.json === true)
+      const { inspections } = await inspect(file, options, context.env)
+      await render(inspections, options.json === true)
     })
   for (const command of toolset.commands)
     command
@@ -64,11 +67,16 @@ export function addToolset(program: Command, context: CommandContext): void {
       .option('--set <name=value>', 'value of GATEWAY_URL or EXAMPLE_URL; may be repeated', assignment)
 }
 
+interface Inspected {
+  readonly inspections: readonly Inspection[]
+  readonly views: readonly ViewReport[]
+}
+
 async function inspect(
   file: string,
   { apiGroup, set = {} }: ToolsetOptions,
   env: CommandContext['env'],
-): Promise<readonly Inspection[]> {
+): Promise<Inspected> {
   const unknown = Object.keys(set).find(name => !Object.hasOwn(PLACEHOLDERS, name))
   if (unknown !== undefined)
     throw new CommandFailure(
@@ -76,9 +84,13 @@ async function inspect(
       EXIT.usage,
     )
   const { InspectionError, inspectFile } = await import('../../catalog/inspect/inspect-file.ts')
+  const { inspectViews } = await import('../../catalog/inspect/inspect-views.ts')
+  const { reviewView } = await import('../../data-plane/http/view-review.ts')
   const egress = await egressOf(env)
+  const common = { apiGroup, variables: { ...PLACEHOLDERS, ...set }, egress }
   try {
-    return await inspectFile(file, { apiGroup, variables: { ...PLACEHOLDERS, ...set }, egress })
+    const inspections = await inspectFile(file, common)
+    return { inspections, views: await inspectViews(file, { ...common, review: reviewView }) }
   } catch (error) {
     if (error instanceof InspectionError) throw new CommandFailure(error.message)
     throw error
@@ -99,12 +111,15 @@ async function egressOf(env: CommandContext['env']): Promise<Egress> {
   }
 }
 
-/** JSON of one report is an object, of several ToolSets in one file a list. */
-async function lint(inspections: readonly Inspection[], json: boolean): Promise<number> {
+/** JSON of one report is an object, of several resources in one file a list. */
+async function lint({ inspections, views }: Inspected, json: boolean): Promise<number> {
   const { lintLines, lintToolSet } = await import('../../catalog/inspect/lint.ts')
-  const reports = inspections.map(lintToolSet)
+  const { viewLines } = await import('../../catalog/inspect/inspect-views.ts')
+  const ofToolSets = inspections.map(lintToolSet)
+  const reports = [...ofToolSets, ...views]
   const shown = reports.length === 1 ? reports[0] : reports
-  print(json ? `${JSON.stringify(shown, null, 2)}\n` : `${reports.flatMap(lintLines).join('\n')}\n`)
+  const lines = [...ofToolSets.flatMap(lintLines), ...views.flatMap(viewLines)]
+  print(json ? `${JSON.stringify(shown, null, 2)}\n` : `${lines.join('\n')}\n`)
   return reports.some(({ findings }) => findings.length > 0) ? EXIT.failed : EXIT.ok
 }
 

@@ -4,6 +4,7 @@
  */
 import type { EveryThread, ThreadSignals } from '../../data-plane/calls/process-calls.ts'
 import { ApiCache } from '../../data-plane/http/api-cache/api-cache.ts'
+import { callerListing } from '../../data-plane/http/caller-listing.ts'
 import type { GatewayParts } from '../../data-plane/http/gateway.ts'
 import { waitingFor } from '../../data-plane/http/health.ts'
 import { listingChanges } from '../../data-plane/http/listing-changes.ts'
@@ -104,6 +105,7 @@ export async function startDataPlane(plane: DataPlaneParts): Promise<DataPlane> 
   const fault = (): string | undefined => snapshot.lastFault ?? context.conditions.summary
   const { kernel } = createKernel()
   const limits = openAttemptLimits(context, kernel)
+  const listingOf = callerListing(listTools())
   const gateway: GatewayParts = {
     pipeline,
     snapshot: () => {
@@ -121,6 +123,7 @@ export async function startDataPlane(plane: DataPlaneParts): Promise<DataPlane> 
     presentation: context.settings.presentation,
     maxBodyBytes: MAX_REQUEST_BODY_BYTES,
     maxResultBytes: context.settings.resultMaxBytes,
+    listingOf: caller => listingOf(caller, caller.snapshot, 'tools.list'),
     verifyCredentials: verifyCredentials(tokens, apiKeys),
     nowMs: context.clock.now,
   }
@@ -156,7 +159,7 @@ export async function startDataPlane(plane: DataPlaneParts): Promise<DataPlane> 
     phaseOf,
     stages,
   })
-  const changes = listingChanges(listTools())
+  const changes = listingChanges(listingOf)
   snapshot.onSwap((next, previous) => {
     // a key that was revoked, or whose subscription was, must not stay in the cache
     apiKeys.clearCache()

@@ -55,7 +55,8 @@ export async function openGateway(context: AppContext, issuer: string): Promise<
     gatewayAddress: addressOf(settings.gateway.host, port),
     adminActions,
     issuer,
-    startTools: () => startTools(context, gatewayUrl, tools => void configuration.change({ tools })),
+    startTools: () =>
+      startTools(context, gatewayUrl, (tools, views) => void configuration.change({ tools, views })),
   }
 }
 

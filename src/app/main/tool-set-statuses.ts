@@ -1,6 +1,6 @@
-/** The status of the tool sets of a process, for its admin API. It synchronizes none. */
+/** The status of the tool sets and ToolViews of a process, for its admin API. It synchronizes none. */
 import type { ToolSource } from '../../catalog/source.ts'
-import type { ReportedToolSet } from '../../data-plane/http/admin-overview.ts'
+import type { ReportedCatalog } from '../../data-plane/http/admin-overview.ts'
 import type { AppContext } from './app-context.ts'
 
 const sources = new WeakMap<AppContext, ToolSource>()
@@ -10,6 +10,7 @@ export function reportStatusesOf(context: AppContext, source: ToolSource): void 
 }
 
 /** Empty before the source has been started. */
-export function toolSetStatuses(context: AppContext): readonly ReportedToolSet[] {
-  return sources.get(context)?.statuses() ?? []
+export function catalogReport(context: AppContext): ReportedCatalog {
+  const source = sources.get(context)
+  return { toolSets: source?.statuses() ?? [], views: source?.viewStatuses() ?? [] }
 }

@@ -1,9 +1,9 @@
 /** Starts the source of tools and the example backend. It serves no tool. */
 
 import { createDirectorySource } from '../../catalog/directory/source.ts'
-import type { ToolSource } from '../../catalog/source.ts'
+import type { PublishCatalog, ToolSource } from '../../catalog/source.ts'
+import { reviewView } from '../../data-plane/http/view-review.ts'
 import { startShop } from '../../example/shop/shop.ts'
-import type { Tool } from '../../model/tool.ts'
 import type { AppContext } from './app-context.ts'
 import { reportStatusesOf } from './tool-set-statuses.ts'
 
@@ -15,7 +15,7 @@ import { reportStatusesOf } from './tool-set-statuses.ts'
 export async function startTools(
   context: AppContext,
   gatewayUrl: string,
-  publish: (tools: readonly Tool[]) => void,
+  publish: PublishCatalog,
 ): Promise<string | undefined> {
   const { settings, log, closers } = context
   const shop = settings.example.enabled
@@ -39,7 +39,16 @@ async function sourceOf(
   const { toolSets, dataDir, apiGroup } = settings
   if (toolSets.source === 'directory')
     return createDirectorySource({
-      ...{ directory: toolSets.directory, dataDir, egress, apiGroup, variables, log, onDamage },
+      ...{
+        directory: toolSets.directory,
+        dataDir,
+        egress,
+        apiGroup,
+        variables,
+        log,
+        onDamage,
+        review: reviewView,
+      },
     })
   const { kubeconfig, namespace, identity } = toolSets
   // loading the client takes 60 MiB of memory
@@ -52,6 +61,6 @@ async function sourceOf(
       onFault: fault => conditions.set('tool-sets', fault),
       log,
     }),
-    ...{ apiGroup, dataDir, egress, log, onDamage, identity, leaseNamespace: namespace },
+    ...{ apiGroup, dataDir, egress, log, onDamage, review: reviewView, identity, leaseNamespace: namespace },
   })
 }

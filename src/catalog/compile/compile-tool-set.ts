@@ -5,6 +5,7 @@ import type { Tool } from '../../model/tool.ts'
 import { type ToolOverride, type ToolSet, tenantOfNamespace } from '../../model/tool-set.ts'
 import { own, strings, text } from './dict.ts'
 import { OpenDocument, type RawOperation } from './document.ts'
+import { documentFeatures } from './document-features.ts'
 import { toolName, uniqueNames } from './names.ts'
 import { compileOperation, type OperationParts, schemas } from './operation.ts'
 import { applyOverride, overrideOf } from './overrides.ts'
@@ -93,6 +94,10 @@ export function compileToolSet(
       skipped.push({ operation: entry.label, reason: reasonOf(error) })
     }
   })
+  notices.operation = undefined
+  const features = documentFeatures(parts)
+  tools.push(...features.features)
+  skipped.push(...features.skipped)
   return {
     ...{ tools, skipped, notices: notices.all() },
     ...{ unresolved: options.unresolved ?? [], moreUnresolved: options.moreUnresolved ?? 0 },
@@ -102,7 +107,7 @@ export function compileToolSet(
       ...unmatchedOverrides(open, toolSet.overrides),
     ],
     withoutCredential: toolSet.toolDefaults.authentication.type === 'none' ? needy(open, chosen) : [],
-    selected: chosen.length + countBroken(skipped, chosen),
+    selected: chosen.length + features.features.length + countBroken(skipped, chosen),
     overlaid: options.overlaid ?? 0,
   }
 }

@@ -1,11 +1,13 @@
 /** Contents of all files → desired tool-sets and tools, with the faults of the files. It reads secrets and no other file. */
 import type { ToolSet } from '../../model/tool-set.ts'
+import type { ToolView } from '../../model/tool-view.ts'
 import type { Desired, DesiredToolSet, UnusableResource } from '../reconcile.ts'
 import { faultText } from '../resource/fields.ts'
 import type { ToolResource } from '../resource/tool-resource.ts'
 import { type ManualTool, withCredential } from '../sync/manual-tool.ts'
 import { keyOf, type ResourceName } from '../sync/resource-key.ts'
 import type { ReferenceReader } from '../sync/tool-set-sync.ts'
+import type { DesiredView } from '../views/view-book.ts'
 import type { FileContent } from './read-directory.ts'
 
 /** @param order positions by key; new tool-sets are appended */
@@ -16,6 +18,7 @@ export async function desiredFromFiles(
 ): Promise<Desired> {
   const toolSets = new Map<string, DesiredToolSet>()
   const tools = new Map<string, ToolResource>()
+  const views = new Map<string, DesiredView>()
   const faults: UnusableResource[] = []
   for (const { path, results, fault } of contents) {
     if (fault !== undefined) faults.push({ resource: path, message: fault })
@@ -25,12 +28,21 @@ export async function desiredFromFiles(
         faults.push({ resource: path, message })
         if (result.kind === 'ToolSet' && result.meta !== undefined)
           addToolSet(toolSets, result.meta, undefined, message)
+        if (result.kind === 'ToolView' && result.meta !== undefined)
+          addView(views, result.meta, undefined, message)
       } else if (result.resource.kind === 'ToolSet') {
         const { value } = result.resource
         if (!addToolSet(toolSets, value, value, fault === undefined ? undefined : `${path} ${fault}`)) {
           const message = `ToolSet ${keyOf(value)} is defined in another file too: remove one of them`
           faults.push({ resource: path, message })
         }
+      } else if (result.resource.kind === 'ToolView') {
+        const { value } = result.resource
+        if (!addView(views, value, value, fault === undefined ? undefined : `${path} ${fault}`))
+          faults.push({
+            resource: path,
+            message: `ToolView ${keyOf(value)} is defined in another file too: remove one of them`,
+          })
       } else tools.set(keyOf(result.resource.value), result.resource.value)
     }
   }
@@ -44,7 +56,20 @@ export async function desiredFromFiles(
   }
   for (const key of toolSets.keys()) if (!order.has(key)) order.set(key, order.size)
   const sorted = [...toolSets.entries()].sort(([a], [b]) => order.get(a)! - order.get(b)!)
-  return { toolSets: sorted.map(([, wanted]) => wanted), manualTools, faults }
+  return { toolSets: sorted.map(([, wanted]) => wanted), manualTools, views: [...views.values()], faults }
+}
+
+/** False when the view is defined already. */
+function addView(
+  into: Map<string, DesiredView>,
+  { namespace, name }: ResourceName,
+  view: ToolView | undefined,
+  fault: string | undefined,
+): boolean {
+  const key = keyOf({ namespace, name })
+  if (into.has(key)) return false
+  into.set(key, { namespace, name, view, fault })
+  return true
 }
 
 /** False when the tool-set is defined already. */

@@ -1,20 +1,20 @@
 /** The directory source: watches resource files and writes status files. It keeps the last valid content of a file that becomes unreadable. */
 
-import type { Tool } from '../../model/tool.ts'
 import { SerialQueue } from '../../shared/async/serial-queue.ts'
 import type { Egress } from '../../shared/egress/egress.ts'
 import type { OnDamage } from '../../shared/fs/damage.ts'
 import type { Log } from '../../shared/telemetry/log.ts'
 import { Reconciler } from '../reconcile.ts'
 import { fileReferences } from '../resource/references.ts'
-import type { ReportedStatus, ToolSource } from '../source.ts'
+import type { PublishCatalog, ReportedStatus, ReportedView, ToolSource } from '../source.ts'
 import { createCompiler } from '../sync/compiler.ts'
 import { DefinitionStore } from '../sync/definition-store.ts'
 import { DocumentStore } from '../sync/document-store.ts'
 import { keyOf } from '../sync/resource-key.ts'
+import type { ViewReview } from '../views/view-book.ts'
 import { desiredFromFiles } from './desired-from-files.ts'
 import { type FileContent, type FileStamp, listFiles, readResourceFile } from './read-directory.ts'
-import { StatusFiles } from './status-files.ts'
+import { StatusFiles, ViewStatusFiles } from './status-files.ts'
 import { watchDirectory } from './watch-directory.ts'
 
 interface DirectorySourceOptions {
@@ -27,6 +27,7 @@ interface DirectorySourceOptions {
   readonly variables: { readonly [name: string]: string }
   readonly log: Log
   readonly onDamage: OnDamage
+  readonly review: ViewReview
   /** Unix ms; for status times. */
   readonly now?: () => number
   /** Polling interval, in addition to notifications; default 10 s. */
@@ -42,6 +43,7 @@ export function createDirectorySource(options: DirectorySourceOptions): ToolSour
 class DirectorySource implements ToolSource {
   readonly #options: DirectorySourceOptions
   readonly #statuses: StatusFiles
+  readonly #viewStatuses: ViewStatusFiles
   readonly #compiler = createCompiler()
   #reconciler: Reconciler | undefined
   #stopWatching: (() => void) | undefined
@@ -57,9 +59,10 @@ class DirectorySource implements ToolSource {
   constructor(options: DirectorySourceOptions) {
     this.#options = options
     this.#statuses = new StatusFiles(options.dataDir, options.onDamage)
+    this.#viewStatuses = new ViewStatusFiles(options.dataDir)
   }
 
-  async start(publish: (tools: readonly Tool[]) => void): Promise<void> {
+  async start(publish: PublishCatalog): Promise<void> {
     const options = this.#options
     this.#reconciler = new Reconciler(
       {
@@ -70,6 +73,8 @@ class DirectorySource implements ToolSource {
         egress: options.egress,
         random: Math.random,
         statuses: this.#statuses,
+        viewStatuses: this.#viewStatuses,
+        review: options.review,
         log: options.log,
         now: options.now ?? Date.now,
       },
@@ -86,6 +91,10 @@ class DirectorySource implements ToolSource {
 
   statuses(): readonly ReportedStatus[] {
     return this.#reconciler?.statuses() ?? []
+  }
+
+  viewStatuses(): readonly ReportedView[] {
+    return this.#reconciler?.viewStatuses() ?? []
   }
 
   async close(): Promise<void> {
@@ -121,7 +130,10 @@ class DirectorySource implements ToolSource {
     const referenced = JSON.stringify(files.filter(file => !file.isResource))
     const referencesChanged = !first && referenced !== this.#referenced
     this.#referenced = referenced
-    if (first) await this.#statuses.keepOnly(new Set(desired.toolSets.map(keyOf)))
+    if (first) {
+      await this.#statuses.keepOnly(new Set(desired.toolSets.map(keyOf)))
+      await this.#viewStatuses.keepOnly(new Set(desired.views.map(keyOf)))
+    }
     await this.#reconciler!.apply(desired)
     if (referencesChanged) await this.#reconciler!.refreshLocal()
   }

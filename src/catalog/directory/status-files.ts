@@ -4,12 +4,15 @@ import { mkdir, readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { parse, stringify } from 'yaml'
 import { isObject } from '../../model/is-object.ts'
+import type { ToolViewStatus } from '../../model/tool-view.ts'
 import type { OnDamage } from '../../shared/fs/damage.ts'
 import type { StatusWriter } from '../reconcile.ts'
+import type { ResourceName } from '../sync/resource-key.ts'
 import { writeWhole } from '../sync/write-whole.ts'
+import type { ViewStatusWriter } from '../views/view-book.ts'
 
 /** Names are formatted without the library, which takes 0.1 s for 20,000 names. */
-function textOf({ tools, ...rest }: Parameters<StatusWriter['write']>[1]): string {
+function textOf({ tools, ...rest }: { readonly tools: readonly string[] }): string {
   const names =
     tools.length === 0 ? ' []\n' : `\n${tools.map(name => `  - ${JSON.stringify(name)}\n`).join('')}`
   return `${stringify(rest, { lineWidth: 0 })}tools:${names}`
@@ -55,11 +58,38 @@ export class StatusFiles implements StatusWriter {
 
   /** Deletes the files of other tool-sets. */
   async keepOnly(keys: ReadonlySet<string>): Promise<void> {
-    for (const namespace of await namesIn(this.#directory)) {
-      for (const file of await namesIn(join(this.#directory, namespace))) {
-        const key = `${namespace}/${file.replace(/\.yaml$/, '')}`
-        if (!keys.has(key)) await rm(join(this.#directory, namespace, file), { force: true })
-      }
+    await keepFiles(this.#directory, keys)
+  }
+}
+
+/** The same for ToolViews, below `<DATA_DIR>/view-status/`. */
+export class ViewStatusFiles implements ViewStatusWriter {
+  readonly #directory: string
+
+  constructor(dataDir: string) {
+    this.#directory = join(dataDir, 'view-status')
+  }
+
+  async write({ namespace, name }: ResourceName, status: ToolViewStatus): Promise<void> {
+    const directory = join(this.#directory, namespace)
+    await mkdir(directory, { recursive: true })
+    await writeWhole(join(directory, `${name}.yaml`), textOf(status))
+  }
+
+  async remove({ namespace, name }: ResourceName): Promise<void> {
+    await rm(join(this.#directory, namespace, `${name}.yaml`), { force: true })
+  }
+
+  async keepOnly(keys: ReadonlySet<string>): Promise<void> {
+    await keepFiles(this.#directory, keys)
+  }
+}
+
+async function keepFiles(folder: string, keys: ReadonlySet<string>): Promise<void> {
+  for (const namespace of await namesIn(folder)) {
+    for (const file of await namesIn(join(folder, namespace))) {
+      const key = `${namespace}/${file.replace(/\.yaml$/, '')}`
+      if (!keys.has(key)) await rm(join(folder, namespace, file), { force: true })
     }
   }
 }

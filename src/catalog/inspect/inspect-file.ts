@@ -6,18 +6,18 @@ import { asExactTool } from '../../model/exact-tool.ts'
 import { isObject } from '../../model/is-object.ts'
 import { DEFAULT_NAMING, DEFAULT_TOOL_DEFAULTS, type ToolSet } from '../../model/tool-set.ts'
 import type { Egress } from '../../shared/egress/egress.ts'
-import { SILENT } from '../../shared/telemetry/log.ts'
 import type { CompileResult } from '../compile/compile-tool-set.ts'
 import { own } from '../compile/dict.ts'
 import { desiredFromFiles } from '../directory/desired-from-files.ts'
 import { isResourceName, readResourceFile } from '../directory/read-directory.ts'
 import { parseDocumentText } from '../document/parse-document.ts'
-import { type Desired, Reconciler } from '../reconcile.ts'
+import type { Desired } from '../reconcile.ts'
 import { fileReferences, readBelow } from '../resource/references.ts'
 import { type CompileOutcome, runCompileJob } from '../sync/compile-job.ts'
 import { folderFiles } from '../sync/file-readers.ts'
 import { FileLoader } from '../sync/load-files.ts'
 import { keyOf } from '../sync/resource-key.ts'
+import { reconcileOnce } from './reconcile-once.ts'
 
 /** The message is the fault in the file. */
 export class InspectionError extends Error {}
@@ -27,7 +27,7 @@ export interface Inspection {
   readonly result: CompileResult
 }
 
-interface InspectOptions {
+export interface InspectOptions {
   readonly apiGroup: string
   /** Values of placeholders. */
   readonly variables: { readonly [name: string]: string }
@@ -85,57 +85,19 @@ async function inspectDocument(path: string): Promise<Inspection> {
   return { toolSet, result: { ...result, withoutCredential: [] } }
 }
 
-/** One round of the reconciler, without a store and with this thread as its compiler. */
 async function inspectResources(
   desired: Desired,
   path: string,
   options: InspectOptions,
 ): Promise<Inspection[]> {
-  const faults = desired.faults.map(({ message }) => message)
-  const outcomes = new Map<string, CompileOutcome>()
-  const nothing = { read: async () => undefined, write: async () => {}, remove: async () => {} }
-  const reconciler = new Reconciler(
-    {
-      references: fileReferences(dirname(path)),
-      compiler: {
-        async compile(job) {
-          const outcome = runCompileJob(job)
-          outcomes.set(keyOf(job.toolSet), outcome)
-          return outcome
-        },
-        close: async () => {},
-      },
-      ...{ documents: nothing, definitions: nothing, egress: options.egress },
-      statuses: {
-        async write({ name }, { phase, lastError }) {
-          if (phase === 'Error') faults.push(`ToolSet ${name}: ${lastError}`)
-        },
-        remove: async () => {},
-      },
-      log: {
-        ...SILENT,
-        warn(fields) {
-          if ('tool' in fields) faults.push(`Tool ${fields.tool}: ${(fields as { reason?: string }).reason}`)
-        },
-      },
-      ...{ now: Date.now, random: Math.random },
-    },
-    () => {},
-  )
-  // also a tool-set that is disabled is compiled
-  const toolSets = desired.toolSets.map(({ toolSet, ...wanted }) => ({
-    ...wanted,
-    toolSet: toolSet && { ...toolSet, enabled: true },
-  }))
-  await reconciler.apply({ ...desired, toolSets })
-  await reconciler.close()
+  const { toolSets, outcomes, faults } = await reconcileOnce(desired, dirname(path), options)
   for (const { name, toolSet } of toolSets)
     if (toolSet !== undefined && toolSet.source === undefined)
       faults.push(
         `ToolSet ${name}: spec.openAPISpec is missing: add the document from which to generate tools`,
       )
-  if (toolSets.length === 0 && faults.length === 0)
-    faults.push('the file holds no ToolSet: give a ToolSet or an OpenAPI document')
+  if (toolSets.length === 0 && desired.views.length === 0 && faults.length === 0)
+    faults.push('the file holds no ToolSet: give a ToolSet, a ToolView or an OpenAPI document')
   if (faults.length > 0) throw new InspectionError(`${path}: ${[...new Set(faults)].join('; ')}`)
   return toolSets.map(({ toolSet }) => ({
     toolSet: toolSet!,

@@ -21,7 +21,7 @@ export interface KubeObject {
   readonly status?: { readonly [field: string]: unknown }
 }
 
-export type Plural = 'toolsets' | 'tools'
+export type Plural = 'toolsets' | 'tools' | 'toolviews'
 
 /** All objects of a kind, kept current by a watch that is reopened after errors. */
 export interface WatchedKind {
@@ -42,6 +42,8 @@ export interface LeaseRecord {
 
 export interface KubernetesApi {
   watch(plural: Plural, onChange: () => void): WatchedKind
+  /** Why the cluster has no objects of this kind to watch: no definition, or no right; undefined: it has. @throws Error when it does not respond */
+  whyNotServed(plural: Plural): Promise<string | undefined>
   /** @throws Error that names the missing object or key */
   readKey(kind: 'ConfigMap' | 'Secret', namespace: string, name: string, key: string): Promise<string>
   /** Writes return false when they conflict with another write. */

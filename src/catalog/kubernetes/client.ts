@@ -96,6 +96,21 @@ class Client implements KubernetesApi {
     return watch
   }
 
+  async whyNotServed(plural: Plural): Promise<string | undefined> {
+    try {
+      await this.#custom.listClusterCustomObject(
+        { ...this.#group, plural, limit: 1 },
+        this.#within(REQUEST_TIMEOUT_MS, 'object'),
+      )
+      return undefined
+    } catch (error) {
+      const code = codeOf(error)
+      if (code === 404) return `the cluster has no CustomResourceDefinition ${plural}.${this.#group.group}`
+      if (code === 403) return `the service account may not list ${plural}`
+      throw new Error(`${plural} cannot be listed: ${reasonOf(error)}`)
+    }
+  }
+
   async readKey(kind: 'ConfigMap' | 'Secret', namespace: string, name: string, key: string): Promise<string> {
     const shown = `${kind} ${namespace}/${name}`
     try {

@@ -1,16 +1,18 @@
-/** Objects of the cluster → desired tool-sets and tools in the order of their creation, with the faults of the objects. It writes no object. */
+/** Objects of the cluster → desired tool-sets, tools and views in the order of their creation, with the faults of the objects. It writes no object. */
 import type { Desired, DesiredToolSet, UnusableResource } from '../reconcile.ts'
 import { faultText } from '../resource/fields.ts'
 import { readResource } from '../resource/resource.ts'
 import { type ManualTool, withCredential } from '../sync/manual-tool.ts'
 import { keyOf } from '../sync/resource-key.ts'
 import type { ReferenceReader } from '../sync/tool-set-sync.ts'
+import type { DesiredView } from '../views/view-book.ts'
 import type { KubeObject } from './api.ts'
 import { editedFields, toolNameOf } from './tool-objects.ts'
 
 export async function desiredFromObjects(
   toolSets: readonly KubeObject[],
   tools: readonly KubeObject[],
+  views: readonly KubeObject[],
   references: ReferenceReader,
   apiGroup: string,
 ): Promise<Desired> {
@@ -23,7 +25,12 @@ export async function desiredFromObjects(
     else if (manual !== undefined) manualTools.push(manual)
   }
   const sorted = [...toolSets].sort(byCreation)
-  return { toolSets: sorted.map(object => toolSetFrom(object, apiGroup)), manualTools, faults }
+  return {
+    toolSets: sorted.map(object => toolSetFrom(object, apiGroup)),
+    manualTools,
+    views: views.map(object => viewFrom(object, apiGroup)),
+    faults,
+  }
 }
 
 function toolSetFrom(object: KubeObject, apiGroup: string): DesiredToolSet {
@@ -31,6 +38,13 @@ function toolSetFrom(object: KubeObject, apiGroup: string): DesiredToolSet {
   const result = readResource(withKind(object, 'ToolSet', apiGroup), apiGroup)
   if (!result.ok) return { namespace, name, toolSet: undefined, fault: faultText(result.faults) }
   return { namespace, name, toolSet: result.resource.value as DesiredToolSet['toolSet'], fault: undefined }
+}
+
+function viewFrom(object: KubeObject, apiGroup: string): DesiredView {
+  const { namespace, name } = object.metadata
+  const result = readResource(withKind(object, 'ToolView', apiGroup), apiGroup)
+  if (!result.ok) return { namespace, name, view: undefined, fault: faultText(result.faults) }
+  return { namespace, name, view: result.resource.value as DesiredView['view'], fault: undefined }
 }
 
 /** undefined: the object is as the gateway wrote it. A string: the reason why the object cannot be used. */

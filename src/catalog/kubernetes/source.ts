@@ -1,17 +1,17 @@
-/** The Kubernetes source: watches ToolSet and Tool objects. Every instance serves the tools; only the leader writes status and Tool objects. */
+/** The Kubernetes source: watches ToolSet, Tool and ToolView objects. Every instance serves the tools; only the leader writes status and Tool objects. */
 
-import type { Tool } from '../../model/tool.ts'
 import { SerialQueue } from '../../shared/async/serial-queue.ts'
 import type { Egress } from '../../shared/egress/egress.ts'
 import type { OnDamage } from '../../shared/fs/damage.ts'
 import type { Log } from '../../shared/telemetry/log.ts'
 import { type Desired, Reconciler } from '../reconcile.ts'
-import type { ReportedStatus, ToolSource } from '../source.ts'
+import type { PublishCatalog, ReportedStatus, ReportedView, ToolSource } from '../source.ts'
 import { createCompiler } from '../sync/compiler.ts'
 import { DefinitionStore } from '../sync/definition-store.ts'
 import { DocumentStore } from '../sync/document-store.ts'
 import { keyOf } from '../sync/resource-key.ts'
 import type { ReferenceReader } from '../sync/tool-set-sync.ts'
+import type { ViewReview } from '../views/view-book.ts'
 import type { KubeObject, KubernetesApi, WatchedKind } from './api.ts'
 import { desiredFromObjects } from './desired-from-objects.ts'
 import { Leader } from './leader.ts'
@@ -24,6 +24,7 @@ interface KubernetesSourceOptions {
   readonly egress: Egress
   readonly log: Log
   readonly onDamage: OnDamage
+  readonly review: ViewReview
   /** Namespace of the Lease: that of the gateway. */
   readonly leaseNamespace: string
   /** Unique for each instance, such as the name of the pod. */
@@ -35,6 +36,7 @@ interface KubernetesSourceOptions {
 
 const QUIET_MS = 100
 const RESYNC_MS = 60_000
+const RETRY_MS = 500
 const LEASE = 'toolgate-toolsets'
 /** After this many consecutive failures the API server counts as unavailable, and the next change retries. */
 const MAX_FAILURES = 3
@@ -48,7 +50,10 @@ class KubernetesSource implements ToolSource {
   readonly #compiler = createCompiler()
   readonly #leader: Leader
   #caches: { readonly toolsets: WatchedKind; readonly tools: WatchedKind } | undefined
+  /** undefined: the cluster has no ToolViews. */
+  #views: WatchedKind | undefined
   #reconciler: Reconciler | undefined
+  #whyNoViews: string | undefined
   #quiet: NodeJS.Timeout | undefined
   #resync: NodeJS.Timeout | undefined
   readonly #reconciliations = new SerialQueue()
@@ -72,8 +77,8 @@ class KubernetesSource implements ToolSource {
     })
   }
 
-  async start(publish: (tools: readonly Tool[]) => void): Promise<void> {
-    const { api, dataDir, egress, log, onDamage } = this.#options
+  async start(publish: PublishCatalog): Promise<void> {
+    const { api, dataDir, egress, log, onDamage, review } = this.#options
     this.#reconciler = new Reconciler(
       {
         references: references(api),
@@ -90,11 +95,19 @@ class KubernetesSource implements ToolSource {
           // The status is part of the deleted object.
           remove: async () => {},
         },
+        viewStatuses: {
+          write: async ({ namespace, name }, status) => {
+            if (this.#leader.leading)
+              await api.writeStatus('toolviews', namespace, name, { ...ABSENT_OF_VIEW, ...status })
+          },
+          remove: async () => {},
+        },
+        review,
         log,
         now: Date.now,
       },
-      tools => {
-        publish(tools)
+      (tools, views) => {
+        publish(tools, views)
         this.#changed()
       },
     )
@@ -104,6 +117,7 @@ class KubernetesSource implements ToolSource {
       tools: api.watch('tools', changed),
     }
     await Promise.all([this.#caches.toolsets.listed, this.#caches.tools.listed])
+    await this.#watchViews()
     this.#listed = true
     await this.#leader.start()
     await this.#work()
@@ -116,6 +130,10 @@ class KubernetesSource implements ToolSource {
     return this.#reconciler?.statuses() ?? []
   }
 
+  viewStatuses(): readonly ReportedView[] {
+    return this.#reconciler?.viewStatuses() ?? []
+  }
+
   async close(): Promise<void> {
     this.#closed = true
     this.#options.api.endSoon()
@@ -123,6 +141,7 @@ class KubernetesSource implements ToolSource {
     clearInterval(this.#resync)
     await this.#caches?.toolsets.close()
     await this.#caches?.tools.close()
+    await this.#views?.close()
     await this.#reconciler?.close()
     await this.#reconciliations.drain()
     await this.#writing
@@ -149,8 +168,37 @@ class KubernetesSource implements ToolSource {
           'the ConfigMaps and Secrets of the cluster could not be read again',
         ),
       )
+    await this.#watchViews()
     this.#refreshing = false
     this.#changed()
+  }
+
+  /** `helm upgrade` adds no definition: a cluster without ToolViews is served as before, and is asked again. */
+  async #watchViews(): Promise<void> {
+    if (this.#views !== undefined || this.#closed) return
+    const { api, log } = this.#options
+    const reason = await this.#whyNotServed()
+    if (this.#closed) return
+    if (reason !== undefined) {
+      if (reason !== this.#whyNoViews)
+        log.warn({ reason }, 'ToolViews are not read: apply the definitions and rights of this version')
+      this.#whyNoViews = reason
+      return
+    }
+    this.#views = api.watch('toolviews', () => this.#changed())
+    await this.#views.listed
+  }
+
+  /** Asks until the API server responds: without its views, a list would be too long. */
+  async #whyNotServed(): Promise<string | undefined> {
+    while (!this.#closed) {
+      try {
+        return await this.#options.api.whyNotServed('toolviews')
+      } catch {
+        await new Promise(resolve => setTimeout(resolve, RETRY_MS))
+      }
+    }
+    return undefined
   }
 
   #lead(): void {
@@ -177,7 +225,8 @@ class KubernetesSource implements ToolSource {
   #desired(): Promise<Desired> {
     const { api, apiGroup } = this.#options
     const { toolsets, tools } = this.#caches!
-    return desiredFromObjects(toolsets.list(), tools.list(), references(api), apiGroup)
+    const views = this.#views?.list() ?? []
+    return desiredFromObjects(toolsets.list(), tools.list(), views, references(api), apiGroup)
   }
 
   /** Runs beside the reconciliation, because thousands of objects take minutes. One round at a time. */
@@ -237,6 +286,9 @@ function references(api: KubernetesApi): ReferenceReader {
       (await api.readKey('Secret', namespace, name, key)).replace(/\r?\n$/, ''),
   }
 }
+
+/** As `withoutAbsent`. */
+const ABSENT_OF_VIEW = { lastError: null, leftOut: null, tokenBudget: null }
 
 /** A merge patch removes a field only when it is null. */
 function withoutAbsent(status: object): object {

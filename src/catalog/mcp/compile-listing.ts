@@ -7,6 +7,7 @@ import { assertSchema } from '../../shared/json-schema/validate.ts'
 import type { CompileResult } from '../compile/compile-tool-set.ts'
 import { type Dict, list, own, strings, text } from '../compile/dict.ts'
 import { DocumentError } from '../compile/document.ts'
+import { compileFeature, FEATURE_LISTS, uriPrefixOf } from '../compile/feature.ts'
 import { toolName, uniqueNames } from '../compile/names.ts'
 import { applyOverride, overrideOf } from '../compile/overrides.ts'
 import { boundedSchema } from '../compile/schema-bounds.ts'
@@ -14,7 +15,6 @@ import { isSelected, type Selectable, unmatchedEntries } from '../compile/select
 import { SkippedOperation } from '../compile/skipped.ts'
 import { cleanText, MAX_TITLE, MAX_TOOL_DESCRIPTION } from '../compile/words.ts'
 import { mirroredHeaderFault } from '../resource/mirrored-headers.ts'
-import { compileFeature, FEATURE_LISTS, uriPrefixOf } from './compile-features.ts'
 import { cleanSchema, mirroredArguments } from './server-schema.ts'
 
 export type McpToolSet = ToolSet & { readonly source: McpSource }

@@ -3,15 +3,18 @@
 import { isObject } from '../../model/is-object.ts'
 import type { ToolSet } from '../../model/tool-set.ts'
 import { tenantOfNamespace } from '../../model/tool-set.ts'
+import type { ToolView } from '../../model/tool-view.ts'
 import { type Dict, own, text } from '../compile/dict.ts'
 import { type ResourceFault, ResourceFields } from './fields.ts'
 import type { ResourceMeta } from './resource-meta.ts'
 import { readTool, type ToolResource } from './tool-resource.ts'
 import { readToolSet } from './tool-set-resource.ts'
+import { readToolView } from './tool-view-resource.ts'
 
 export type Resource =
   | { readonly kind: 'ToolSet'; readonly value: ToolSet }
   | { readonly kind: 'Tool'; readonly value: ToolResource }
+  | { readonly kind: 'ToolView'; readonly value: ToolView }
 
 /** `meta` is set when at least the name of an invalid resource could be read. */
 export type ResourceResult =
@@ -23,6 +26,7 @@ export type ResourceResult =
       readonly meta: ResourceMeta | undefined
     }
 
+const KINDS = ['ToolSet', 'Tool', 'ToolView'] as const
 const NAME = /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/
 const TOOL_NAME = /^[A-Za-z0-9_.-]{1,64}$/
 const NAMESPACE = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/
@@ -43,19 +47,29 @@ export function readResource(value: unknown, apiGroup: string): ResourceResult {
   if (apiVersion !== `${apiGroup}/v1alpha1`) {
     root.fault('apiVersion', `is ${show(apiVersion)}`, hint(value) ?? `write ${apiGroup}/v1alpha1`)
   }
-  const kind = root.oneOf('kind', ['ToolSet', 'Tool'] as const)
-  if (!root.has('kind')) root.fault('kind', 'is missing', 'write ToolSet or Tool')
+  const kind = root.oneOf('kind', KINDS)
+  if (!root.has('kind')) root.fault('kind', 'is missing', `write ${KINDS.join(', ')}`)
   const meta = readMeta(root, kind === 'Tool', apiGroup)
   root.raw('status')
   const spec = root.object('spec')
   if (!root.has('spec')) root.fault('spec', 'is missing', 'describe the resource under spec')
   root.close()
   if (kind !== undefined && meta !== undefined && spec !== undefined) {
-    const resource: Resource =
-      kind === 'ToolSet' ? { kind, value: readToolSet(meta, spec) } : { kind, value: readTool(meta, spec) }
+    const resource = readSpec(kind, meta, spec)
     if (faults.length === 0) return { ok: true, resource }
   }
   return { ok: false, faults, kind, meta }
+}
+
+function readSpec(kind: Resource['kind'], meta: ResourceMeta, spec: ResourceFields): Resource {
+  switch (kind) {
+    case 'ToolSet':
+      return { kind, value: readToolSet(meta, spec) }
+    case 'Tool':
+      return { kind, value: readTool(meta, spec) }
+    case 'ToolView':
+      return { kind, value: readToolView(meta, spec) }
+  }
 }
 
 function readMeta(root: ResourceFields, isTool: boolean, apiGroup: string): ResourceMeta | undefined {

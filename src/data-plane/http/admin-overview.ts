@@ -9,6 +9,7 @@ import { areConsistent, type ProcessCalls } from '../calls/process-calls.ts'
 import type { CompiledTool, Snapshot } from '../snapshot/snapshot.ts'
 import { type AdminResource, serveAdmin } from './admin-call.ts'
 import { shownWindow } from './admin-calls.ts'
+import { type ReportedView, shownViews } from './admin-views.ts'
 import type { Call } from './call.ts'
 import { Parameters, tenantSeenBy } from './call-parameters.ts'
 import type { GatewayParts } from './gateway.ts'
@@ -22,11 +23,16 @@ export interface ReportedToolSet {
   readonly status: ToolSetStatus
 }
 
+/** What the source of tools of this process reports. */
+export interface ReportedCatalog {
+  readonly toolSets: readonly ReportedToolSet[]
+  readonly views: readonly ReportedView[]
+}
+
 export interface OverviewParts {
   readonly calls: ProcessCalls
   readonly review: ToolReview
-  /** Of the source of tools of this process. */
-  readonly toolSets: () => Promise<readonly ReportedToolSet[]>
+  readonly catalog: () => Promise<ReportedCatalog>
   /** Faults that degrade the process: part and reason. */
   readonly faults: () => readonly (readonly [string, string])[]
   /** Of the process, for operators; without secrets. */
@@ -114,7 +120,10 @@ export class OverviewAdmin {
   toolSets(call: Call, snapshot: Snapshot): void {
     this.#serve(call, snapshot, 'toolsets', async caller => {
       const tenant = tenantSeenBy(caller)
-      const [summary, reported] = await Promise.all([this.#summary(call, tenant), this.#parts.toolSets()])
+      const [summary, { toolSets: reported, views }] = await Promise.all([
+        this.#summary(call, tenant),
+        this.#parts.catalog(),
+      ])
       const groups = new Map<string, CompiledTool[]>()
       for (const entry of toolsSeenBy(snapshot, tenant))
         getOrSet(groups, keyOf(entry.tool.namespace, entry.tool.toolSet), () => []).push(entry)
@@ -142,7 +151,12 @@ export class OverviewAdmin {
           }
         }),
       )
-      call.respond(200, { toolsets, window: shownWindow(summary.window) })
+      const notes = this.#parts.review.viewNotes
+      call.respond(200, {
+        toolsets,
+        views: await shownViews({ snapshot, tenant, reported: views, notes }),
+        window: shownWindow(summary.window),
+      })
     })
   }
 

@@ -6,6 +6,7 @@ import { refuse } from '../../shared/call/refusal.ts'
 import type { CallQuery } from '../calls/call-query.ts'
 import type { ProcessCalls } from '../calls/process-calls.ts'
 import { Exchange } from '../pipeline/exchange.ts'
+import { isOffered, type Offer, offerOf } from '../pipeline/offer.ts'
 import type { Operation } from '../pipeline/operation.ts'
 import type { Final } from '../pipeline/outcome.ts'
 import type { SimulatedStep } from '../pipeline/simulate.ts'
@@ -15,8 +16,9 @@ import type { Call } from './call.ts'
 import { ParameterFault, tenantSeenBy } from './call-parameters.ts'
 import type { GatewayParts } from './gateway.ts'
 import { readJson } from './json-body.ts'
+import { offeredTools } from './offered-tools.ts'
 import type { RestTools } from './rest.ts'
-import { tokensOf } from './tool-report.ts'
+import { definitionTokens } from './tool-view.ts'
 
 export interface SimulationParts {
   readonly calls: ProcessCalls
@@ -77,7 +79,8 @@ export class SimulateAdmin {
       const message = `No call of consumer "${asked.consumer}" is recorded: send the roles and scopes of its token.`
       return call.respond(404, { error: 'not_found', message, request_id: call.requestId })
     }
-    const exchange = exchangeOf(call, snapshot, asked)
+    const offer = offerOf(snapshot, { principal: caller, tenant: tenant ?? caller.tenant })
+    const exchange = exchangeOf(call, snapshot, asked, offer)
     exchange.principal = caller
     exchange.tenant = tenant ?? caller.tenant
     const { steps, final } = await this.#parts.simulate(exchange)
@@ -114,7 +117,7 @@ export class SimulateAdmin {
               obligations: decision.obligations ?? null,
             },
       request: refusal === undefined && tool !== undefined ? requestOf(tool, asked.arguments) : null,
-      ...(asked.tool === undefined ? await this.#listing(exchange) : undefined),
+      ...(asked.tool === undefined ? await this.#listing(exchange, offer) : undefined),
     })
   }
 
@@ -135,28 +138,43 @@ export class SimulateAdmin {
   }
 
   /** What the model of the caller sees, and what it does not see and why. */
-  async #listing(exchange: Exchange): Promise<object> {
-    const listed = exchange.listing?.tools ?? []
-    const names = new Set(listed.map(({ tool }) => tool.name))
+  async #listing(exchange: Exchange, offer: Offer): Promise<object> {
+    const { listing } = exchange
+    const offered = listing === undefined ? [] : [...offeredTools(listing, offer).byName.values()]
+    const names = new Set(offered.map(({ entry }) => entry.tool.name))
     const hidden: object[] = []
     for (const [name, entry] of exchange.snapshot.toolsOf(exchange.tenant)) {
       if (hidden.length >= MAX_HIDDEN) break
       if (names.has(name)) continue
-      hidden.push({ name, reasons: (await this.#parts.hiddenBecause(exchange, entry)) ?? [] })
+      const reasons = (await this.#parts.hiddenBecause(exchange, entry)) ?? reasonsOfView(entry, offer)
+      hidden.push({ name, reasons })
     }
     return {
-      tools: listed.map(entry => ({ name: entry.tool.name, tokens: tokensOf(entry) })),
-      tokens: listed.reduce((sum, entry) => sum + tokensOf(entry), 0),
+      tools: offered.map(({ tool }) => ({ name: tool.name, tokens: definitionTokens(tool) })),
+      tokens: offered.reduce((sum, { tool }) => sum + definitionTokens(tool), 0),
       hidden,
     }
   }
 }
 
-function exchangeOf(call: Call, snapshot: Snapshot, asked: Simulated): Exchange {
+function reasonsOfView({ tool }: CompiledTool, offer: Offer): readonly object[] {
+  if (offer.view === undefined || isOffered(tool, offer)) return []
+  const { namespace, name } = offer.view.view
+  return [
+    { code: 'not_in_view', message: `ToolView ${namespace}/${name} of the caller does not include it.` },
+  ]
+}
+
+/** A tool may be named as the caller names it, or as the catalog does. */
+function nameFor(name: string, { view }: Offer): string {
+  return view === undefined || view.realName(name) !== undefined ? name : view.shownName(name)
+}
+
+function exchangeOf(call: Call, snapshot: Snapshot, asked: Simulated, offer: Offer): Exchange {
   const operation: Operation =
     asked.tool === undefined
       ? { action: 'tools.list' }
-      : { action: 'tools.call', tool: asked.tool, arguments: asked.arguments }
+      : { action: 'tools.call', tool: nameFor(asked.tool, offer), arguments: asked.arguments }
   return new Exchange({
     requestId: call.requestId,
     traceId: call.traceId,

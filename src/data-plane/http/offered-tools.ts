@@ -1,33 +1,68 @@
-/** The list that a caller gets at one address: its tools as far as the address offers them, and the search tools in place of those that are not listed. It decides about no call. */
+/** The list that a caller gets at one address: its tools as far as address and ToolView offer them, and the search tools in place of those that are not listed. It decides about no call. */
+import type { Tool } from '../../model/tool.ts'
+import { countWithin } from '../../model/view-rules.ts'
 import type { MaybePromise } from '../../shared/call/and-then.ts'
-import { isOffered, type Selection } from '../pipeline/selection.ts'
+import { isOffered, type Offer } from '../pipeline/offer.ts'
+import type { Selection } from '../pipeline/selection.ts'
 import type { CompiledTool, ListingForm, ToolListing } from '../snapshot/snapshot.ts'
 import { searchTools } from './search-tools.ts'
-import type { ListedTool } from './tool-view.ts'
+import { definitionTokens, type ListedTool } from './tool-view.ts'
+
+export interface OfferedTool<E extends Entry = CompiledTool> {
+  readonly entry: E
+  /** As the ToolView shows it. */
+  readonly tool: ListedTool
+}
+
+interface Entry {
+  readonly tool: Tool
+}
+
+interface Listed<E extends Entry> {
+  /** With the search tools. */
+  readonly all: readonly { readonly tool: ListedTool }[]
+  readonly listed: readonly OfferedTool<E>[]
+  /** What is neither listed nor found. */
+  readonly leftOut: readonly OfferedTool<E>[]
+  readonly isSearched: boolean
+}
 
 export class OfferedTools {
-  /** What is listed, in name order. */
+  /** What is listed, in its order. */
   readonly tools: readonly { readonly tool: ListedTool }[]
   readonly forms: Map<string, MaybePromise<ListingForm>>
   readonly compact: boolean
-  readonly #offered: readonly CompiledTool[]
-  #byName: ReadonlyMap<string, CompiledTool> | undefined
+  /** What the budget of the ToolView keeps out of the list; it can be called. */
+  readonly leftOut: readonly OfferedTool[]
+  /** Some tools are found in place of being listed. */
+  readonly isSearched: boolean
+  readonly #offered: readonly OfferedTool[]
+  #byName: ReadonlyMap<string, OfferedTool> | undefined
+  #byEntry: ReadonlyMap<CompiledTool, OfferedTool> | undefined
 
-  constructor(listing: ToolListing, selection: Selection) {
-    const offered = listing.tools.filter(({ tool }) => isOffered(tool, selection))
-    const listed = offered.filter(({ tool }) => isListed(tool.listing, selection))
-    const isWhole = listed.length === listing.tools.length && !selection.compact
+  constructor(listing: ToolListing, offer: Offer) {
+    const { selection } = offer
+    const offered = shownTools(listing.tools, offer)
+    const { all, leftOut, isSearched } = withinBudget(offered, offer)
+    const isWhole = all.length === listing.tools.length && !selection.compact && offer.view === undefined
     this.compact = selection.compact
     this.#offered = offered
-    this.tools = listed.length === offered.length ? listed : withSearch(listed, offered)
+    this.tools = all
+    this.leftOut = leftOut
+    this.isSearched = isSearched
     // most callers have no selection: they share the forms of the listing
-    this.forms = isWhole ? listing.forms : new Map()
+    this.forms = isWhole && !isSearched ? listing.forms : new Map()
   }
 
   /** Tools that the address offers, listed or not; made for those who search. */
-  get byName(): ReadonlyMap<string, CompiledTool> {
-    this.#byName ??= new Map(this.#offered.map(entry => [entry.tool.name, entry]))
+  get byName(): ReadonlyMap<string, OfferedTool> {
+    this.#byName ??= new Map(this.#offered.map(offered => [offered.tool.name, offered]))
     return this.#byName
+  }
+
+  get byEntry(): ReadonlyMap<CompiledTool, OfferedTool> {
+    this.#byEntry ??= new Map(this.#offered.map(offered => [offered.entry, offered]))
+    return this.#byEntry
   }
 }
 
@@ -36,14 +71,55 @@ const MAX_SELECTIONS = 64
 /** One per listing, so that the serialized forms are made once for all callers of its class. */
 const known = new WeakMap<ToolListing, Map<string, OfferedTools>>()
 
-export function offeredTools(listing: ToolListing, selection: Selection): OfferedTools {
+export function offeredTools(listing: ToolListing, offer: Offer): OfferedTools {
   const ofListing = known.get(listing) ?? new Map<string, OfferedTools>()
   known.set(listing, ofListing)
-  const made = ofListing.get(selection.key)
+  const made = ofListing.get(offer.key)
   if (made !== undefined) return made
-  const offer = new OfferedTools(listing, selection)
-  if (ofListing.size < MAX_SELECTIONS) ofListing.set(selection.key, offer)
-  return offer
+  const offered = new OfferedTools(listing, offer)
+  if (ofListing.size < MAX_SELECTIONS) ofListing.set(offer.key, offered)
+  return offered
+}
+
+/** Those that are offered, in their order, as the ToolView shows them. */
+export function shownTools<E extends Entry>(entries: readonly E[], offer: Offer): readonly OfferedTool<E>[] {
+  const { view } = offer
+  const offered = entries.filter(({ tool }) => isOffered(tool, offer))
+  if (view === undefined) return offered.map(entry => ({ entry, tool: entry.tool }))
+  offered.sort((a, b) => view.compare(a.tool.name, b.tool.name))
+  return offered.map(entry => ({ entry, tool: view.shown(entry.tool) }))
+}
+
+/** What of them is listed. A list that the client asked for in full has no budget. */
+export function withinBudget<E extends Entry>(
+  offered: readonly OfferedTool<E>[],
+  { selection, view }: Offer,
+): Listed<E> {
+  const { tokenBudget, overBudget } = view?.view ?? {}
+  const wanted = offered.filter(({ entry }) => isListed(entry.tool.listing, selection))
+  const hasSearched = wanted.length < offered.length
+  if (!hasSearched && (tokenBudget === undefined || selection.tools === 'list'))
+    return { all: wanted, listed: wanted, leftOut: [], isSearched: false }
+  const search = searchTools(offered.map(({ entry }) => entry.tool))
+  if (tokenBudget === undefined)
+    return { all: withSearch(wanted, search, view), listed: wanted, leftOut: [], isSearched: true }
+  const costOf = (tool: ListedTool) => definitionTokens(tool, selection.compact)
+  const searchCost = search.reduce((sum, tool) => sum + costOf(tool), 0)
+  const searches = hasSearched || overBudget === 'search'
+  const budget = tokenBudget - (hasSearched ? searchCost : 0)
+  const count = countWithin(costsOf(wanted, costOf), budget, searches && !hasSearched ? searchCost : 0)
+  if (count === 'all' && !hasSearched) return { all: wanted, listed: wanted, leftOut: [], isSearched: false }
+  const listed = count === 'all' ? wanted : wanted.slice(0, count)
+  return searches
+    ? { all: withSearch(listed, search, view), listed, leftOut: [], isSearched: true }
+    : { all: listed, listed, leftOut: wanted.slice(listed.length), isSearched: false }
+}
+
+function* costsOf(
+  entries: readonly { readonly tool: ListedTool }[],
+  costOf: (tool: ListedTool) => number,
+): Generator<number> {
+  for (const { tool } of entries) yield costOf(tool)
 }
 
 function isListed(listing: 'search' | undefined, { tools }: Selection): boolean {
@@ -52,11 +128,12 @@ function isListed(listing: 'search' | undefined, { tools }: Selection): boolean 
 
 /** A tool of the name of a search tool can be called through `call_tool` alone. */
 function withSearch(
-  listed: readonly CompiledTool[],
-  offered: readonly CompiledTool[],
+  listed: readonly { readonly tool: ListedTool }[],
+  search: readonly ListedTool[],
+  view: Offer['view'],
 ): OfferedTools['tools'] {
-  const search = searchTools(offered.map(({ tool }) => tool))
   const names = new Set(search.map(({ name }) => name))
   const all = [...search.map(tool => ({ tool })), ...listed.filter(({ tool }) => !names.has(tool.name))]
-  return all.sort((a, b) => (a.tool.name < b.tool.name ? -1 : 1))
+  // a view keeps its order, and the search tools come first
+  return view === undefined ? all.sort((a, b) => (a.tool.name < b.tool.name ? -1 : 1)) : all
 }

@@ -1,5 +1,6 @@
 /** What clients and registries show of the gateway: `serverInfo`, the server card and `server.json`. Public, built from configuration alone. */
 import type { Presentation } from '../../model/presentation.ts'
+import type { ToolView } from '../../model/tool-view.ts'
 import type { Call } from './call.ts'
 import type { GatewayParts } from './gateway.ts'
 import { PROTOCOL_VERSIONS, type ProtocolVersion } from './mcp/versions.ts'
@@ -16,14 +17,22 @@ const OPEN = [
   'public, max-age=300',
 ]
 
-/** `Implementation` of MCP, with the members that the version knows. */
-export function serverInfoOf({ name, version, presentation }: GatewayParts, since: ProtocolVersion): object {
-  const { title, description, websiteUrl } = presentation
+/** `Implementation` of MCP, with the members that the version knows. @param view what it says comes before what the gateway says */
+export function serverInfoOf(
+  { name, version, presentation }: GatewayParts,
+  since: ProtocolVersion,
+  view?: ToolView,
+): object {
+  const title = view?.title ?? presentation.title
+  const description = view?.description ?? presentation.description
+  const websiteUrl = view?.websiteUrl ?? presentation.websiteUrl
   return {
     name,
     ...(since >= '2025-06-18' ? { title } : undefined),
     version,
-    ...(since >= '2025-11-25' ? { description, websiteUrl, icons: iconsOf(presentation) } : undefined),
+    ...(since >= '2025-11-25'
+      ? { description, websiteUrl, icons: view?.icons ?? iconsOf(presentation) }
+      : undefined),
   }
 }
 

@@ -4,17 +4,23 @@ import { andThen, continueWith, type MaybePending } from '../../shared/call/and-
 import { Cancellation } from '../../shared/call/cancellation.ts'
 import { isLongJson, writeLongJson } from '../../shared/call/long-json.ts'
 import { REFUSALS, type Refusal, refuse } from '../../shared/call/refusal.ts'
+import { offerOf } from '../pipeline/offer.ts'
 import type { CallOperation, Operation, OptimizationLevel } from '../pipeline/operation.ts'
+import { EVERYTHING, type Selection } from '../pipeline/selection.ts'
 import type { Snapshot } from '../snapshot/snapshot.ts'
 import type { Call } from './call.ts'
 import { type EarlyRefusal, refuseEarly } from './early-refusal.ts'
 import { callHeaders, challengeContext, type Ended, type GatewayParts, runCall } from './gateway.ts'
 import { readJson } from './json-body.ts'
+import { offeredTools } from './offered-tools.ts'
 import { readLevel, UNKNOWN_LEVEL_MESSAGE } from './optimization-level.ts'
 import { refusalHeaders, restBody } from './refusal-body.ts'
 import { listTail, resultView, toolsForm } from './tool-view.ts'
 
 const UNKNOWN_LEVEL = refuse('invalid_request', { message: UNKNOWN_LEVEL_MESSAGE })
+
+/** Programs have no use for the search tools. */
+const IN_FULL: Selection = Object.freeze({ ...EVERYTHING, tools: 'list', key: 'rest' })
 
 export class RestTools {
   readonly #parts: GatewayParts
@@ -59,7 +65,8 @@ export class RestTools {
   #respondToList(call: Call, { exchange, final }: Ended): void {
     if (final?.kind === 'refusal') return this.refuse(call, final)
     const headers = callHeaders(exchange)
-    void andThen(toolsForm(exchange.listing!, 'rest'), form => {
+    const offer = offerOf(exchange.snapshot, exchange, IN_FULL)
+    void andThen(toolsForm(offeredTools(exchange.listing!, offer), 'rest'), form => {
       if ('pieces' in form) {
         void call.respondInPieces(200, ['{"tools":', ...form.pieces, '}'], headers)
         return

@@ -22,6 +22,9 @@ export function isSearchTool(name: string): boolean {
 /** For clients that show them to the model (MCP, `instructions`). */
 export const SEARCH_INSTRUCTIONS = `The tools of this server are not listed one by one. Find them with ${FIND_TOOLS}, read their arguments with ${DESCRIBE_TOOLS}, run them with ${CALL_TOOL}.`
 
+/** Where some are listed, too. */
+export const SOME_SEARCHED_INSTRUCTIONS = `There are more tools than the list holds. Find them with ${FIND_TOOLS}, read their arguments with ${DESCRIBE_TOOLS}, run them with ${CALL_TOOL}.`
+
 /** @param tools that can be found: their sources are named */
 export function searchTools(tools: readonly Tool[]): readonly ListedTool[] {
   return [

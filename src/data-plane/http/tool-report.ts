@@ -1,16 +1,15 @@
 /** What operators read of a tool: its definition, what it costs a model, and its figures. It reads no recorded call. */
 import { shownFigures } from '../../link/call-summary.ts'
 import type { Figures } from '../../model/call-figures.ts'
-import { oncePer } from '../../model/once-per.ts'
 import type { Tool } from '../../model/tool.ts'
+import type { ToolView, ViewFigures } from '../../model/tool-view.ts'
 import type { CompiledTool } from '../snapshot/snapshot.ts'
-import { definitionBytes } from './tool-view.ts'
-
-/** Of JSON with English text; models differ by a fifth or so. */
-const BYTES_PER_TOKEN = 4
+import { definitionTokens } from './tool-view.ts'
 
 /** Findings about a tool that need knowledge from outside the data plane. */
 export interface ToolReview {
+  /** What a view costs and which clients cannot use it whole. */
+  viewNotes(view: ToolView, figures: ViewFigures): readonly string[]
   /** What agents may misread. */
   lint(tool: Tool): readonly { readonly rule: string; readonly message: string; readonly fix: string }[]
   /** Clients that do not accept the name. */
@@ -20,9 +19,9 @@ export interface ToolReview {
 }
 
 /** Estimate of the tokens that the listed definition costs a model. */
-export const tokensOf = oncePer(({ tool }: CompiledTool) =>
-  Math.ceil(definitionBytes(tool) / BYTES_PER_TOKEN),
-)
+export function tokensOf({ tool }: CompiledTool): number {
+  return definitionTokens(tool)
+}
 
 export function toolReport(entry: CompiledTool, figures: Figures, review: ToolReview): object {
   const { tool } = entry

@@ -1,6 +1,7 @@
 /** Tools and results as each protocol version may see them: no version sees another's fields. Pure. */
 
 import { writeJson } from '../../model/exact-number.ts'
+import { oncePer } from '../../model/once-per.ts'
 import type { Content, Tool, ToolAnnotations, ToolResult } from '../../model/tool.ts'
 import { unfoldSchema } from '../../model/unfold-schema.ts'
 import { beginInSlices } from '../../shared/async/slices.ts'
@@ -62,9 +63,18 @@ function metaOf({ deprecation }: ListedTool): object | undefined {
   return deprecation === undefined ? undefined : { _meta: { [DEPRECATION_META_KEY]: deprecation } }
 }
 
-/** Bytes of the definition of a tool as current clients list it. */
-export function definitionBytes(tool: Tool): number {
-  return Buffer.byteLength(writeJson(toolView(tool, '2025-11-25')))
+/** Of JSON with English text; models differ by a fifth or so. */
+const BYTES_PER_TOKEN = 4
+
+/** Estimate of the tokens that the definition of a tool costs a model, as current clients list it. */
+export function definitionTokens(tool: ListedTool, compact = false): number {
+  return (compact ? compactTokens : fullTokens)(tool)
+}
+const fullTokens = oncePer((tool: ListedTool) => tokensOf(tool, false))
+const compactTokens = oncePer((tool: ListedTool) => tokensOf(tool, true))
+
+function tokensOf(tool: ListedTool, compact: boolean): number {
+  return Math.ceil(Buffer.byteLength(writeJson(toolView(tool, '2025-11-25', compact))) / BYTES_PER_TOKEN)
 }
 
 /** Hints that differ from the default of MCP, and `destructiveHint`, which clients ask about before they call. No title that is listed elsewhere. */

@@ -1,8 +1,7 @@
 /** The tools that the address of a request offers, and how it lists them. It is a choice of the client: it grants nothing. */
-import type { Tool } from '../../model/tool.ts'
 
 export interface Selection {
-  /** Name of the one tool set that is offered. */
+  /** Name of the one tool set that is offered, or of a ToolView (`offer.ts`). */
   readonly toolSet: string | undefined
   /** Offered tools have one of them; empty: all tools. */
   readonly tags: readonly string[]
@@ -21,8 +20,3 @@ export const EVERYTHING: Selection = Object.freeze({
   compact: false,
   key: '',
 })
-
-export function isOffered(tool: Tool, { toolSet, tags }: Selection): boolean {
-  if (toolSet !== undefined && tool.toolSet !== toolSet) return false
-  return tags.length === 0 || tags.some(tag => tool.tags.includes(tag))
-}

@@ -7,6 +7,7 @@ import { ControlIndexer, controlToolLists } from './control-index.ts'
 import { EntitlementIndexer } from './entitlements.ts'
 import type { Snapshot } from './snapshot.ts'
 import { type PreparedTool, ToolIndexer } from './tool-index.ts'
+import { viewIndex } from './view-index.ts'
 
 /**
  * A document's snapshot depends on the document alone. A compiler that has seen the one before makes it in the time of what
@@ -38,13 +39,18 @@ export class SnapshotCompiler {
       tenant === undefined ? shared : (byTenant.get(tenant) ?? shared)
     const { apis, apisById, keys, tenantIds, suspended } = this.#control.index(document.control)
     yield
+    const views = viewIndex(document.views ?? [])
+    const isSearched = views.all.some(
+      ({ view }) => view.tokenBudget !== undefined && view.overBudget === 'search',
+    )
     const entitlements = this.#entitlements.index(document)
     return policy =>
       Object.freeze({
         version: document.version,
         policy,
         toolCount: tools.length,
-        hasSearchedTools: hasSearched,
+        hasSearchedTools: hasSearched || isSearched,
+        views,
         tools,
         served,
         listings: new Map(),

@@ -10,6 +10,7 @@ import type { UpstreamRules } from '../../shared/egress/upstream-rules.ts'
 import type { CheckOutcome } from '../../shared/json-schema/argument-fault.ts'
 import type { ServerAddress } from '../../shared/mcp-client/protocol.ts'
 import type { PreparedPolicy } from '../../shared/policy/engine.ts'
+import type { ViewIndex } from './view-index.ts'
 
 /** In front of names of features (`model/tool.ts`). */
 export const RESOURCE_PREFIX = 'resource:'
@@ -30,6 +31,18 @@ export interface CompiledTool {
   readonly buildInSteps: (args: { readonly [name: string]: unknown }) => Generator<void, BackendRequest>
   /** Present when an MCP server executes the tool: then nothing else is sent. */
   readonly mcp?: McpTarget | undefined
+  /** Present for a resource or prompt that a document describes. */
+  readonly document?: DocumentTarget | undefined
+}
+
+type Params = { readonly [name: string]: unknown }
+
+/** The parts of a resource or prompt that need no backend. All results are as clients receive them. */
+export interface DocumentTarget {
+  /** Of `completion/complete`. */
+  readonly complete: (params: Params) => Params
+  /** Of a prompt; undefined: the backend is called. */
+  readonly render: ((args: Params) => Params) | undefined
 }
 
 /** The server that executes a tool, and what a call sends to it. */
@@ -169,6 +182,8 @@ export interface Snapshot {
   readonly served: ServedFeatures
   /** Some tools are not listed over MCP, but searched for. */
   readonly hasSearchedTools: boolean
+  /** ToolViews of every tenant. */
+  readonly views: ViewIndex
   /** Of every tenant, without resources and prompts. */
   readonly tools: readonly CompiledTool[]
   /** Listings by class of callers (tenant and visibility key); `list-tools` fills and bounds it. */

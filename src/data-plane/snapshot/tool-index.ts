@@ -7,7 +7,7 @@ import type { CompiledTool, ServedFeatures } from './snapshot.ts'
 /** A validator and a builder of requests; made from the tool alone. */
 export type PreparedTool = Pick<
   CompiledTool,
-  'validate' | 'validateOutput' | 'buildRequest' | 'buildInSteps' | 'mcp'
+  'validate' | 'validateOutput' | 'buildRequest' | 'buildInSteps' | 'mcp' | 'document'
 >
 
 interface ToolIndex {
@@ -97,7 +97,11 @@ function servedBy(entries: readonly CompiledTool[]): ServedFeatures {
   return {
     resources: any(({ feature }) => feature !== undefined && feature.kind !== 'prompt'),
     prompts: any(({ feature }) => feature?.kind === 'prompt'),
-    completions: any(({ mcp, feature }) => feature !== undefined && mcp?.serves?.includes('completions')),
+    completions: any(
+      ({ mcp, feature }) =>
+        (feature !== undefined && mcp?.serves?.includes('completions')) ||
+        Object.keys(feature?.document?.completions ?? {}).length > 0,
+    ),
     subscriptions: any(({ mcp, feature }) => feature !== undefined && mcp?.serves?.includes('subscriptions')),
     logging: any(({ mcp }) => mcp?.serves?.includes('logging')),
   }

@@ -5,21 +5,20 @@ import { andThen } from '../../shared/call/and-then.ts'
 import type { ArgumentChecker } from '../../shared/json-schema/argument-check.ts'
 import type { ArgumentFault } from '../../shared/json-schema/argument-fault.ts'
 import { measureUpTo } from '../../shared/json-schema/validate.ts'
-import type { CompiledTool } from '../snapshot/snapshot.ts'
+import type { PreparedTool } from '../snapshot/tool-index.ts'
 import { climbs } from './path.ts'
+import { isDocumentFeature, prepareFeature } from './prepare-feature.ts'
 import { prepareMcp } from './prepare-mcp.ts'
 import { prepareRequest } from './prepare-request.ts'
 
 type Args = { readonly [name: string]: unknown }
 
 /** The parts of a CompiledTool. The check covers what no schema says: dot segments in paths, base64 that is none. */
-export function prepareTool(
-  tool: Tool,
-  checker: Pick<ArgumentChecker, 'prepare'>,
-): Pick<CompiledTool, 'validate' | 'validateOutput' | 'buildRequest' | 'buildInSteps' | 'mcp'> {
+export function prepareTool(tool: Tool, checker: Pick<ArgumentChecker, 'prepare'>): PreparedTool {
   const owner = tool.tenant ?? `${tool.namespace}/${tool.toolSet}`
-  const checkSchema = checker.prepare(tool.inputSchema, owner)
   const checkRequest = requestCheck(tool.request)
+  if (isDocumentFeature(tool)) return prepareFeature(tool, checker, owner, checkRequest)
+  const checkSchema = checker.prepare(tool.inputSchema, owner)
   const { build, buildInSteps } = prepareRequest(tool.request, tool.authentication)
   const { fixed } = tool.request
   const whole = (args: Args): Args => (fixed === undefined ? args : { ...args, ...fixed })

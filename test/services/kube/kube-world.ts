@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { connectKubernetes } from '../../../src/catalog/kubernetes/client.ts'
 import { createKubernetesSource } from '../../../src/catalog/kubernetes/source.ts'
 import type { ToolSource } from '../../../src/catalog/source.ts'
+import { reviewView } from '../../../src/data-plane/http/view-review.ts'
 import type { Tool } from '../../../src/model/tool.ts'
 import type { ToolSetStatus } from '../../../src/model/tool-set.ts'
 import { createEgress } from '../../../src/shared/egress/client.ts'
@@ -30,6 +31,7 @@ export async function openCluster(kube: Kube, log: Log = SILENT): Promise<Source
         egress,
         log,
         onDamage: noDamage,
+        review: reviewView,
         leaseNamespace: 'toolgate',
         identity: 'one',
       },

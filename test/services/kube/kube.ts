@@ -91,6 +91,7 @@ export class Kube {
     for (const file of [
       'helm/toolgate/crds/toolsets.toolgate.dev',
       'helm/toolgate/crds/tools.toolgate.dev',
+      'helm/toolgate/crds/toolviews.toolgate.dev',
       'kubernetes/rbac',
       'kubernetes/tenant-binding',
     ]) {
@@ -99,7 +100,7 @@ export class Kube {
         if (refused !== undefined) throw new Error(`deploy/${file}.yaml: ${refused}`)
       }
     }
-    for (const plural of ['toolsets', 'tools']) {
+    for (const plural of ['toolsets', 'tools', 'toolviews']) {
       const path = `/apis/toolgate.dev/v1alpha1/${plural}`
       await eventually(
         async () => (await this.request('GET', path)).status === 200,
@@ -164,7 +165,7 @@ export class Kube {
   /** Takes every tool-set and tool away. */
   async clear(): Promise<void> {
     for (const namespace of ['tenant-acme', 'tenant-other', 'platform']) {
-      for (const plural of ['toolsets', 'tools']) {
+      for (const plural of ['toolsets', 'tools', 'toolviews']) {
         await this.request('DELETE', `/apis/toolgate.dev/v1alpha1/namespaces/${namespace}/${plural}`)
       }
     }

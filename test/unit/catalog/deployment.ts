@@ -7,6 +7,7 @@ import { dirname, join } from 'node:path'
 import { parse, stringify } from 'yaml'
 import { createDirectorySource } from '../../../src/catalog/directory/source.ts'
 import type { ToolSource } from '../../../src/catalog/source.ts'
+import { reviewView } from '../../../src/data-plane/http/view-review.ts'
 import type { Tool } from '../../../src/model/tool.ts'
 import type { ToolSetStatus } from '../../../src/model/tool-set.ts'
 import { createEgress } from '../../../src/shared/egress/client.ts'
@@ -44,6 +45,7 @@ export class Deployment {
       variables,
       log: { isLevelEnabled: () => true, debug: log, info: log, warn: log, error: log },
       onDamage: noDamage,
+      review: reviewView,
       pollIntervalMs: 500,
     })
     await this.#source.start(tools => this.published.push(tools))

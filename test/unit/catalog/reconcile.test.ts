@@ -7,6 +7,7 @@ import { type DesiredToolSet, Reconciler } from '../../../src/catalog/reconcile.
 import { runCompileJob, type ToolSetCompiler } from '../../../src/catalog/sync/compile-job.ts'
 import { DefinitionStore } from '../../../src/catalog/sync/definition-store.ts'
 import { DocumentStore } from '../../../src/catalog/sync/document-store.ts'
+import { reviewView } from '../../../src/data-plane/http/view-review.ts'
 import { createEgress } from '../../../src/shared/egress/client.ts'
 import { SILENT } from '../../../src/shared/telemetry/log.ts'
 import { noDamage } from '../../fixtures/no-damage.ts'
@@ -48,6 +49,7 @@ function start(): Reconciler {
   return new Reconciler(
     {
       ...{ references, compiler, egress, random: () => 0.5, statuses, log: SILENT, now: Date.now },
+      ...{ viewStatuses: statuses, review: reviewView },
       documents: new DocumentStore(dataDir, noDamage),
       definitions: new DefinitionStore(dataDir, noDamage),
     },
@@ -74,18 +76,18 @@ afterEach(async () => {
 
 describe('the phases of a tool-set', () => {
   it('are Pending, Syncing, Ready when it is new; a restart does not call it Pending again', async () => {
-    await reconciler.apply({ toolSets: [desired('new', 'a')], manualTools: [], faults: [] })
+    await reconciler.apply({ toolSets: [desired('new', 'a')], manualTools: [], views: [], faults: [] })
     expect(phases).toEqual(['new Pending', 'new Syncing', 'new Ready'])
     await reconciler.close()
     phases = []
     reconciler = start()
-    await reconciler.apply({ toolSets: [desired('new', 'a')], manualTools: [], faults: [] })
+    await reconciler.apply({ toolSets: [desired('new', 'a')], manualTools: [], views: [], faults: [] })
     expect(phases).toEqual(['new Syncing', 'new Ready'])
   })
 
   it('end with the tool-set', async () => {
-    await reconciler.apply({ toolSets: [desired('short', 'a')], manualTools: [], faults: [] })
-    await reconciler.apply({ toolSets: [], manualTools: [], faults: [] })
+    await reconciler.apply({ toolSets: [desired('short', 'a')], manualTools: [], views: [], faults: [] })
+    await reconciler.apply({ toolSets: [], manualTools: [], views: [], faults: [] })
     expect(phases.at(-1)).toBe('short gone')
   })
 })
@@ -93,7 +95,7 @@ describe('the phases of a tool-set', () => {
 describe('synchronizations of one tool-set', () => {
   it('never overlap; those asked for meanwhile become one more', async () => {
     const asked = ['a', 'b', 'c', 'd', 'e'].map(operation =>
-      reconciler.apply({ toolSets: [desired('busy', operation)], manualTools: [], faults: [] }),
+      reconciler.apply({ toolSets: [desired('busy', operation)], manualTools: [], views: [], faults: [] }),
     )
     await Promise.all(asked)
     expect([max, compiled]).toEqual([1, 2])
@@ -101,17 +103,17 @@ describe('synchronizations of one tool-set', () => {
   })
 
   it('are not begun by a look at a source that holds what it held', async () => {
-    await reconciler.apply({ toolSets: [desired('still', 'a')], manualTools: [], faults: [] })
+    await reconciler.apply({ toolSets: [desired('still', 'a')], manualTools: [], views: [], faults: [] })
     phases = []
     await reconciler.refreshLocal()
     expect([compiled, phases]).toEqual([1, []])
   })
 
   it('begin only when the tool-set changed', async () => {
-    await reconciler.apply({ toolSets: [desired('calm', 'a')], manualTools: [], faults: [] })
-    await reconciler.apply({ toolSets: [desired('calm', 'a')], manualTools: [], faults: [] })
+    await reconciler.apply({ toolSets: [desired('calm', 'a')], manualTools: [], views: [], faults: [] })
+    await reconciler.apply({ toolSets: [desired('calm', 'a')], manualTools: [], views: [], faults: [] })
     expect(compiled).toBe(1)
-    await reconciler.apply({ toolSets: [desired('calm', 'a', 'b')], manualTools: [], faults: [] })
+    await reconciler.apply({ toolSets: [desired('calm', 'a', 'b')], manualTools: [], views: [], faults: [] })
     expect(compiled).toBe(2)
   })
 })

@@ -1,5 +1,5 @@
 /** Tools: what each costs a model, how it performs, what lint says; for users without access to that, the tools they may see. */
-import type { ToolRow, ToolRows, ToolSetRow } from '../../api/admin-types.ts'
+import type { ToolRow, ToolRows, ToolSetRow, ViewRow } from '../../api/admin-types.ts'
 import { ApiError, control, gateway, queryOf } from '../../api/client.ts'
 import { useResource } from '../../api/resource.ts'
 import type { FleetTools } from '../../api/types.ts'
@@ -198,26 +198,71 @@ const SET_COLUMNS = [
   { title: '99 %', numeric: true, wide: true, cell: (set: ToolSetRow) => duration(set.p99_ms) },
 ]
 
+const VIEW_COLUMNS = [
+  {
+    title: 'View',
+    cell: (view: ViewRow) => (
+      <>
+        <b>{view.title ?? view.name}</b>
+        <span class="sub">{view.path ?? view.name}</span>
+      </>
+    ),
+  },
+  {
+    title: 'State',
+    cell: (view: ViewRow) => (
+      <>
+        {view.status !== null && <State of={view.status.phase.toLowerCase()} />}
+        {[view.status?.message ?? null, ...view.warnings].map(
+          text => text !== null && <span class="sub">{text}</span>,
+        )}
+      </>
+    ),
+  },
+  { title: 'Tools', numeric: true, cell: (view: ViewRow) => number(view.tools) },
+  { title: 'Listed', numeric: true, cell: (view: ViewRow) => number(view.listed) },
+  { title: 'Tokens', numeric: true, cell: (view: ViewRow) => number(view.listed_tokens) },
+  {
+    title: 'Budget',
+    numeric: true,
+    cell: (view: ViewRow) => (view.token_budget === null ? 'none' : number(view.token_budget)),
+  },
+]
+
 function ToolSets() {
   const list = useResource(
-    signal => gateway<{ readonly toolsets: readonly ToolSetRow[] }>('admin/toolsets', { signal }),
+    signal =>
+      gateway<{ readonly toolsets: readonly ToolSetRow[]; readonly views?: readonly ViewRow[] }>(
+        'admin/toolsets',
+        { signal },
+      ),
     [],
     10_000,
   )
   return (
     <Loaded of={list}>
-      {({ toolsets }) => (
-        <Table
-          caption="Tool sets"
-          columns={SET_COLUMNS}
-          rows={toolsets}
-          keyOf={set => `${set.tenant}/${set.name}`}
-          empty={
-            <Empty title="No tool set">
-              Put an OpenAPI document beside a ToolSet resource: see docs/guide.md.
-            </Empty>
-          }
-        />
+      {({ toolsets, views = [] }) => (
+        <>
+          <Table
+            caption="Tool sets"
+            columns={SET_COLUMNS}
+            rows={toolsets}
+            keyOf={set => `${set.tenant}/${set.name}`}
+            empty={
+              <Empty title="No tool set">
+                Put an OpenAPI document beside a ToolSet resource: see docs/guide.md.
+              </Empty>
+            }
+          />
+          {views.length > 0 && (
+            <Table
+              caption="Views"
+              columns={VIEW_COLUMNS}
+              rows={views}
+              keyOf={view => `${view.namespace}/${view.name}`}
+            />
+          )}
+        </>
       )}
     </Loaded>
   )

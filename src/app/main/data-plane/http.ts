@@ -23,7 +23,7 @@ import { clientAddresses, trustOf } from '../../../shared/server/client-address.
 import type { AppContext } from '../app-context.ts'
 import { openResourceWatches } from '../mcp-sessions.ts'
 import type { GatewayPolicy } from '../policy.ts'
-import { toolSetStatuses } from '../tool-set-statuses.ts'
+import { catalogReport } from '../tool-set-statuses.ts'
 import type { OpenUpstreams } from '../upstreams.ts'
 import type { DataPlaneParts } from './parts.ts'
 import type { OpenPipeline } from './pipeline.ts'
@@ -92,7 +92,7 @@ function overviewParts({ context, server, siblings }: DataPlaneParts, calls: Pro
   return {
     calls,
     review: TOOL_REVIEW,
-    toolSets: () => siblings?.toolSets() ?? Promise.resolve(toolSetStatuses(context)),
+    catalog: () => siblings?.catalog() ?? Promise.resolve(catalogReport(context)),
     faults: () => context.conditions.all,
     processState: () => processState(context, server),
   }

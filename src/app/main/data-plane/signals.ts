@@ -1,10 +1,11 @@
 /** What a data plane reports of its calls and its state, and how one thread asks all of them. It records no call. */
 import { lintTool } from '../../../catalog/inspect/lint.ts'
+import { viewNotes } from '../../../catalog/views/view-status.ts'
 import { CallDetails } from '../../../data-plane/calls/call-details.ts'
 import { CallRing } from '../../../data-plane/calls/call-ring.ts'
 import type { EveryThread, ThreadSignals, WorkerState } from '../../../data-plane/calls/process-calls.ts'
 import { RecordedCalls } from '../../../data-plane/calls/recorded-calls.ts'
-import type { ReportedToolSet } from '../../../data-plane/http/admin-overview.ts'
+import type { ReportedCatalog } from '../../../data-plane/http/admin-overview.ts'
 import type { ToolReview } from '../../../data-plane/http/tool-report.ts'
 import { maskText } from '../../../shared/policy/log/mask.ts'
 import { listenerSupport } from '../../../shared/server/create.ts'
@@ -16,7 +17,7 @@ import { keptArgumentsOf } from '../policy.ts'
 /** The other threads of the process, through the one that started them. */
 export interface Siblings {
   readonly every: EveryThread
-  toolSets(): Promise<readonly ReportedToolSet[]>
+  catalog(): Promise<ReportedCatalog>
 }
 
 /** Name that most users give the server in their client. */
@@ -58,6 +59,7 @@ export function respond<Name extends keyof ThreadSignals>(
 }
 
 export const TOOL_REVIEW: ToolReview = {
+  viewNotes,
   lint: tool => [...lintTool(tool)].map(({ rule, message, fix }) => ({ rule, message, fix })),
   nameLimits: name =>
     Object.values(CLIENTS).flatMap(({ title, maxNameLength, nameAsCounted }) => {

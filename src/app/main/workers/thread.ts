@@ -60,7 +60,7 @@ async function serve(): Promise<void> {
       thread: data.thread,
       siblings: {
         every: (name, ...args) => line.ask('signals.every', name, args),
-        toolSets: () => line.ask('toolsets'),
+        catalog: () => line.ask('catalog'),
       },
       ...(data.policyEpoch === undefined ? {} : { policyOwner: policyInMainThread(line, data.policyEpoch) }),
     })

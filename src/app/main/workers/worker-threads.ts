@@ -26,7 +26,7 @@ import type { AppContext } from '../app-context.ts'
 import type { DataPlane } from '../data-plane.ts'
 import type { JoinableQuota } from '../open-quota.ts'
 import type { OpenPolicyOwner } from '../policy-served.ts'
-import { toolSetStatuses } from '../tool-set-statuses.ts'
+import { catalogReport } from '../tool-set-statuses.ts'
 import { servePolicy } from './policy-in-main-thread.ts'
 import { keysOf } from './posted-keys.ts'
 import { StreamSlotOwner } from './stream-slots.ts'
@@ -270,7 +270,7 @@ class Threads implements WorkerThreads {
         },
         'signals.every': (name: string, args: readonly unknown[]) => this.#askAll('signals', name, args),
         audit: (action: AdminAction) => recordAction(action),
-        toolsets: () => toolSetStatuses(context),
+        catalog: () => catalogReport(context),
       })
       void ended.then(() => reject(new Error('the thread ended before it was ready')))
     })

@@ -6,6 +6,7 @@ import type { Cancellation } from '../../../shared/call/cancellation.ts'
 import { isLongJson, writeLongJson } from '../../../shared/call/long-json.ts'
 import { INTERNAL_ERROR, INVALID_PARAMS } from '../../../shared/call/rpc-errors.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
+import { offerOf } from '../../pipeline/offer.ts'
 import type { Operation } from '../../pipeline/operation.ts'
 import type { Transport } from '../../pipeline/transport.ts'
 import type { CompiledTool, Snapshot } from '../../snapshot/snapshot.ts'
@@ -15,10 +16,11 @@ import type { Call } from '../call.ts'
 import { capabilitiesOf } from '../capabilities.ts'
 import { emptyReason } from '../empty-list.ts'
 import { callHeaders, type Ended, type GatewayParts, runCall } from '../gateway.ts'
+import { type Introduction, introduce } from '../introduction.ts'
 import { offeredTools } from '../offered-tools.ts'
 import { readLevel, UNKNOWN_LEVEL_MESSAGE } from '../optimization-level.ts'
 import { serverInfoOf } from '../presentation.ts'
-import { CALL_TOOL, readCall, SEARCH_INSTRUCTIONS } from '../search-tools.ts'
+import { CALL_TOOL, readCall } from '../search-tools.ts'
 import { listTail, resultView, toolsForm } from '../tool-view.ts'
 import { FEATURE_LISTS, type FeatureList, featureOperation, featurePage, featureReply } from './features.ts'
 import { isLogLevel } from './log-messages.ts'
@@ -44,6 +46,8 @@ export interface Conversation {
   readonly version: ProtocolVersion
   readonly cancellation: Cancellation
   readonly transport: Transport<Exchange>
+  /** For `initialize` and `server/discover`: the exchange that checked the credentials; absent where that makes no difference. */
+  readonly caller?: Exchange | undefined
   /** From 2026-07-28 on: the questions to the client when the call is pending. */
   readonly pendingInput?: () => PendingInput | undefined
   /** Up to 2025-11-25, with a session: notifications of changed resources. `add` returns what prevents one. */
@@ -106,36 +110,32 @@ export class Dispatcher {
   }
 
   /** MCP 2026-07-28, `server/discover`: public, never limited. */
-  #discover(request: RpcRequest, { call, snapshot }: Conversation, writer: ResultWriter): RpcReply {
-    return writer.list(
-      request.id,
-      JSON.stringify({
-        supportedVersions: MODERN_VERSIONS,
-        capabilities: capabilitiesOf(snapshot.served),
-        instructions: this.#instructionsAt(call),
-      }),
-      'public',
-    )
+  #discover(request: RpcRequest, conversation: Conversation, writer: ResultWriter): RpcOutcome {
+    const { snapshot, version, caller } = conversation
+    return andThen(this.#introduce(conversation, version), ({ serverInfo, instructions }) => {
+      const capabilities = capabilitiesOf(snapshot.served)
+      const result = JSON.stringify({ supportedVersions: MODERN_VERSIONS, capabilities, instructions })
+      const own = snapshot.views.all.length === 0 ? writer : new ResultWriter(version, serverInfo)
+      return own.list(request.id, result, caller === undefined ? 'public' : 'private')
+    })
   }
 
-  #initialize(request: RpcRequest, { call, snapshot }: Conversation, writer: ResultWriter): RpcReply {
+  #initialize(request: RpcRequest, conversation: Conversation, writer: ResultWriter): RpcOutcome {
     const { protocolVersion } = request.params
     if (typeof protocolVersion !== 'string')
       return fault(request.id, INVALID_PARAMS, 'protocolVersion must be a string.')
     const version = negotiate(protocolVersion)
-    const result = {
-      protocolVersion: version,
-      capabilities: capabilitiesOf(snapshot.served),
-      serverInfo: serverInfoOf(this.#parts, version),
-      instructions: this.#instructionsAt(call),
-    }
-    return writer.complete(request.id, JSON.stringify(result))
+    const capabilities = capabilitiesOf(conversation.snapshot.served)
+    return andThen(this.#introduce(conversation, version), introduction =>
+      writer.complete(
+        request.id,
+        JSON.stringify({ protocolVersion: version, capabilities, ...introduction }),
+      ),
+    )
   }
 
-  #instructionsAt(call: Call): string | undefined {
-    const { instructions } = this.#parts.presentation
-    if (selectionOf(call).tools !== 'search') return instructions
-    return instructions === undefined ? SEARCH_INSTRUCTIONS : `${instructions}\n\n${SEARCH_INSTRUCTIONS}`
+  #introduce({ call, snapshot, caller }: Conversation, version: ProtocolVersion): MaybePromise<Introduction> {
+    return introduce(this.#parts, snapshot, caller, selectionOf(call), version)
   }
 
   #toolsList(request: RpcRequest, conversation: Conversation, writer: ResultWriter): RpcOutcome {
@@ -143,7 +143,8 @@ export class Dispatcher {
     if (cursor !== undefined && typeof cursor !== 'string')
       return fault(request.id, INVALID_PARAMS, 'cursor must be a string.')
     return this.#run(request.id, conversation, writer, { action: 'tools.list' }, ({ exchange }) => {
-      const listing = offeredTools(exchange.listing!, selectionOf(conversation.call))
+      const offer = offerOf(exchange.snapshot, exchange, selectionOf(conversation.call))
+      const listing = offeredTools(exchange.listing!, offer)
       const page = pageOf(listing.tools, cursor)
       if (page === undefined)
         return fault(request.id, INVALID_PARAMS, 'cursor was not issued by this server.')

@@ -5,9 +5,10 @@ import type { Feature } from '../../../model/tool.ts'
 import type { Refusal } from '../../../shared/call/refusal.ts'
 import { INTERNAL_ERROR, INVALID_PARAMS, RESOURCE_NOT_FOUND } from '../../../shared/call/rpc-errors.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
+import { isOffered, offerOf } from '../../pipeline/offer.ts'
 import type { CallOperation } from '../../pipeline/operation.ts'
 import type { Reply } from '../../pipeline/outcome.ts'
-import { isOffered, type Selection } from '../../pipeline/selection.ts'
+import type { Selection } from '../../pipeline/selection.ts'
 import { PROMPT_PREFIX, RESOURCE_PREFIX } from '../../snapshot/snapshot.ts'
 import { callHeaders } from '../gateway.ts'
 import { olderContent } from '../tool-view.ts'
@@ -33,14 +34,15 @@ export type FeatureList = (typeof FEATURE_LISTS)[keyof typeof FEATURE_LISTS]
 
 /** A page of the list; undefined: the cursor is not one of ours. */
 export function featurePage(
-  { listing }: Exchange,
+  exchange: Exchange,
   { kind, field, id }: FeatureList,
   cursor: string | undefined,
   version: ProtocolVersion,
   selection: Selection,
 ): string | undefined {
-  const offered = listing!.tools.filter(
-    ({ tool }) => tool.feature?.kind === kind && isOffered(tool, selection),
+  const offer = offerOf(exchange.snapshot, exchange, selection)
+  const offered = exchange.listing!.tools.filter(
+    ({ tool }) => tool.feature?.kind === kind && isOffered(tool, offer),
   )
   const page = pageOf(offered, cursor)
   if (page === undefined) return undefined

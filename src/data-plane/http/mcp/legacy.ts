@@ -14,7 +14,7 @@ import type { Conversation } from './dispatch.ts'
 import { capabilitiesOf, LegacyClient } from './legacy-client.ts'
 import { logSink } from './log-messages.ts'
 import { isId, type RpcNotification, type RpcRequest, type RpcResponse, storedId } from './message.ts'
-import { authenticated, claimOf, type McpParts } from './parts.ts'
+import { authenticated, callerOf, claimOf, type McpParts } from './parts.ts'
 import { PostResponse } from './post-response.ts'
 import { progressSink } from './progress.ts'
 import { acceptsStream, replyRefused } from './replies.ts'
@@ -103,28 +103,25 @@ export class LegacyCalls {
 
   /** Always creates a session; credentials that are valid bind it to the caller at once. */
   async #initialize(call: Call, snapshot: Snapshot, request: RpcRequest): Promise<void> {
+    const isValid = typeof request.params.protocolVersion === 'string'
+    const caller = isValid ? await callerOf(this.#parts.gateway, call, snapshot) : undefined
     const reply = await this.dispatch(request, {
       call,
       snapshot,
       version: ASSUMED_VERSION,
       cancellation: new Cancellation(),
       transport: {},
+      caller,
     })
-    if (typeof request.params.protocolVersion !== 'string') return call.respond(reply.status, reply.body)
+    if (!isValid) return call.respond(reply.status, reply.body)
     const session = await this.#parts.gateway.sessions.create({
       ...settledBy(request),
       origin: 'initialize',
-      owner: await this.#ownerOf(call, snapshot),
+      // '' without valid credentials
+      owner: caller === undefined ? '' : ownerOf(caller.principal!),
       createdAtMs: call.receivedAtMs,
     })
     call.respond(reply.status, reply.body, [...reply.headers, 'mcp-session-id', session.id])
-  }
-
-  /** '' without valid credentials. */
-  async #ownerOf(call: Call, snapshot: Snapshot): Promise<string> {
-    if (call.credentials.authorization === '' && call.credentials.apiKey === '') return ''
-    const { exchange, refusal } = await authenticated(this.#parts.gateway, call, snapshot, undefined)
-    return refusal === undefined ? ownerOf(exchange.principal!) : ''
   }
 
   /**
@@ -156,8 +153,11 @@ export class LegacyCalls {
       claimSession: (principal: Principal) => andThen(claim(principal), accept),
     }
     const setLogLevel = this.#logLevelOf(session)
+    const introduced = request.method === 'initialize' && snapshot.views.all.length > 0
+    const known = introduced ? await authenticated(gateway, call, snapshot, session) : undefined
+    const caller = known?.refusal === undefined ? known?.exchange : undefined
     const reply = await this.dispatch(request, {
-      ...{ call, snapshot, version, cancellation, transport, setLogLevel },
+      ...{ call, snapshot, version, cancellation, transport, setLogLevel, caller },
       subscriptions: this.#subscriptionsOf(session),
     })
     done()
@@ -165,7 +165,7 @@ export class LegacyCalls {
       if (reply.status === 401 || reply.status === 404)
         return call.respond(reply.status, reply.body, reply.headers)
       // no stage has checked the owner: the method is public, or the request was refused before that stage
-      const { refusal } = await authenticated(gateway, call, snapshot, session)
+      const { refusal } = known ?? (await authenticated(gateway, call, snapshot, session))
       if (refusal !== undefined) return replyRefused(gateway, call, refusal)
       if (request.method === 'initialize') void gateway.sessions.update(session.id, settledBy(request))
       call.accepted()

@@ -69,6 +69,17 @@ export async function authenticated(
   return { exchange, refusal: final?.kind === 'refusal' ? final : undefined }
 }
 
+/** Of a public method: undefined without valid credentials. */
+export async function callerOf(
+  parts: GatewayParts,
+  call: Call,
+  snapshot: Snapshot,
+): Promise<Exchange | undefined> {
+  if (call.credentials.authorization === '' && call.credentials.apiKey === '') return undefined
+  const { exchange, refusal } = await authenticated(parts, call, snapshot, undefined)
+  return refusal === undefined ? exchange : undefined
+}
+
 /** As `authenticated`, for a request whose response is an event stream: a suspended tenant gets none. */
 export async function authenticatedStream(
   ...request: Parameters<typeof authenticated>

@@ -1,5 +1,5 @@
 /** POST at the MCP endpoint: body, protocol era, session, then the message. The methods themselves are in `dispatch.ts`. */
-import { andThen, type MaybePromise } from '../../../shared/call/and-then.ts'
+import { andThen, continueWith, type MaybePromise } from '../../../shared/call/and-then.ts'
 import { Cancellation } from '../../../shared/call/cancellation.ts'
 import { INVALID_REQUEST, PARSE_ERROR } from '../../../shared/call/rpc-errors.ts'
 import type { Session } from '../../sessions/session-store.ts'
@@ -9,6 +9,7 @@ import { PROCEED, refuseEarly } from '../early-refusal.ts'
 import { readJsonOrCall } from '../json-body.ts'
 import { traceTextsOf } from '../trace-context.ts'
 import { postBatch } from './batch.ts'
+import type { Conversation } from './dispatch.ts'
 import { LegacyCalls } from './legacy.ts'
 import { subscribe } from './listen.ts'
 import { isLogLevel, logSink } from './log-messages.ts'
@@ -24,7 +25,7 @@ import {
 } from './message.ts'
 import { isModern, isModernHeader, LOG_LEVEL_KEY, metaOf, mirroredHeader, readEnvelope } from './modern.ts'
 import { ModernClient } from './modern-client.ts'
-import { authenticated, type McpParts } from './parts.ts'
+import { authenticated, callerOf, type McpParts } from './parts.ts'
 import { PostResponse } from './post-response.ts'
 import { progressSink } from './progress.ts'
 import { acceptsStream, badRequest, refuseMessage, replyNotFound, sessionIdOfQuery } from './replies.ts'
@@ -163,7 +164,8 @@ export class McpPost {
     // without a level, the client wants none (MCP 2026-07-28, logging)
     const level = metaOf(request)?.[LOG_LEVEL_KEY]
     const logLevel = isLogLevel(level) ? level : undefined
-    const reply = this.#parts.dispatcher.dispatch(request, {
+    const { dispatcher, gateway } = this.#parts
+    const conversation: Conversation = {
       call,
       snapshot,
       version,
@@ -176,8 +178,14 @@ export class McpPost {
         mirrored: name => mirroredHeader(call.request, name),
       },
       pendingInput: () => client.pendingInput(),
-    })
-    response.send(reply)
+    }
+    // the ToolView of a caller introduces the server
+    if (request.method !== 'server/discover' || snapshot.views.all.length === 0)
+      return response.send(dispatcher.dispatch(request, conversation))
+    const caller = callerOf(gateway, call, snapshot)
+    response.send(
+      continueWith(caller, known => dispatcher.dispatch(request, { ...conversation, caller: known })),
+    )
   }
 }
 

@@ -4,10 +4,11 @@ import { beginInSlices } from '../../../shared/async/slices.ts'
 import { andThen, type MaybePromise } from '../../../shared/call/and-then.ts'
 import { INVALID_PARAMS } from '../../../shared/call/rpc-errors.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
+import { offerOf } from '../../pipeline/offer.ts'
 import type { Selection } from '../../pipeline/selection.ts'
 import type { CompiledTool, Snapshot } from '../../snapshot/snapshot.ts'
 import type { ToolIndexes } from '../../tool-search/tool-indexes.ts'
-import { type OfferedTools, offeredTools } from '../offered-tools.ts'
+import { type OfferedTool, type OfferedTools, offeredTools } from '../offered-tools.ts'
 import { FIND_TOOLS, isSearchTool, readDescribe, readFind } from '../search-tools.ts'
 import { toolView } from '../tool-view.ts'
 import type { RequestId } from './message.ts'
@@ -39,7 +40,7 @@ export function readSearch(call: SearchCall, indexes: ToolIndexes): SearchReques
     const find = readFind(call.arguments)
     if (typeof find === 'string') return find
     return (exchange, writer) => {
-      const offered = offeredTools(exchange.listing!, selection)
+      const offered = offeredAt(exchange, selection)
       const found = findTools(indexes, exchange, offered, find)
       return andThen(found, tools => textReply(id, writer, foundText(tools)))
     }
@@ -47,7 +48,7 @@ export function readSearch(call: SearchCall, indexes: ToolIndexes): SearchReques
   const names = readDescribe(call.arguments)
   if (typeof names === 'string') return names
   return (exchange, writer) => {
-    const { byName } = offeredTools(exchange.listing!, selection)
+    const { byName } = offeredAt(exchange, selection)
     const unknown = names.find(name => !byName.has(name))
     if (unknown !== undefined) {
       const message = `Tool not found: ${unknown.slice(0, 64)}. Find tools with ${FIND_TOOLS}.`
@@ -56,6 +57,10 @@ export function readSearch(call: SearchCall, indexes: ToolIndexes): SearchReques
     const views = names.map(name => toolView(byName.get(name)!.tool, version))
     return textReply(id, writer, writeJson(views))
   }
+}
+
+function offeredAt(exchange: Exchange, selection: Selection): OfferedTools {
+  return offeredTools(exchange.listing!, offerOf(exchange.snapshot, exchange, selection))
 }
 
 /** Invalid arguments: a result from 2025-11-25 on, so that the model reads it. */
@@ -71,16 +76,17 @@ export function invalidSearch(
 function findTools(
   indexes: ToolIndexes,
   { snapshot, tenant }: Exchange,
-  { byName }: OfferedTools,
+  { byEntry }: OfferedTools,
   { query, limit }: { readonly query: string; readonly limit: number },
-): MaybePromise<readonly CompiledTool[]> {
-  const isVisible = (entry: CompiledTool): boolean => byName.get(entry.tool.name) === entry
-  return andThen(indexes.of(snapshot, tenant), index =>
+): MaybePromise<readonly OfferedTool[]> {
+  const isVisible = (entry: CompiledTool): boolean => byEntry.has(entry)
+  const found = andThen(indexes.of(snapshot, tenant), index =>
     beginInSlices(index.searching(query, isVisible, limit)),
   )
+  return andThen(found, entries => entries.map(entry => byEntry.get(entry)!))
 }
 
-function foundText(tools: readonly CompiledTool[]): string {
+function foundText(tools: readonly OfferedTool[]): string {
   if (tools.length === 0) return 'No tool matches. Use other words, or fewer of them.'
   return writeJson(
     tools.map(({ tool }) => {

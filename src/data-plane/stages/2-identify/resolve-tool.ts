@@ -1,9 +1,9 @@
-/** Looks up the tool, resource or prompt of a call among those of its tenant that its address offers. It refuses no call: `refuse-unknown-tool` does, once the call is counted. */
+/** Looks up the tool, resource or prompt of a call among those of its tenant that its address and its ToolView offer. It refuses no call: `refuse-unknown-tool` does, once the call is counted. */
 import { oncePer } from '../../../model/once-per.ts'
 import { readUriTemplate, type UriTemplate } from '../../../model/uri-template.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
+import { isOffered, offerOf, realName } from '../../pipeline/offer.ts'
 import { type CallOperation, isCall } from '../../pipeline/operation.ts'
-import { isOffered } from '../../pipeline/selection.ts'
 import type { Stage } from '../../pipeline/stage.ts'
 import { type CompiledTool, RESOURCE_PREFIX } from '../../snapshot/snapshot.ts'
 
@@ -14,13 +14,12 @@ export function resolveTool(): Stage {
     run(exchange) {
       const { operation } = exchange
       if (!isCall(operation)) return undefined
+      const offer = offerOf(exchange.snapshot, exchange, operation.selection)
       const found =
         operation.action === 'tools.call'
-          ? exchange.snapshot.toolsOf(exchange.tenant).get(operation.tool)
+          ? exchange.snapshot.toolsOf(exchange.tenant).get(realName(operation.tool, offer) ?? '')
           : featureOf(exchange, operation)
-      const { selection } = operation
-      if (found !== undefined && (selection === undefined || isOffered(found.tool, selection)))
-        exchange.tool = found
+      if (found !== undefined && isOffered(found.tool, offer)) exchange.tool = found
       return undefined
     },
   }

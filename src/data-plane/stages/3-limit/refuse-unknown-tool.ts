@@ -1,8 +1,9 @@
 /** Refuses a call whose tool its tenant does not have, with names like it. It counts nothing: `take-quota` has. */
 import { refuse } from '../../../shared/call/refusal.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
+import { isOffered, offerOf, shownName } from '../../pipeline/offer.ts'
 import { isCall } from '../../pipeline/operation.ts'
-import { EVERYTHING, isOffered } from '../../pipeline/selection.ts'
+import type { Selection } from '../../pipeline/selection.ts'
 import type { Stage } from '../../pipeline/stage.ts'
 import { subjectKeyOf } from '../shared/subject-key.ts'
 import { nearNames } from './near-names.ts'
@@ -26,12 +27,13 @@ export function refuseUnknownTool(): Stage {
 }
 
 /** Names near the unknown one, of the tools that this class of callers has listed: no others may be revealed. */
-function suggestion(exchange: Exchange, unknown: string, selection = EVERYTHING): string {
+function suggestion(exchange: Exchange, unknown: string, selection: Selection | undefined): string {
   if (exchange.principal === undefined) return ''
   const listed = exchange.snapshot.listings.get(subjectKeyOf(exchange))?.tools ?? []
+  const offer = offerOf(exchange.snapshot, exchange, selection)
   const near = nearNames(
     unknown,
-    listed.filter(({ tool }) => isOffered(tool, selection)).map(({ tool }) => tool.name),
+    listed.filter(({ tool }) => isOffered(tool, offer)).map(({ tool }) => shownName(tool, offer)),
   )
   return near.length === 0 ? '' : `. Similar names: ${near.join(', ')}.`
 }

@@ -30,6 +30,7 @@ import { isLargeText, optimizeLargeTexts } from '../shared/token-optimization.ts
 import { backendFailure } from './backend-failure.ts'
 import { backendHeaders } from './backend-headers.ts'
 import { callMcpServer } from './call-mcp-server.ts'
+import { documentFeature } from './document-feature.ts'
 import type { LargeTexts } from './large-texts.ts'
 import { checkedOutput } from './output-check.ts'
 import { ProgressLines } from './progress-lines.ts'
@@ -117,6 +118,9 @@ export function invokeTool(parts: InvokeParts): Stage {
       if (exchange.cancellation.cancelled) return refuse('cancelled')
       // the endpoint watches the resource; all that was to be decided is decided
       if (exchange.operation.subscribes === true) return ALLOWED
+      const { document } = exchange.tool!
+      if (document !== undefined)
+        return documentFeature(document, exchange, () => cache.respond(exchange, checkedCall))
       const response = cache.respond(exchange, checkedCall)
       const redacted = redactedPaths(exchange)
       const owner = exchange.tool!.tool.tenant ?? exchange.tool!.tool.toolSet

@@ -1,11 +1,11 @@
-/** Compiles the resources, resource templates and prompts that an MCP server lists; an invalid one does not affect the others. Pure. */
+/** Compiles one resource, resource template or prompt of an MCP server or a document; an invalid one does not affect the others. Pure. */
 import { isObject } from '../../model/is-object.ts'
 import type { ObjectSchema } from '../../model/json-schema.ts'
 import type { Feature, Tool } from '../../model/tool.ts'
 import { MAX_URI_LENGTH, readUriTemplate } from '../../model/uri-template.ts'
-import { type Dict, list, own, text } from '../compile/dict.ts'
-import { SkippedOperation } from '../compile/skipped.ts'
-import { cleanText, MAX_FIELD_DESCRIPTION, MAX_TITLE, MAX_TOOL_DESCRIPTION } from '../compile/words.ts'
+import { type Dict, list, own, text } from './dict.ts'
+import { SkippedOperation } from './skipped.ts'
+import { cleanText, MAX_FIELD_DESCRIPTION, MAX_TITLE, MAX_TOOL_DESCRIPTION } from './words.ts'
 
 /** The lists beside that of tools, as the document of a server holds them. */
 export const FEATURE_LISTS = {

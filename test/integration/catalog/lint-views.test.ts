@@ -1,0 +1,73 @@
+/** `toolgate toolset lint` with ToolViews: they are checked against the tool sets of their folder, as serve would serve them. */
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { stringify } from 'yaml'
+import { InspectionError, inspectFile } from '../../../src/catalog/inspect/inspect-file.ts'
+import { inspectViews, viewLines } from '../../../src/catalog/inspect/inspect-views.ts'
+import { reviewView } from '../../../src/data-plane/http/view-review.ts'
+import { createEgress } from '../../../src/shared/egress/client.ts'
+import { API_VERSION, inline, toolSetResource } from '../../unit/catalog/deployment.ts'
+
+const root = mkdtempSync(join(tmpdir(), 'lint-views-'))
+const egress = createEgress({ allow: [], allowLoopback: true })
+const options = { apiGroup: 'toolgate.dev', variables: {}, egress, review: reviewView }
+const view = (name: string, spec: object) => ({
+  apiVersion: API_VERSION,
+  kind: 'ToolView',
+  metadata: { name, namespace: 'tenant-acme' },
+  spec,
+})
+const path = (name: string) => join(root, name)
+
+beforeAll(() => {
+  mkdirSync(root, { recursive: true })
+  writeFileSync(path('set.yaml'), stringify(toolSetResource('shop', inline('a', 'b', 'c'))))
+  writeFileSync(path('good.yaml'), stringify(view('good', { select: { tools: ['a', 'b'] } })))
+  const odd = { select: { tools: ['a', 'x*'], tags: ['none'] }, tools: [{ tool: 'b', name: 'a' }] }
+  writeFileSync(path('odd.yaml'), stringify(view('odd', odd)))
+  writeFileSync(path('taken.yaml'), stringify(view('shop', {})))
+  writeFileSync(
+    path('wrong.yaml'),
+    stringify(view('wrong', { tokenBudget: 1, bindings: [{}], colour: 'red' })),
+  )
+})
+afterAll(async () => {
+  await egress.close()
+  rmSync(root, { recursive: true, force: true })
+})
+
+it('reports tools and tokens of a view, and nothing to find', async () => {
+  expect(await inspectFile(path('good.yaml'), options)).toEqual([])
+  const [report] = await inspectViews(path('good.yaml'), options)
+  expect(report).toMatchObject({ toolView: 'tenant-acme/good', tools: 2, findings: [], notices: [] })
+  expect(viewLines(report!)).toEqual([
+    `ToolView tenant-acme/good: 2 tools of about ${report!.tokens} tokens, 0 findings`,
+  ])
+})
+
+it('finds entries that match nothing', async () => {
+  const [report] = await inspectViews(path('odd.yaml'), options)
+  expect(report!.findings.map(({ message }) => message)).toEqual([
+    'spec.select.tags "none" matches nothing: correct or remove the entry',
+    'spec.select.tools "x*" matches nothing: correct or remove the entry',
+  ])
+})
+
+it('finds a name that a tool set of the folder has', async () => {
+  const [report] = await inspectViews(path('taken.yaml'), options)
+  expect(report!.findings).toEqual([
+    { rule: 'not-served', message: expect.stringContaining('ToolSet tenant-acme/shop') },
+  ])
+})
+
+it('names field, reason and fix of what is invalid', async () => {
+  const inspected = inspectFile(path('wrong.yaml'), options)
+  await expect(inspected).rejects.toThrow(InspectionError)
+  await expect(inspected).rejects.toThrow(/spec\.tokenBudget is not an integer in range/)
+  await expect(inspected).rejects.toThrow(
+    /spec\.bindings\[0\] names no caller: write consumer, role or tenant/,
+  )
+  await expect(inspected).rejects.toThrow(/spec\.colour is not a known field/)
+})
