@@ -1,6 +1,7 @@
 /** The ordered list of stages, each line with its reason. A stage also needs its refusals in the table, a test and a benchmark. */
 
 import type { Egress } from '../../shared/egress/egress.ts'
+import type { BackendTokens } from '../../shared/egress/oauth/backend-tokens.ts'
 import type { ApiKeyVerifier, TokenVerifier } from '../../shared/identity/verifier.ts'
 import type { McpSessions } from '../../shared/mcp-client/sessions.ts'
 import type { DecisionObserver } from '../../shared/policy/engine.ts'
@@ -42,6 +43,7 @@ interface StageParts {
   readonly decisions?: DecisionObserver
   readonly egress: Egress
   readonly mcpSessions: McpSessions
+  readonly backendTokens: BackendTokens
   readonly admission: Admission
   readonly maxResponseBytes: number
   readonly results: ResultCache
@@ -85,7 +87,10 @@ export function stages(parts: StageParts): readonly Stage[] {
     confirmCall(), // after validation and all limits: the user confirms exactly what will run
     // 5 invoke: each handles one kind of operation
     listTools(),
-    invokeTool(parts.egress, parts.mcpSessions, parts.maxResponseBytes, parts.results, parts.largeTexts),
+    invokeTool(
+      ...([parts.egress, parts.mcpSessions, parts.maxResponseBytes] as const),
+      ...([parts.results, parts.largeTexts, parts.backendTokens] as const),
+    ),
     invokeProxy(),
     // 6 settle: all run on every exit
     releaseQuota(), // first, so that waiting for the meter does not hold a concurrency slot

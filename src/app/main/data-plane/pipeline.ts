@@ -9,6 +9,7 @@ import { ResultCache } from '../../../data-plane/stages/5-invoke/result-cache.ts
 import { UsageCounter } from '../../../data-plane/stages/6-settle/count-usage.ts'
 import { stages } from '../../../data-plane/stages/index.ts'
 import type { ApiKeyVerifier, TokenVerifier } from '../../../shared/identity/verifier.ts'
+import { openBackendTokens } from '../backend-tokens.ts'
 import { openMcpSessions } from '../mcp-sessions.ts'
 import { usageComesFromEvents } from '../metering.ts'
 import type { GatewayPolicy } from '../policy.ts'
@@ -42,6 +43,7 @@ export function openPipeline(parts: PipelineParts): OpenPipeline {
   const largeTexts = new LargeTexts()
   context.closers.add('large results', () => largeTexts.close())
   const mcpSessions = openMcpSessions(context)
+  const backendTokens = openBackendTokens(context)
   const usage = new UsageCounter(!usageComesFromEvents(settings))
   const admission = admitWithinBounds(settings.maxInFlight)
   const builtIn = stages({
@@ -51,6 +53,7 @@ export function openPipeline(parts: PipelineParts): OpenPipeline {
     quota,
     egress,
     mcpSessions,
+    backendTokens,
     maxResponseBytes: settings.backendResponseMaxBytes,
     results,
     largeTexts,

@@ -4,15 +4,18 @@ import { beginInSlices, nextTurn } from '../../../shared/async/slices.ts'
 import { andThen, continueWith, type MaybePending, type MaybePromise } from '../../../shared/call/and-then.ts'
 import type { Cancellation } from '../../../shared/call/cancellation.ts'
 import { refuse } from '../../../shared/call/refusal.ts'
-import type { Egress, EgressHeaders, EgressResponse } from '../../../shared/egress/egress.ts'
+import type { Egress, EgressFailure, EgressHeaders, EgressResponse } from '../../../shared/egress/egress.ts'
+import type { BackendTokens } from '../../../shared/egress/oauth/backend-tokens.ts'
 import type { McpSessions } from '../../../shared/mcp-client/sessions.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import { isCall } from '../../pipeline/operation.ts'
 import type { Outcome, Reply } from '../../pipeline/outcome.ts'
 import type { Stage } from '../../pipeline/stage.ts'
+import type { BackendRequest } from '../../snapshot/snapshot.ts'
 import { isLargeText, optimizeLargeTexts } from '../shared/token-optimization.ts'
 import { backendFailure } from './backend-failure.ts'
 import { backendHeaders } from './backend-headers.ts'
+import { type CallToken, callWithToken } from './backend-token.ts'
 import { callMcpServer } from './call-mcp-server.ts'
 import type { LargeTexts } from './large-texts.ts'
 import { checkedOutput } from './output-check.ts'
@@ -30,36 +33,53 @@ export function invokeTool(
   maxResponseBytes: number,
   cache: ResultCache,
   largeTexts: LargeTexts,
+  tokens: BackendTokens,
 ): Stage {
-  function call(exchange: Exchange, cancellation: Cancellation): MaybePending<Outcome> {
-    const { operation, tool } = exchange
-    if (!isCall(operation)) return undefined
-    const request = tool!.buildRequest(operation.arguments)
+  function send(exchange: Exchange, request: BackendRequest, cancellation: Cancellation, token?: CallToken) {
     const progress = progressOf(exchange)
-    const startedAt = performance.now()
-    const sent = egress.request({
+    return egress.request({
       method: request.method,
       url: request.url,
-      headers: backendHeaders(request.headers, exchange),
+      headers: backendHeaders(withBearer(request.headers, token), exchange),
       body: request.body,
-      timeoutMs: tool!.tool.timeoutMs,
+      timeoutMs: token?.timeoutMs ?? exchange.tool!.tool.timeoutMs,
       maxResponseBytes,
       cancellation,
       onHead:
         progress && ((_: number, headers: EgressHeaders) => progress.begin(headers.get('content-type'))),
       onChunk: progress && ((chunk: Uint8Array) => progress.chunk(chunk)),
     })
-    return continueWith(sent, response => {
+  }
+
+  function received(exchange: Exchange, response: EgressResponse | EgressFailure): MaybePromise<Outcome> {
+    if (response.kind !== 'response')
+      return backendFailure(response.reason, exchange.tool!.tool.timeoutMs, maxResponseBytes)
+    // joining the body and reading it take milliseconds each: other calls come between
+    if (response.body.byteLength > LARGE_BYTES) return nextTurn().then(() => responded(exchange, response))
+    return responded(exchange, response)
+  }
+
+  function call(exchange: Exchange, cancellation: Cancellation): MaybePending<Outcome> {
+    const { operation, tool } = exchange
+    if (!isCall(operation)) return undefined
+    const request = tool!.buildRequest(operation.arguments)
+    const { oauth } = tool!.tool.authentication
+    if (oauth !== undefined)
+      return callWithToken(tokens, exchange, cancellation, async token => {
+        const startedAt = performance.now()
+        const response = await send(exchange, request, cancellation, token)
+        exchange.backendMs = performance.now() - startedAt
+        const isRefused = response.kind === 'response' && response.status === 401
+        return { outcome: await received(exchange, response), isRefused }
+      })
+    const startedAt = performance.now()
+    return continueWith(send(exchange, request, cancellation), response => {
       exchange.backendMs = performance.now() - startedAt
-      if (response.kind !== 'response')
-        return backendFailure(response.reason, tool!.tool.timeoutMs, maxResponseBytes)
-      // joining the body and reading it take milliseconds each: other calls come between
-      if (response.body.byteLength > LARGE_BYTES) return nextTurn().then(() => responded(exchange, response))
-      return responded(exchange, response)
+      return received(exchange, response)
     })
   }
 
-  const callServer = callMcpServer(mcpSessions, maxResponseBytes)
+  const callServer = callMcpServer(mcpSessions, tokens, maxResponseBytes)
 
   /** With the check of structured content, for every kind of backend. A tool without one adds no promise. */
   function checkedCall(exchange: Exchange, cancellation: Cancellation): MaybePending<Outcome> {
@@ -98,6 +118,10 @@ export function invokeTool(
       })
     },
   }
+}
+
+function withBearer(headers: readonly string[], call: CallToken | undefined): readonly string[] {
+  return call === undefined ? headers : [...headers, 'authorization', `Bearer ${call.token}`]
 }
 
 /** Progress of a streaming backend; without text where the result is redacted, because the text could contain the redacted data. */

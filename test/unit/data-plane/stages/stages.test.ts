@@ -25,11 +25,14 @@ import type {
   EgressRequest,
   EgressResponse,
 } from '../../../../src/shared/egress/egress.ts'
+import { BackendTokens } from '../../../../src/shared/egress/oauth/backend-tokens.ts'
 import type { TokenVerifier } from '../../../../src/shared/identity/verifier.ts'
 import { aPolicy, aPrincipal, aSnapshot, aTool, compiled, exchange } from '../../../fixtures/exchange.ts'
 import { mcpSessions } from '../../../fixtures/mcp-sessions.ts'
 
-const NO_SERVERS = mcpSessions(createEgress({ allow: [], allowLoopback: true }))
+const NO_EGRESS = createEgress({ allow: [], allowLoopback: true })
+const NO_SERVERS = mcpSessions(NO_EGRESS)
+const NO_TOKENS = new BackendTokens({ egress: NO_EGRESS, now: Date.now })
 const CALL = { action: 'tools.call', tool: 'get_order', arguments: { id: '7' } } as const
 
 function tokens(reply: Principal | Refusal): TokenVerifier {
@@ -358,9 +361,9 @@ describe('invoke-tool', () => {
       credentials: { authorization: 'Bearer the-callers-own-token', apiKey: 'tgk_x', tenant: '' },
     })
     x.tool = compiled(tool)
-    return (await invokeTool(backend(reply, seen), NO_SERVERS, 1000, new ResultCache(), new LargeTexts()).run(
-      x,
-    )) as Reply | Refusal
+    return (await invokeTool(
+      ...([backend(reply, seen), NO_SERVERS, 1000, new ResultCache(), new LargeTexts(), NO_TOKENS] as const),
+    ).run(x)) as Reply | Refusal
   }
 
   it('makes text of JSON, and structured content only where an outputSchema is declared', async () => {
@@ -439,6 +442,7 @@ describe('invoke-tool', () => {
         1000,
         new ResultCache(),
         new LargeTexts(),
+        NO_TOKENS,
       ).run(x),
     ).toMatchObject({
       reason: 'cancelled',
