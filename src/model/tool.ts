@@ -95,7 +95,7 @@ export interface McpBinding {
 }
 
 /** Types whose credential is an access token of an authorization server. */
-export const OAUTH_TYPES = ['oauth2_client_credentials', 'token_exchange'] as const
+export const OAUTH_TYPES = ['oauth2_client_credentials', 'token_exchange', 'authorization_code'] as const
 export const AUTHENTICATION_TYPES = ['none', 'bearer', 'basic', 'apiKey', ...OAUTH_TYPES] as const
 export type AuthenticationType = (typeof AUTHENTICATION_TYPES)[number]
 
@@ -110,6 +110,10 @@ export interface OAuthClient {
   readonly audience?: string
   /** RFC 8707. */
   readonly resource?: string
+  /** Of type `authorization_code`. */
+  readonly authorizationUrl?: string
+  /** RFC 7009. */
+  readonly revocationUrl?: string
 }
 
 /** Authentication of the gateway towards the backend (never the caller's token). */
@@ -126,7 +130,7 @@ export interface BackendAuthentication {
 
 /** Each caller has another token at the backend. */
 export function isPerCaller({ type }: Pick<BackendAuthentication, 'type'>): boolean {
-  return type === 'token_exchange'
+  return type === 'token_exchange' || type === 'authorization_code'
 }
 
 /** A token bucket. */

@@ -22,6 +22,7 @@ import { ArgumentChecker } from '../../shared/json-schema/argument-check.ts'
 import type { HttpHandler } from '../../shared/server/listener.ts'
 import { VERSION } from '../../shared/version.ts'
 import { MAX_REQUEST_BODY_BYTES } from './app-context.ts'
+import { openUserTokens, withConnections } from './connections.ts'
 import { loadStages } from './data-plane/deployment-stages.ts'
 import { Drain } from './data-plane/drain.ts'
 import { openAttemptLimits, openHttp } from './data-plane/http.ts'
@@ -91,7 +92,8 @@ export async function startDataPlane(plane: DataPlaneParts): Promise<DataPlane> 
   const apiKeys = createApiKeyVerifier({ lookup: keyLookup(() => snapshot.current) })
   const ownStages = await loadStages(context.settings.stages)
   const calls = openRecordedCalls(context, plane.thread ?? 1)
-  const identified = { ...plane, tokens, apiKeys, policy, traces, calls, ownStages }
+  const users = openUserTokens(context)
+  const identified = { ...plane, users, tokens, apiKeys, policy, traces, calls, ownStages }
   const { pipeline, admission, results, usage, phaseOf, stages } = openPipeline(identified)
   const drain = new Drain()
   const syncPolicy = plane.policyOwner?.sync
@@ -154,7 +156,16 @@ export async function startDataPlane(plane: DataPlaneParts): Promise<DataPlane> 
     router.load(next)
     if (previous !== undefined) void mcp.announce(previous, next, changes)
   })
-  server.handle(await handlerOf(plane, tokens, router.handler))
+  const gatewayAddress = addressOf(context.settings.gateway.host, server.port)
+  const withPage = withConnections(
+    context,
+    {
+      ...{ users, gatewayAddress, verifier: tokens, gatewayUrl: plane.gatewayUrl },
+      snapshot: () => snapshot.current,
+    },
+    router.handler,
+  )
+  server.handle(await handlerOf(plane, tokens, withPage))
   registerMetrics(context, {
     worker: calls.ring.worker,
     snapshot,

@@ -130,7 +130,8 @@ export class ServerListing {
 /** A list is read for no caller: with a token of the gateway's own client, or without one where only users have tokens. */
 function listingAuthentication(authentication: BackendAuthentication): BackendAuthentication {
   const { type, oauth } = authentication
-  if (type === 'token_exchange' && oauth?.clientAuthentication === 'none') return { type: 'none' }
+  const isPublic = oauth?.clientAuthentication === 'none'
+  if (type === 'authorization_code' || (type === 'token_exchange' && isPublic)) return { type: 'none' }
   return type === 'token_exchange' ? { ...authentication, type: 'oauth2_client_credentials' } : authentication
 }
 

@@ -41,16 +41,21 @@ function isOAuth(type: AuthenticationType): boolean {
 }
 
 function readClient(fields: ResourceFields, type: AuthenticationType): OAuthClient {
-  const tokenUrl = readEndpoint(fields, 'tokenUrl')
+  const isCode = type === 'authorization_code'
+  const tokenUrl = readEndpoint(fields, 'tokenUrl', true)
   const clientId = fields.string('clientId', CLIENT_ID)
   if (!fields.has('clientId')) fields.fault('clientId', 'is missing', CLIENT_ID.fix)
   const clientAuthentication = fields.oneOf('clientAuthentication', ['basic', 'post', 'none'] as const)
   if (clientAuthentication === 'none' && type === 'oauth2_client_credentials')
     fields.fault('clientAuthentication', 'is none', 'write basic or post: this grant needs the secret')
+  const authorizationUrl = isCode ? readEndpoint(fields, 'authorizationUrl', true) : undefined
+  const revocationUrl = isCode ? readEndpoint(fields, 'revocationUrl', false) : undefined
   const texts = {
     scope: fields.string('scope', SCOPE),
     audience: fields.string('audience', { max: 2048 }),
     resource: fields.string('resource', { max: 2048 }),
+    authorizationUrl,
+    revocationUrl,
   }
   return {
     tokenUrl: tokenUrl ?? '',
@@ -60,10 +65,10 @@ function readClient(fields: ResourceFields, type: AuthenticationType): OAuthClie
   }
 }
 
-function readEndpoint(fields: ResourceFields, name: string): string | undefined {
+function readEndpoint(fields: ResourceFields, name: string, isRequired: boolean): string | undefined {
   const value = fields.string(name, { max: 2048 })
   const fix = 'write https://host[:port]/path, without user or password'
-  if (!fields.has(name)) fields.fault(name, 'is missing', fix)
+  if (isRequired && !fields.has(name)) fields.fault(name, 'is missing', fix)
   if (value === undefined) return undefined
   if (normalizeBaseUrl(value) !== undefined) return value
   fields.fault(name, 'is not an absolute http(s) address', fix)

@@ -7,8 +7,9 @@ import type { TokenFault } from '../../../shared/egress/oauth/token-endpoint.ts'
 import { bearerToken } from '../../../shared/identity/bearer.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import type { Outcome } from '../../pipeline/outcome.ts'
-import { ownerOf } from '../../sessions/owner.ts'
+import { ownerOf, userKeyOf } from '../../sessions/owner.ts'
 import { failedCall } from './backend-failure.ts'
+import { askToConnect } from './server-questions.ts'
 
 /** What one attempt with a token came to. */
 export interface Attempt {
@@ -39,7 +40,12 @@ export async function callWithToken(
     const token = await waited(tokens.token(authentication, caller), untilMs, cancellation)
     if (token === 'cancelled') return refuse('cancelled')
     if (typeof token !== 'object') return failedCall(LATE, { failure: 'authorization_unavailable' }, true)
-    if ('kind' in token) return unauthorized(token)
+    if ('kind' in token) {
+      const asked = isLast ? undefined : await askToConnect(exchange, token)
+      if (asked === 'pending') return refuse('confirmation_pending')
+      if (asked === undefined || asked === 'declined') return unauthorized(token)
+      continue
+    }
     const remainingMs = Math.max(1, Math.ceil(untilMs - performance.now()))
     const { outcome, isRefused } = await attempt({ token: token.value, timeoutMs: remainingMs, owner })
     if (!isRefused) return outcome
@@ -50,15 +56,20 @@ export async function callWithToken(
 
 const LATE = 'The authorization server of the backend did not respond in time. The backend was not called.'
 
-function unauthorized({ reason, message }: TokenFault): Outcome {
-  return failedCall(`${message} The backend was not called.`, { failure: `authorization_${reason}` })
+function unauthorized({ reason, message, connectUrl }: TokenFault): Outcome {
+  return failedCall(`${message} The backend was not called.`, {
+    failure: `authorization_${reason}`,
+    ...(connectUrl === undefined ? {} : { connect_url: connectUrl }),
+  })
 }
 
 /** The token of the caller, for the token endpoint only. A credential that is not an access token is never exchanged. */
-function callerOf({ credentials, principal }: Exchange): TokenCaller {
+function callerOf({ credentials, principal, tool }: Exchange): TokenCaller {
   const { kind, expiresAtMs } = principal!
+  const { namespace, toolSet } = tool!.tool
   const subjectToken = kind === 'token' ? bearerToken(credentials.authorization) : undefined
-  return { subjectToken: subjectToken ?? '', expiresAtMs }
+  const place = kind === 'token' ? { user: userKeyOf(principal!), namespace, toolSet } : undefined
+  return { subjectToken: subjectToken ?? '', expiresAtMs, place }
 }
 
 /** Several calls may wait for one token: each waits for as long as it may itself. */

@@ -3,13 +3,8 @@ import { createHash } from 'node:crypto'
 import { oncePer } from '../../../model/once-per.ts'
 import { type BackendAuthentication, isPerCaller } from '../../../model/tool.ts'
 import type { Egress } from '../egress.ts'
-import {
-  type ClientIdentity,
-  fault,
-  type IssuedToken,
-  requestToken,
-  type TokenFault,
-} from './token-endpoint.ts'
+import { fault, identityOf, renewalOf, requestToken, type TokenFault } from './token-endpoint.ts'
+import type { ConnectionPlace, UserTokens } from './user-tokens.ts'
 
 /** The caller, where each one has another token. */
 export interface TokenCaller {
@@ -17,10 +12,14 @@ export interface TokenCaller {
   readonly subjectToken: string
   /** Unix ms. */
   readonly expiresAtMs: number
+  /** Absent: the call belongs to no user. */
+  readonly place?: ConnectionPlace | undefined
 }
 
 interface BackendTokensOptions {
   readonly egress: Egress
+  /** Of users, and the page where they connect; absent: no caller has any. */
+  readonly users?: { readonly tokens: UserTokens; readonly pageUrl: string }
   /** Unix ms. */
   readonly now: () => number
   /** The one used longest ago is evicted for another. */
@@ -34,8 +33,6 @@ interface Entry {
 }
 
 const MAX_TOKENS = 10_000
-/** The call that the token is for takes time as well. */
-const RENEW_EARLY_MS = 30_000
 /** An authorization server that fails is not asked again for each call. */
 const FAULT_MS = 1_000
 const EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange'
@@ -48,6 +45,8 @@ export class BackendTokens {
   readonly #options: BackendTokensOptions
   /** The one used last is last. */
   readonly #entries = new Map<string, Entry>()
+  /** Tokens of users that a backend did not accept, until the next call. */
+  readonly #refused = new Map<string, string>()
   readonly #pending = new Map<string, Promise<string | TokenFault>>()
 
   constructor(options: BackendTokensOptions) {
@@ -64,6 +63,7 @@ export class BackendTokens {
     authentication: BackendAuthentication,
     caller: TokenCaller = NO_CALLER,
   ): string | TokenFault | Promise<string | TokenFault> {
+    if (authentication.type === 'authorization_code') return this.#granted(authentication, caller)
     if (authentication.type === 'token_exchange' && caller.subjectToken === '') return NO_SUBJECT
     const key = keyOf(authentication, caller)
     const known = this.#entries.get(key)
@@ -85,7 +85,30 @@ export class BackendTokens {
   /** After the backend refused the token: the next call requests another one, unless that has happened already. */
   discard(authentication: BackendAuthentication, token: string, caller: TokenCaller = NO_CALLER): void {
     const key = keyOf(authentication, caller)
-    if (this.#entries.get(key)?.outcome === token) this.#entries.delete(key)
+    if (authentication.type !== 'authorization_code') {
+      if (this.#entries.get(key)?.outcome === token) this.#entries.delete(key)
+      return
+    }
+    if (this.#refused.size >= MAX_TOKENS) this.#refused.clear()
+    this.#refused.set(key, token)
+  }
+
+  /** Not cached: a user who disconnects does so for all threads and instances at once. */
+  async #granted(authentication: BackendAuthentication, caller: TokenCaller): Promise<string | TokenFault> {
+    const { users } = this.#options
+    const { place } = caller
+    if (users === undefined || place === undefined) return NO_USER
+    const key = keyOf(authentication, caller)
+    const refused = this.#refused.get(key)
+    this.#refused.delete(key)
+    const outcome = await users.tokens.token(authentication, place, refused)
+    if (typeof outcome === 'string') return outcome
+    this.counts.failures++
+    if (outcome.reason !== 'not_connected') return outcome
+    const id = encodeURIComponent(`${place.namespace}/${place.toolSet}`)
+    const connectUrl = `${users.pageUrl}?tool_set=${id}`
+    const message = `The tool set ${place.toolSet} acts for a user, and this user has not connected an account. Ask the user to open ${connectUrl} and to connect it, then call the tool again.`
+    return { ...fault('not_connected', message), connectUrl }
   }
 
   async #fetch(
@@ -108,18 +131,14 @@ export class BackendTokens {
   }
 }
 
-/** Unix ms. A token with a short lifetime is used for half of it. */
-export function renewalOf({ livesMs }: Pick<IssuedToken, 'livesMs'>, nowMs: number): number {
-  return nowMs + Math.max(livesMs - RENEW_EARLY_MS, livesMs / 2)
-}
-
-export function identityOf({ oauth, credential }: BackendAuthentication): ClientIdentity {
-  return { client: oauth!, secret: credential }
-}
-
 const NO_SUBJECT = fault(
   'no_subject',
   'This backend needs the access token of a user or client, and the call was made without one: an API key cannot be exchanged.',
+)
+
+const NO_USER = fault(
+  'no_subject',
+  'The tool set acts for a user, and the call was made without one: with an API key, no account can be connected.',
 )
 
 function formOf({ type, oauth }: BackendAuthentication, { subjectToken }: TokenCaller) {
@@ -140,8 +159,9 @@ export const credentialKeyOf = oncePer((authentication: BackendAuthentication): 
   digest(JSON.stringify(authentication)),
 )
 
-function keyOf(authentication: BackendAuthentication, { subjectToken }: TokenCaller): string {
+function keyOf(authentication: BackendAuthentication, { subjectToken, place }: TokenCaller): string {
   const own = credentialKeyOf(authentication)
+  if (authentication.type === 'authorization_code') return `${own} ${JSON.stringify(place)}`
   return isPerCaller(authentication) ? `${own} ${digest(subjectToken)}` : own
 }
 

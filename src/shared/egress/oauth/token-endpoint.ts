@@ -1,6 +1,6 @@
 /** Requests to the token endpoint of an authorization server, as the client of the gateway (RFC 6749 §3.2). It stores no token, and no secret is in its errors. */
 import { isObject } from '../../../model/is-object.ts'
-import type { OAuthClient } from '../../../model/tool.ts'
+import type { BackendAuthentication, OAuthClient } from '../../../model/tool.ts'
 import type { Egress, EgressResponse } from '../egress.ts'
 
 export interface IssuedToken {
@@ -15,11 +15,13 @@ export interface TokenFault {
   readonly kind: 'fault'
   /**
    * `unavailable`: no response that can be used, and another attempt may succeed. `refused`: the server does not issue the token.
-   * `no_subject`: the caller has no access token to exchange.
+   * `no_subject`: the call belongs to no user. `not_connected`: the user has not connected an account.
    */
-  readonly reason: 'unavailable' | 'refused' | 'no_subject'
+  readonly reason: 'unavailable' | 'refused' | 'no_subject' | 'not_connected'
   /** One sentence for callers and logs: no address, no credential. */
   readonly message: string
+  /** Where the user connects an account. */
+  readonly connectUrl?: string
 }
 
 export interface ClientIdentity {
@@ -33,6 +35,8 @@ const TIMEOUT_MS = 10_000
 const MAX_RESPONSE_BYTES = 256 * 1024
 /** Of a token whose lifetime the server does not state. */
 const DEFAULT_LIFE_MS = 60_000
+/** The call that the token is for takes time as well. */
+const RENEW_EARLY_MS = 30_000
 const MAX_LIFE_MS = 24 * 3_600_000
 /** RFC 6750 §2.1; anything else could not be sent in a header. */
 const TOKEN = /^[A-Za-z0-9._~+/:|=-]{1,16384}$/
@@ -40,6 +44,15 @@ const ERROR_CODE = /^[a-z_]{1,60}$/
 
 export function fault(reason: TokenFault['reason'], message: string): TokenFault {
   return { kind: 'fault', reason, message }
+}
+
+/** Unix ms. A token with a short lifetime is used for half of it. */
+export function renewalOf({ livesMs }: Pick<IssuedToken, 'livesMs'>, nowMs: number): number {
+  return nowMs + Math.max(livesMs - RENEW_EARLY_MS, livesMs / 2)
+}
+
+export function identityOf({ oauth, credential }: BackendAuthentication): ClientIdentity {
+  return { client: oauth!, secret: credential }
 }
 
 /** Never rejects. */
@@ -68,6 +81,14 @@ export async function requestToken(
     livesMs: Number.isFinite(lives) && lives > 0 ? Math.min(lives, MAX_LIFE_MS) : DEFAULT_LIFE_MS,
     refreshToken: typeof refresh === 'string' && refresh.length <= 16_384 ? refresh : undefined,
   }
+}
+
+/** RFC 7009: a token that the server does not know counts as revoked. @returns whether the server confirmed it. Never rejects. */
+export async function revokeToken(egress: Egress, identity: ClientIdentity, token: string): Promise<boolean> {
+  const { revocationUrl } = identity.client
+  if (revocationUrl === undefined) return false
+  const response = await post(egress, revocationUrl, identity, { token })
+  return response.kind === 'response' && response.status === 200
 }
 
 async function post(egress: Egress, url: string, { client, secret }: ClientIdentity, form: Form) {
