@@ -17,6 +17,7 @@ import { EMPTY_CONTENT, seal } from '../../src/link/document.ts'
 import type { ParameterBinding } from '../../src/model/tool.ts'
 import { Cancellation } from '../../src/shared/call/cancellation.ts'
 import type { Egress } from '../../src/shared/egress/egress.ts'
+import { BackendTokens } from '../../src/shared/egress/oauth/backend-tokens.ts'
 import { RuledUpstreams } from '../../src/shared/egress/ruled-upstreams.ts'
 import type { StartedTokenVerifier } from '../../src/shared/identity/jwks.ts'
 import { ArgumentChecker } from '../../src/shared/json-schema/argument-check.ts'
@@ -75,6 +76,7 @@ export async function callParts(tokens: StartedTokenVerifier, options: CallOptio
     egress,
     upstreams: new RuledUpstreams(egress),
     mcpSessions: mcpSessions(egress),
+    backendTokens: new BackendTokens({ egress, now: Date.now }),
     maxResponseBytes: 1_000_000,
     results: new ResultCache(),
     largeTexts: new LargeTexts(),

@@ -3,6 +3,7 @@
  * them. It requests no token.
  */
 import { randomBytes, timingSafeEqual } from 'node:crypto'
+import type { Principal } from '../model/principal.ts'
 import type { Sealer } from '../shared/secrets/sealer.ts'
 import { LoginFailure, type Tokens } from './oauth-client.ts'
 
@@ -33,6 +34,16 @@ export interface PendingLogin {
   readonly redirectUri: string
   /** Below the root of the page. */
   readonly returnTo: string
+  readonly startedAtMs: number
+}
+
+/** A connection of a tool set between the redirect to its authorization server and the return. */
+export interface PendingConnection {
+  readonly id: string
+  readonly state: string
+  readonly verifier: string
+  /** Who began it. */
+  readonly principal: Principal
   readonly startedAtMs: number
 }
 
@@ -72,6 +83,16 @@ export class SessionCookies {
     return this.#set(cookieName('login', request, secure), login, 'Lax', secure, MAX_LOGIN_MS)
   }
 
+  readConnection(request: Request, secure: boolean): PendingConnection | undefined {
+    const pending = this.#open<PendingConnection>(request, cookieName('connect', request, secure))
+    return pending === undefined || this.#now() > pending.startedAtMs + MAX_LOGIN_MS ? undefined : pending
+  }
+
+  /** Lax: the authorization server sends the browser back from another site. */
+  writeConnection(pending: PendingConnection | undefined, request: Request, secure: boolean): string[] {
+    return this.#set(cookieName('connect', request, secure), pending, 'Lax', secure, MAX_LOGIN_MS)
+  }
+
   #open<T>(request: Request, name: string): T | undefined {
     const cookies = cookiesOf(request)
     const pieces: string[] = []
@@ -106,13 +127,17 @@ export class SessionCookies {
 
 /** Whether the page that sent the request holds the token of the session. */
 export function hasCsrfToken(request: Request, session: Session): boolean {
-  const given = Buffer.from(request.headers.get('x-csrf-token') ?? '')
+  return isCsrfToken(request.headers.get('x-csrf-token') ?? '', session)
+}
+
+export function isCsrfToken(text: string, session: Session): boolean {
+  const given = Buffer.from(text)
   const expected = Buffer.from(session.csrf)
   return given.byteLength === expected.byteLength && timingSafeEqual(given, expected)
 }
 
 /** Cookies do not distinguish ports, so the name does: planes on one machine have separate sessions. */
-function cookieName(kind: 'session' | 'login', request: Request, secure: boolean): string {
+function cookieName(kind: 'session' | 'login' | 'connect', request: Request, secure: boolean): string {
   if (secure) return `__Host-toolgate-${kind}`
   return `toolgate-${kind}-${new URL(request.url).port || '80'}`
 }

@@ -1,5 +1,5 @@
 /** A ToolSet as plain data (docs/reference/toolset.md, ToolSet), its status, and nothing that acts. */
-import type { ToolRateLimit } from './tool.ts'
+import type { AuthenticationType, OAuthClient, ToolRateLimit } from './tool.ts'
 
 /** Reference to one key of a ConfigMap or Secret (directory source: a file). */
 export interface KeyReference {
@@ -47,14 +47,18 @@ export interface OperationSelector {
   readonly annotations?: { readonly [hint: string]: boolean }
 }
 
+/** How the gateway authenticates at a backend, with a reference in place of the secret. */
+export interface DeclaredAuthentication {
+  readonly type: AuthenticationType
+  readonly secretRef?: KeyReference
+  readonly oauth?: OAuthClient
+}
+
 export interface ToolDefaults {
   readonly tags: readonly string[]
   readonly timeoutMs: number
   readonly rateLimit?: ToolRateLimit
-  readonly authentication: {
-    readonly type: 'none' | 'bearer' | 'basic' | 'apiKey'
-    readonly secretRef?: KeyReference
-  }
+  readonly authentication: DeclaredAuthentication
   /** Result cache of tools that only read. */
   readonly cache?: { readonly ttlMs: number }
   /** Of one result for a model. */

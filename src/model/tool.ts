@@ -94,14 +94,43 @@ export interface McpBinding {
   readonly mirrored?: readonly { readonly path: readonly string[]; readonly header: string }[]
 }
 
+/** Types whose credential is an access token of an authorization server. */
+export const OAUTH_TYPES = ['oauth2_client_credentials', 'token_exchange', 'authorization_code'] as const
+export const AUTHENTICATION_TYPES = ['none', 'bearer', 'basic', 'apiKey', ...OAUTH_TYPES] as const
+export type AuthenticationType = (typeof AUTHENTICATION_TYPES)[number]
+
+/** The client of the gateway at an authorization server, without its secret. */
+export interface OAuthClient {
+  readonly tokenUrl: string
+  readonly clientId: string
+  /** How the client identifies itself at the token endpoint (RFC 6749 §2.3.1). */
+  readonly clientAuthentication: 'basic' | 'post' | 'none'
+  readonly scope?: string
+  /** RFC 8693; some servers take it in client credentials too. */
+  readonly audience?: string
+  /** RFC 8707. */
+  readonly resource?: string
+  /** Of type `authorization_code`. */
+  readonly authorizationUrl?: string
+  /** RFC 7009. */
+  readonly revocationUrl?: string
+}
+
 /** Authentication of the gateway towards the backend (never the caller's token). */
 export interface BackendAuthentication {
-  readonly type: 'none' | 'bearer' | 'basic' | 'apiKey'
+  readonly type: AuthenticationType
   /** For `apiKey`: where the credential goes. */
   readonly in?: 'header' | 'query' | 'cookie'
   readonly name?: string
-  /** The credential itself, resolved from the secret; it must never be logged or listed. */
+  /** The credential itself, resolved from the secret; it must never be logged or listed. Of OAuth: the secret of the client. */
   readonly credential?: string
+  /** Of the types of OAuth. */
+  readonly oauth?: OAuthClient
+}
+
+/** Each caller has another token at the backend. */
+export function isPerCaller({ type }: Pick<BackendAuthentication, 'type'>): boolean {
+  return type === 'token_exchange' || type === 'authorization_code'
 }
 
 /** A token bucket. */

@@ -16,6 +16,7 @@ import type { Stage } from '../../../src/data-plane/pipeline/stage.ts'
 import { fileKeyRing } from '../../../src/data-plane/sessions/key-ring.ts'
 import { MemorySessionStore } from '../../../src/data-plane/sessions/memory/store.ts'
 import { createEgress } from '../../../src/shared/egress/client.ts'
+import { BackendTokens } from '../../../src/shared/egress/oauth/backend-tokens.ts'
 import { ResourceWatches } from '../../../src/shared/mcp-client/resource-watches.ts'
 import { clientAddresses } from '../../../src/shared/server/client-address.ts'
 import type { HttpHandler } from '../../../src/shared/server/listener.ts'
@@ -122,7 +123,10 @@ async function pipelineRung(
   const { kernel } = createKernel()
   const mcp = new McpEndpoint(parts, cors, {
     keys: fileKeyRing(join(dir, 'session-keys')),
-    watches: new ResourceWatches({ egress, client: { name: 'bench', version: '1' } }),
+    watches: new ResourceWatches({
+      ...{ egress, tokens: new BackendTokens({ egress, now: Date.now }) },
+      client: { name: 'bench', version: '1' },
+    }),
     calls: new CallReader(kernel.envelope),
     limiter: { enabled: false, maxPerIp: 1, maxPerTenant: 1, maxTotal: 1, newPerMinutePerIp: 1 },
     streams: { heartbeatMs: 15_000, idleTimeoutMs: 60_000, maxDurationMs: 60_000 },

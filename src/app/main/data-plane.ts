@@ -24,6 +24,7 @@ import { ArgumentChecker } from '../../shared/json-schema/argument-check.ts'
 import type { HttpHandler } from '../../shared/server/listener.ts'
 import { VERSION } from '../../shared/version.ts'
 import { MAX_REQUEST_BODY_BYTES } from './app-context.ts'
+import { openUserTokens, withConnections } from './connections.ts'
 import { loadStages } from './data-plane/deployment-stages.ts'
 import { Drain } from './data-plane/drain.ts'
 import { openAttemptLimits, openHttp } from './data-plane/http.ts'
@@ -98,7 +99,8 @@ export async function startDataPlane(plane: DataPlaneParts): Promise<DataPlane> 
   const calls = openRecordedCalls(context, plane.thread ?? 1)
   const responses = new ApiCache(context.clock.now)
   const upstreams = openUpstreams(context, plane.thread ?? 1)
-  const identified = { ...plane, tokens, apiKeys, policy, traces, calls, ownStages, upstreams }
+  const users = openUserTokens(context)
+  const identified = { ...plane, users, tokens, apiKeys, policy, traces, calls, ownStages, upstreams }
   const { pipeline, admission, results, usage, phaseOf, stages } = openPipeline(identified)
   const drain = new Drain()
   const syncPolicy = plane.policyOwner?.sync
@@ -166,7 +168,16 @@ export async function startDataPlane(plane: DataPlaneParts): Promise<DataPlane> 
     router.load(next)
     if (previous !== undefined) void mcp.announce(previous, next, changes)
   })
-  server.handle(await handlerOf(plane, tokens, router.handler))
+  const gatewayAddress = addressOf(context.settings.gateway.host, server.port)
+  const withPage = withConnections(
+    context,
+    {
+      ...{ users, gatewayAddress, verifier: tokens, gatewayUrl: plane.gatewayUrl },
+      snapshot: () => snapshot.current,
+    },
+    router.handler,
+  )
+  server.handle(await handlerOf(plane, tokens, withPage))
   registerMetrics(context, {
     worker: calls.ring.worker,
     snapshot,

@@ -1,4 +1,5 @@
 /** Opens the sessions with MCP servers for the calls of one thread, and watches their resources; registers the metrics. It connects to none. */
+import { BackendTokens } from '../../shared/egress/oauth/backend-tokens.ts'
 import { ResourceWatches } from '../../shared/mcp-client/resource-watches.ts'
 import { McpSessions } from '../../shared/mcp-client/sessions.ts'
 import { VERSION } from '../../shared/version.ts'
@@ -19,8 +20,9 @@ export function openMcpSessions({ egress, metrics, settings, closers }: AppConte
   return sessions
 }
 
-export function openResourceWatches({ egress, closers }: AppContext): ResourceWatches {
-  const watches = new ResourceWatches({ egress, client: { name: 'toolgate', version: VERSION } })
+export function openResourceWatches({ egress, clock, closers }: AppContext): ResourceWatches {
+  const tokens = new BackendTokens({ egress, now: clock.now })
+  const watches = new ResourceWatches({ egress, tokens, client: { name: 'toolgate', version: VERSION } })
   closers.add('watched resources of MCP servers', () => watches.close())
   return watches
 }

@@ -62,7 +62,7 @@ export function compileOperation(raw: RawOperation, name: string, parts: Operati
   const server = chooseServer(document, raw, { baseURL: toolSet.baseURL, documentUrl: parts.documentUrl })
   if (server.kind === 'none') throw new SkippedOperation(server.reason)
   const defaults = toolSet.toolDefaults
-  const authentication = authenticationOf(document, raw, defaults.authentication.type, parts.credential)
+  const authentication = authenticationOf(document, raw, defaults.authentication, parts.credential)
   const { merged, broken } = document.parametersOf(raw)
   if (broken.length > 0) throw new SkippedOperation(`a parameter cannot be read: ${broken[0]!.slice(0, 120)}`)
   const read = readParameters(document, raw, merged, authentication, parts.credentialPlaces, parts.notice)

@@ -2,7 +2,7 @@
 
 import { isObject } from '../../model/is-object.ts'
 import type { BackendAuthentication } from '../../model/tool.ts'
-import type { ToolSet } from '../../model/tool-set.ts'
+import type { DeclaredAuthentication } from '../../model/tool-set.ts'
 import { type Dict, list, own, text } from './dict.ts'
 import type { OpenDocument, RawOperation } from './document.ts'
 import { modernSecuritySchemes } from './swagger2.ts'
@@ -13,20 +13,36 @@ const DEFAULT_KEY_HEADER = 'X-API-Key'
 export function authenticationOf(
   document: OpenDocument,
   raw: RawOperation,
-  type: ToolSet['toolDefaults']['authentication']['type'],
+  declared: DeclaredAuthentication,
   credential: string | undefined,
 ): BackendAuthentication {
-  if (type === 'none') return { type: 'none' }
-  const secret = credential === undefined ? {} : { credential }
-  if (type !== 'apiKey') return { type, ...secret }
+  const place = declared.type === 'apiKey' ? keyPlaceOf(document, raw) : {}
+  return resolvedAuthentication(declared, credential, place)
+}
+
+/** With the secret that its reference names; a credential of type apiKey has a place. */
+export function resolvedAuthentication(
+  { type, oauth }: DeclaredAuthentication,
+  credential: string | undefined,
+  place: Pick<BackendAuthentication, 'in' | 'name'>,
+): BackendAuthentication {
+  if (type === 'none') return { type }
+  return {
+    type,
+    ...(type === 'apiKey' ? place : {}),
+    ...(oauth === undefined ? {} : { oauth }),
+    ...(credential === undefined ? {} : { credential }),
+  }
+}
+
+function keyPlaceOf(document: OpenDocument, raw: RawOperation): Pick<BackendAuthentication, 'in' | 'name'> {
   for (const scheme of schemesOf(document, raw)) {
     const place = own(scheme, 'in')
     const name = text(own(scheme, 'name'))
     if (own(scheme, 'type') !== 'apiKey' || name === undefined) continue
-    if (place === 'header' || place === 'query' || place === 'cookie')
-      return { type, in: place, name, ...secret }
+    if (place === 'header' || place === 'query' || place === 'cookie') return { in: place, name }
   }
-  return { type, in: 'header', name: DEFAULT_KEY_HEADER, ...secret }
+  return { in: 'header', name: DEFAULT_KEY_HEADER }
 }
 
 /** Place and name of a parameter as one text; names of headers have no case. */

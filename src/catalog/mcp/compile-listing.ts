@@ -11,6 +11,7 @@ import { compileFeature, FEATURE_LISTS, uriPrefixOf } from '../compile/feature.t
 import { toolName, uniqueNames } from '../compile/names.ts'
 import { applyOverride, overrideOf } from '../compile/overrides.ts'
 import { boundedSchema } from '../compile/schema-bounds.ts'
+import { resolvedAuthentication } from '../compile/security.ts'
 import { isSelected, type Selectable, unmatchedEntries } from '../compile/select.ts'
 import { SkippedOperation } from '../compile/skipped.ts'
 import { cleanText, MAX_TITLE, MAX_TOOL_DESCRIPTION } from '../compile/words.ts'
@@ -258,10 +259,10 @@ export function authenticationOf(
   { source, toolDefaults: { authentication } }: McpToolSet,
   credential: string | undefined,
 ): BackendAuthentication {
-  const { type } = authentication
-  if (type === 'none') return { type }
-  const place = type === 'apiKey' ? { in: 'header' as const, name: source.keyHeader ?? 'X-API-Key' } : {}
-  return { type, ...place, ...(credential === undefined ? {} : { credential }) }
+  return resolvedAuthentication(authentication, credential, {
+    in: 'header',
+    name: source.keyHeader ?? 'X-API-Key',
+  })
 }
 
 function reasonOf(error: unknown): string {

@@ -1,8 +1,10 @@
 /** Lists the tools, resources and prompts of one MCP server, and reports when the server says that they have changed. It holds one connection, and compiles nothing. */
 import { writeJson } from '../../model/exact-number.ts'
+import type { BackendAuthentication } from '../../model/tool.ts'
 import type { McpSource } from '../../model/tool-set.ts'
 import { Backoff } from '../../shared/async/backoff.ts'
 import type { Egress } from '../../shared/egress/egress.ts'
+import { BackendTokens } from '../../shared/egress/oauth/backend-tokens.ts'
 import { serverAddress } from '../../shared/mcp-client/address.ts'
 import { type Connected, connect } from '../../shared/mcp-client/connect.ts'
 import type { RpcError, RpcFailure } from '../../shared/mcp-client/protocol.ts'
@@ -27,6 +29,9 @@ const BACKOFF = { firstMs: 1_000, maxMs: 60_000, jitter: 0.2 }
 export class ServerListing {
   readonly #egress: Egress
   readonly #onChanged: () => void
+  readonly #tokens: BackendTokens
+  /** Of all requests for lists. */
+  readonly #bearer = { token: '' }
   readonly #backoff = new Backoff(BACKOFF)
   /** With the address that it was made for. */
   #current: { readonly key: string; readonly connected: Connected } | undefined
@@ -36,6 +41,7 @@ export class ServerListing {
   /** @param onChanged called when a list may have changed, not more often than every 200 ms */
   constructor(egress: Egress, onChanged: () => void) {
     this.#egress = egress
+    this.#tokens = new BackendTokens({ egress, now: Date.now })
     this.#onChanged = onChanged
   }
 
@@ -46,8 +52,11 @@ export class ServerListing {
   async read(toolSet: McpToolSet, credential: string | undefined): Promise<Uint8Array> {
     const { source } = toolSet
     const headers = Object.entries(source.headers).flat()
-    const address = serverAddress({ ...source, headers }, authenticationOf(toolSet, credential))
-    const key = JSON.stringify(address)
+    const authentication = listingAuthentication(authenticationOf(toolSet, credential))
+    const plain = serverAddress({ ...source, headers }, authentication)
+    const key = JSON.stringify([plain, authentication])
+    const address = { ...plain, bearer: this.#bearer }
+    await this.#renew(authentication)
     if (this.#current?.key !== key || this.#current.connected.connection.lost) await this.#disconnect()
     const options = { timeoutMs: TIMEOUT_MS, maxResponseBytes: MAX_LIST_BYTES, maxParseNs: MAX_PARSE_NS }
     let lists: Awaited<ReturnType<typeof readLists>> | undefined
@@ -67,13 +76,23 @@ export class ServerListing {
           if (LIST_CHANGES.has(method)) this.#changeLater(SETTLE_MS)
         },
       })
-      if (connected.kind === 'failure') throw new DocumentError(reasonOf(connected))
+      if (connected.kind === 'failure') {
+        if (connected.status === 401) this.#tokens.discard(authentication, this.#bearer.token)
+        throw new DocumentError(reasonOf(connected))
+      }
       this.#current = { key, connected }
       lists = await readLists(connected.connection, source.features, options)
       await this.#keep(connected, source.features)
     }
     if (lists === undefined || 'kind' in lists) throw new DocumentError(reasonOf(lists!))
     return Buffer.from(writeJson(lists))
+  }
+
+  /** @throws DocumentError when the authorization server issues no token */
+  async #renew(authentication: BackendAuthentication): Promise<void> {
+    const token = authentication.oauth === undefined ? '' : await this.#tokens.token(authentication)
+    if (typeof token !== 'string') throw new DocumentError(token.message)
+    this.#bearer.token = token
   }
 
   async close(): Promise<void> {
@@ -106,6 +125,14 @@ export class ServerListing {
     this.#current = undefined
     await connected?.connection.close()
   }
+}
+
+/** A list is read for no caller: with a token of the gateway's own client, or without one where only users have tokens. */
+function listingAuthentication(authentication: BackendAuthentication): BackendAuthentication {
+  const { type, oauth } = authentication
+  const isPublic = oauth?.clientAuthentication === 'none'
+  if (type === 'authorization_code' || (type === 'token_exchange' && isPublic)) return { type: 'none' }
+  return type === 'token_exchange' ? { ...authentication, type: 'oauth2_client_credentials' } : authentication
 }
 
 function reasonOf(outcome: RpcFailure | RpcError): string {

@@ -3,9 +3,10 @@ import { asExactTool, asPlainTool } from '../../model/exact-tool.ts'
 import { isObject } from '../../model/is-object.ts'
 import type { ObjectSchema } from '../../model/json-schema.ts'
 import type { BackendAuthentication, ParameterBinding, RequestTemplate, Tool } from '../../model/tool.ts'
-import { DEFAULT_TIMEOUT_MS, tenantOfNamespace } from '../../model/tool-set.ts'
+import { DEFAULT_TIMEOUT_MS, type DeclaredAuthentication, tenantOfNamespace } from '../../model/tool-set.ts'
 import { annotationsOf, isDestructive } from '../compile/annotations.ts'
 import { placeholdersOf } from '../compile/parameters.ts'
+import { resolvedAuthentication } from '../compile/security.ts'
 import { cleanText, MAX_TITLE, MAX_TOOL_DESCRIPTION } from '../compile/words.ts'
 import type { ResourceFault } from './fields.ts'
 import type { ToolResource } from './tool-resource.ts'
@@ -32,7 +33,7 @@ export function overlayTool(plain: Tool, manual: ToolResource, credential: strin
     request: { ...generated.request, ...requestOf(manual) },
     ...(manual.authentication === undefined
       ? {}
-      : { authentication: authentication(manual.authentication.type, credential, generated.authentication) }),
+      : { authentication: authentication(manual.authentication, credential, generated.authentication) }),
     ...(manual.timeoutMs === undefined ? {} : { timeoutMs: manual.timeoutMs }),
     ...(manual.rateLimit === undefined ? {} : { rateLimit: manual.rateLimit }),
     ...(manual.cache === undefined ? {} : { cache: manual.cache }),
@@ -127,13 +128,10 @@ function bindings(
 }
 
 function authentication(
-  type: BackendAuthentication['type'],
+  declared: DeclaredAuthentication,
   credential: string | undefined,
   generated: BackendAuthentication,
 ): BackendAuthentication {
-  if (type === 'none') return { type }
-  const secret = credential === undefined ? {} : { credential }
-  if (type !== 'apiKey') return { type, ...secret }
   const { in: place = 'header', name = 'X-API-Key' } = generated.type === 'apiKey' ? generated : {}
-  return { type, in: place, name, ...secret }
+  return resolvedAuthentication(declared, credential, { in: place, name })
 }

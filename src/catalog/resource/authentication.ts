@@ -1,21 +1,76 @@
 /** Reads how the gateway authenticates at a backend, in the spec of a resource. It reads no secret. */
-import type { ToolDefaults } from '../../model/tool-set.ts'
+import {
+  AUTHENTICATION_TYPES,
+  type AuthenticationType,
+  OAUTH_TYPES,
+  type OAuthClient,
+} from '../../model/tool.ts'
+import type { DeclaredAuthentication } from '../../model/tool-set.ts'
+import { normalizeBaseUrl } from '../compile/servers.ts'
 import type { ResourceFields } from './fields.ts'
 import { readReference } from './key-reference.ts'
 
+const CLIENT_ID = { max: 512, pattern: /^[\x20-\x7e]+$/, fix: 'write the client id as visible ASCII text' }
+const SCOPE = { max: 2048, pattern: /^[\x21\x23-\x5b\x5d-\x7e ]+$/, fix: 'write scopes separated by spaces' }
+
 /** The field `authentication`. */
-export function readAuthentication(parent: ResourceFields): ToolDefaults['authentication'] | undefined {
+export function readAuthentication(parent: ResourceFields): DeclaredAuthentication | undefined {
   const fields = parent.object('authentication')
   return fields && readAuthenticationFields(fields)
 }
 
 /** Its fields, and no others that were not read before. */
-export function readAuthenticationFields(fields: ResourceFields): ToolDefaults['authentication'] {
-  const type = fields.oneOf('type', ['none', 'bearer', 'basic', 'apiKey'] as const) ?? 'none'
+export function readAuthenticationFields(fields: ResourceFields): DeclaredAuthentication {
+  const type = fields.oneOf('type', AUTHENTICATION_TYPES) ?? 'none'
   const secretRef = readReference(fields, 'secretRef')
-  if (type !== 'none' && !fields.has('secretRef')) {
-    fields.fault('secretRef', `is missing for type ${type}`, 'name the secret that holds the credential')
+  const oauth = isOAuth(type) ? readClient(fields, type) : undefined
+  if (type !== 'none' && !fields.has('secretRef') && oauth?.clientAuthentication !== 'none') {
+    const holds = oauth === undefined ? 'the credential' : 'the secret of the client'
+    fields.fault('secretRef', `is missing for type ${type}`, `name the secret that holds ${holds}`)
   }
   fields.close()
-  return { type, ...(secretRef === undefined ? {} : { secretRef }) }
+  return {
+    type,
+    ...(secretRef === undefined ? {} : { secretRef }),
+    ...(oauth === undefined ? {} : { oauth }),
+  }
+}
+
+function isOAuth(type: AuthenticationType): boolean {
+  return OAUTH_TYPES.some(one => one === type)
+}
+
+function readClient(fields: ResourceFields, type: AuthenticationType): OAuthClient {
+  const isCode = type === 'authorization_code'
+  const tokenUrl = readEndpoint(fields, 'tokenUrl', true)
+  const clientId = fields.string('clientId', CLIENT_ID)
+  if (!fields.has('clientId')) fields.fault('clientId', 'is missing', CLIENT_ID.fix)
+  const clientAuthentication = fields.oneOf('clientAuthentication', ['basic', 'post', 'none'] as const)
+  if (clientAuthentication === 'none' && type === 'oauth2_client_credentials')
+    fields.fault('clientAuthentication', 'is none', 'write basic or post: this grant needs the secret')
+  const authorizationUrl = isCode ? readEndpoint(fields, 'authorizationUrl', true) : undefined
+  const revocationUrl = isCode ? readEndpoint(fields, 'revocationUrl', false) : undefined
+  const texts = {
+    scope: fields.string('scope', SCOPE),
+    audience: fields.string('audience', { max: 2048 }),
+    resource: fields.string('resource', { max: 2048 }),
+    authorizationUrl,
+    revocationUrl,
+  }
+  return {
+    tokenUrl: tokenUrl ?? '',
+    clientId: clientId ?? '',
+    clientAuthentication: clientAuthentication ?? 'basic',
+    ...Object.fromEntries(Object.entries(texts).filter(([, value]) => value !== undefined)),
+  }
+}
+
+function readEndpoint(fields: ResourceFields, name: string, isRequired: boolean): string | undefined {
+  const value = fields.string(name, { max: 2048 })
+  const fix = 'write https://host[:port]/path, without user or password'
+  if (isRequired && !fields.has(name)) fields.fault(name, 'is missing', fix)
+  if (value === undefined) return undefined
+  if (normalizeBaseUrl(value) !== undefined) return value
+  fields.fault(name, 'is not an absolute http(s) address', fix)
+  return undefined
 }

@@ -1,11 +1,11 @@
 /** Reads `spec.source.mcp` of a ToolSet resource, and reports fields of the spec that an MCP server has no use for. It connects to nothing. */
-import { DEFAULT_MCP_REFRESH_MS, type McpSource, type ToolDefaults } from '../../model/tool-set.ts'
+import { DEFAULT_MCP_REFRESH_MS, type DeclaredAuthentication, type McpSource } from '../../model/tool-set.ts'
 import { readAuthenticationFields } from './authentication.ts'
 import type { ResourceFields } from './fields.ts'
 
 interface ReadSource {
   readonly source: McpSource
-  readonly authentication: ToolDefaults['authentication']
+  readonly authentication: DeclaredAuthentication
 }
 
 const MIN_REFRESH_MS = 1_000
@@ -56,7 +56,7 @@ export function readMcpSource(
   return { source, authentication: read }
 }
 
-const NO_AUTHENTICATION: ToolDefaults['authentication'] = { type: 'none' }
+const NO_AUTHENTICATION: DeclaredAuthentication = { type: 'none' }
 
 const FEATURES = ['tools', 'resources', 'prompts'] as const
 

@@ -2,7 +2,7 @@
 import { isObject } from '../../model/is-object.ts'
 import type { JsonSchema, ObjectSchema } from '../../model/json-schema.ts'
 import type { ToolAnnotations } from '../../model/tool.ts'
-import type { ToolDefaults } from '../../model/tool-set.ts'
+import type { DeclaredAuthentication, ToolDefaults } from '../../model/tool-set.ts'
 import { assertSchema } from '../../shared/json-schema/validate.ts'
 import { readAuthentication } from './authentication.ts'
 import type { ResourceFields } from './fields.ts'
@@ -27,7 +27,7 @@ export interface ToolResource {
   readonly version?: string
   /** Id of the control-plane API. */
   readonly apiRef?: string
-  readonly authentication?: ToolDefaults['authentication']
+  readonly authentication?: DeclaredAuthentication
   readonly timeoutMs?: number
   readonly rateLimit?: ToolDefaults['rateLimit']
   readonly cache?: ToolDefaults['cache']

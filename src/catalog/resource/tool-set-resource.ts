@@ -1,4 +1,6 @@
 /** Reads the spec of a ToolSet resource, with defaults and every fault. It reads no file. */
+
+import { isPerCaller } from '../../model/tool.ts'
 import {
   DEFAULT_NAMING,
   DEFAULT_REFRESH_INTERVAL_MS,
@@ -69,8 +71,19 @@ export function readToolSet(meta: ResourceMeta, spec: ResourceFields): ToolSet {
       'is given although sessions are kept apart by caller',
       'set spec.source.mcp.session: shared, or remove it: callers share cached results',
     )
+  reportPerCaller(spec, toolSet)
   spec.close()
   return toolSet
+}
+
+/** What callers would share although each has another token. */
+function reportPerCaller(spec: ResourceFields, { source, toolDefaults }: ToolSet): void {
+  const { authentication, cache } = toolDefaults
+  if (!isPerCaller(authentication)) return
+  const why = `is given although each caller has another token (type ${authentication.type})`
+  if (cache !== undefined) spec.fault('toolDefaults.cache', why, 'remove it: callers share cached results')
+  if (source?.kind === 'mcp' && source.session === 'shared')
+    spec.fault('source.mcp.session', `shared ${why}`, 'write per-caller')
 }
 
 /** An absolute http(s) address without user info. */

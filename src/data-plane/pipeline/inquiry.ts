@@ -37,6 +37,7 @@ export type InquiryOutcome = ClientAnswers | 'declined' | 'pending'
 
 /** The client of a call, as far as it can be asked. */
 export interface ClientSide {
+  /** Names as in MCP; `elicitation.url`: the client shows addresses to its user. */
   readonly capabilities: ReadonlySet<string>
   /** True: `ask` waits for the results. False: the client repeats the call with them. */
   readonly respondsDuringCall: boolean

@@ -4,6 +4,13 @@ import { createHash } from 'node:crypto'
 import { oncePer } from '../../model/once-per.ts'
 import type { Principal } from '../../model/principal.ts'
 
+/** The same for every client of one user: 64 hex digits over tenant and subject. */
+export const userKeyOf = oncePer(({ tenant, subject }: Principal): string =>
+  createHash('sha256')
+    .update(JSON.stringify([tenant ?? null, subject]))
+    .digest('hex'),
+)
+
 /** 16 hex digits over tenant, subject and consumer: the same for every token of one caller. */
 export const ownerOf = oncePer(({ tenant, subject, consumer }: Principal): string =>
   createHash('sha256')

@@ -3,7 +3,7 @@ import type { SubscriptionFault, VersionShare } from '../../link/control-share.t
 import type { Passthrough } from '../../model/passthrough.ts'
 import type { Plan, PlanLimits } from '../../model/plan.ts'
 import type { Principal } from '../../model/principal.ts'
-import type { Tool } from '../../model/tool.ts'
+import type { BackendAuthentication, Tool } from '../../model/tool.ts'
 import type { Traffic } from '../../model/traffic.ts'
 import type { MaybePromise } from '../../shared/call/and-then.ts'
 import type { UpstreamRules } from '../../shared/egress/upstream-rules.ts'
@@ -48,6 +48,7 @@ export interface DocumentTarget {
 /** The server that executes a tool, and what a call sends to it. */
 export interface McpTarget {
   readonly address: ServerAddress
+  readonly authentication: BackendAuthentication
   /** The same for tools that may share sessions with the server. */
   readonly key: string
   /** False: a session is used for one caller only. */

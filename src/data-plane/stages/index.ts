@@ -1,6 +1,7 @@
 /** The ordered list of stages, each line with its reason. A stage also needs its refusals in the table, a test and a benchmark. */
 
 import type { Egress } from '../../shared/egress/egress.ts'
+import type { BackendTokens } from '../../shared/egress/oauth/backend-tokens.ts'
 import type { RuledUpstreams } from '../../shared/egress/ruled-upstreams.ts'
 import type { ApiKeyVerifier, TokenVerifier } from '../../shared/identity/verifier.ts'
 import type { McpSessions } from '../../shared/mcp-client/sessions.ts'
@@ -45,6 +46,7 @@ interface StageParts {
   /** Of APIs with rules for their upstream. */
   readonly upstreams: RuledUpstreams
   readonly mcpSessions: McpSessions
+  readonly backendTokens: BackendTokens
   readonly admission: Admission
   readonly maxResponseBytes: number
   readonly results: ResultCache

@@ -1,6 +1,7 @@
 /** A tool of an MCP server made ready to be called: where its calls go, and what they send. It sends nothing. */
 import { isObject } from '../../model/is-object.ts'
-import type { Tool } from '../../model/tool.ts'
+import { isPerCaller, type Tool } from '../../model/tool.ts'
+import { credentialKeyOf } from '../../shared/egress/oauth/backend-tokens.ts'
 import { serverAddress } from '../../shared/mcp-client/address.ts'
 import { headerValue } from '../../shared/mcp-client/connection.ts'
 import type { McpTarget } from '../snapshot/snapshot.ts'
@@ -20,8 +21,13 @@ export function prepareMcp(tool: Tool): McpTarget | undefined {
   const { tool: name, session, mirrored = [], uriPrefix = '', serves = [] } = mcp
   return {
     address,
-    key: JSON.stringify([session, address]),
-    isShared: session === 'shared',
+    key: JSON.stringify([
+      session,
+      address,
+      ...(authentication.oauth ? [credentialKeyOf(authentication)] : []),
+    ]),
+    isShared: session === 'shared' && !isPerCaller(authentication),
+    authentication,
     uriPrefix,
     complete:
       feature !== undefined && serves.includes('completions')

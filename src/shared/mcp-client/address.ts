@@ -11,3 +11,12 @@ export function serverAddress(
   const own = credential === undefined ? [] : [credential.name.toLowerCase(), credential.value]
   return { url, transport, headers: [...headers, ...own] }
 }
+
+/** Those beside the headers of one request, which may hold the token of their call. */
+export function addressHeaders(
+  { headers, bearer }: ServerAddress,
+  own: readonly string[],
+): readonly string[] {
+  if (bearer === undefined || bearer.token === '' || own.includes('authorization')) return headers
+  return [...headers, 'authorization', `Bearer ${bearer.token}`]
+}

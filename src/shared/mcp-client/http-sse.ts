@@ -1,6 +1,7 @@
 /** HTTP with SSE (MCP 2024-11-05): one event stream for everything the server sends, POSTs for what the client sends. It knows no method. */
 import type { Egress, EgressStreamResponse } from '../egress/egress.ts'
 import { serverEvents } from '../egress/server-events.ts'
+import { addressHeaders } from './address.ts'
 import { errorIn, MessageError, readMessages } from './messages.ts'
 import { failure, type RpcFailure, type RpcOutcome, type ServerAddress, shownAddress } from './protocol.ts'
 import { contentTypeOf, discard, fromEgress, timedOut } from './read-response.ts'
@@ -32,7 +33,7 @@ export async function openHttpSse(
   const opening = egress.stream({
     method: 'GET',
     url: address.url,
-    headers: ['accept', 'text/event-stream', 'accept-encoding', 'identity', ...address.headers],
+    headers: ['accept', 'text/event-stream', 'accept-encoding', 'identity', ...addressHeaders(address, [])],
     timeoutMs: FOREVER_MS,
   })
   try {
@@ -175,7 +176,7 @@ export class HttpSse implements Wire {
         'accept-encoding',
         'identity',
         ...own,
-        ...this.#address.headers,
+        ...addressHeaders(this.#address, own),
       ],
       body,
       timeoutMs: Math.max(1, deadlineMs - performance.now()),

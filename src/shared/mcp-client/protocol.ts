@@ -13,8 +13,10 @@ export interface ServerAddress {
   readonly url: string
   /** `auto`: every transport in turn; `sse` is that of 2024-11-05. */
   readonly transport: 'auto' | 'streamable' | 'sse'
-  /** Flat, the credential included. */
+  /** Flat, a credential that does not change included. */
   readonly headers: readonly string[]
+  /** The access token of the next request; '' sends none. */
+  readonly bearer?: { readonly token: string } | undefined
 }
 
 /** Name and version of the gateway, as servers read it. */

@@ -1,17 +1,22 @@
 /** Notifications about changed resources of MCP servers: one connection for each server that is watched, for all callers. It reads no resource. */
+
+import { type BackendAuthentication, isPerCaller } from '../../model/tool.ts'
 import { Backoff } from '../async/backoff.ts'
 import type { Egress } from '../egress/egress.ts'
+import type { BackendTokens } from '../egress/oauth/backend-tokens.ts'
 import { type Connected, connect } from './connect.ts'
 import type { ClientInfo, RequestOptions, ServerAddress } from './protocol.ts'
 
 export interface WatchedServer {
   readonly address: ServerAddress
+  readonly authentication: BackendAuthentication
   /** The same for calls that may share a connection. */
   readonly key: string
 }
 
 interface Options {
   readonly egress: Egress
+  readonly tokens: BackendTokens
   readonly client: ClientInfo
 }
 
@@ -38,11 +43,14 @@ export class ResourceWatches {
    * @param uri as the server knows it
    * @returns undefined when too many are watched
    */
-  watch({ address, key }: WatchedServer, uri: string, listener: Listener): (() => void) | undefined {
+  watch(watched: WatchedServer, uri: string, listener: Listener): (() => void) | undefined {
+    const { key, authentication } = watched
+    // one connection serves all callers, and none of their tokens is for the others
+    if (isPerCaller(authentication)) return undefined
     let server = this.#servers.get(key)
     if (server === undefined) {
       if (this.#servers.size >= MAX_SERVERS) return undefined
-      server = new ServerWatch(this.#options, address, () => this.#servers.delete(key))
+      server = new ServerWatch(this.#options, watched, () => this.#servers.delete(key))
       this.#servers.set(key, server)
     }
     return server.add(uri, listener)
@@ -55,7 +63,7 @@ export class ResourceWatches {
 
 class ServerWatch {
   readonly #options: Options
-  readonly #address: ServerAddress
+  readonly #watched: WatchedServer
   readonly #onIdle: () => void
   readonly #backoff = new Backoff(BACKOFF)
   readonly #listeners = new Map<string, Set<Listener>>()
@@ -64,9 +72,9 @@ class ServerWatch {
   #timer: NodeJS.Timeout | undefined
   #closed = false
 
-  constructor(options: Options, address: ServerAddress, onIdle: () => void) {
+  constructor(options: Options, watched: WatchedServer, onIdle: () => void) {
     this.#options = options
-    this.#address = address
+    this.#watched = watched
     this.#onIdle = onIdle
   }
 
@@ -109,14 +117,24 @@ class ServerWatch {
   }
 
   async #open(): Promise<void> {
-    const connected = await connect(this.#address, {
-      ...{ ...this.#options, timeoutMs: TIMEOUT_MS, maxEventCharacters: MAX_BYTES },
+    const { egress, client } = this.#options
+    const address = await this.#authorized()
+    if (address === undefined) {
+      this.#opening = undefined
+      return this.#retryLater()
+    }
+    const connected = await connect(address, {
+      ...{ egress, client, timeoutMs: TIMEOUT_MS, maxEventCharacters: MAX_BYTES },
       onNotification: (method, { uri }) => {
         if (method === 'notifications/resources/updated') this.#notify(String(uri))
       },
     })
     this.#opening = undefined
-    if (connected.kind === 'failure') return this.#retryLater()
+    if (connected.kind === 'failure') {
+      const { token = '' } = address.bearer ?? {}
+      if (connected.status === 401) this.#options.tokens.discard(this.#watched.authentication, token)
+      return this.#retryLater()
+    }
     this.#connected = connected
     if (this.#closed) return this.#disconnect()
     const { connection } = connected
@@ -130,6 +148,14 @@ class ServerWatch {
     if (connection.isModern) return
     for (const uri of uris) await connection.request('resources/subscribe', { uri }, REQUEST)
     if (!connection.lost) this.#backoff.reset()
+  }
+
+  /** With a token of the gateway, where the server wants one; undefined when there is none. */
+  async #authorized(): Promise<ServerAddress | undefined> {
+    const { address, authentication } = this.#watched
+    if (authentication.oauth === undefined) return address
+    const token = await this.#options.tokens.token(authentication)
+    return typeof token === 'string' ? { ...address, bearer: { token } } : undefined
   }
 
   async #reopen(): Promise<void> {

@@ -19,6 +19,10 @@ export interface SessionScope {
   readonly key: string
   /** The same for calls that share one if the server has sessions. */
   readonly caller: string
+  /** An access token for what belongs to no call, such as the handshake: a session sends that of its latest call. */
+  readonly token?: string | undefined
+  /** The same for calls whose tokens belong to one caller; '' or absent: the tokens belong to the gateway. */
+  readonly tokenOwner?: string | undefined
   /** Of the caller's client, declared in a handshake; they are the same for one `caller`. */
   readonly capabilities?: Dict | undefined
   /** Calls the listener when the caller's session with the gateway ends; @returns stops listening */
@@ -40,6 +44,7 @@ interface Session {
   /** Of the map; another one once the server is known to keep nothing. */
   key: string
   readonly opening: Promise<Connected | RpcFailure>
+  readonly bearer: { token: string }
   connected: Connected | undefined
   inFlight: number
   usedAtMs: number
@@ -157,8 +162,9 @@ export class McpSessions {
   }
 
   /** Without a session there is nothing to keep apart. */
-  #keyOf({ key, caller }: SessionScope): string {
-    return this.#known.get(key)?.hasSession === false ? `${key}\n` : `${key}\n${caller}`
+  #keyOf({ key, caller, tokenOwner = '' }: SessionScope): string {
+    const server = `${key}\n${tokenOwner}\n`
+    return this.#known.get(key)?.hasSession === false ? server : `${server}${caller}`
   }
 
   #sessionFor(key: string, scope: SessionScope, untilMs: number): Session {
@@ -168,6 +174,7 @@ export class McpSessions {
       session = undefined
     }
     session ??= this.#newSession(key, scope, untilMs)
+    if (scope.token !== undefined) session.bearer.token = scope.token
     this.#sessions.delete(key)
     this.#sessions.set(key, session)
     return session
@@ -175,9 +182,10 @@ export class McpSessions {
 
   #newSession(key: string, scope: SessionScope, untilMs: number): Session {
     this.#makeSpace()
+    const bearer = { token: scope.token ?? '' }
     const session: Session = {
-      key,
-      opening: this.#connect(scope, untilMs),
+      ...{ key, bearer },
+      opening: this.#connect({ ...scope, address: { ...scope.address, bearer } }, untilMs),
       connected: undefined,
       inFlight: 0,
       usedAtMs: Date.now(),

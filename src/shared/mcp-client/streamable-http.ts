@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Cancellation } from '../call/cancellation.ts'
 import type { Egress, EgressFailure, EgressStreamResponse } from '../egress/egress.ts'
 import { serverEvents } from '../egress/server-events.ts'
+import { addressHeaders } from './address.ts'
 import { errorIn, readMessages } from './messages.ts'
 import { failure, type RpcOutcome, type ServerAddress, shownAddress } from './protocol.ts'
 import {
@@ -183,7 +184,7 @@ export class StreamableHttp implements Wire {
   }
 
   #headers(own: readonly string[]): readonly string[] {
-    const headers = [...own, 'accept-encoding', 'identity', ...this.#address.headers]
+    const headers = [...own, 'accept-encoding', 'identity', ...addressHeaders(this.#address, own)]
     if (this.#sessionId !== '') headers.push('mcp-session-id', this.#sessionId)
     if (this.version !== '') headers.push('mcp-protocol-version', this.version)
     return headers

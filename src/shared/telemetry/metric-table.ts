@@ -168,6 +168,15 @@ export const METRICS = {
     ),
   }),
 
+  ...heldBy('shared/egress/oauth', {
+    platform_backend_tokens: gauge('tokens', 'Cached access tokens for backends.'),
+    platform_backend_token_requests_total: counter(
+      'requests',
+      'Requests for an access token at the authorization server of a backend.',
+    ),
+    platform_backend_token_failures_total: counter('requests', 'Those that brought no token.'),
+  }),
+
   ...heldBy('shared/mcp-client', {
     platform_mcp_server_sessions: gauge('sessions', 'Open sessions with MCP servers.'),
     platform_mcp_server_circuits_open: gauge(

@@ -8,7 +8,9 @@ import { LargeTexts } from '../../../data-plane/stages/5-invoke/large-texts.ts'
 import { ResultCache } from '../../../data-plane/stages/5-invoke/result-cache.ts'
 import { UsageCounter } from '../../../data-plane/stages/6-settle/count-usage.ts'
 import { stages } from '../../../data-plane/stages/index.ts'
+import type { UserTokens } from '../../../shared/egress/oauth/user-tokens.ts'
 import type { ApiKeyVerifier, TokenVerifier } from '../../../shared/identity/verifier.ts'
+import { openBackendTokens } from '../backend-tokens.ts'
 import { openMcpSessions } from '../mcp-sessions.ts'
 import { usageComesFromEvents } from '../metering.ts'
 import type { GatewayPolicy } from '../policy.ts'
@@ -16,13 +18,14 @@ import type { Traces } from '../traces.ts'
 import type { OpenUpstreams } from '../upstreams.ts'
 import type { DataPlaneParts } from './parts.ts'
 
-export interface PipelineParts extends Pick<DataPlaneParts, 'context' | 'quota' | 'meter'> {
+export interface PipelineParts extends Pick<DataPlaneParts, 'context' | 'quota' | 'meter' | 'gatewayUrl'> {
   readonly tokens: TokenVerifier
   readonly apiKeys: ApiKeyVerifier
   readonly policy: GatewayPolicy
   readonly traces: Traces
   readonly calls: RecordedCalls
   readonly upstreams: OpenUpstreams
+  readonly users: UserTokens
   /** Of the deployment's own module. */
   readonly ownStages: readonly DeploymentStage[]
 }
@@ -38,12 +41,14 @@ export interface OpenPipeline {
 }
 
 export function openPipeline(parts: PipelineParts): OpenPipeline {
-  const { context, tokens, apiKeys, quota, meter, policy, traces, calls, ownStages } = parts
+  const { context, tokens, apiKeys, quota, meter, policy, traces, calls, ownStages, users, gatewayUrl } =
+    parts
   const { settings, log, metrics, egress } = context
   const results = new ResultCache()
   const largeTexts = new LargeTexts()
   context.closers.add('large results', () => largeTexts.close())
   const mcpSessions = openMcpSessions(context)
+  const backendTokens = openBackendTokens(context, users, gatewayUrl)
   const usage = new UsageCounter(!usageComesFromEvents(settings))
   const admission = admitWithinBounds(settings.maxInFlight)
   const builtIn = stages({
@@ -54,6 +59,7 @@ export function openPipeline(parts: PipelineParts): OpenPipeline {
     egress,
     upstreams: parts.upstreams.ruled,
     mcpSessions,
+    backendTokens,
     maxResponseBytes: settings.backendResponseMaxBytes,
     results,
     largeTexts,

@@ -25,7 +25,9 @@ export class ModernClient implements ClientSide {
   constructor(states: InquiryStates, request: RpcRequest, capabilities: object) {
     this.#states = states
     this.#request = request
-    this.capabilities = new Set(Object.keys(capabilities))
+    const { elicitation } = capabilities as { readonly elicitation?: unknown }
+    const modes = isObject(elicitation) && isObject(elicitation.url) ? ['elicitation.url'] : []
+    this.capabilities = new Set([...Object.keys(capabilities), ...modes])
   }
 
   /** Results sent unasked count too, except where the questions must have been put for this very call (`bound`). */

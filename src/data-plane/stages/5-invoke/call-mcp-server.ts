@@ -2,6 +2,7 @@
 import type { ToolResult } from '../../../model/tool.ts'
 import type { Cancellation } from '../../../shared/call/cancellation.ts'
 import { refuse } from '../../../shared/call/refusal.ts'
+import type { BackendTokens } from '../../../shared/egress/oauth/backend-tokens.ts'
 import type { OnProgress, RequestOptions, RpcError, RpcFailure } from '../../../shared/mcp-client/protocol.ts'
 import type { CircuitOpen, McpSessions } from '../../../shared/mcp-client/sessions.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
@@ -10,6 +11,7 @@ import type { Outcome } from '../../pipeline/outcome.ts'
 import { ownerOf } from '../../sessions/owner.ts'
 import { backendFailure, failedCall } from './backend-failure.ts'
 import { backendHeaders } from './backend-headers.ts'
+import { type Attempt, type CallToken, callWithToken } from './backend-token.ts'
 import { featureResult } from './feature-result.ts'
 import { mcpResult } from './mcp-result.ts'
 import { NotificationLimit } from './notification-limit.ts'
@@ -26,6 +28,7 @@ type Params = { readonly [name: string]: unknown }
 
 export function callMcpServer(
   sessions: McpSessions,
+  tokens: BackendTokens,
   maxResponseBytes: number,
 ): (exchange: Exchange, cancellation: Cancellation) => Promise<Outcome> {
   async function once(
@@ -34,6 +37,7 @@ export function callMcpServer(
     method: string,
     params: Params,
     headers: readonly string[],
+    call: CallToken | undefined,
   ) {
     const { tool, transport } = exchange
     const { address, key, isShared } = tool!.mcp!
@@ -42,14 +46,25 @@ export function callMcpServer(
     const canAsk = onServerRequest === undefined ? '' : ' asks'
     const caller = `${ownerOf(exchange.principal!)} ${transport.session?.id ?? ''}${canAsk}`
     const scope = isShared
-      ? { address, key, caller: '' }
+      ? { address, key, caller: '', token: call?.token }
       : {
-          ...{ address, key, caller, onEnd: transport.session?.onEnd },
+          ...{
+            address,
+            key,
+            caller,
+            token: call?.token,
+            tokenOwner: call?.owner,
+            onEnd: transport.session?.onEnd,
+          },
           capabilities: onServerRequest === undefined ? undefined : capabilities,
         }
     return sessions.request(scope, method, params, {
-      ...{ timeoutMs: tool!.tool.timeoutMs, maxResponseBytes, cancellation, capabilities, onServerRequest },
-      headers: backendHeaders(headers, exchange),
+      timeoutMs: call?.timeoutMs ?? tool!.tool.timeoutMs,
+      ...{ maxResponseBytes, cancellation, capabilities, onServerRequest },
+      headers: backendHeaders(
+        call === undefined ? headers : [...headers, 'authorization', `Bearer ${call.token}`],
+        exchange,
+      ),
       onBytes: bytes => {
         exchange.responseBytes += bytes
       },
@@ -59,14 +74,14 @@ export function callMcpServer(
     })
   }
 
-  return async (exchange, cancellation) => {
+  async function attempt(exchange: Exchange, cancellation: Cancellation, call?: CallToken): Promise<Attempt> {
     const { operation, tool } = exchange
-    if (!isCall(operation)) return undefined
+    if (!isCall(operation)) return done(undefined)
     const { request, complete, uriPrefix } = tool!.mcp!
     const { completion } = operation
     const asked = completion === undefined ? request(operation.arguments) : complete?.(completion)
     // a server that completes nothing has no suggestions (MCP, completion)
-    if (asked === undefined) return NO_SUGGESTIONS
+    if (asked === undefined) return done(NO_SUGGESTIONS)
     const { method, params, headers } = asked
     const { timeoutMs } = tool!.tool
     exchange.responseBytes = 0
@@ -74,26 +89,36 @@ export function callMcpServer(
     let inputs: Params = {}
     for (let round = 0; ; round++) {
       const startedAt = performance.now()
-      const outcome = await once(exchange, cancellation, method, { ...params, ...inputs }, headers)
+      const outcome = await once(exchange, cancellation, method, { ...params, ...inputs }, headers, call)
       exchange.backendMs += performance.now() - startedAt
-      if (outcome.kind === 'error') return rpcError(outcome)
-      if (outcome.kind === 'circuit_open') return circuitOpen(outcome)
-      if (outcome.kind === 'failure') return failed(outcome, timeoutMs, maxResponseBytes)
+      if (outcome.kind === 'error') return done(rpcError(outcome))
+      if (outcome.kind === 'circuit_open') return done(circuitOpen(outcome))
+      if (outcome.kind === 'failure')
+        return { outcome: failed(outcome, timeoutMs, maxResponseBytes), isRefused: outcome.status === 401 }
       const { resultType, inputRequests, requestState } = outcome.result
       if (resultType !== 'input_required')
-        return (
+        return done(
           (method === 'tools/call'
             ? reply(mcpResult(outcome.result, uriPrefix))
             : served(featureResult(method, outcome.result, uriPrefix))) ??
-          failed(NO_RESULT, timeoutMs, maxResponseBytes)
+            failed(NO_RESULT, timeoutMs, maxResponseBytes),
         )
       const inputResponses = round < MAX_ROUNDS ? await askInputs(exchange, inputRequests) : undefined
-      if (inputResponses === undefined) return failedCall(NEEDS_INPUT, { failure: 'input_required' })
-      if (inputResponses === 'pending') return refuse('confirmation_pending')
-      if (inputResponses === 'declined') return failedCall(DECLINED, { failure: 'input_declined' })
+      if (inputResponses === undefined) return done(failedCall(NEEDS_INPUT, { failure: 'input_required' }))
+      if (inputResponses === 'pending') return done(refuse('confirmation_pending'))
+      if (inputResponses === 'declined') return done(failedCall(DECLINED, { failure: 'input_declined' }))
       inputs = { inputResponses, requestState }
     }
   }
+  return async (exchange, cancellation) => {
+    if (exchange.tool!.tool.authentication.oauth === undefined)
+      return (await attempt(exchange, cancellation)).outcome
+    return callWithToken(tokens, exchange, cancellation, call => attempt(exchange, cancellation, call))
+  }
+}
+
+function done(outcome: Outcome): Attempt {
+  return { outcome, isRefused: false }
 }
 
 function reply(result: ToolResult | undefined): Outcome {

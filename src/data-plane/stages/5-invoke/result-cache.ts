@@ -3,7 +3,7 @@
 import { canonicalJson } from '../../../link/document.ts'
 import type { ObjectSchema } from '../../../model/json-schema.ts'
 import { oncePer } from '../../../model/once-per.ts'
-import type { ToolResult } from '../../../model/tool.ts'
+import { isPerCaller, type ToolResult } from '../../../model/tool.ts'
 import type { MaybePending } from '../../../shared/call/and-then.ts'
 import { Cancellation } from '../../../shared/call/cancellation.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
@@ -53,7 +53,10 @@ export class ResultCache {
   respond(exchange: Exchange, call: CallBackend): MaybePending<Outcome> {
     const tool = exchange.tool!
     const ttlMs = tool.tool.cache?.ttlMs ?? 0
-    if (ttlMs <= 0 || !tool.tool.annotations.readOnlyHint) return call(exchange, exchange.cancellation)
+    const { annotations, authentication } = tool.tool
+    // what a backend responds to one caller's token is not for another caller
+    if (ttlMs <= 0 || !annotations.readOnlyHint || isPerCaller(authentication))
+      return call(exchange, exchange.cancellation)
     const key = this.#keyOf(exchange, tool)
     const known = this.#find(key, exchange.receivedAtMs)
     if (known !== undefined) {

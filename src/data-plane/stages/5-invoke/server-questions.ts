@@ -1,5 +1,6 @@
 /** Puts the questions of an MCP server to the client of the caller, in the form of its era, and says who asks. It judges no result. */
 import { isObject } from '../../../model/is-object.ts'
+import type { TokenFault } from '../../../shared/egress/oauth/token-endpoint.ts'
 import type { OnServerRequest } from '../../../shared/mcp-client/protocol.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import {
@@ -20,6 +21,8 @@ const MAX_QUESTIONS = 16
 const NAME = /^(?!__proto__$)[A-Za-z0-9_.-]{1,64}$/
 /** The name of the question in an inquiry about one. */
 const ONLY = 'question'
+/** As `ClientSide` names it. */
+const URL_MODE = 'elicitation.url'
 
 /** Capabilities that the gateway may declare to a server for this call; undefined: the server must not ask. */
 export function declaredCapabilities(exchange: Exchange): Dict | undefined {
@@ -55,6 +58,17 @@ export function askInputs(
   if (entries.length === 0 || entries.length > MAX_QUESTIONS) return undefined
   if (!entries.every(([name, question]) => NAME.test(name) && isQuestion(question))) return undefined
   return ask(exchange, Object.fromEntries(entries) as Questions)
+}
+
+/** Shows the address to the user, where the client can (elicitation in URL mode); undefined where it cannot. */
+export function askToConnect(
+  exchange: Exchange,
+  { connectUrl, message }: TokenFault,
+): InquiryOutcome | Promise<InquiryOutcome> | undefined {
+  if (connectUrl === undefined || exchange.transport.client?.capabilities.has(URL_MODE) !== true)
+    return undefined
+  const params = { mode: 'url', url: connectUrl, elicitationId: connectUrl, message }
+  return ask(exchange, { connect: { method: 'elicitation/create', params } })
 }
 
 function ask(exchange: Exchange, questions: Questions): InquiryOutcome | Promise<InquiryOutcome> | undefined {

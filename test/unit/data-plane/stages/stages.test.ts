@@ -25,12 +25,15 @@ import type {
   EgressRequest,
   EgressResponse,
 } from '../../../../src/shared/egress/egress.ts'
+import { BackendTokens } from '../../../../src/shared/egress/oauth/backend-tokens.ts'
 import { RuledUpstreams } from '../../../../src/shared/egress/ruled-upstreams.ts'
 import type { TokenVerifier } from '../../../../src/shared/identity/verifier.ts'
 import { aPolicy, aPrincipal, aSnapshot, aTool, compiled, exchange } from '../../../fixtures/exchange.ts'
 import { mcpSessions } from '../../../fixtures/mcp-sessions.ts'
 
-const NO_SERVERS = mcpSessions(createEgress({ allow: [], allowLoopback: true }))
+const NO_EGRESS = createEgress({ allow: [], allowLoopback: true })
+const NO_SERVERS = mcpSessions(NO_EGRESS)
+const NO_TOKENS = new BackendTokens({ egress: NO_EGRESS, now: Date.now })
 const CALL = { action: 'tools.call', tool: 'get_order', arguments: { id: '7' } } as const
 
 function tokens(reply: Principal | Refusal): TokenVerifier {
@@ -354,6 +357,7 @@ describe('invoke-tool', () => {
       egress,
       upstreams: new RuledUpstreams(egress),
       mcpSessions: NO_SERVERS,
+      backendTokens: NO_TOKENS,
       maxResponseBytes: 1000,
       results: new ResultCache(),
       largeTexts: new LargeTexts(),

@@ -12,6 +12,7 @@ import { stages } from '../../../../src/data-plane/stages/index.ts'
 import { applyUpdate, EMPTY_SHARE, type TenantShare } from '../../../../src/link/control-share.ts'
 import { EMPTY_CONTENT, seal } from '../../../../src/link/document.ts'
 import { createEgress } from '../../../../src/shared/egress/client.ts'
+import { BackendTokens } from '../../../../src/shared/egress/oauth/backend-tokens.ts'
 import { RuledUpstreams } from '../../../../src/shared/egress/ruled-upstreams.ts'
 import { generateApiKey } from '../../../../src/shared/identity/api-key-format.ts'
 import { createApiKeyVerifier } from '../../../../src/shared/identity/api-keys.ts'
@@ -104,6 +105,7 @@ beforeEach(() => {
       egress,
       upstreams: new RuledUpstreams(egress),
       mcpSessions: mcpSessions(egress),
+      backendTokens: new BackendTokens({ egress, now: Date.now }),
       admission,
       maxResponseBytes: 1000,
       results: new ResultCache(),

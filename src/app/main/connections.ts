@@ -1,0 +1,138 @@
+/** Opens the accounts that users connect at backends: their store, tokens, and the page at `/connections`. It opens no port. */
+import { join } from 'node:path'
+import { CONNECTIONS_ROOT, type ConnectionBook, createConnections } from '../../console/connections.ts'
+import { userKeyOf } from '../../data-plane/sessions/owner.ts'
+import type { Snapshot } from '../../data-plane/snapshot/snapshot.ts'
+import { hostOf } from '../../model/bare-host.ts'
+import type { Principal } from '../../model/principal.ts'
+import type { BackendAuthentication } from '../../model/tool.ts'
+import { createEgress } from '../../shared/egress/client.ts'
+import type { ConnectionStore } from '../../shared/egress/oauth/connection-store.ts'
+import { fileConnections } from '../../shared/egress/oauth/file-connections.ts'
+import { type ConnectionPlace, UserTokens } from '../../shared/egress/oauth/user-tokens.ts'
+import type { TokenVerifier } from '../../shared/identity/verifier.ts'
+import { keptKey } from '../../shared/secrets/key-file.ts'
+import { createSealer } from '../../shared/secrets/sealer.ts'
+import type { HttpHandler } from '../../shared/server/listener.ts'
+import { mountWeb } from '../../shared/server/web.ts'
+import type { AppContext } from './app-context.ts'
+
+const MAX_FORM_BYTES = 16 * 1024
+const REDIS = { commandTimeoutMs: 1_000, firstRetryMs: 50, maxRetryMs: 1_000 }
+
+/** Store and key are opened when the first user connects. */
+export function openUserTokens(context: AppContext): UserTokens {
+  const { settings, egress, clock } = context
+  return new UserTokens({
+    ...{ egress, now: clock.now },
+    async open() {
+      const key = settings.secretsKey ?? keptKey(join(settings.dataDir, 'connections.key')).key
+      return { store: await openStore(context), sealer: createSealer(key) }
+    },
+  })
+}
+
+async function openStore({ settings, closers, log }: AppContext): Promise<ConnectionStore> {
+  const { redis: target, dataDir } = settings
+  if (target === undefined) return fileConnections(join(dataDir, 'connections'))
+  // loading the driver takes 15 MiB of memory in every thread
+  const { openConnection } = await import('../../shared/redis/connection.ts')
+  const { redisConnections } = await import('../../shared/redis/connections-of-users.ts')
+  const redis = openConnection(target, {
+    ...REDIS,
+    onError: error => log.debug({ reason: error.message }, 'Redis cannot be reached for connected accounts'),
+  })
+  closers.add('connected accounts', () => redis.disconnect())
+  return redisConnections(redis)
+}
+
+interface PageParts {
+  readonly verifier: TokenVerifier
+  readonly users: UserTokens
+  readonly snapshot: () => Snapshot | undefined
+  readonly gatewayUrl: string
+  /** The gateway as this process reaches it. */
+  readonly gatewayAddress: string
+}
+
+/** Serves `/connections` before the handler, in each thread: the sessions are in cookies. */
+export function withConnections(context: AppContext, parts: PageParts, handler: HttpHandler): HttpHandler {
+  const { settings, closers, clock, log } = context
+  if (settings.auth.provider === 'none') return handler
+  const { gatewayAddress, gatewayUrl, verifier } = parts
+  const onFault = (error: unknown): void =>
+    log.error({ err: error }, 'a request to the page of connections failed')
+
+  function open(): HttpHandler {
+    // the operator configured the address: it may be private
+    const egress = createEgress({ allow: [hostOf(gatewayAddress)], allowLoopback: true })
+    closers.add('connections of the page of connections', () => egress.close())
+    const respond = createConnections({
+      ...{ egress, verifier, gatewayAddress, gatewayUrl, onFault, book: bookOf(parts) },
+      sealer: createSealer(settings.secretsKey ?? keptKey(join(settings.dataDir, 'console.key')).key),
+      clientId: settings.console.clientId,
+      now: clock.now,
+    })
+    return mountWeb(respond, {
+      maxBodyBytes: MAX_FORM_BYTES,
+      scheme: settings.gateway.tls === undefined ? 'http' : 'https',
+      onError: onFault,
+    })
+  }
+
+  let page: HttpHandler | undefined
+  return (request, response) => {
+    const { path } = request
+    if (path !== CONNECTIONS_ROOT && !path.startsWith(`${CONNECTIONS_ROOT}/`))
+      return handler(request, response)
+    page ??= open()
+    return page(request, response)
+  }
+}
+
+interface Site {
+  readonly authentication: BackendAuthentication
+  readonly place: ConnectionPlace
+}
+
+function bookOf({ users, snapshot }: PageParts): ConnectionBook {
+  /** By id, in name order: the tool sets that the tenant of the user can see. */
+  function sitesOf(principal: Principal): ReadonlyMap<string, Site> {
+    const sites = new Map<string, Site>()
+    const current = snapshot()
+    const user = userKeyOf(principal)
+    const { tenant } = principal
+    const entries = [current?.toolsOf(tenant).values() ?? [], current?.featuresOf(tenant).values() ?? []]
+    for (const { tool } of entries.flatMap(each => [...each])) {
+      const { authentication, namespace, toolSet } = tool
+      if (authentication.type === 'authorization_code')
+        sites.set(`${namespace}/${toolSet}`, { authentication, place: { user, namespace, toolSet } })
+    }
+    return new Map([...sites].sort(([a], [b]) => (a < b ? -1 : 1)))
+  }
+
+  return {
+    list: principal =>
+      Promise.all(
+        [...sitesOf(principal)].map(async ([id, { authentication, place }]) => ({
+          id,
+          name: place.toolSet,
+          host: new URL(authentication.oauth!.authorizationUrl!).host,
+          connectedAtMs: await users.connectedAtMs(authentication, place),
+        })),
+      ),
+    begin(principal, id, redirectUri) {
+      const site = sitesOf(principal).get(id)
+      return site && users.authorization(site.authentication, redirectUri)
+    },
+    async complete(principal, id, grant) {
+      const site = sitesOf(principal).get(id)
+      if (site === undefined) return 'This tool set needs no connection any more.'
+      return (await users.connect(site.authentication, site.place, grant))?.message
+    },
+    async disconnect(principal, id) {
+      const site = sitesOf(principal).get(id)
+      if (site !== undefined) await users.disconnect(site.authentication, site.place)
+    },
+  }
+}

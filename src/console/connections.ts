@@ -1,0 +1,201 @@
+/**
+ * The page at `/connections` of a gateway: where users connect the tool sets that act for them, and disconnect them. HTML without scripts, after
+ * a login through the OAuth front. It stores no token.
+ */
+import type { Principal } from '../model/principal.ts'
+import type { Egress } from '../shared/egress/egress.ts'
+import type { TokenVerifier } from '../shared/identity/verifier.ts'
+import type { Sealer } from '../shared/secrets/sealer.ts'
+import { type Connectable, connectionsPage, type PageMessage, waitPage } from './connections-page.ts'
+import { Login } from './login.ts'
+import { LoginFailure, OAuthClient } from './oauth-client.ts'
+import { isCsrfToken, type PendingConnection, type Session, SessionCookies } from './session.ts'
+
+/** The tool sets that need a connection of the user, and what the page may do about them. */
+export interface ConnectionBook {
+  /** Of one user, in the order of their names. @throws Error when the store is unavailable */
+  list(principal: Principal): Promise<readonly Connectable[]>
+  /** Where the user consents; undefined: there is no such tool set for this user. */
+  begin(
+    principal: Principal,
+    id: string,
+    redirectUri: string,
+  ): { readonly url: string; readonly state: string; readonly verifier: string } | undefined
+  /** @returns why it is not connected. @throws Error when the store is unavailable */
+  complete(
+    principal: Principal,
+    id: string,
+    grant: { readonly code: string; readonly verifier: string; readonly redirectUri: string },
+  ): Promise<string | undefined>
+  /** @throws Error when the store is unavailable */
+  disconnect(principal: Principal, id: string): Promise<void>
+}
+
+export interface ConnectionsOptions {
+  readonly sealer: Sealer
+  /** May reach the gateway. */
+  readonly egress: Egress
+  readonly verifier: TokenVerifier
+  readonly book: ConnectionBook
+  /** The gateway as this process reaches it, without trailing slash. */
+  readonly gatewayAddress: string
+  /** Public address of the gateway, without trailing slash: the page is there. */
+  readonly gatewayUrl: string
+  readonly clientId: string | undefined
+  readonly onFault: (error: unknown) => void
+  /** Unix ms. */
+  readonly now: () => number
+}
+
+export const CONNECTIONS_ROOT = '/connections'
+
+const MAX_FORM_CHARS = 4_096
+
+interface SignedIn {
+  readonly session: Session
+  readonly principal: Principal
+  /** Of a renewed session. */
+  readonly set: readonly string[]
+}
+
+export function createConnections(options: ConnectionsOptions): (request: Request) => Promise<Response> {
+  const { sealer, now, book, gatewayUrl: base } = options
+  const secure = base.startsWith('https:')
+  const address = { base, secure }
+  const home = `${base}${CONNECTIONS_ROOT}/`
+  const redirectUri = `${home}return`
+  const cookies = new SessionCookies(sealer, now)
+  const oauth = new OAuthClient(options)
+  const login = new Login({ oauth, cookies, demoClients: [], root: CONNECTIONS_ROOT, now })
+
+  async function signedIn(request: Request): Promise<SignedIn | undefined> {
+    const session = cookies.read(request, secure)
+    const valid = session && (await login.renewed(session))
+    if (valid === undefined) return undefined
+    const principal = await options.verifier.verify(valid.accessToken, now())
+    if (principal.kind === 'refusal') return undefined
+    const set = valid === session ? [] : cookies.write(valid, request, secure)
+    return { session: valid, principal: principal as Principal, set }
+  }
+
+  async function show(request: Request, message?: PageMessage): Promise<Response> {
+    const user = await signedIn(request)
+    const wanted = new URL(request.url).searchParams.get('tool_set') ?? ''
+    if (user === undefined) return html(connectionsPage({ root: home, wanted, message }), 200)
+    const list = await book.list(user.principal)
+    const { csrf } = user.session
+    const shown = { root: home, wanted, message, user: { name: user.principal.subject, csrf, list } }
+    return html(connectionsPage(shown), 200, user.set)
+  }
+
+  async function change(request: Request, path: string): Promise<Response> {
+    const user = await signedIn(request)
+    const form = new URLSearchParams((await request.text()).slice(0, MAX_FORM_CHARS))
+    if (user === undefined) return say('Your session has ended. Sign in again.', 401)
+    if (!isOwnForm(request, base) || !isCsrfToken(form.get('csrf') ?? '', user.session))
+      return say('The request does not come from this page. Open the page again.', 403)
+    const id = form.get('id') ?? ''
+    if (path === 'disconnect') {
+      await book.disconnect(user.principal, id)
+      return redirect(home)
+    }
+    const begun = book.begin(user.principal, id, redirectUri)
+    if (begun === undefined) return say('This tool set needs no connection, or does not exist.', 404)
+    const { url, state, verifier } = begun
+    const pending: PendingConnection = {
+      ...{ id, state, verifier, startedAtMs: now() },
+      principal: user.principal,
+    }
+    return redirect(url, cookies.writeConnection(pending, request, secure))
+  }
+
+  /** The session cookie is not sent with a redirect from another site: the cookie of the request says for whom it was begun. */
+  async function complete(request: Request): Promise<Response> {
+    const query = new URL(request.url).searchParams
+    const pending = cookies.readConnection(request, secure)
+    if (pending === undefined || query.get('state') !== pending.state)
+      return say('The connection took too long, or was begun in another browser. Try again.', 400)
+    const done = cookies.writeConnection(undefined, request, secure)
+    const error = query.get('error')
+    if (error !== null)
+      return html(waitPage(home, { failed: `It was not granted: ${error.slice(0, 100)}.` }), 200, done)
+    const { id, verifier, principal } = pending
+    const grant = { code: query.get('code') ?? '', verifier, redirectUri }
+    const failed = await book.complete(principal, id, grant)
+    return html(
+      waitPage(home, failed === undefined ? { done: 'The tool set is connected.' } : { failed }),
+      200,
+      done,
+    )
+  }
+
+  function say(failed: string, status: number): Response {
+    return html(waitPage(home, { failed }), status)
+  }
+
+  async function respond(request: Request, url: URL): Promise<Response> {
+    const path = url.pathname.slice(CONNECTIONS_ROOT.length + 1)
+    if (request.method === 'POST') {
+      if (path === 'logout') return redirect(home, cookies.write(undefined, request, secure))
+      return path === 'connect' || path === 'disconnect' ? change(request, path) : say('No such page.', 404)
+    }
+    if (request.method !== 'GET' && request.method !== 'HEAD') return say('Use GET or POST.', 405)
+    // the cookies must have the origin to which the authorization servers return
+    if (new URL(base).host !== url.host) return redirect(base + url.pathname + url.search)
+    if (path === 'login') return login.begin(request, address)
+    if (path === 'return') return complete(request)
+    if (path !== 'callback') return path === '' || path === 'list' ? show(request) : say('No such page.', 404)
+    const response = await login.complete(request, address)
+    const failed = new URL(response.headers.get('location') ?? home).searchParams.get('login_error')
+    const message = failed === null ? { done: 'You are signed in.' } : { failed }
+    // a page of this origin asks for the next one, so that the browser sends the cookie of the session
+    return html(
+      waitPage(response.headers.get('location') ?? home, message),
+      200,
+      response.headers.getSetCookie(),
+    )
+  }
+
+  return async request => {
+    const url = new URL(request.url)
+    try {
+      return await respond(request, url)
+    } catch (error) {
+      if (error instanceof LoginFailure) return say(error.message, 502)
+      options.onFault(error)
+      return say('The connections are unavailable. Try again later.', 503)
+    }
+  }
+}
+
+/** Browsers name the origin of a form. */
+function isOwnForm(request: Request, base: string): boolean {
+  const site = request.headers.get('sec-fetch-site')
+  const origin = request.headers.get('origin')
+  return (site === null || site === 'same-origin') && (origin === null || origin === new URL(base).origin)
+}
+
+const HTML = {
+  'content-type': 'text/html; charset=utf-8',
+  'cache-control': 'no-store',
+  'x-content-type-options': 'nosniff',
+  'referrer-policy': 'no-referrer',
+  'content-security-policy':
+    "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; frame-ancestors 'none'",
+}
+
+function html(body: string, status: number, set: readonly string[] = []): Response {
+  return withCookies(new Response(body, { status, headers: HTML }), set)
+}
+
+function redirect(location: string, set: readonly string[] = []): Response {
+  return withCookies(
+    new Response(null, { status: 303, headers: { location, 'cache-control': 'no-store' } }),
+    set,
+  )
+}
+
+function withCookies(response: Response, set: readonly string[]): Response {
+  for (const cookie of set) response.headers.append('set-cookie', cookie)
+  return response
+}

@@ -1,0 +1,91 @@
+/** Gets the access token that a call of a backend needs, and one other token when the backend refuses the first. It sends no call. */
+import { isPerCaller } from '../../../model/tool.ts'
+import type { Cancellation } from '../../../shared/call/cancellation.ts'
+import { refuse } from '../../../shared/call/refusal.ts'
+import type { BackendTokens, TokenCaller } from '../../../shared/egress/oauth/backend-tokens.ts'
+import type { TokenFault } from '../../../shared/egress/oauth/token-endpoint.ts'
+import { bearerToken } from '../../../shared/identity/bearer.ts'
+import type { Exchange } from '../../pipeline/exchange.ts'
+import type { Outcome } from '../../pipeline/outcome.ts'
+import { ownerOf, userKeyOf } from '../../sessions/owner.ts'
+import { failedCall } from './backend-failure.ts'
+import { askToConnect } from './server-questions.ts'
+
+/** What one attempt with a token came to. */
+export interface Attempt {
+  readonly outcome: Outcome
+  /** The backend did not accept the token (401), so that it executed nothing. */
+  readonly isRefused: boolean
+}
+
+/** A token, and how long the rest of the call may take. */
+export interface CallToken {
+  readonly token: string
+  readonly timeoutMs: number
+  /** Of whom the token is; '' when it belongs to the gateway. */
+  readonly owner: string
+}
+
+export async function callWithToken(
+  tokens: BackendTokens,
+  exchange: Exchange,
+  cancellation: Cancellation,
+  attempt: (call: CallToken) => Promise<Attempt>,
+): Promise<Outcome> {
+  const { authentication, timeoutMs } = exchange.tool!.tool
+  const caller = callerOf(exchange)
+  const owner = isPerCaller(authentication) ? ownerOf(exchange.principal!) : ''
+  const untilMs = performance.now() + timeoutMs
+  for (let isLast = false; ; isLast = true) {
+    const token = await waited(tokens.token(authentication, caller), untilMs, cancellation)
+    if (token === 'cancelled') return refuse('cancelled')
+    if (typeof token !== 'object') return failedCall(LATE, { failure: 'authorization_unavailable' }, true)
+    if ('kind' in token) {
+      const asked = isLast ? undefined : await askToConnect(exchange, token)
+      if (asked === 'pending') return refuse('confirmation_pending')
+      if (asked === undefined || asked === 'declined') return unauthorized(token)
+      continue
+    }
+    const remainingMs = Math.max(1, Math.ceil(untilMs - performance.now()))
+    const { outcome, isRefused } = await attempt({ token: token.value, timeoutMs: remainingMs, owner })
+    if (!isRefused) return outcome
+    tokens.discard(authentication, token.value, caller)
+    if (isLast || cancellation.cancelled) return outcome
+  }
+}
+
+const LATE = 'The authorization server of the backend did not respond in time. The backend was not called.'
+
+function unauthorized({ reason, message, connectUrl }: TokenFault): Outcome {
+  return failedCall(`${message} The backend was not called.`, {
+    failure: `authorization_${reason}`,
+    ...(connectUrl === undefined ? {} : { connect_url: connectUrl }),
+  })
+}
+
+/** The token of the caller, for the token endpoint only. A credential that is not an access token is never exchanged. */
+function callerOf({ credentials, principal, tool }: Exchange): TokenCaller {
+  const { kind, expiresAtMs } = principal!
+  const { namespace, toolSet } = tool!.tool
+  const subjectToken = kind === 'token' ? bearerToken(credentials.authorization) : undefined
+  const place = kind === 'token' ? { user: userKeyOf(principal!), namespace, toolSet } : undefined
+  return { subjectToken: subjectToken ?? '', expiresAtMs, place }
+}
+
+/** Several calls may wait for one token: each waits for as long as it may itself. */
+function waited(
+  token: ReturnType<BackendTokens['token']>,
+  untilMs: number,
+  cancellation: Cancellation,
+): Promise<{ readonly value: string } | TokenFault | 'late' | 'cancelled'> {
+  return new Promise(resolve => {
+    const timer = setTimeout(() => settle('late'), Math.max(1, untilMs - performance.now()))
+    const stop = cancellation.onCancel(() => settle('cancelled'))
+    function settle(value: { readonly value: string } | TokenFault | 'late' | 'cancelled'): void {
+      clearTimeout(timer)
+      stop()
+      resolve(value)
+    }
+    void Promise.resolve(token).then(made => settle(typeof made === 'string' ? { value: made } : made))
+  })
+}

@@ -1,0 +1,133 @@
+/** Calls the HTTP backend of a tool and turns its response into a tool result. It never forwards the caller's token. */
+
+import { beginInSlices, nextTurn, runInSlices } from '../../../shared/async/slices.ts'
+import {
+  andThen,
+  continueWith,
+  type MaybePending,
+  type MaybePromise,
+  type Pending,
+} from '../../../shared/call/and-then.ts'
+import type { Cancellation } from '../../../shared/call/cancellation.ts'
+import { isLongJson } from '../../../shared/call/long-json.ts'
+import { refuse } from '../../../shared/call/refusal.ts'
+import type { CircuitOpen } from '../../../shared/egress/circuit.ts'
+import type {
+  Egress,
+  EgressFailure,
+  EgressHeaders,
+  EgressRequest,
+  EgressResponse,
+} from '../../../shared/egress/egress.ts'
+import type { BackendTokens } from '../../../shared/egress/oauth/backend-tokens.ts'
+import type { RuledUpstreams } from '../../../shared/egress/ruled-upstreams.ts'
+import type { Exchange } from '../../pipeline/exchange.ts'
+import { isCall } from '../../pipeline/operation.ts'
+import type { Outcome, Reply } from '../../pipeline/outcome.ts'
+import type { BackendRequest } from '../../snapshot/snapshot.ts'
+import { backendFailure } from './backend-failure.ts'
+import { backendHeaders } from './backend-headers.ts'
+import { type CallToken, callWithToken } from './backend-token.ts'
+import { ProgressLines } from './progress-lines.ts'
+import { redactedPaths } from './redact-result.ts'
+import { makingResult } from './tool-result.ts'
+
+const LARGE_BYTES = 1024 * 1024
+
+export interface BackendParts {
+  readonly egress: Egress
+  /** Of APIs with rules for their upstream. */
+  readonly upstreams: RuledUpstreams
+  readonly backendTokens: BackendTokens
+  readonly maxResponseBytes: number
+}
+
+type Received = EgressResponse | EgressFailure | CircuitOpen
+
+export function callsOfBackend({ egress, upstreams, backendTokens, maxResponseBytes }: BackendParts) {
+  function send(
+    exchange: Exchange,
+    request: BackendRequest,
+    cancellation: Cancellation,
+    token?: CallToken,
+  ): Pending<Received> {
+    const { apiId, timeoutMs } = exchange.tool!.tool
+    const progress = progressOf(exchange)
+    const outgoing: EgressRequest = {
+      method: request.method,
+      url: request.url,
+      headers: backendHeaders(withBearer(request.headers, token), exchange),
+      body: request.body,
+      timeoutMs: token?.timeoutMs ?? timeoutMs,
+      maxResponseBytes,
+      cancellation,
+      onHead:
+        progress && ((_: number, headers: EgressHeaders) => progress.begin(headers.get('content-type'))),
+      onChunk: progress && ((chunk: Uint8Array) => progress.chunk(chunk)),
+    }
+    const rules = apiId === undefined ? undefined : exchange.snapshot.apiOf(apiId)?.upstream
+    return rules === undefined ? egress.request(outgoing) : upstreams.of(rules).request(outgoing)
+  }
+
+  function received(exchange: Exchange, response: Received): MaybePromise<Outcome> {
+    if (response.kind === 'circuit_open')
+      return refuse('upstream_unavailable', { retryAfterSecs: response.retryAfterSecs })
+    if (response.kind !== 'response')
+      return backendFailure(response.reason, exchange.tool!.tool.timeoutMs, maxResponseBytes)
+    // joining the body and reading it take milliseconds each: other calls come between
+    if (response.body.byteLength > LARGE_BYTES) return nextTurn().then(() => responded(exchange, response))
+    return responded(exchange, response)
+  }
+
+  function request(
+    exchange: Exchange,
+    built: BackendRequest,
+    cancellation: Cancellation,
+  ): MaybePending<Outcome> {
+    if (exchange.tool!.tool.authentication.oauth !== undefined)
+      return callWithToken(backendTokens, exchange, cancellation, async token => {
+        const startedAt = performance.now()
+        const response = await send(exchange, built, cancellation, token)
+        exchange.backendMs = performance.now() - startedAt
+        const isRefused = response.kind === 'response' && response.status === 401
+        return { outcome: await received(exchange, response), isRefused }
+      })
+    const startedAt = performance.now()
+    return continueWith(send(exchange, built, cancellation), response => {
+      exchange.backendMs = performance.now() - startedAt
+      return received(exchange, response)
+    })
+  }
+
+  return (exchange: Exchange, cancellation: Cancellation): MaybePending<Outcome> => {
+    const { operation, tool } = exchange
+    if (!isCall(operation)) return undefined
+    const args = operation.arguments
+    if (!isLongJson(args)) return request(exchange, tool!.buildRequest(args), cancellation)
+    return runInSlices(tool!.buildInSteps(args)).then(built => request(exchange, built, cancellation))
+  }
+}
+
+function withBearer(headers: readonly string[], call: CallToken | undefined): readonly string[] {
+  return call === undefined ? headers : [...headers, 'authorization', `Bearer ${call.token}`]
+}
+
+/** Progress of a streaming backend; without text where the result is redacted, because the text could contain the redacted data. */
+function progressOf(exchange: Exchange): ProgressLines | undefined {
+  const { onProgress } = exchange.transport
+  if (onProgress === undefined) return undefined
+  return new ProgressLines(
+    redactedPaths(exchange) === undefined ? onProgress : (done, total) => onProgress(done, total, undefined),
+  )
+}
+
+function responded(exchange: Exchange, response: EgressResponse): MaybePromise<Reply> {
+  exchange.responseBytes = response.body.byteLength
+  const ok = response.status >= 200 && response.status < 300
+  const making = makingResult(response, exchange.tool!.tool.outputSchema !== undefined)
+  return andThen(beginInSlices(making), result =>
+    ok
+      ? { kind: 'reply', result, backendStatus: response.status }
+      : { kind: 'reply', result, backendStatus: response.status, failure: 'tool_execution_failed' },
+  )
+}

@@ -1,0 +1,10 @@
+/** Where the connections of users are stored, as sealed texts. An interface: it stores nothing itself. */
+
+export interface ConnectionStore {
+  /** @throws Error when the store is unavailable; so do the others */
+  read(key: string): Promise<string | undefined>
+  write(key: string, sealed: string): Promise<void>
+  remove(key: string): Promise<void>
+  /** @returns releases the lock, which ends by itself after `ms`; undefined: another thread or instance has it */
+  lock(key: string, ms: number): Promise<(() => Promise<void>) | undefined>
+}

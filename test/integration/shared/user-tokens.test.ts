@@ -1,0 +1,125 @@
+/** Tokens of users in their stores: one refresh over several instances, a lock whose holder has ended, a disconnect during a refresh. */
+import { mkdtempSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { BackendAuthentication } from '../../../src/model/tool.ts'
+import { createEgress } from '../../../src/shared/egress/client.ts'
+import type { ConnectionStore } from '../../../src/shared/egress/oauth/connection-store.ts'
+import { fileConnections } from '../../../src/shared/egress/oauth/file-connections.ts'
+import { UserTokens } from '../../../src/shared/egress/oauth/user-tokens.ts'
+import { createSealer } from '../../../src/shared/secrets/sealer.ts'
+import { type OAuthServer, startOAuthServer } from '../../fixtures/oauth-server.ts'
+
+const egress = createEgress({ allow: [], allowLoopback: true })
+const folder = mkdtempSync(join(tmpdir(), 'user-tokens-'))
+const directory = join(folder, 'connections')
+const redirectUri = 'http://127.0.0.1:9/connections/return'
+const place = { user: 'u', namespace: 'platform', toolSet: 'mail' }
+let oauth: OAuthServer
+let authentication: BackendAuthentication
+
+beforeAll(async () => {
+  oauth = await startOAuthServer()
+  authentication = {
+    type: 'authorization_code',
+    credential: 'secret',
+    oauth: {
+      tokenUrl: `${oauth.url}/token`,
+      authorizationUrl: `${oauth.url}/authorize`,
+      revocationUrl: `${oauth.url}/revoke`,
+      clientId: 'gateway',
+      clientAuthentication: 'basic',
+    },
+  }
+})
+afterAll(async () => {
+  await egress.close()
+  await oauth.close()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+function instance(store: ConnectionStore = fileConnections(directory), key = 'k'.repeat(32)): UserTokens {
+  return new UserTokens({ egress, now: Date.now, open: async () => ({ store, sealer: createSealer(key) }) })
+}
+
+async function connect(tokens: UserTokens): Promise<void> {
+  const { url, verifier } = tokens.authorization(authentication, redirectUri)
+  const location = (await fetch(url, { redirect: 'manual' })).headers.get('location')!
+  const code = new URL(location).searchParams.get('code')!
+  expect(await tokens.connect(authentication, place, { code, verifier, redirectUri })).toBeUndefined()
+}
+
+describe('in files', () => {
+  it('refreshes once for eight instances', async () => {
+    const instances = Array.from({ length: 8 }, () => instance())
+    await connect(instances[0]!)
+    const first = await instances[1]!.token(authentication, place)
+    oauth.requests.length = 0
+    oauth.delayMs = 150
+    const all = await Promise.all(instances.map(each => each.token(authentication, place, String(first))))
+    oauth.delayMs = 0
+    expect(oauth.requests).toHaveLength(1)
+    expect(new Set(all).size).toBe(1)
+    expect(oauth.accepts(String(all[0]))).toBe(true)
+  })
+
+  it('takes over the lock of an instance that has ended', async () => {
+    const tokens = instance()
+    const before = await tokens.token(authentication, place)
+    const store = fileConnections(directory)
+    const locked: string[] = []
+    const watching: ConnectionStore = {
+      ...store,
+      lock: (key, ms) => {
+        locked.push(key)
+        return store.lock(key, ms)
+      },
+    }
+    await instance(watching).token(authentication, place, String(before))
+    const lock = join(directory, `${locked[0]}.lock`)
+    writeFileSync(lock, 'an instance that was killed')
+    const past = new Date(Date.now() - 60_000)
+    utimesSync(lock, past, past)
+    const refused = await tokens.token(authentication, place)
+    expect(await tokens.token(authentication, place, String(refused))).toMatch(/^user\./)
+    expect(() => statSync(lock)).toThrow()
+  })
+
+  it('does not bring a connection back that was ended during a refresh', async () => {
+    const tokens = instance()
+    const before = await tokens.token(authentication, place)
+    oauth.delayMs = 200
+    const refreshing = tokens.token(authentication, place, String(before))
+    await new Promise(resolve => setTimeout(resolve, 50))
+    const ending = instance().disconnect(authentication, place)
+    expect(await refreshing).toMatchObject({ kind: 'fault', reason: 'not_connected' })
+    await ending
+    oauth.delayMs = 0
+    expect(await tokens.token(authentication, place)).toMatchObject({ reason: 'not_connected' })
+  })
+
+  it('counts a connection as absent when it cannot be opened, and ends one that the server has withdrawn', async () => {
+    await connect(instance())
+    expect(await instance(undefined, 'z'.repeat(32)).token(authentication, place)).toMatchObject({
+      reason: 'not_connected',
+    })
+    const token = await instance().token(authentication, place)
+    oauth.respond = response => response.writeHead(400).end('{"error":"invalid_grant"}')
+    expect(await instance().token(authentication, place, String(token))).toMatchObject({
+      reason: 'not_connected',
+    })
+    oauth.respond = undefined
+    expect(await instance().connectedAtMs(authentication, place)).toBeUndefined()
+  })
+
+  it('says that the store is unavailable', async () => {
+    const broken: ConnectionStore = {
+      read: () => Promise.reject(new Error('down')),
+      write: () => Promise.reject(new Error('down')),
+      remove: () => Promise.reject(new Error('down')),
+      lock: () => Promise.reject(new Error('down')),
+    }
+    expect(await instance(broken).token(authentication, place)).toMatchObject({ reason: 'unavailable' })
+  })
+})
