@@ -1,5 +1,4 @@
 /** Calls of the upstream of one API by its rules: addresses by weight, retries within one deadline, its own circuit, and copies. It opens no connection itself. */
-import { setTimeout as sleep } from 'node:timers/promises'
 import { MAX_ADDRESSES } from '../../model/upstream-rules.ts'
 import { type BreakerVerdict, CircuitBreaker } from '../async/circuit-breaker.ts'
 import type { Cancellation } from '../call/cancellation.ts'
@@ -114,7 +113,7 @@ export class RuledUpstream {
       }
       if (outcome.kind === 'response') discard(outcome)
       failed = outcome.kind === 'failure' ? outcome : undefined
-      await sleep(delayMs)
+      await pause(delayMs, request.cancellation)
       if (isCancelled(request.cancellation))
         return failed ?? failure('cancelled', 'the call was cancelled between two attempts', true)
       this.#observer.onRetry?.()
@@ -144,6 +143,20 @@ export class RuledUpstream {
 }
 
 const NONE: Health = new Set<string>()
+
+/** Ends early when the caller cancels: its slots must not be held for a delay. */
+function pause(ms: number, cancellation: Cancellation | undefined): Promise<void> {
+  return new Promise(resolve => {
+    let stop: (() => void) | undefined
+    const end = (): void => {
+      clearTimeout(timer)
+      stop?.()
+      resolve()
+    }
+    const timer = setTimeout(end, ms)
+    stop = cancellation?.onCancel(end)
+  })
+}
 
 function isCancelled(cancellation: Cancellation | undefined): boolean {
   return cancellation?.cancelled === true

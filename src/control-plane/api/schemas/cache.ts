@@ -5,7 +5,7 @@ import {
   MAX_CACHE_SECS,
   MAX_CACHED_RESPONSE_BYTES,
 } from '../../../model/api-cache.ts'
-import { count, word } from './fields.ts'
+import { count, isWithin, word } from './fields.ts'
 import { z } from './zod.ts'
 
 export const cache = z
@@ -25,7 +25,7 @@ export const cache = z
       .default(262_144)
       .openapi({ description: 'Longer responses are not kept.' }),
   })
-  .refine(rule => rule.default_age_secs === null || rule.default_age_secs <= rule.max_age_secs, {
+  .refine(rule => rule.default_age_secs === null || isWithin(rule.default_age_secs, rule.max_age_secs, 1), {
     path: ['default_age_secs'],
     message: 'must be at most max_age_secs.',
   })

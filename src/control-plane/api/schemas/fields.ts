@@ -48,6 +48,11 @@ export function moment() {
     .openapi({ example: '2027-01-31T12:00:00Z' })
 }
 
+/** False when a value exceeds a limit that another field sets; a limit that is not valid is the only fault. */
+export function isWithin(value: number, limit: number, minLimit: number): boolean {
+  return value <= limit || !Number.isInteger(limit) || limit < minLimit
+}
+
 const MAX_LIFE_SECONDS = 10 * 365 * 86_400
 
 /** OpenAPI fields of a duration, which the generator cannot read behind the transformation. */

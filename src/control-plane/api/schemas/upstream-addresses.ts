@@ -9,7 +9,7 @@ import {
   MIN_CHECK_INTERVAL_MS,
   type MirrorRule,
 } from '../../../model/upstream-rules.ts'
-import { count, httpUrl, shaped, word } from './fields.ts'
+import { count, httpUrl, isWithin, shaped, word } from './fields.ts'
 import { z } from './zod.ts'
 
 const WITHOUT_QUERY = 'must be an address without a query.'
@@ -25,7 +25,7 @@ const healthCheck = z
     unhealthy_after: count(1, 100).default(2).openapi({ description: 'Checks in a row that failed.' }),
     healthy_after: count(1, 100).default(1).openapi({ description: 'Checks in a row that succeeded.' }),
   })
-  .refine(check => check.timeout_ms <= check.interval_ms, {
+  .refine(check => isWithin(check.timeout_ms, check.interval_ms, MIN_CHECK_INTERVAL_MS), {
     path: ['timeout_ms'],
     message: 'must be at most interval_ms.',
   })

@@ -10,7 +10,7 @@ import {
   RETRY_STATUSES,
   type RetryRule,
 } from '../../../model/upstream-rules.ts'
-import { count, word } from './fields.ts'
+import { count, isWithin, word } from './fields.ts'
 import { z } from './zod.ts'
 
 const MAX_STATUSES = 16
@@ -45,7 +45,7 @@ export const retry = z
       .default(20)
       .openapi({ description: 'Retries per hundred calls of the API, beyond the first ten.' }),
   })
-  .refine(rule => rule.first_delay_ms <= rule.max_delay_ms, {
+  .refine(rule => isWithin(rule.first_delay_ms, rule.max_delay_ms, 1), {
     path: ['first_delay_ms'],
     message: 'must be at most max_delay_ms.',
   })
@@ -89,7 +89,7 @@ export const circuitBreaker = z
         example: [500, 503],
       }),
   })
-  .refine(rule => rule.open_ms <= rule.max_open_ms, {
+  .refine(rule => isWithin(rule.open_ms, rule.max_open_ms, MIN_OPEN_MS), {
     path: ['open_ms'],
     message: 'must be at most max_open_ms.',
   })
