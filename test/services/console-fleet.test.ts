@@ -67,7 +67,9 @@ describe.skipIf(missing)(
       const cells = page.getByRole('table', { name: 'Gateways that were asked' }).locator('.status.bad')
       await cells.nth(1).waitFor()
       expect(await cells.count()).toBe(2)
-      const color = (await cells.first().evaluate('element => getComputedStyle(element).color')) as string
+      const color: string = await page.evaluate(
+        `getComputedStyle(document.querySelector('td .status.bad')).color`,
+      )
       const [red = 0, green = 0, blue = 0] = color.match(/[\d.]+/g)!.map(Number)
       expect(red, color).toBeGreaterThan(Math.max(green, blue) * 1.5)
       await screenshot('fleet-now')

@@ -751,131 +751,13 @@ export interface components {
             success: number;
             window_s: number;
         };
-        /**
-         * @example {
-         *       "question_id": "1b8c4459-33f7-407b-b76f-98fdbf2166eb",
-         *       "calls": [],
-         *       "window": {
-         *         "calls": 0,
-         *         "capacity": 10000,
-         *         "sinceMs": null
-         *       }
-         *     }
-         */
         FleetReply: {
-            calls?: components["schemas"]["RecordedCall"][];
+            /**
+             * @description JSON of the calls, or of their summary with the threads of the gateway.
+             * @example {"calls":[],"window":{"calls":0,"capacity":10000,"sinceMs":null}}
+             */
+            content: string;
             question_id: string;
-            summary?: {
-                consumers: [
-                    string,
-                    {
-                        /** @example 12.5 */
-                        at: number;
-                        b: number[];
-                        /** @example 12.5 */
-                        c: number;
-                        /** @example 12.5 */
-                        f: number;
-                        l: number[];
-                        /** @example 12.5 */
-                        r: number;
-                    }
-                ][];
-                /** @example 12.5 */
-                covered_from: number;
-                failures: [
-                    string,
-                    {
-                        /** @example 12.5 */
-                        at: number;
-                        b: number[];
-                        /** @example 12.5 */
-                        c: number;
-                        /** @example 12.5 */
-                        f: number;
-                        l: number[];
-                        /** @example 12.5 */
-                        r: number;
-                    }
-                ][];
-                refusals: [
-                    string,
-                    {
-                        /** @example 12.5 */
-                        at: number;
-                        b: number[];
-                        /** @example 12.5 */
-                        c: number;
-                        /** @example 12.5 */
-                        f: number;
-                        l: number[];
-                        /** @example 12.5 */
-                        r: number;
-                    }
-                ][];
-                series: {
-                    /** @example 12.5 */
-                    at: number;
-                    b: number[];
-                    /** @example 12.5 */
-                    c: number;
-                    /** @example 12.5 */
-                    f: number;
-                    l: number[];
-                    /** @example 12.5 */
-                    r: number;
-                }[];
-                tools: [
-                    string,
-                    {
-                        /** @example 12.5 */
-                        at: number;
-                        b: number[];
-                        /** @example 12.5 */
-                        c: number;
-                        /** @example 12.5 */
-                        f: number;
-                        l: number[];
-                        /** @example 12.5 */
-                        r: number;
-                    }
-                ][];
-                /** @description Counts, and pairs of a latency bucket and its calls. */
-                total: {
-                    /** @example 12.5 */
-                    at: number;
-                    b: number[];
-                    /** @example 12.5 */
-                    c: number;
-                    /** @example 12.5 */
-                    f: number;
-                    l: number[];
-                    /** @example 12.5 */
-                    r: number;
-                };
-                window: {
-                    /** @example 12.5 */
-                    calls: number;
-                    /** @example 12.5 */
-                    capacity: number;
-                    /** @example 12.5 */
-                    sinceMs: number | null;
-                };
-            };
-            window?: {
-                /** @example 12.5 */
-                calls: number;
-                /** @example 12.5 */
-                capacity: number;
-                /** @example 12.5 */
-                sinceMs: number | null;
-            };
-            workers?: {
-                policy_revision: string;
-                snapshot: string | null;
-                status: string;
-                worker: number;
-            }[];
         };
         FleetTools: {
             /** @description Whether every live gateway has replied. */

@@ -86,7 +86,9 @@ export class HttpTransport implements ControlPlaneTransport {
 
   async reply(gatewayId: string, reply: FleetReply): Promise<void> {
     const path = `/${encodeURIComponent(gatewayId)}/replies`
-    const response = await this.#call('POST', path, JSON.stringify(reply), TIMEOUT_MS)
+    const { question_id, ...content } = reply
+    const body = JSON.stringify({ question_id, content: JSON.stringify(content) })
+    const response = await this.#call('POST', path, body, TIMEOUT_MS)
     if (response.status !== 204) throw this.#refused(response.status)
   }
 

@@ -173,7 +173,7 @@ export const RECIPES: { readonly [operationId: string]: Maker } = {
   listFleetTools: () => ({ repeated: 200 }),
   replyToQuestion: async (plane, world) => ({
     params: { gateway_id: await aGateway(plane, world) },
-    body: { question_id: 'q-1', calls: [] },
+    body: { question_id: 'q-1', content: '{"calls":[]}' },
     repeated: 204,
   }),
 

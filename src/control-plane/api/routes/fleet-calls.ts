@@ -1,9 +1,9 @@
 /** Routes and schemas of the calls that all connected gateways have recorded, and of their replies. How replies are merged is in `services/fleet-calls.ts`. */
 import { MAX_FLEET_CALLS } from '../../../link/fleet-question.ts'
 import { type Endpoint, type EndpointCall, tagged } from '../http/endpoint.ts'
-import { unavailable } from '../http/problem.ts'
+import { found, invalid, unavailable } from '../http/problem.ts'
 import { presetNumber, queryNumber, shownId, shownMoment, textField } from '../schemas/fields.ts'
-import { fleetReply, recordedCall } from '../schemas/fleet-reply.ts'
+import { fleetReply, readReply, recordedCall } from '../schemas/fleet-reply.ts'
 import { z } from '../schemas/zod.ts'
 import { type AskedGateway, mergedCalls, mergedOverview, mergedTools } from '../services/fleet-calls.ts'
 import { everyTenant } from './gateways.ts'
@@ -126,7 +126,7 @@ async function summaries(
   const ids = gateways.map(({ id }) => id)
   const replies = await services.fleet.questions.ask(question, ids)
   if (replies === undefined) throw tooMany()
-  return { question, replies, gateways }
+  return { question, replies }
 }
 
 export const fleetCallEndpoints: readonly Endpoint[] = [
@@ -189,8 +189,8 @@ export const fleetCallEndpoints: readonly Endpoint[] = [
       const asked = await askedBy(call)
       return {
         async afterwards() {
-          const found = await summaries(call, asked, call.query.window_s * 1000, SERIES)
-          return mergedOverview(found.question, found.replies, found.gateways)
+          const { question, replies } = await summaries(call, asked, call.query.window_s * 1000, SERIES)
+          return mergedOverview(question, replies, asked.gateways)
         },
       }
     },
@@ -213,8 +213,8 @@ export const fleetCallEndpoints: readonly Endpoint[] = [
       const asked = await askedBy(call)
       return {
         async afterwards() {
-          const found = await summaries(call, asked, undefined, 0)
-          return mergedTools(found.question, found.replies, found.gateways)
+          const { question, replies } = await summaries(call, asked, undefined, 0)
+          return mergedTools(question, replies, asked.gateways)
         },
       }
     },
@@ -228,10 +228,13 @@ export const fleetCallEndpoints: readonly Endpoint[] = [
     audited: false,
     success: { status: 204, description: 'The reply is taken, or its question is not open any more' },
     subject: everyTenant,
-    async run({ params, body, services }) {
+    async run({ tx, params, body, services }) {
+      const { id } = found(await tx.gateways.find(params.gateway_id!), 'gateway')
+      const reply = readReply(body)
+      if (reply === undefined) throw invalid([{ field: 'content', message: 'is not the JSON of a reply.' }])
       return {
         async afterwards() {
-          await services.fleet.questions.take(params.gateway_id!, body)
+          await services.fleet.questions.take(id, reply)
         },
       }
     },

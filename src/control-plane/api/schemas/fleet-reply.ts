@@ -1,8 +1,10 @@
-/** Schemas of what gateways reply about their recorded calls. Fields that are not known are ignored, because gateways may be newer. */
-import { MAX_FLEET_CALLS } from '../../../link/fleet-question.ts'
+/** Schemas of what gateways reply about their recorded calls. Fields of calls that are not known are ignored, because gateways may be newer. */
+import { type FleetReply, MAX_FLEET_CALLS } from '../../../link/fleet-question.ts'
+import { parseJson } from '../../../model/parse-json.ts'
 import { textField } from './fields.ts'
 import { z } from './zod.ts'
 
+const MAX_CONTENT = 900_000
 const MAX_GROUPS = 200
 const MAX_PARTS = 100
 /** Of the 1,152 of `model/latency-histogram.ts`, each with its calls. */
@@ -40,9 +42,8 @@ export const recordedCall = z
 
 const window = z.object({ calls: number, capacity: number, sinceMs: number.nullable() })
 const buckets = z.array(number).max(MAX_BUCKETS)
-const figures = z
-  .object({ c: number, r: number, f: number, at: number, l: buckets, b: buckets })
-  .openapi({ description: 'Counts, and pairs of a latency bucket and its calls.' })
+/** Counts, and pairs of a latency bucket and its calls. */
+const figures = z.object({ c: number, r: number, f: number, at: number, l: buckets, b: buckets })
 const groups = z.array(z.tuple([word, figures])).max(MAX_GROUPS)
 
 const worker = z.object({
@@ -52,29 +53,39 @@ const worker = z.object({
   policy_revision: word,
 })
 
+const content = z.object({
+  calls: z.array(recordedCall).max(MAX_FLEET_CALLS).optional(),
+  window: window.optional(),
+  summary: z
+    .object({
+      total: figures,
+      covered_from: number,
+      tools: groups,
+      consumers: groups,
+      refusals: groups,
+      failures: groups,
+      series: z.array(figures).max(MAX_PARTS),
+      window,
+    })
+    .optional(),
+  workers: z.array(worker).max(1_000).optional(),
+})
+
 export const fleetReply = z
-  .object({
+  .strictObject({
     question_id: textField(64),
-    calls: z.array(recordedCall).max(MAX_FLEET_CALLS).optional(),
-    window: window.optional(),
-    summary: z
-      .object({
-        total: figures,
-        covered_from: number,
-        tools: groups,
-        consumers: groups,
-        refusals: groups,
-        failures: groups,
-        series: z.array(figures).max(MAX_PARTS),
-        window,
-      })
-      .optional(),
-    workers: z.array(worker).max(1_000).optional(),
+    content: textField(MAX_CONTENT).openapi({
+      example: '{"calls":[],"window":{"calls":0,"capacity":10000,"sinceMs":null}}',
+      description: 'JSON of the calls, or of their summary with the threads of the gateway.',
+    }),
   })
-  .openapi('FleetReply', {
-    example: {
-      question_id: '1b8c4459-33f7-407b-b76f-98fdbf2166eb',
-      calls: [],
-      window: { calls: 0, capacity: 10_000, sinceMs: null },
-    },
-  })
+  .openapi('FleetReply')
+
+/** undefined: it is not a reply. */
+export function readReply({
+  question_id,
+  content: text,
+}: z.infer<typeof fleetReply>): FleetReply | undefined {
+  const read = content.safeParse(parseJson(text))
+  return read.success ? { question_id, ...read.data } : undefined
+}

@@ -1,0 +1,229 @@
+/** The console in a real browser: a plan changed on the page Limits, what other and suspended tenants see, and a hundred thousand rows. */
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { BROWSER } from '../fixtures/browser-page.ts'
+import { type ConsoleBrowser, type ConsolePage, openConsoleBrowser } from '../fixtures/console-browser.ts'
+import { type Deployment, deploy } from '../fixtures/deployment.ts'
+
+const missing = BROWSER === undefined && process.env.REQUIRE_SERVICES !== '1'
+const CANARY = 'canary-5d1e'
+const PAGES = [
+  'now?gateways=all',
+  'calls?gateways=all',
+  'tools?gateways=all',
+  ...['now', 'calls', 'tools', 'tools/by/set', 'policy', 'limits', 'fleet', 'audit'],
+  ...[
+    'catalogue/apis',
+    'catalogue/subscriptions',
+    'catalogue/webhooks',
+    'catalogue/plans',
+    'catalogue/consumers',
+  ],
+]
+
+/** Frames while the table scrolls, beside frames in which nothing happens. */
+const SCROLL = `new Promise(done => {
+  const frame = document.querySelector('section.live')
+  const run = (count, step) => new Promise(end => {
+    const times = []
+    let last = performance.now()
+    const next = now => {
+      times.push(now - last)
+      last = now
+      step()
+      if (times.length < count) requestAnimationFrame(next)
+      else end(times.sort((a, b) => a - b)[Math.floor(count / 2)])
+    }
+    requestAnimationFrame(next)
+  })
+  let most = 0
+  let from = 0
+  const scroll = () => {
+    frame.scrollTop += 400
+    most = Math.max(most, frame.querySelectorAll('tbody tr').length)
+  }
+  run(60, () => {})
+    .then(async idleMs => {
+      const startMs = await run(120, scroll)
+      frame.scrollTop = frame.scrollHeight - 120_000
+      from = frame.scrollTop
+      const endMs = await run(120, scroll)
+      done({ idleMs, startMs, endMs, most, from, moved: frame.scrollTop - from })
+    })
+})`
+
+describe.skipIf(missing)(
+  `the console for tenants${missing ? ' (skipped: apt-get install chromium)' : ''}`,
+  { timeout: 120_000 },
+  () => {
+    let deployment: Deployment
+    let browser: ConsoleBrowser
+    let backend: Server
+    let origin: string
+    let admin: string
+    let opened: ConsolePage[] = []
+
+    const open = async (): Promise<ConsolePage> => {
+      const page = await browser.newPage(origin)
+      opened.push(page)
+      return page
+    }
+    const send = async (method: string, path: string, body: object) => {
+      const response = await fetch(`${origin}/v1/${path}`, {
+        method,
+        headers: { authorization: `Bearer ${admin}`, 'content-type': 'application/json' },
+        body: JSON.stringify(body),
+      })
+      expect(response.status, path).toBeLessThan(300)
+      // biome-ignore lint/suspicious/noExplicitAny: tests look into bodies of every shape
+      return (await response.json()) as any
+    }
+    const register = (tenant: string, name: string) =>
+      send('POST', `tenants/${tenant}/apis`, {
+        name,
+        path: `/${name}`,
+        version: '1.0.0',
+        upstream_url: `http://127.0.0.1:${(backend.address() as AddressInfo).port}`,
+        auth_required: true,
+      })
+
+    beforeAll(async () => {
+      backend = createServer((_, response) => response.end('{}'))
+      await new Promise<void>(resolve => backend.listen(0, '127.0.0.1', resolve))
+      ;[deployment, browser] = await Promise.all([deploy(), openConsoleBrowser()])
+      origin = deployment.running.addresses.api_url!
+      admin = await deployment.token('demo-admin')
+      const call = { name: 'shop_getProduct', arguments: { productId: 'P-1001' } }
+      await deployment.post('/mcp/tools/call', call, await deployment.token('demo-agent'))
+      const limits = { rate_limit_per_minute: 100, requires_approval: false }
+      for (const slug of ['small', 'large']) await send('POST', 'plans', { slug, name: slug, ...limits })
+    }, 120_000)
+    afterEach(async () => {
+      const faults = opened.flatMap(page => page.faults)
+      for (const page of opened) await page.close()
+      opened = []
+      expect(faults).toEqual([])
+    })
+    afterAll(async () => {
+      await browser?.close()
+      await deployment?.stop()
+      backend?.close()
+    })
+
+    it('changes the plan of a subscription on the page Limits', async () => {
+      const api = await register('acme', 'limited')
+      const made = await send('POST', 'tenants/acme/subscriptions', {
+        ...{ api_id: api.id, application: 'demo-agent', plan: 'small' },
+      })
+      const { page, open: show, signIn, accessibilityFaults } = await open()
+      await signIn('demo-admin')
+      await show('limits')
+      const row = page.getByRole('row').filter({ hasText: 'demo-agent' })
+      await row.getByRole('button', { name: 'Plans' }).click()
+      const dialog = page.getByRole('dialog')
+      await dialog.getByLabel(`New plan of ${made.id}`).selectOption('large')
+      expect(await accessibilityFaults()).toEqual([])
+      if (process.env.SCREENSHOTS !== undefined)
+        await page.screenshot({ path: join(process.env.SCREENSHOTS, 'limits-plan.png') })
+      await dialog.getByRole('button', { name: 'Change plan' }).click()
+      await dialog.getByText('The plan is large instead of small').waitFor()
+      const response = await fetch(`${origin}/v1/tenants/acme/subscriptions/${made.id}`, {
+        headers: { authorization: `Bearer ${admin}` },
+      })
+      expect(await response.json()).toMatchObject({ plan: 'large', status: 'approved' })
+    })
+
+    it('shows a viewer nothing of another tenant, on any page, with any filter', async () => {
+      const { id } = await send('POST', 'tenants', { name: 'globex', tier: 'enterprise' })
+      const api = await register(id, CANARY)
+      await send('POST', 'plans', { slug: CANARY, name: CANARY, tenant_id: id })
+      const subscription = { api_id: api.id, application: CANARY, plan: CANARY }
+      await send('POST', `tenants/${id}/subscriptions`, subscription)
+      const { page, open: show, signIn } = await open()
+      await signIn('demo-viewer')
+      const seen: Promise<string>[] = []
+      page.on('response', response => {
+        if (response.url().includes('/console/api/') && !response.url().includes('/stream'))
+          seen.push(response.text().catch(() => ''))
+      })
+      for (const filter of ['', `tenant=globex`, `tenant=${id}`])
+        for (const path of PAGES) {
+          await show(`${path}${path.includes('?') ? '&' : '?'}${filter}`)
+          await page.getByRole('heading', { level: 1 }).waitFor()
+          await page.waitForLoadState('networkidle', { timeout: 1_000 }).catch(() => {})
+          expect(await page.locator('main').innerText(), path).not.toContain(CANARY)
+        }
+      const bodies = await Promise.all(seen)
+      expect(bodies.length).toBeGreaterThan(PAGES.length)
+      for (const body of bodies) expect(body).not.toContain(CANARY)
+      // the console only forwards: the planes refuse what its pages do not offer
+      const statuses = (await page.evaluate(`Promise.all(
+        ['control/v1/fleet/calls', 'control/v1/audit', 'gateway/admin/calls', 'control/v1/tenants/${id}/apis'].map(
+          path => fetch(new URL('api/' + path, document.baseURI)).then(({ status }) => status)))`)) as number[]
+      expect(statuses).toEqual([403, 403, 403, 403])
+    })
+
+    it('lets the users of a suspended tenant read, and refuses changes of its resources', async () => {
+      const api = await register('acme', 'suspended')
+      const request = { api_id: api.id, application: 'early', plan: 'small' }
+      await send('POST', 'tenants/acme/subscriptions', request)
+      const { page, open: show, signIn } = await open()
+      const viewer = await open()
+      await viewer.signIn('demo-viewer')
+      await signIn('demo-admin')
+      await show('catalogue/subscriptions?tenant=acme')
+      await page.getByRole('button', { name: 'Request subscription' }).click()
+      const dialog = page.getByRole('dialog')
+      await dialog.getByLabel('Application').fill('late')
+      await send('PATCH', 'tenants/acme', { status: 'suspended' })
+      try {
+        await dialog.getByRole('button', { name: 'Request', exact: true }).click()
+        await dialog.getByRole('alert').getByText('suspended').waitFor()
+        await viewer.open('catalogue/subscriptions')
+        await viewer.page.getByRole('cell', { name: 'early' }).first().waitFor()
+        expect(await viewer.page.getByRole('button', { name: 'Revoke' }).count()).toBe(0)
+      } finally {
+        await send('PATCH', 'tenants/acme', { status: 'active' })
+      }
+    })
+
+    it('scrolls through 100,000 rows with a few dozen of them drawn', async () => {
+      const { page, open: show, signIn } = await open()
+      await signIn('demo-admin')
+      const row = {
+        ...{ at: new Date().toISOString(), worker: 1, action: 'tools.call', access: 'rest', tenant: 'acme' },
+        ...{
+          consumer: 'demo-agent',
+          tool: 'shop_getProduct',
+          kind: 'success',
+          outcome: 'success',
+          status: 200,
+        },
+        ...{ duration_ms: 1, backend_ms: 1, cache_hit: false },
+      }
+      const events = Array.from({ length: 100 }, (_, event) => {
+        const calls = Array.from({ length: 1_000 }, (__, at) => ({ id: `${event}-${at}`, ...row }))
+        return `event: calls\nid: ${event}\ndata: ${JSON.stringify({ calls, missed: 0 })}\n\n`
+      })
+      // a ring holds 10,000 calls: only years of a tab that stays open show so many
+      await page.route('**/admin/calls/stream*', route =>
+        route.fulfill({ contentType: 'text/event-stream', body: `retry: 3600000\n\n${events.join('')}` }),
+      )
+      await show('calls')
+      await page.getByText('100,000 rows').waitFor()
+      const found = (await page.evaluate(SCROLL)) as {
+        readonly [name in 'idleMs' | 'startMs' | 'endMs' | 'most' | 'from' | 'moved']: number
+      }
+      const said = JSON.stringify(found)
+      if (process.env.SCREENSHOTS !== undefined) console.info(said)
+      expect(found.from, said).toBeGreaterThan(3_000_000)
+      expect(found.moved, said).toBeGreaterThan(40_000)
+      expect(found.most, said).toBeLessThan(100)
+      // at most every second frame is missed, at the end of the table as at its start
+      for (const frameMs of [found.startMs, found.endMs])
+        expect(frameMs, said).toBeLessThan(found.idleMs * 2 + 5)
+    })
+  },
+)
