@@ -13,6 +13,7 @@ export const ID_PREFIXES = {
   webhook: 'whk',
   delivery: 'dlv',
   audit: 'aud',
+  mail: 'msg',
 } as const
 
 export type IdKind = keyof typeof ID_PREFIXES

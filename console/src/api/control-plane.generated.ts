@@ -391,7 +391,7 @@ export interface components {
                              *       "subscription.revoked"
                              *     ]
                              */
-                            events: ("subscription.created" | "subscription.approved" | "subscription.revoked" | "subscription.key_rotated" | "subscription.expired" | "subscription.updated" | "subscription.rejected" | "subscription.suspended" | "subscription.resumed" | "subscription.expiring" | "subscription.migrated" | "*")[];
+                            events: ("subscription.created" | "subscription.approved" | "subscription.revoked" | "subscription.key_rotated" | "subscription.expired" | "subscription.updated" | "subscription.rejected" | "subscription.suspended" | "subscription.resumed" | "subscription.expiring" | "subscription.migrated" | "subscription.key_expiring" | "subscription.quota_warning" | "subscription.quota_exhausted" | "webhook.failing" | "*")[];
                             secret?: components["schemas"]["SecretReference"];
                             /**
                              * Format: uri
@@ -831,7 +831,7 @@ export interface components {
              *       "subscription.revoked"
              *     ]
              */
-            events: ("subscription.created" | "subscription.approved" | "subscription.revoked" | "subscription.key_rotated" | "subscription.expired" | "subscription.updated" | "subscription.rejected" | "subscription.suspended" | "subscription.resumed" | "subscription.expiring" | "subscription.migrated" | "*")[];
+            events: ("subscription.created" | "subscription.approved" | "subscription.revoked" | "subscription.key_rotated" | "subscription.expired" | "subscription.updated" | "subscription.rejected" | "subscription.suspended" | "subscription.resumed" | "subscription.expiring" | "subscription.migrated" | "subscription.key_expiring" | "subscription.quota_warning" | "subscription.quota_exhausted" | "webhook.failing" | "*")[];
             /**
              * @description Unique in the tenant; absent: made of the id.
              * @example billing
@@ -1341,7 +1341,7 @@ export interface components {
                 [key: string]: string;
             };
             enabled: boolean;
-            events: ("subscription.created" | "subscription.approved" | "subscription.revoked" | "subscription.key_rotated" | "subscription.expired" | "subscription.updated" | "subscription.rejected" | "subscription.suspended" | "subscription.resumed" | "subscription.expiring" | "subscription.migrated" | "*")[];
+            events: ("subscription.created" | "subscription.approved" | "subscription.revoked" | "subscription.key_rotated" | "subscription.expired" | "subscription.updated" | "subscription.rejected" | "subscription.suspended" | "subscription.resumed" | "subscription.expiring" | "subscription.migrated" | "subscription.key_expiring" | "subscription.quota_warning" | "subscription.quota_exhausted" | "webhook.failing" | "*")[];
             has_secret: boolean;
             /** @example whk_01kaa3b8w5f0gvm2f7z2q9x4td */
             id: string;
@@ -1373,7 +1373,7 @@ export interface components {
             /** @description Why the last attempt failed. */
             error: string | null;
             /** @enum {string} */
-            event: "subscription.created" | "subscription.approved" | "subscription.revoked" | "subscription.key_rotated" | "subscription.expired" | "subscription.updated" | "subscription.rejected" | "subscription.suspended" | "subscription.resumed" | "subscription.expiring" | "subscription.migrated";
+            event: "subscription.created" | "subscription.approved" | "subscription.revoked" | "subscription.key_rotated" | "subscription.expired" | "subscription.updated" | "subscription.rejected" | "subscription.suspended" | "subscription.resumed" | "subscription.expiring" | "subscription.migrated" | "subscription.key_expiring" | "subscription.quota_warning" | "subscription.quota_exhausted" | "webhook.failing";
             /** @example dlv_01kaa3b8w5f0gvm2f7z2q9x4td */
             id: string;
             /**
@@ -1424,7 +1424,7 @@ export interface components {
              *       "subscription.revoked"
              *     ]
              */
-            events?: ("subscription.created" | "subscription.approved" | "subscription.revoked" | "subscription.key_rotated" | "subscription.expired" | "subscription.updated" | "subscription.rejected" | "subscription.suspended" | "subscription.resumed" | "subscription.expiring" | "subscription.migrated" | "*")[];
+            events?: ("subscription.created" | "subscription.approved" | "subscription.revoked" | "subscription.key_rotated" | "subscription.expired" | "subscription.updated" | "subscription.rejected" | "subscription.suspended" | "subscription.resumed" | "subscription.expiring" | "subscription.migrated" | "subscription.key_expiring" | "subscription.quota_warning" | "subscription.quota_exhausted" | "webhook.failing" | "*")[];
             /**
              * @description Key of the signatures, at least 32 characters; with the prefix whsec_ the rest is base64 for Standard Webhooks. Never returned.
              * @example an example that is replaced by a random text
@@ -1439,7 +1439,7 @@ export interface components {
         };
         WebhookTest: {
             /** @enum {string} */
-            event_type: "subscription.created" | "subscription.approved" | "subscription.revoked" | "subscription.key_rotated" | "subscription.expired" | "subscription.updated" | "subscription.rejected" | "subscription.suspended" | "subscription.resumed" | "subscription.expiring" | "subscription.migrated";
+            event_type: "subscription.created" | "subscription.approved" | "subscription.revoked" | "subscription.key_rotated" | "subscription.expired" | "subscription.updated" | "subscription.rejected" | "subscription.suspended" | "subscription.resumed" | "subscription.expiring" | "subscription.migrated" | "subscription.key_expiring" | "subscription.quota_warning" | "subscription.quota_exhausted" | "webhook.failing";
         };
     };
     responses: never;

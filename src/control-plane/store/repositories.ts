@@ -111,6 +111,8 @@ export interface ApiKeyRepository extends Rows<ApiKey, ApiKeyFilter> {
   prefixesOf(subscriptionIds: readonly string[]): Promise<ReadonlyMap<string, string>>
   /** Oldest first, locked. */
   ofSubscription(subscriptionId: string): Promise<readonly ApiKey[]>
+  /** Those of approved subscriptions that expire within the notice, or within half of their life, and are not announced; locked. */
+  expiring(noticeMs: number, limit: number): Promise<readonly ApiKey[]>
   /** Moves `lastUsedAt` forward, never back. */
   touch(uses: readonly { readonly id: string; readonly at: Date }[]): Promise<void>
 }

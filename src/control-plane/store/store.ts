@@ -2,6 +2,7 @@
 
 import type { AuditRepository } from './audit-repository.ts'
 import type { ConfigurationRepository } from './configuration-repository.ts'
+import type { MailRepository, NoticeRepository } from './notice-repositories.ts'
 import type {
   ApiKeyRepository,
   ApiRepository,
@@ -45,6 +46,8 @@ export interface Transaction {
   readonly share: ShareRepository
   readonly webhooks: WebhookRepository
   readonly deliveries: DeliveryRepository
+  readonly notices: NoticeRepository
+  readonly mails: MailRepository
   readonly configuration: ConfigurationRepository
   /** The same transaction with the repositories of one tenant; the scope must include it. */
   within(tenantId: string): Transaction

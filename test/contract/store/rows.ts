@@ -102,6 +102,7 @@ export function aKey(subscription: Subscription, nowMs: number, fields: Partial<
     expiresAt: null,
     revokedAt: null,
     lastUsedAt: null,
+    expiryAnnounced: null,
     ...stamps(nowMs),
     ...fields,
   }

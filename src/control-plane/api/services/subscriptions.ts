@@ -195,24 +195,6 @@ export async function revokeSubscription(
   tx.events.append(await eventOf(tx, 'subscription.revoked', revoked, { reason }, api))
 }
 
-const EXPIRY_NOTICE_MS = 7 * 86_400_000
-
-/** Announces subscriptions that expire soon, at most `limit`, each expiry date once. Returns how many. */
-export async function announceExpiring(store: Store, limit: number): Promise<number> {
-  const near = await store.write(EVERY_TENANT, tx => tx.subscriptions.expiring(EXPIRY_NOTICE_MS, limit))
-  for (const { id, tenantId, expiresAt } of near) {
-    await store.write(tenantId, async tx => {
-      const current = await tx.subscriptions.find(id, 'lock')
-      if (current?.status !== 'approved' || current.expiresAt?.getTime() !== expiresAt!.getTime()) return
-      if (current.expiryAnnounced?.getTime() === expiresAt!.getTime()) return
-      const announced = await tx.subscriptions.update({ ...current, expiryAnnounced: expiresAt })
-      const at = { expires_at: expiresAt!.toISOString() }
-      tx.events.append(await eventOf(tx, 'subscription.expiring', announced, at))
-    })
-  }
-  return near.length
-}
-
 /** Expires due subscriptions, at most `limit`; several instances may run it at once. Returns how many expired. */
 export async function expireDue(store: Store, limit: number): Promise<number> {
   const due = await store.write(EVERY_TENANT, tx => tx.subscriptions.due(limit))
