@@ -36,6 +36,7 @@ export type ChangeKind =
   | `tenant.${'created' | 'updated' | 'activated' | 'deleted' | 'purged'}`
   | `api.${'created' | 'updated' | 'deleted'}`
   | `plan.${'created' | 'updated' | 'deleted'}`
+  | `product.${'created' | 'updated' | 'deleted'}`
   | `api_key.${'created' | 'revoked'}`
   | `consumer.${'created' | 'updated'}`
   | `webhook.${'created' | 'updated' | 'deleted'}`

@@ -14,6 +14,7 @@ export const ID_PREFIXES = {
   delivery: 'dlv',
   audit: 'aud',
   mail: 'msg',
+  product: 'prd',
 } as const
 
 export type IdKind = keyof typeof ID_PREFIXES

@@ -1,9 +1,6 @@
 /** A notice as a mail, and its states as pure functions. It sends nothing. */
 import { RETRY_DELAYS_MS } from './webhook-delivery.ts'
 
-/** At once, then after the delays of webhook deliveries. */
-export const MAX_MAIL_ATTEMPTS = RETRY_DELAYS_MS.length + 1
-
 /** Mails of one tenant in 24 hours: a subscriber chooses an address, and every notice is one mail to each. */
 export const MAX_MAILS_PER_DAY = 200
 

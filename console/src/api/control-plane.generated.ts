@@ -767,8 +767,29 @@ export interface components {
              */
             tenant_id: string | null;
         };
+        NewProduct: {
+            /** @description APIs of the same tenant. */
+            api_ids: string[];
+            /** @default  */
+            description: string;
+            /** @example Commerce */
+            name: string;
+            /**
+             * @description Plan of new subscriptions: one quota for all calls.
+             * @example silver
+             */
+            plan: string;
+            /** @default false */
+            portal_visibility: boolean;
+            /**
+             * @description Unique in the tenant.
+             * @example commerce
+             */
+            slug: string;
+        };
         NewSubscription: {
-            api_id: string;
+            /** @default null */
+            api_id: string | null;
             /** @example shop-frontend */
             application: string;
             /**
@@ -792,8 +813,17 @@ export interface components {
             metadata?: {
                 [key: string]: string;
             };
-            /** @example silver */
-            plan: string;
+            /**
+             * @description Required with api_id; a product has its plan.
+             * @example silver
+             */
+            plan?: string;
+            /**
+             * @description Instead of api_id: one subscription to all APIs of the product.
+             * @default null
+             * @example null
+             */
+            product_id: string | null;
             /**
              * @description Lifetime, counted from the approval.
              * @example 24h
@@ -984,6 +1014,78 @@ export interface components {
             total: number;
             total_pages: number;
         };
+        PortalProduct: {
+            /** @description Those of its APIs that the catalog shows. */
+            apis: {
+                /** @example api_01kaa3b8w5f0gvm2f7z2q9x4td */
+                id: string;
+                name: string;
+                version: string;
+            }[];
+            description: string;
+            /** @example prd_01kaa3b8w5f0gvm2f7z2q9x4td */
+            id: string;
+            name: string;
+            plan: string;
+            slug: string;
+            tenant: string;
+            /** @example ten_01kaa3b8w5f0gvm2f7z2q9x4td */
+            tenant_id: string;
+        };
+        PortalProductList: {
+            items: components["schemas"]["PortalProduct"][];
+            limit: number;
+            page: number;
+            total: number;
+            total_pages: number;
+        };
+        Product: {
+            api_ids: string[];
+            /**
+             * Format: date-time
+             * @example 2026-01-31T12:00:00.000Z
+             */
+            created_at: string;
+            description: string;
+            /** @example prd_01kaa3b8w5f0gvm2f7z2q9x4td */
+            id: string;
+            /** @example Commerce */
+            name: string;
+            /**
+             * @description Plan of new subscriptions: one quota for all calls.
+             * @example silver
+             */
+            plan: string;
+            portal_visibility: boolean;
+            slug: string;
+            /** @example ten_01kaa3b8w5f0gvm2f7z2q9x4td */
+            tenant_id: string;
+            /**
+             * Format: date-time
+             * @example 2026-01-31T12:00:00.000Z
+             */
+            updated_at: string;
+        };
+        ProductList: {
+            items: components["schemas"]["Product"][];
+            limit: number;
+            page: number;
+            total: number;
+            total_pages: number;
+        };
+        ProductPatch: {
+            /** @description APIs of the same tenant. */
+            api_ids?: string[];
+            description?: string;
+            /** @example Commerce */
+            name?: string;
+            /**
+             * @description Plan of new subscriptions: one quota for all calls.
+             * @example silver
+             */
+            plan?: string;
+            portal_visibility?: boolean;
+        };
         PublicApi: {
             auth_required: boolean;
             /** @description The newest first; only in responses with a single API. */
@@ -1073,8 +1175,11 @@ export interface components {
         } | null;
         SnapshotUpdate: Record<string, never> | null;
         Subscription: {
-            /** @example api_01kaa3b8w5f0gvm2f7z2q9x4td */
-            api_id: string;
+            /**
+             * @description null: it is one to a product.
+             * @example api_01kaa3b8w5f0gvm2f7z2q9x4td
+             */
+            api_id: string | null;
             /** @description The whole key in the response that creates it, afterwards its public prefix, before null. */
             api_key: string | null;
             application: string;
@@ -1100,6 +1205,11 @@ export interface components {
                 [key: string]: string;
             };
             plan: string;
+            /**
+             * @description null: it is one to an API.
+             * @example prd_01kaa3b8w5f0gvm2f7z2q9x4td
+             */
+            product_id: string | null;
             /** @description Requests per month; overrides the plan. */
             quota: number | null;
             /** @description Requests per minute; overrides the plan. */

@@ -12,6 +12,7 @@ import type {
   GatewayRepository,
   IdempotencyRepository,
   PlanRepository,
+  ProductRepository,
   ShareRepository,
   SubscriptionRepository,
   TenantRepository,
@@ -33,6 +34,7 @@ export interface Transaction {
   readonly tenants: TenantRepository
   readonly apis: ApiRepository
   readonly plans: PlanRepository
+  readonly products: ProductRepository
   readonly subscriptions: SubscriptionRepository
   readonly keys: ApiKeyRepository
   readonly consumers: ConsumerRepository
@@ -85,6 +87,8 @@ export const UNIQUE_CONSTRAINTS = [
   'apis_path_key',
   'plans_slug_key',
   'subscriptions_application_key',
+  'subscriptions_product_key',
+  'products_slug_key',
   'consumers_subject_key',
   'webhooks_name_key',
 ] as const

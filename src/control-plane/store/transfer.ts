@@ -9,6 +9,7 @@ const TRANSFERRED_TABLES = [
   'tenants',
   'plans',
   'apis',
+  'products',
   'subscriptions',
   'api_keys',
   'consumers',

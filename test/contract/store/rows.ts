@@ -68,6 +68,7 @@ export function aSubscription(api: Api, nowMs: number, fields: Partial<Subscript
     id: newId('subscription', nowMs),
     tenantId: api.tenantId,
     apiId: api.id,
+    productId: null,
     plan: 'silver',
     application: 'shop',
     callbackUrl: null,

@@ -93,8 +93,10 @@ const EVENTS: { readonly [kind in WebhookEventKind]: Described } = {
 
 const OF_SUBSCRIPTION: z.ZodRawShape = {
   subscription_id: shownId('sub'),
-  api_id: shownId('api'),
+  api_id: shownId('api').nullable().openapi({ description: 'null: it is one to a product.' }),
   api_name: z.string().openapi({ example: 'Orders' }),
+  product_id: shownId('prd').optional().openapi({ description: 'Of a subscription to a product.' }),
+  product_name: z.string().optional(),
   consumer_id: shownId('con'),
   plan: z.string().openapi({ example: 'silver' }),
   status: z.enum(SUBSCRIPTION_STATUSES),

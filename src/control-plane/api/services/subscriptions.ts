@@ -28,8 +28,11 @@ import { eventOf } from './subscription-event.ts'
 
 type SubscriptionRequest = Pick<
   Subscription,
-  'apiId' | 'plan' | 'application' | 'callbackUrl' | 'metadata' | 'ttlSeconds' | 'expiresAt'
->
+  'apiId' | 'productId' | 'application' | 'callbackUrl' | 'metadata' | 'ttlSeconds' | 'expiresAt'
+> & {
+  /** undefined: that of the product. */
+  readonly plan: string | undefined
+}
 
 interface WithKey {
   readonly subscription: Subscription
@@ -43,20 +46,27 @@ export async function requestSubscription(
   tenantId: string,
   request: SubscriptionRequest,
 ): Promise<WithKey> {
-  const api = await tx.apis.find(request.apiId)
-  const plan = await tx.plans.bySlug(request.plan)
+  const { apiId, productId } = request
+  const api = apiId === null ? undefined : await tx.apis.find(apiId)
+  const product = productId === null ? undefined : await tx.products.find(productId)
+  const slug = product?.plan ?? request.plan
+  const plan = slug === undefined ? undefined : await tx.plans.bySlug(slug)
   const faults: FieldFault[] = []
-  if (api === undefined) faults.push({ field: 'api_id', message: 'names no API of this tenant.' })
-  if (plan === undefined) faults.push({ field: 'plan', message: 'names no plan.' })
+  if (apiId !== null && api === undefined)
+    faults.push({ field: 'api_id', message: 'names no API of this tenant.' })
+  if (productId !== null && product === undefined)
+    faults.push({ field: 'product_id', message: 'names no product of this tenant.' })
+  else if (plan === undefined) faults.push({ field: 'plan', message: 'names no plan.' })
   if (request.expiresAt !== null && request.expiresAt <= tx.now) {
     faults.push({ field: 'expires_at', message: 'must be in the future.' })
   }
-  if (api === undefined || plan === undefined || faults.length > 0) throw invalid(faults)
-  if (api.status === 'retired') throw conflict('The API is retired and accepts no new subscriptions.')
+  if (plan === undefined || faults.length > 0) throw invalid(faults)
+  if (api?.status === 'retired') throw conflict('The API is retired and accepts no new subscriptions.')
   const subscription: Subscription = {
     ...request,
     ...newRecord(tx, 'subscription'),
     tenantId,
+    plan: plan.slug,
     status: 'pending_approval',
     requestedPlan: null,
     reason: null,

@@ -26,6 +26,7 @@ import { mailRepository } from './mails.ts'
 import { meteringRepository } from './metering.ts'
 import { noticeRepository } from './notices.ts'
 import { planRepository } from './plans.ts'
+import { productRepository } from './products.ts'
 import { enter, needsAppRole, type SqlSession, type TransactionSettings } from './session.ts'
 import { shareRepository } from './share.ts'
 import { subscriptionRepository } from './subscriptions.ts'
@@ -137,6 +138,7 @@ function transaction(session: SqlSession): Transaction {
     tenants: tenantRepository(session),
     apis: apiRepository(session),
     plans: planRepository(session),
+    products: productRepository(session),
     subscriptions: subscriptionRepository(session),
     keys: apiKeyRepository(session),
     consumers: consumerRepository(session),

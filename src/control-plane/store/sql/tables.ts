@@ -8,6 +8,7 @@ import type { DomainEvent } from '../../../model/event.ts'
 import type { AuthConfig, GatewayInstance } from '../../../model/gateway-instance.ts'
 import type { Mail } from '../../../model/mail.ts'
 import type { PlanRecord } from '../../../model/plan.ts'
+import type { Product } from '../../../model/product.ts'
 import type { Subscription } from '../../../model/subscription.ts'
 import type { Tenant, TenantSettings } from '../../../model/tenant.ts'
 import type { Webhook } from '../../../model/webhook.ts'
@@ -29,6 +30,10 @@ export interface Tables {
     deletedAt: ColumnType<Date | null, Date | null | undefined, Date | null>
   }
   subscriptions: Mutable<Omit<Subscription, 'metadata'>> & { metadata: JsonColumn<Subscription['metadata']> }
+  products: Mutable<Omit<Product, 'apiIds'>> & {
+    apiIds: JsonColumn<Product['apiIds']>
+    deletedAt: ColumnType<Date | null, Date | null | undefined, Date | null>
+  }
   apiKeys: Mutable<ApiKey>
   consumers: Mutable<Consumer>
   gateways: Mutable<Omit<GatewayInstance, 'authConfig'>> & { authConfig: JsonColumn<AuthConfig> }
