@@ -175,7 +175,12 @@ export interface GatewayRepository extends Omit<Rows<GatewayInstance, GatewayFil
 export interface DeploymentRepository {
   find(id: string): Promise<Deployment | undefined>
   list(
-    filter: { apiId?: string | undefined; gatewayId?: string | undefined; tenantId?: string | undefined },
+    /** `q` matches anywhere in the names of API and gateway. */
+    filter: Search & {
+      readonly apiId?: string | undefined
+      readonly gatewayId?: string | undefined
+      readonly tenantId?: string | undefined
+    },
     page: PageRequest,
   ): Promise<ListPage<Deployment>>
   /** Inserts the missing rows of one gateway, or of one API on every gateway. */

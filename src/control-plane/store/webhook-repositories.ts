@@ -112,7 +112,12 @@ export interface DeliveryRepository {
   /** Newest first. */
   list(
     webhookId: string,
-    filter: { readonly status?: DeliveryStatus | undefined; readonly event?: string | undefined },
+    filter: {
+      /** Matches anywhere in event and error; `%` and `_` are literal. */
+      readonly q?: string | undefined
+      readonly status?: DeliveryStatus | undefined
+      readonly event?: string | undefined
+    },
     page: PageRequest,
   ): Promise<ListPage<Delivery>>
   /** Due at once again; every instance is notified at commit. */
