@@ -10,6 +10,7 @@ const ALLOWED = new Set([
   'BSD-3-Clause',
   'ISC',
   'MIT',
+  'MIT-0',
   'Python-2.0',
   'Unlicense',
   'Zlib',

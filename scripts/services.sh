@@ -4,7 +4,7 @@
 #        go-mcp java-mcp rust-mcp fastmcp langchain-mcp node-clients mcp-servers schemathesis corpus kubernetes helm policy-tools
 #        (without names: all of them; what is there is left alone)
 # The first nine come from Debian's packages (needs root); Kafka and Keycloak come over Maven, conformance suite, Inspector and corpus of OpenAPI
-# documents over npm, the Python MCP clients over pip, all into .tools/. For Kubernetes, etcd is Debian's and the API server is built
+# documents over npm, the Python MCP clients and the SMTP server over pip, all into .tools/. For Kubernetes, etcd is Debian's and the API server is built
 # with Go from its published modules, which takes minutes; the Go MCP client is built likewise (Go 1.25 or newer, from https://go.dev/dl),
 # the Rust one with cargo (Rust 1.88 or newer, from https://rustup.rs), the Java one with Maven and a JDK 17.
 set -euo pipefail
@@ -29,6 +29,7 @@ AI_SDK_MCP=2.0.99
 # the reference servers behind the gateway
 MCP_SERVERS=2026.8.31
 SCHEMATHESIS=4.32.5
+AIOSMTPD=1.4.6
 
 packages=()
 steps=()
@@ -173,6 +174,10 @@ want_schemathesis() {
   steps+=(fetch_schemathesis)
 }
 
+want_smtp() { want_python_package smtp aiosmtpd "$AIOSMTPD" fetch_smtp; }
+
+fetch_smtp() { fetch_python_package smtp "aiosmtpd==$AIOSMTPD"; }
+
 fetch_kafka() { node scripts/kafka.mjs fetch; }
 
 fetch_policy_tools() { npx --no-install tsx scripts/policy-tools.mjs; }
@@ -299,7 +304,7 @@ install_packages() {
   return "$code"
 }
 
-all=(redis postgresql pgbouncer openssl chromium kcat nginx prometheus wrk kafka keycloak conformance inspector python-mcp python-mcp1 go-mcp java-mcp rust-mcp fastmcp langchain-mcp node-clients mcp-servers schemathesis corpus kubernetes helm policy-tools)
+all=(redis postgresql pgbouncer openssl chromium kcat nginx prometheus wrk kafka keycloak conformance inspector python-mcp python-mcp1 go-mcp java-mcp rust-mcp fastmcp langchain-mcp node-clients mcp-servers schemathesis smtp corpus kubernetes helm policy-tools)
 (($# > 0)) || set -- "${all[@]}"
 for name in "$@"; do
   if [[ " ${all[*]} " != *" $name "* ]]; then

@@ -122,7 +122,7 @@ function entitlement(snapshot: Snapshot): BenchCase {
       subscriptionId: entry.subscriptionId,
       expiresAtMs: Number.POSITIVE_INFINITY,
     })
-    return { caller, apiId: entry.apiId }
+    return { caller, apiId: entry.apiIds[0] }
   })
   return {
     id: 'lookup/entitlement',

@@ -55,7 +55,7 @@ const recordOf = ({ prefix, hash }: { readonly prefix: string; readonly hash: st
   application: 'app',
   tenant: 'acme',
   subscriptionId: 'sub',
-  apiId: 'api',
+  apiIds: ['api'],
   roles: [],
   scopes: ['read'],
 })

@@ -10,6 +10,7 @@ import { readRedis } from './settings/redis.ts'
 import { readRole } from './settings/role.ts'
 import { readSecretsKey } from './settings/secrets-key.ts'
 import { checkServerTls } from './settings/server-tls.ts'
+import { readSmtp } from './settings/smtp.ts'
 import { readTelemetry } from './settings/telemetry.ts'
 import { readToolSetSettings } from './settings/tool-sets.ts'
 import { findUnknownSettings } from './settings/unknown.ts'
@@ -105,6 +106,8 @@ function readAll(read: Reader) {
       /** Requests of visitors per client address and minute. */
       visitorRatePerMin: read.integer('PORTAL_RATE_PER_MIN', 120, 1, 1_000_000),
     },
+    /** undefined: notices are not sent by mail. */
+    smtp: readSmtp(read),
     gatewayName: read.text('GATEWAY_NAME', 'gateway'),
     /** Adds `POST /test/clock` to the API port. */
     testHooks: read.flag('TEST_HOOKS', false),

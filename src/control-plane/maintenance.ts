@@ -1,7 +1,8 @@
 /** Periodic work: expires subscriptions, finishes deleting tenants, deletes old rows, finds missed changes. It serves no request. */
 
 import { systemOrigin } from '../model/audit.ts'
-import { announceExpiring, expireDue } from './api/services/subscriptions.ts'
+import { announceExpiring, announceExpiringKeys } from './api/services/notices.ts'
+import { expireDue } from './api/services/subscriptions.ts'
 import type { Fleet } from './publisher/fleet.ts'
 import type { Publisher } from './publisher/publisher.ts'
 import { recordAction } from './store/audited.ts'
@@ -13,6 +14,8 @@ const NUDGE_MS = 20
 const DROP_EVERY_MS = 3_600_000
 /** The event log; by then, deliveries of webhooks have succeeded or failed. */
 const KEEP_EVENTS_MS = 30 * 86_400_000
+/** Longer than the longest window of a quota. */
+const KEEP_QUOTA_NOTICES_MS = 62 * 86_400_000
 const KEEP_TIER_USAGE_MS = 48 * 3_600_000
 const KEEP_METERING_MS = 800 * 86_400_000
 /** Longer than a broker keeps events or a disconnected gateway its spool. */
@@ -95,6 +98,7 @@ export class Maintenance {
     try {
       while ((await expireDue(store, EXPIRE_AT_ONCE)) === EXPIRE_AT_ONCE && !this.#stopped) {}
       while ((await announceExpiring(store, EXPIRE_AT_ONCE)) === EXPIRE_AT_ONCE && !this.#stopped) {}
+      while ((await announceExpiringKeys(store, EXPIRE_AT_ONCE)) === EXPIRE_AT_ONCE && !this.#stopped) {}
       await publisher.refresh()
       await fleet.settleTenants()
       if (now() - this.#droppedAtMs < DROP_EVERY_MS) return
@@ -102,6 +106,7 @@ export class Maintenance {
         await tx.events.sweep(new Date(now() - KEEP_EVENTS_MS))
         await tx.tierUsage.sweep(new Date(now() - KEEP_TIER_USAGE_MS))
         await tx.idempotency.sweep()
+        await tx.notices.sweep(new Date(now() - KEEP_QUOTA_NOTICES_MS))
         await tx.metering.sweep({
           rowsBefore: new Date(now() - KEEP_METERING_MS),
           marksBefore: new Date(now() - KEEP_METERING_MARKS_MS),

@@ -10,7 +10,7 @@ type Kind = 'string' | 'number' | 'boolean' | 'object' | 'string?' | 'number?'
 type Nested =
   | { readonly optional: Shape }
   | { readonly listOf: Shape | Kind }
-  | { readonly optionalListOf: Shape }
+  | { readonly optionalListOf: Shape | Kind }
 type Shape = { readonly [field: string]: Kind | Nested }
 
 const PLAN: Shape = {
@@ -107,6 +107,7 @@ const API: Shape = {
 const SUBSCRIPTION: Shape = {
   id: 'string',
   apiId: 'string',
+  apiIds: { optionalListOf: 'string' },
   application: 'string',
   plan: 'string',
   rateLimit: 'number?',
@@ -125,6 +126,7 @@ const KEY: Shape = {
 const INACTIVE: Shape = {
   id: 'string',
   apiId: 'string',
+  apiIds: { optionalListOf: 'string' },
   application: 'string',
   state: 'string',
   keys: { listOf: { id: 'string', prefix: 'string', hash: 'string', expiresAtMs: 'number?' } },

@@ -46,7 +46,10 @@ export interface DeprecationShare {
 /** An approved subscription. Its limits are the plan's with these overrides (`limitsOf` of model/subscription.ts). */
 export interface SubscriptionShare {
   readonly id: string
+  /** Of a product: one of its APIs, which is all that a gateway of an older version serves; '' when it has none. */
   readonly apiId: string
+  /** Of a product: its APIs. Absent: `apiId` alone. */
+  readonly apiIds?: readonly string[]
   /** The consumer. */
   readonly application: string
   /** Slug: the tenant's own plan of that name, else the global one. */
@@ -57,6 +60,14 @@ export interface SubscriptionShare {
   readonly quota: number | null
   /** Unix ms; null: does not expire. The gateway enforces it without an update. */
   readonly expiresAtMs: number | null
+}
+
+/** The APIs that a subscription opens. */
+export function apisOfSubscription({
+  apiId,
+  apiIds,
+}: Pick<SubscriptionShare, 'apiId' | 'apiIds'>): readonly string[] {
+  return apiIds ?? [apiId]
 }
 
 /** A valid key. The previous key of a rotation is a separate entry until its grace period ends. */
@@ -74,6 +85,8 @@ export interface KeyShare {
 export interface InactiveSubscriptionShare {
   readonly id: string
   readonly apiId: string
+  /** As of a subscription that is served. */
+  readonly apiIds?: readonly string[]
   readonly application: string
   readonly state: SubscriptionFault
   readonly keys: readonly Omit<KeyShare, 'subscriptionId'>[]

@@ -23,6 +23,8 @@ export interface ApiKey extends KeyDigest {
   readonly expiresAt: Date | null
   readonly revokedAt: Date | null
   readonly lastUsedAt: Date | null
+  /** The expiry date that was announced. */
+  readonly expiryAnnounced: Date | null
   readonly revision: number
   readonly createdAt: Date
   readonly updatedAt: Date

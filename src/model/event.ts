@@ -14,14 +14,29 @@ export const WEBHOOK_EVENT_KINDS = [
   'subscription.resumed',
   'subscription.expiring',
   'subscription.migrated',
+  'subscription.key_expiring',
+  'subscription.quota_warning',
+  'subscription.quota_exhausted',
+  'webhook.failing',
 ] as const
 export type WebhookEventKind = (typeof WEBHOOK_EVENT_KINDS)[number]
+
+/** Webhook events that an administrator or a subscriber should act on; they are also sent by mail. */
+export const NOTICE_KINDS = [
+  'subscription.expiring',
+  'subscription.key_expiring',
+  'subscription.quota_warning',
+  'subscription.quota_exhausted',
+  'webhook.failing',
+] as const satisfies readonly WebhookEventKind[]
+export type NoticeKind = (typeof NOTICE_KINDS)[number]
 
 /** Changes that only the publisher and the audit trail care about. */
 export type ChangeKind =
   | `tenant.${'created' | 'updated' | 'activated' | 'deleted' | 'purged'}`
   | `api.${'created' | 'updated' | 'deleted'}`
   | `plan.${'created' | 'updated' | 'deleted'}`
+  | `product.${'created' | 'updated' | 'deleted'}`
   | `api_key.${'created' | 'revoked'}`
   | `consumer.${'created' | 'updated'}`
   | `webhook.${'created' | 'updated' | 'deleted'}`

@@ -13,6 +13,8 @@ export const ID_PREFIXES = {
   webhook: 'whk',
   delivery: 'dlv',
   audit: 'aud',
+  mail: 'msg',
+  product: 'prd',
 } as const
 
 export type IdKind = keyof typeof ID_PREFIXES

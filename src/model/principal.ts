@@ -17,12 +17,12 @@ export interface Principal {
   readonly rights?: 'intersection'
   /** Set when the credential is a key of this subscription. */
   readonly subscriptionId: string | undefined
-  /** Set when the credential is a key: the only API that it opens. */
-  readonly apiId?: string | undefined
+  /** Set when the credential is a key: the only APIs that it opens. */
+  readonly apiIds?: readonly string[] | undefined
   /** Unix ms after which the credential is no longer valid. */
   readonly expiresAtMs: number
   /**
-   * Callers with the same key see and may do the same: tenant, roles, scopes in canonical form, how they combine, and the API of a key.
+   * Callers with the same key see and may do the same: tenant, roles, scopes in canonical form, how they combine, and the APIs of a key.
    * Tool lists and decisions are cached under it.
    */
   readonly visibilityKey: string
@@ -42,15 +42,15 @@ export function principal(fields: Omit<Principal, 'visibilityKey'>): Principal {
     scopes,
     ...(fields.rights === undefined ? undefined : { rights: fields.rights }),
     subscriptionId: fields.subscriptionId,
-    ...(fields.apiId === undefined ? undefined : { apiId: fields.apiId }),
+    ...(fields.apiIds === undefined ? undefined : { apiIds: fields.apiIds }),
     expiresAtMs: fields.expiresAtMs,
     visibilityKey: JSON.stringify([fields.tenant ?? null, roles, scopes, ...confinement(fields)]),
   })
 }
 
 /** What distinguishes callers with the same tenant, roles and scopes; empty for most of them. */
-function confinement({ rights, apiId }: Pick<Principal, 'rights' | 'apiId'>): readonly (string | null)[] {
-  return rights === undefined && apiId === undefined ? [] : [rights ?? null, apiId ?? null]
+function confinement({ rights, apiIds }: Pick<Principal, 'rights' | 'apiIds'>): readonly (string | null)[] {
+  return rights === undefined && apiIds === undefined ? [] : [rights ?? null, apiIds?.join(' ') ?? null]
 }
 
 /** The role that may act for every tenant; `policies/toolgate/rules/tenant` names it as well. */

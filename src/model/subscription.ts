@@ -12,7 +12,7 @@ export const SUBSCRIPTION_STATUSES = [
 ] as const
 export type SubscriptionStatus = (typeof SUBSCRIPTION_STATUSES)[number]
 
-/** An application has at most one open subscription to an API. */
+/** An application has at most one open subscription to an API or product. */
 export const OPEN_STATUSES = [
   'pending_approval',
   'approved',
@@ -22,7 +22,10 @@ export const OPEN_STATUSES = [
 export interface Subscription {
   readonly id: string
   readonly tenantId: string
-  readonly apiId: string
+  /** null: it is one to a product. */
+  readonly apiId: string | null
+  /** null: it is one to an API. */
+  readonly productId: string | null
   /** Slug of the plan: the tenant's own of that name, else the global one. */
   readonly plan: string
   /** Slug of a plan that the application has requested instead; null = none. */

@@ -84,6 +84,17 @@ const SAMPLE_MIGRATION = {
   reason: 'This is a test.',
 } as const
 
+const SAMPLE_QUOTA = { window: 'day', limit: 10_000 } as const
+
+const SAMPLE_FAILING = {
+  webhook_id: 'whk_00000000000000000000000000',
+  webhook_name: 'sample',
+  host: 'hooks.example.com',
+  failed_deliveries: 3,
+  status_code: 500,
+  error: 'the receiver responded with status 500',
+} as const
+
 /** The data of a test delivery: the shape of the real thing, with values that name nothing. It holds no key. */
 export function sampleData(kind: WebhookEventKind, now: Date): Message['data'] {
   switch (kind) {
@@ -109,6 +120,28 @@ export function sampleData(kind: WebhookEventKind, now: Date): Message['data'] {
       return { ...SAMPLE, status: 'approved', expires_at: now.toISOString() }
     case 'subscription.migrated':
       return { ...SAMPLE, status: 'approved', ...SAMPLE_MIGRATION }
+    case 'subscription.key_expiring':
+      return { ...SAMPLE, status: 'approved', key_prefix: 'tgk_00000000', expires_at: now.toISOString() }
+    case 'subscription.quota_warning':
+      return {
+        ...SAMPLE,
+        status: 'approved',
+        ...SAMPLE_QUOTA,
+        threshold: 80,
+        used: 8_000,
+        resets_at: now.toISOString(),
+      }
+    case 'subscription.quota_exhausted':
+      return {
+        ...SAMPLE,
+        status: 'approved',
+        ...SAMPLE_QUOTA,
+        threshold: 100,
+        used: 10_000,
+        resets_at: now.toISOString(),
+      }
+    case 'webhook.failing':
+      return { ...SAMPLE_FAILING }
   }
 }
 

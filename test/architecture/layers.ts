@@ -131,6 +131,7 @@ export const VENDORS: readonly Vendor[] = [
   { package: 'kafkajs', folders: ['data-plane/metering/kafka/'] },
   { package: 'kysely', folders: ['control-plane/store/'] },
   { package: 'minisearch', folders: ['data-plane/tool-search/'] },
+  { package: 'nodemailer', folders: ['control-plane/mail/'] },
   { package: 'oidc-provider', folders: ['shared/identity/dev-provider/'] },
   { package: 'pg', folders: ['control-plane/store/postgres/'] },
   { package: 'pino', folders: ['shared/telemetry/'] },

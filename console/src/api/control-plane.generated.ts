@@ -445,7 +445,7 @@ export interface components {
                              *       "subscription.revoked"
                              *     ]
                              */
-                            events: ("subscription.created" | "subscription.approved" | "subscription.revoked" | "subscription.key_rotated" | "subscription.expired" | "subscription.updated" | "subscription.rejected" | "subscription.suspended" | "subscription.resumed" | "subscription.expiring" | "subscription.migrated" | "*")[];
+                            events: ("subscription.created" | "subscription.approved" | "subscription.revoked" | "subscription.key_rotated" | "subscription.expired" | "subscription.updated" | "subscription.rejected" | "subscription.suspended" | "subscription.resumed" | "subscription.expiring" | "subscription.migrated" | "subscription.key_expiring" | "subscription.quota_warning" | "subscription.quota_exhausted" | "webhook.failing" | "*")[];
                             secret?: components["schemas"]["SecretReference"];
                             /**
                              * Format: uri
@@ -1095,8 +1095,29 @@ export interface components {
              */
             tenant_id: string | null;
         };
+        NewProduct: {
+            /** @description APIs of the same tenant. */
+            api_ids: string[];
+            /** @default  */
+            description: string;
+            /** @example Commerce */
+            name: string;
+            /**
+             * @description Plan of new subscriptions: one quota for all calls.
+             * @example silver
+             */
+            plan: string;
+            /** @default false */
+            portal_visibility: boolean;
+            /**
+             * @description Unique in the tenant.
+             * @example commerce
+             */
+            slug: string;
+        };
         NewSubscription: {
-            api_id: string;
+            /** @default null */
+            api_id: string | null;
             /** @example shop-frontend */
             application: string;
             /**
@@ -1120,8 +1141,17 @@ export interface components {
             metadata?: {
                 [key: string]: string;
             };
-            /** @example silver */
-            plan: string;
+            /**
+             * @description Required with api_id; a product has its plan.
+             * @example silver
+             */
+            plan?: string;
+            /**
+             * @description Instead of api_id: one subscription to all APIs of the product.
+             * @default null
+             * @example null
+             */
+            product_id: string | null;
             /**
              * @description Lifetime, counted from the approval.
              * @example 24h
@@ -1159,7 +1189,7 @@ export interface components {
              *       "subscription.revoked"
              *     ]
              */
-            events: ("subscription.created" | "subscription.approved" | "subscription.revoked" | "subscription.key_rotated" | "subscription.expired" | "subscription.updated" | "subscription.rejected" | "subscription.suspended" | "subscription.resumed" | "subscription.expiring" | "subscription.migrated" | "*")[];
+            events: ("subscription.created" | "subscription.approved" | "subscription.revoked" | "subscription.key_rotated" | "subscription.expired" | "subscription.updated" | "subscription.rejected" | "subscription.suspended" | "subscription.resumed" | "subscription.expiring" | "subscription.migrated" | "subscription.key_expiring" | "subscription.quota_warning" | "subscription.quota_exhausted" | "webhook.failing" | "*")[];
             /**
              * @description Unique in the tenant; absent: made of the id.
              * @example billing
@@ -1311,6 +1341,78 @@ export interface components {
             page: number;
             total: number;
             total_pages: number;
+        };
+        PortalProduct: {
+            /** @description Those of its APIs that the catalog shows. */
+            apis: {
+                /** @example api_01kaa3b8w5f0gvm2f7z2q9x4td */
+                id: string;
+                name: string;
+                version: string;
+            }[];
+            description: string;
+            /** @example prd_01kaa3b8w5f0gvm2f7z2q9x4td */
+            id: string;
+            name: string;
+            plan: string;
+            slug: string;
+            tenant: string;
+            /** @example ten_01kaa3b8w5f0gvm2f7z2q9x4td */
+            tenant_id: string;
+        };
+        PortalProductList: {
+            items: components["schemas"]["PortalProduct"][];
+            limit: number;
+            page: number;
+            total: number;
+            total_pages: number;
+        };
+        Product: {
+            api_ids: string[];
+            /**
+             * Format: date-time
+             * @example 2026-01-31T12:00:00.000Z
+             */
+            created_at: string;
+            description: string;
+            /** @example prd_01kaa3b8w5f0gvm2f7z2q9x4td */
+            id: string;
+            /** @example Commerce */
+            name: string;
+            /**
+             * @description Plan of new subscriptions: one quota for all calls.
+             * @example silver
+             */
+            plan: string;
+            portal_visibility: boolean;
+            slug: string;
+            /** @example ten_01kaa3b8w5f0gvm2f7z2q9x4td */
+            tenant_id: string;
+            /**
+             * Format: date-time
+             * @example 2026-01-31T12:00:00.000Z
+             */
+            updated_at: string;
+        };
+        ProductList: {
+            items: components["schemas"]["Product"][];
+            limit: number;
+            page: number;
+            total: number;
+            total_pages: number;
+        };
+        ProductPatch: {
+            /** @description APIs of the same tenant. */
+            api_ids?: string[];
+            description?: string;
+            /** @example Commerce */
+            name?: string;
+            /**
+             * @description Plan of new subscriptions: one quota for all calls.
+             * @example silver
+             */
+            plan?: string;
+            portal_visibility?: boolean;
         };
         PublicApi: {
             auth_required: boolean;
@@ -1474,8 +1576,11 @@ export interface components {
         } | null;
         SnapshotUpdate: Record<string, never> | null;
         Subscription: {
-            /** @example api_01kaa3b8w5f0gvm2f7z2q9x4td */
-            api_id: string;
+            /**
+             * @description null: it is one to a product.
+             * @example api_01kaa3b8w5f0gvm2f7z2q9x4td
+             */
+            api_id: string | null;
             /** @description The whole key in the response that creates it, afterwards its public prefix, before null. */
             api_key: string | null;
             application: string;
@@ -1501,6 +1606,11 @@ export interface components {
                 [key: string]: string;
             };
             plan: string;
+            /**
+             * @description null: it is one to an API.
+             * @example prd_01kaa3b8w5f0gvm2f7z2q9x4td
+             */
+            product_id: string | null;
             /** @description Requests per month; overrides the plan. */
             quota: number | null;
             /** @description Requests per minute; overrides the plan. */
@@ -1768,7 +1878,7 @@ export interface components {
                 [key: string]: string;
             };
             enabled: boolean;
-            events: ("subscription.created" | "subscription.approved" | "subscription.revoked" | "subscription.key_rotated" | "subscription.expired" | "subscription.updated" | "subscription.rejected" | "subscription.suspended" | "subscription.resumed" | "subscription.expiring" | "subscription.migrated" | "*")[];
+            events: ("subscription.created" | "subscription.approved" | "subscription.revoked" | "subscription.key_rotated" | "subscription.expired" | "subscription.updated" | "subscription.rejected" | "subscription.suspended" | "subscription.resumed" | "subscription.expiring" | "subscription.migrated" | "subscription.key_expiring" | "subscription.quota_warning" | "subscription.quota_exhausted" | "webhook.failing" | "*")[];
             has_secret: boolean;
             /** @example whk_01kaa3b8w5f0gvm2f7z2q9x4td */
             id: string;
@@ -1800,7 +1910,7 @@ export interface components {
             /** @description Why the last attempt failed. */
             error: string | null;
             /** @enum {string} */
-            event: "subscription.created" | "subscription.approved" | "subscription.revoked" | "subscription.key_rotated" | "subscription.expired" | "subscription.updated" | "subscription.rejected" | "subscription.suspended" | "subscription.resumed" | "subscription.expiring" | "subscription.migrated";
+            event: "subscription.created" | "subscription.approved" | "subscription.revoked" | "subscription.key_rotated" | "subscription.expired" | "subscription.updated" | "subscription.rejected" | "subscription.suspended" | "subscription.resumed" | "subscription.expiring" | "subscription.migrated" | "subscription.key_expiring" | "subscription.quota_warning" | "subscription.quota_exhausted" | "webhook.failing";
             /** @example dlv_01kaa3b8w5f0gvm2f7z2q9x4td */
             id: string;
             /**
@@ -1851,7 +1961,7 @@ export interface components {
              *       "subscription.revoked"
              *     ]
              */
-            events?: ("subscription.created" | "subscription.approved" | "subscription.revoked" | "subscription.key_rotated" | "subscription.expired" | "subscription.updated" | "subscription.rejected" | "subscription.suspended" | "subscription.resumed" | "subscription.expiring" | "subscription.migrated" | "*")[];
+            events?: ("subscription.created" | "subscription.approved" | "subscription.revoked" | "subscription.key_rotated" | "subscription.expired" | "subscription.updated" | "subscription.rejected" | "subscription.suspended" | "subscription.resumed" | "subscription.expiring" | "subscription.migrated" | "subscription.key_expiring" | "subscription.quota_warning" | "subscription.quota_exhausted" | "webhook.failing" | "*")[];
             /**
              * @description Key of the signatures, at least 32 characters; with the prefix whsec_ the rest is base64 for Standard Webhooks. Never returned.
              * @example an example that is replaced by a random text
@@ -1866,7 +1976,7 @@ export interface components {
         };
         WebhookTest: {
             /** @enum {string} */
-            event_type: "subscription.created" | "subscription.approved" | "subscription.revoked" | "subscription.key_rotated" | "subscription.expired" | "subscription.updated" | "subscription.rejected" | "subscription.suspended" | "subscription.resumed" | "subscription.expiring" | "subscription.migrated";
+            event_type: "subscription.created" | "subscription.approved" | "subscription.revoked" | "subscription.key_rotated" | "subscription.expired" | "subscription.updated" | "subscription.rejected" | "subscription.suspended" | "subscription.resumed" | "subscription.expiring" | "subscription.migrated" | "subscription.key_expiring" | "subscription.quota_warning" | "subscription.quota_exhausted" | "webhook.failing";
         };
     };
     responses: never;

@@ -2,7 +2,7 @@
 import { useSignal } from '@preact/signals'
 import { control, queryOf } from '../api/client.ts'
 import { useResource } from '../api/resource.ts'
-import type { List, PortalApi, Subscription } from '../api/types.ts'
+import type { List, PortalApi, PortalProduct, Subscription } from '../api/types.ts'
 import { Dialog, Form, TextField } from '../components/dialog.tsx'
 import { Empty, Page } from '../components/layout.tsx'
 import { PagedTable } from '../components/paged-table.tsx'
@@ -18,7 +18,8 @@ export function Requests() {
   const list = useResource(() => control<List<Subscription>>(`subscriptions${search}`), [search])
   const names = useResource(async () => {
     const { items } = await control<List<PortalApi>>('portal/apis?limit=100')
-    return new Map(items.map(({ id, name }) => [id, name]))
+    const products = await control<List<PortalProduct>>('portal/products?limit=100')
+    return new Map([...items, ...products.items].map(({ id, name }) => [id, name]))
   }, [])
   const shown = useSignal<ShownKey | undefined>(undefined)
   const rejecting = useSignal<Subscription | undefined>(undefined)
@@ -43,7 +44,11 @@ export function Requests() {
   }
   const columns = [
     { title: 'Application', cell: (each: Subscription) => <b>{each.application}</b> },
-    { title: 'API', cell: (each: Subscription) => names.value.value?.get(each.api_id) ?? each.api_id },
+    {
+      title: 'API',
+      cell: (each: Subscription) =>
+        names.value.value?.get(each.api_id ?? each.product_id ?? '') ?? each.api_id ?? each.product_id,
+    },
     { title: 'Plan', cell: (each: Subscription) => each.plan },
     { title: 'Requested', cell: (each: Subscription) => <Ago at={each.created_at} /> },
     {

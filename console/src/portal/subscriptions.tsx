@@ -2,7 +2,7 @@
 import { useSignal } from '@preact/signals'
 import { control, queryOf } from '../api/client.ts'
 import { useResource } from '../api/resource.ts'
-import type { List, PortalApi, Subscription, Usage } from '../api/types.ts'
+import type { List, PortalApi, PortalProduct, Subscription, Usage } from '../api/types.ts'
 import { Meter } from '../components/chart.tsx'
 import { ConfirmButton, Dialog, Form } from '../components/dialog.tsx'
 import { Empty, Loaded, Page } from '../components/layout.tsx'
@@ -23,7 +23,8 @@ export function Subscriptions() {
   const list = useResource(() => control<List<Subscription>>(`subscriptions${search}`), [search])
   const names = useResource(async () => {
     const { items } = await control<List<PortalApi>>('portal/apis?limit=100')
-    return new Map(items.map(({ id, name }) => [id, name]))
+    const products = await control<List<PortalProduct>>('portal/products?limit=100')
+    return new Map([...items, ...products.items].map(({ id, name }) => [id, name]))
   }, [consumer])
   return (
     <Page title="Subscriptions" lead="What applications may call.">
@@ -39,7 +40,12 @@ export function Subscriptions() {
                 <Card
                   key={each.id}
                   of={each}
-                  name={names.value.value?.get(each.api_id) ?? each.api_id}
+                  name={
+                    names.value.value?.get(each.api_id ?? each.product_id ?? '') ??
+                    each.api_id ??
+                    each.product_id ??
+                    ''
+                  }
                   reload={list.reload}
                 />
               ))}
@@ -79,9 +85,7 @@ function Card({
   return (
     <section class="card" aria-label={`Subscription to ${name}`}>
       <div class="section-head">
-        <h2>
-          <a href={href(`apis/${of.api_id}`)}>{name}</a>
-        </h2>
+        <h2>{of.api_id === null ? name : <a href={href(`apis/${of.api_id}`)}>{name}</a>}</h2>
         <span class="muted">
           requested <Ago at={of.created_at} />
           {of.expires_at !== null && (

@@ -22,6 +22,7 @@ import { withPages } from './console.ts'
 import { untilIdle } from './data-plane/drain.ts'
 import type { DataPlane } from './data-plane.ts'
 import { openVerifier } from './identity.ts'
+import { mailOptions, sendMails } from './mails.ts'
 import { receiveEvents } from './metering.ts'
 import { openControlPolicy } from './policy.ts'
 import { openSealer, sendWebhooks, webhooksHttpsOnly } from './webhooks.ts'
@@ -108,6 +109,7 @@ export async function startControlPlane(plane: ControlPlaneParts): Promise<Contr
   const tokens = openVerifier(context, issuer, gatewayUrl)
   const policy = await openControlPolicy(context)
   const sealer = openSealer(context)
+  const mail = mailOptions(context)
   const store = await whenAvailable(context, readiness, () =>
     openMigratedStore({
       url: settings.databaseUrl,
@@ -115,6 +117,7 @@ export async function startControlPlane(plane: ControlPlaneParts): Promise<Contr
       dataDir: settings.dataDir,
       now: clock.now,
       sealer,
+      mail,
       onFault,
       onAvailable: available =>
         context.conditions.set('database', available ? undefined : 'the database is unavailable'),
@@ -127,9 +130,11 @@ export async function startControlPlane(plane: ControlPlaneParts): Promise<Contr
     await whenAvailable(context, readiness, () => seedTenants(store, DEVELOPMENT_TENANTS))
   await receiveEvents(context, store)
   const webhooks = await sendWebhooks(context, store, work => whenAvailable(context, readiness, work))
+  const mails = await sendMails(context, store)
   const advanceClock = (ms: number): void => {
     clock.advance(ms)
     webhooks.nudge()
+    mails?.nudge()
   }
   const compiler = createCompiler()
   closers.add('compiler of API documents', () => compiler.close())

@@ -1,5 +1,6 @@
 /** What production does not accept unless `ALLOW_INSECURE` names it: plain HTTP, unsigned bundles, ranges that are too wide. It reads no file. */
 import { BlockList, isIP } from 'node:net'
+import type { SmtpServer } from '../../control-plane/mail/smtp.ts'
 import { hostOf } from '../../model/bare-host.ts'
 import { isLoopback } from './cidr.ts'
 import type { readKafka } from './kafka.ts'
@@ -13,6 +14,7 @@ interface GuardedSettings extends Pick<RoleSettings, 'controlPlane'> {
   readonly policy: PolicySettings
   readonly egressAllow: readonly string[]
   readonly sse: { readonly trustedProxies: readonly string[] }
+  readonly smtp: SmtpServer | undefined
   readonly metering: { readonly kafka: ReturnType<typeof readKafka> }
   readonly allowInsecure: readonly string[]
 }
@@ -30,6 +32,7 @@ const INTENDABLE: readonly string[] = [
   'POLICY_KEY',
   'EGRESS_ALLOW',
   'SSE_TRUSTED_PROXIES',
+  'SMTP_STARTTLS',
 ]
 
 /** Metadata services of clouds: they hand out the credentials of the machine. */
@@ -76,6 +79,13 @@ export function guardProduction(settings: GuardedSettings, read: Reader): void {
       'KAFKA_SASL',
       `is ${sasl.mechanism} without TLS: anyone on the network path can read the credentials or the events.`,
       'Set KAFKA_TLS=true.',
+    )
+  const { smtp } = settings
+  if (smtp?.encryption === 'none' && !isLoopback(smtp.host))
+    refuse(
+      'SMTP_STARTTLS',
+      'is false: anyone on the network path can read mails and the password.',
+      'Set it to true, or write SMTP_URL with smtps://.',
     )
   const isRemote = [policy.bundle, policy.shadow ?? ''].some(bundle => /^https?:/.test(bundle))
   if (isRemote && policy.key === undefined)

@@ -14,6 +14,7 @@ import { gatewayEndpoints } from './routes/gateways.ts'
 import { metricsEndpoints } from './routes/metrics.ts'
 import { planEndpoints } from './routes/plans.ts'
 import { portalEndpoints } from './routes/portal.ts'
+import { productEndpoints } from './routes/products.ts'
 import { subscriptionEndpoints } from './routes/subscriptions.ts'
 import { tenantEndpoints } from './routes/tenants.ts'
 import { webhookEndpoints } from './routes/webhooks.ts'
@@ -24,6 +25,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
   ...subscriptionEndpoints,
   ...apiKeyEndpoints,
   ...planEndpoints,
+  ...productEndpoints,
   ...webhookEndpoints,
   ...metricsEndpoints,
   ...consumerEndpoints,

@@ -6,6 +6,7 @@ import { systemOrigin } from '../../model/audit.ts'
 import type { GatewayInstance } from '../../model/gateway-instance.ts'
 import { newId } from '../../model/id.ts'
 import { notFound, unavailable } from '../api/http/problem.ts'
+import { announceReachedQuotas } from '../api/services/notices.ts'
 import { activateTenant, purgeTenant } from '../api/services/tenants.ts'
 import { audited } from '../store/audited.ts'
 import { EVERY_TENANT, type Store, type Transaction } from '../store/store.ts'
@@ -74,6 +75,7 @@ export class Fleet {
     if (gateway === undefined) throw notFound('gateway')
     if (report.sequence > gateway.reportSequence) {
       await tx.usage.add(report.usage)
+      await announceReachedQuotas(tx, report.usage)
       await tx.keys.touch(report.keysUsed)
       await tx.consumers.touch(report.consumersSeen)
     }

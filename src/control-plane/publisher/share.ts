@@ -5,6 +5,7 @@ import type {
   DeprecationShare,
   InactiveSubscriptionShare,
   KeyShare,
+  SubscriptionShare,
   TenantShare,
 } from '../../link/control-share.ts'
 import { aliasPath, publicPath } from '../../model/api.ts'
@@ -25,6 +26,7 @@ export function tenantShares(rows: ShareRows, tools: (apiId: string) => readonly
   const keys = groupByTenant(rows.keys)
   const inactive = groupByTenant(rows.inactive)
   const consumers = groupByTenant(rows.consumers)
+  const apisOf = new Map(rows.products.map(product => [product.id, product.apiIds]))
   const of = <T>(groups: ReadonlyMap<string | null, T[]>, id: string): readonly T[] => groups.get(id) ?? []
   return rows.tenants.map(({ id, name, status }) => {
     const serving = of(apis, id)
@@ -39,7 +41,7 @@ export function tenantShares(rows: ShareRows, tools: (apiId: string) => readonly
       apis: serving.map(apiShare),
       subscriptions: live.map(subscription => ({
         id: subscription.id,
-        apiId: subscription.apiId,
+        ...opened(subscription, apisOf),
         application: subscription.application,
         plan: subscription.plan,
         rateLimit: subscription.rateLimit,
@@ -49,7 +51,7 @@ export function tenantShares(rows: ShareRows, tools: (apiId: string) => readonly
       keys: of(keys, id)
         .filter(key => approved.has(key.subscriptionId))
         .flatMap(keyShares),
-      ...(refused.length === 0 ? {} : { inactive: inactiveShares(refused, of(keys, id)) }),
+      ...(refused.length === 0 ? {} : { inactive: inactiveShares(refused, of(keys, id), apisOf) }),
       consumers: of(consumers, id).map(({ subject, plan, status: consumerStatus }) => ({
         subject,
         plan,
@@ -89,10 +91,21 @@ function deprecationShare({
   }
 }
 
+/** Of a subscription to a product, the APIs that the product has now. */
+function opened(
+  { apiId, productId }: Pick<ShareRows['subscriptions'][number], 'apiId' | 'productId'>,
+  apisOf: ReadonlyMap<string, readonly string[]>,
+): Pick<SubscriptionShare, 'apiId' | 'apiIds'> {
+  if (productId === null) return { apiId: apiId ?? '' }
+  const apiIds = apisOf.get(productId) ?? []
+  return { apiId: apiIds[0] ?? '', apiIds }
+}
+
 /** So that a call with such a key is refused as what it is. */
 function inactiveShares(
   subscriptions: ShareRows['inactive'],
   keys: ShareRows['keys'],
+  apisOf: ReadonlyMap<string, readonly string[]>,
 ): InactiveSubscriptionShare[] {
   const groups = new Map<string, Omit<KeyShare, 'subscriptionId'>[]>()
   for (const { subscriptionId, ...key } of keys.flatMap(keyShares)) {
@@ -100,8 +113,8 @@ function inactiveShares(
     if (group === undefined) groups.set(subscriptionId, [key])
     else group.push(key)
   }
-  return subscriptions.map(({ id, apiId, application, status }) => ({
-    ...{ id, apiId, application },
+  return subscriptions.map(({ id, application, status, ...of }) => ({
+    ...{ id, application, ...opened(of, apisOf) },
     state: status === 'suspended' ? 'suspended' : 'expired',
     keys: groups.get(id) ?? [],
   }))

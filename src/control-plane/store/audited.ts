@@ -23,6 +23,7 @@ const AUDITED = {
   tenants: 'tenant',
   apis: 'api',
   plans: 'plan',
+  products: 'product',
   subscriptions: 'subscription',
   keys: 'api_key',
   consumers: 'consumer',

@@ -5,6 +5,11 @@ import type { Migrator } from './migrations/run.ts'
 import type { Store } from './store.ts'
 import type { Transfer } from './transfer.ts'
 
+export interface MailOptions {
+  /** Called with the number of mails that were not written, because their tenant has had as many as it may have. */
+  readonly onOmitted: (mails: number) => void
+}
+
 export interface StoreOptions {
   readonly url: string
   /** Of the same PostgreSQL without a connection pooler, for what needs a session: LISTEN. undefined: `url` itself. */
@@ -21,6 +26,8 @@ export interface StoreOptions {
   readonly sealer?: Sealer
   /** A query of PostgreSQL without a response fails after so long; default 20 s. 0: it waits. */
   readonly queryTimeoutMs?: number
+  /** Present: a mail is written for each notice and recipient. */
+  readonly mail?: MailOptions | undefined
   /** Size of the connection pool, default 10; PGlite always has one connection. */
   readonly maxConnections?: number
 }

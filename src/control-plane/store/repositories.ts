@@ -6,6 +6,7 @@ import type { Deployment } from '../../model/deployment.ts'
 import type { DomainEvent, NewEvent } from '../../model/event.ts'
 import type { GatewayInstance, GatewayStatus } from '../../model/gateway-instance.ts'
 import type { PlanRecord } from '../../model/plan.ts'
+import type { Product } from '../../model/product.ts'
 import type { Subscription, SubscriptionStatus } from '../../model/subscription.ts'
 import type { Tenant, TenantStatus, Tier } from '../../model/tenant.ts'
 
@@ -62,7 +63,12 @@ export interface ApiFilter extends Search {
   readonly forVisitors?: true | undefined
 }
 
+/** An API without its document. */
+type NamedApi = Pick<Api, 'id' | 'name' | 'version' | 'status' | 'portalVisibility'>
+
 export interface ApiRepository extends Rows<Api, ApiFilter> {
+  /** Those with these ids, in the order of ids. */
+  named(ids: readonly string[], locking?: Locking): Promise<readonly NamedApi[]>
   /** Of a tenant, with one of these paths. */
   atPaths(tenantId: string, paths: readonly string[]): Promise<readonly Api[]>
   /** Keeps the row for the history of its subscriptions, but hides it; its path is free again. */
@@ -74,13 +80,26 @@ export interface PlanRepository extends Rows<PlanRecord, Search> {
   /** The scope's own plan of that slug, else the global one. */
   bySlug(slug: string): Promise<PlanRecord | undefined>
   remove(id: string): Promise<void>
-  /** True when an open subscription or a consumer uses it. */
+  /** True when an open subscription, a consumer or a product uses it. */
   inUse(plan: PlanRecord): Promise<boolean>
+}
+
+interface ProductFilter extends Search {
+  readonly portalVisibility?: boolean | undefined
+  readonly tenantId?: string | undefined
+}
+
+export interface ProductRepository extends Rows<Product, ProductFilter> {
+  /** Keeps the row for the history of its subscriptions, but hides it; its slug is free again. */
+  remove(id: string): Promise<void>
+  /** Removes an API from the products of its tenant. */
+  withdraw(apiId: string): Promise<void>
 }
 
 export interface SubscriptionFilter extends Search {
   readonly status?: SubscriptionStatus | undefined
   readonly apiId?: string | undefined
+  readonly productId?: string | undefined
   readonly plan?: string | undefined
   readonly application?: string | undefined
   readonly tenantId?: string | undefined
@@ -89,8 +108,8 @@ export interface SubscriptionFilter extends Search {
 }
 
 export interface SubscriptionRepository extends Rows<Subscription, SubscriptionFilter> {
-  /** Those of an API that are not over, locked. */
-  openOf(apiId: string): Promise<readonly Subscription[]>
+  /** Those of an API or product that are not over, locked. */
+  openOf(of: { readonly apiId: string } | { readonly productId: string }): Promise<readonly Subscription[]>
   /** The same of all APIs of a tenant. */
   openOfTenant(tenantId: string): Promise<readonly Subscription[]>
   /** Those that are due to expire, locked; those locked by another instance are skipped. */
@@ -111,6 +130,8 @@ export interface ApiKeyRepository extends Rows<ApiKey, ApiKeyFilter> {
   prefixesOf(subscriptionIds: readonly string[]): Promise<ReadonlyMap<string, string>>
   /** Oldest first, locked. */
   ofSubscription(subscriptionId: string): Promise<readonly ApiKey[]>
+  /** Those of approved subscriptions that expire within the notice, or within half of their life, and are not announced; locked. */
+  expiring(noticeMs: number, limit: number): Promise<readonly ApiKey[]>
   /** Moves `lastUsedAt` forward, never back. */
   touch(uses: readonly { readonly id: string; readonly at: Date }[]): Promise<void>
 }
@@ -154,7 +175,12 @@ export interface GatewayRepository extends Omit<Rows<GatewayInstance, GatewayFil
 export interface DeploymentRepository {
   find(id: string): Promise<Deployment | undefined>
   list(
-    filter: { apiId?: string | undefined; gatewayId?: string | undefined; tenantId?: string | undefined },
+    /** `q` matches anywhere in the names of API and gateway. */
+    filter: Search & {
+      readonly apiId?: string | undefined
+      readonly gatewayId?: string | undefined
+      readonly tenantId?: string | undefined
+    },
     page: PageRequest,
   ): Promise<ListPage<Deployment>>
   /** Inserts the missing rows of one gateway, or of one API on every gateway. */
@@ -217,9 +243,13 @@ export interface ShareRows {
   > & { readonly hasSpec: boolean })[]
   readonly subscriptions: readonly Pick<
     Subscription,
-    'id' | 'tenantId' | 'apiId' | 'application' | 'plan' | 'rateLimit' | 'quota' | 'expiresAt'
+    'id' | 'tenantId' | 'apiId' | 'productId' | 'application' | 'plan' | 'rateLimit' | 'quota' | 'expiresAt'
   >[]
-  readonly inactive: readonly Pick<Subscription, 'id' | 'tenantId' | 'apiId' | 'application' | 'status'>[]
+  readonly inactive: readonly Pick<
+    Subscription,
+    'id' | 'tenantId' | 'apiId' | 'productId' | 'application' | 'status'
+  >[]
+  readonly products: readonly Pick<Product, 'id' | 'tenantId' | 'apiIds'>[]
   readonly keys: readonly Pick<
     ApiKey,
     | 'id'

@@ -2,6 +2,7 @@
 
 import type { AuditRepository } from './audit-repository.ts'
 import type { ConfigurationRepository } from './configuration-repository.ts'
+import type { MailRepository, NoticeRepository } from './notice-repositories.ts'
 import type {
   ApiKeyRepository,
   ApiRepository,
@@ -11,6 +12,7 @@ import type {
   GatewayRepository,
   IdempotencyRepository,
   PlanRepository,
+  ProductRepository,
   ShareRepository,
   SubscriptionRepository,
   TenantRepository,
@@ -32,6 +34,7 @@ export interface Transaction {
   readonly tenants: TenantRepository
   readonly apis: ApiRepository
   readonly plans: PlanRepository
+  readonly products: ProductRepository
   readonly subscriptions: SubscriptionRepository
   readonly keys: ApiKeyRepository
   readonly consumers: ConsumerRepository
@@ -45,6 +48,8 @@ export interface Transaction {
   readonly share: ShareRepository
   readonly webhooks: WebhookRepository
   readonly deliveries: DeliveryRepository
+  readonly notices: NoticeRepository
+  readonly mails: MailRepository
   readonly configuration: ConfigurationRepository
   /** The same transaction with the repositories of one tenant; the scope must include it. */
   within(tenantId: string): Transaction
@@ -86,6 +91,8 @@ export const UNIQUE_CONSTRAINTS = [
   'apis_path_key',
   'plans_slug_key',
   'subscriptions_application_key',
+  'subscriptions_product_key',
+  'products_slug_key',
   'consumers_subject_key',
   'webhooks_name_key',
 ] as const

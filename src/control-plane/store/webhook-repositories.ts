@@ -42,6 +42,12 @@ export interface WebhookRepository {
   withholdKeys(id: string): Promise<void>
   /** With all its deliveries. */
   remove(id: string): Promise<void>
+  /** Adds a failed delivery. Returns how many failed since the last one that arrived; undefined when the webhook is gone. */
+  countFailed(
+    id: string,
+  ): Promise<(Pick<Webhook, 'name' | 'url'> & { readonly failedDeliveries: number }) | undefined>
+  /** A delivery has arrived: the count begins again. */
+  recovered(id: string): Promise<void>
   /** Ids of enabled webhooks over plain HTTP, at most `limit`. */
   overPlainHttp(limit: number): Promise<readonly string[]>
   /** Number of webhooks whose secret is sealed with another key than this instance has. */
@@ -61,7 +67,10 @@ export interface ClaimedDelivery {
   /** Attempts made before this one. */
   readonly attempt: number
   readonly event: string
+  readonly test: boolean
   readonly webhookId: string
+  /** Of the webhook, since the last one that arrived. */
+  readonly failedDeliveries: number
   readonly tenantId: string
   readonly url: string
   readonly customHeaders: { readonly [name: string]: string }
@@ -103,7 +112,12 @@ export interface DeliveryRepository {
   /** Newest first. */
   list(
     webhookId: string,
-    filter: { readonly status?: DeliveryStatus | undefined; readonly event?: string | undefined },
+    filter: {
+      /** Matches anywhere in event and error; `%` and `_` are literal. */
+      readonly q?: string | undefined
+      readonly status?: DeliveryStatus | undefined
+      readonly event?: string | undefined
+    },
     page: PageRequest,
   ): Promise<ListPage<Delivery>>
   /** Due at once again; every instance is notified at commit. */

@@ -5,6 +5,7 @@ import { type AttemptOutcome, afterAttempt } from '../../model/webhook-delivery.
 import { EVERY_TENANT, type Store } from '../store/store.ts'
 import type { ClaimedDelivery } from '../store/webhook-repositories.ts'
 import { type AttemptParts, attempt } from './attempt.ts'
+import { noteOutcome } from './failing.ts'
 
 /** Another instance may claim the deliveries of a dead one after this. */
 const DEFAULT_LEASE_MS = 15_000
@@ -124,7 +125,9 @@ export class DeliveryDispatcher {
     const jitter = random()
     const after = await store.write(EVERY_TENANT, async tx => {
       const state = afterAttempt(delivery.attempt, outcome, tx.now, jitter)
-      return (await tx.deliveries.settle(delivery.id, lease, state)) ? state : undefined
+      if (!(await tx.deliveries.settle(delivery.id, lease, state))) return undefined
+      await noteOutcome(tx, delivery, state)
+      return state
     })
     // When the lease has ended, another instance sends the delivery and counts its outcome.
     if (after !== undefined) onOutcome(after.status === 'pending' ? 'retry' : after.status)

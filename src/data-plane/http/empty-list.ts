@@ -11,7 +11,11 @@ export function emptyReason({ snapshot, tenant, principal, listing }: Exchange):
       ? 'The credential belongs to no tenant, and no tool set of namespace platform has tools. Sign in with a credential of a tenant.'
       : "No tool set with tools is loaded for the credential's tenant. Its operator sees the reason in the status of the ToolSet."
   }
-  if (principal?.apiId !== undefined && !tools.some(({ tool }) => tool.apiId === principal.apiId))
+  const apiIds = principal?.apiIds
+  if (
+    apiIds !== undefined &&
+    !tools.some(({ tool }) => tool.apiId !== undefined && apiIds.includes(tool.apiId))
+  )
     return 'The API of this key has no tools. Use a key of another API, or a token.'
   return 'The policy allows none of the tools to this credential. It may lack a role, a scope or an approved subscription.'
 }

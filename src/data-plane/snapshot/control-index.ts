@@ -8,7 +8,7 @@ import type {
   SubscriptionShare,
   TenantShare,
 } from '../../link/control-share.ts'
-import { EMPTY_SHARE } from '../../link/control-share.ts'
+import { apisOfSubscription, EMPTY_SHARE } from '../../link/control-share.ts'
 import type { Tool } from '../../model/tool.ts'
 import { upstreamRulesOf } from '../../shared/egress/upstream-rules.ts'
 import { SharedTable } from './shared-table.ts'
@@ -207,11 +207,13 @@ function keysOf(tenant: TenantShare): TenantParts['keys'] {
 /** Whether the subscription has expired is a question of the call: see `subscriptionFault`. */
 function entryOf(
   { name: tenant }: TenantShare,
-  { id: subscriptionId, apiId, application }: Pick<SubscriptionShare, 'id' | 'apiId' | 'application'>,
+  subscription: Pick<SubscriptionShare, 'id' | 'apiId' | 'apiIds' | 'application'>,
   { id, hash, expiresAtMs }: Omit<KeyShare, 'subscriptionId'>,
 ): KeyEntry {
   const expires = expiresAtMs ?? Number.POSITIVE_INFINITY
-  return { id, hash, tenant, subscriptionId, apiId, application, expiresAtMs: expires }
+  const { id: subscriptionId, application } = subscription
+  const apiIds = apisOfSubscription(subscription)
+  return { id, hash, tenant, subscriptionId, apiIds, application, expiresAtMs: expires }
 }
 
 /** Lists of tools of all tenants. */

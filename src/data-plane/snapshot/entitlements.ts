@@ -1,6 +1,11 @@
 /** Which limits apply to whom (docs/reference/http.md, Quotas per consumer): subscription, else own plan, else the specified defaults. Pure. */
 
-import type { SubscriptionFault, SubscriptionShare, TenantShare } from '../../link/control-share.ts'
+import {
+  apisOfSubscription,
+  type SubscriptionFault,
+  type SubscriptionShare,
+  type TenantShare,
+} from '../../link/control-share.ts'
 import type { SnapshotDocument } from '../../link/document.ts'
 import { oncePer } from '../../model/once-per.ts'
 import { DEFAULT_LIMITS, type Plan, type PlanRule } from '../../model/plan.ts'
@@ -12,7 +17,7 @@ type Entitlements = Pick<Snapshot, 'entitlementOf' | 'isBlocked' | 'plansOf' | '
 
 interface Subscribed {
   readonly entitlement: Entitlement
-  readonly apiId: string
+  readonly apiIds: readonly string[]
   readonly untilMs: number
 }
 
@@ -95,9 +100,11 @@ function entitlements(
     plansOf(tenant, consumer, nowMs) {
       const known = tenants.get(tenant)
       const choices: PlanChoice[] = []
-      for (const [key, { apiId, entitlement, untilMs }] of known?.byApplication ?? [])
+      for (const [key, { entitlement, untilMs }] of known?.byApplication ?? []) {
+        const apiId = key.slice(0, key.indexOf('\n'))
         if (key === applicationKey(apiId, consumer) && untilMs > nowMs)
           choices.push({ source: 'subscription', api_id: apiId, plan: slugOf(entitlement) })
+      }
       const assigned = known?.consumers.get(consumer)
       if (assigned !== undefined) choices.push({ source: 'control_plane', plan: slugOf(assigned) })
       const named = own.get(consumer)
@@ -110,7 +117,9 @@ function entitlements(
         const named =
           principal.subscriptionId === undefined ? undefined : tenant.byId.get(principal.subscriptionId)
         const subscribed =
-          named?.apiId === apiId ? named : tenant.byApplication.get(applicationKey(apiId, principal.consumer))
+          named?.apiIds.includes(apiId) === true
+            ? named
+            : tenant.byApplication.get(applicationKey(apiId, principal.consumer))
         if (subscribed !== undefined && subscribed.untilMs > nowMs) return subscribed.entitlement
       }
       // the application of a key is a name that its subscriber chose; the consumer of a token comes from the identity provider
@@ -147,16 +156,18 @@ function ofTenant(tenant: TenantShare, plans: ReadonlyMap<string, Plan>): Tenant
   }
   return {
     byId: new Map(subscribed.map(([subscription, entry]) => [subscription.id, entry])),
+    // a subscription to an API itself comes before one to a product with that API
     byApplication: new Map(
-      subscribed.map(([subscription, entry]) => [
-        applicationKey(subscription.apiId, subscription.application),
-        entry,
-      ]),
+      [...subscribed]
+        .sort(([a], [b]) => Number(a.apiIds === undefined) - Number(b.apiIds === undefined))
+        .flatMap(([subscription, entry]) =>
+          entry.apiIds.map(apiId => [applicationKey(apiId, subscription.application), entry] as const),
+        ),
     ),
     faults: new Map(
-      (tenant.inactive ?? []).flatMap(({ id, apiId, application, state }) => [
+      (tenant.inactive ?? []).flatMap(({ id, application, state, ...of }) => [
         [id, state] as const,
-        [applicationKey(apiId, application), state] as const,
+        ...apisOfSubscription(of).map(apiId => [applicationKey(apiId, application), state] as const),
       ]),
     ),
     consumers,
@@ -168,7 +179,7 @@ function subscribedTo(subscription: SubscriptionShare, plans: ReadonlyMap<string
   const plan = plans.get(subscription.plan)
   const limits = limitsOf(subscription, plan ?? DEFAULT_LIMITS)
   return {
-    apiId: subscription.apiId,
+    apiIds: apisOfSubscription(subscription),
     untilMs: subscription.expiresAtMs ?? Number.POSITIVE_INFINITY,
     entitlement: Object.freeze({ plan, limits, subscriptionId: subscription.id }),
   }

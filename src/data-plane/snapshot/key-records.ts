@@ -9,7 +9,7 @@ export function keyLookup(
   snapshot: () => Snapshot | undefined,
 ): (prefix: string) => ApiKeyRecord | undefined {
   const recordOf = oncePer(
-    ({ id, hash, expiresAtMs, application, tenant, subscriptionId, apiId }: KeyEntry): ApiKeyRecord => ({
+    ({ id, hash, expiresAtMs, application, tenant, subscriptionId, apiIds }: KeyEntry): ApiKeyRecord => ({
       id,
       hash,
       status: 'active',
@@ -17,7 +17,7 @@ export function keyLookup(
       application,
       tenant,
       subscriptionId,
-      apiId,
+      apiIds,
       roles: [],
       scopes: ['read', 'execute'],
     }),

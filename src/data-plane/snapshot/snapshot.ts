@@ -146,7 +146,7 @@ export interface KeyEntry {
   readonly hash: string
   readonly tenant: string
   readonly subscriptionId: string
-  readonly apiId: string
+  readonly apiIds: readonly string[]
   readonly application: string
   /** Unix ms; Infinity when the key does not expire. */
   readonly expiresAtMs: number

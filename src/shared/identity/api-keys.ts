@@ -18,8 +18,8 @@ export interface ApiKeyRecord {
   readonly application: string
   readonly tenant: string | undefined
   readonly subscriptionId: string | undefined
-  /** The only API that the key opens. */
-  readonly apiId: string
+  /** The only APIs that the key opens. */
+  readonly apiIds: readonly string[]
   readonly roles: readonly string[]
   /** Without the prefix `platform:`. */
   readonly scopes: readonly string[]
@@ -92,7 +92,7 @@ function principalFor(found: ApiKeyRecord, expiresAtMs: number): Principal {
     roles: found.roles,
     scopes: found.scopes,
     subscriptionId: found.subscriptionId,
-    apiId: found.apiId,
+    apiIds: found.apiIds,
     expiresAtMs,
   })
 }

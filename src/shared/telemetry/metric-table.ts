@@ -280,6 +280,20 @@ export const METRICS = {
     ),
   }),
 
+  ...heldBy('control-plane/mail', {
+    platform_mail_sent_total: counter('mails', 'Notices that the mail server has accepted.'),
+    platform_mail_retries_total: counter('attempts', 'Failed attempts of mails that will be retried.'),
+    platform_mail_failed_total: counter(
+      'mails',
+      'Mails that the server refused for good, or that failed after the last attempt.',
+    ),
+    platform_mail_omitted_total: counter(
+      'mails',
+      'Mails that were not written, because their tenant has had as many as it may have in a day.',
+    ),
+    platform_mail_queue_depth: gauge('mails', 'Mails that are to be sent.'),
+  }),
+
   ...heldBy('control-plane/webhooks', {
     platform_webhook_delivered_total: counter('deliveries', 'Webhook deliveries that succeeded.'),
     platform_webhook_retries_total: counter(

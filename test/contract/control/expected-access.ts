@@ -28,6 +28,11 @@ export const MAY: { readonly [action: string]: readonly Caller[] } = {
   'control.apis.read': READ,
   'control.apis.update': WRITE,
   'control.apis.delete': WRITE,
+  'control.products.create': WRITE,
+  'control.products.list': READ,
+  'control.products.read': READ,
+  'control.products.update': WRITE,
+  'control.products.delete': WRITE,
   // The recipe subscribes another application; `own-and-other.test.ts` has both.
   'control.subscriptions.create': DECIDE,
   'control.subscriptions.list': CATALOG,

@@ -56,6 +56,38 @@ describe.each(DATABASES)('lists on $name', database => {
         expect((await read(`sort=${sort}`, consumers)).items[0].subject, sort).toBe('seen')
     })
 
+    it('of deliveries are searched by event and error, and sorted', async () => {
+      const webhooks = `/v1/tenants/${world.acme}/webhooks`
+      const hook = { url: 'https://hooks.example/x', events: ['*'] }
+      const { id } = (await plane.call('admin', 'POST', webhooks, hook)).body
+      for (const kind of ['subscription.revoked', 'subscription.created', 'webhook.failing'])
+        await plane.call('admin', 'POST', `${webhooks}/${id}/test`, { event_type: kind })
+      const found = async (query: string) =>
+        (await read(query, `${webhooks}/${id}/deliveries`)).items.map(({ event }: { event: string }) => event)
+      expect(await found('q=subscription.')).toEqual(['subscription.created', 'subscription.revoked'])
+      expect(await found('q=%25')).toEqual([])
+      expect(await found('sort=event')).toEqual([
+        'subscription.created',
+        'subscription.revoked',
+        'webhook.failing',
+      ])
+      expect((await found('sort=-event'))[0]).toBe('webhook.failing')
+    })
+
+    it('of deployments are searched by API and gateway, and sorted', async () => {
+      const hello = { name: 'edge', url: '', version: '1', workers: 1, authConfig: {} }
+      ;(await plane.control.transport.connect(hello, null)).close()
+      const found = async (query: string) => (await read(query, '/v1/deployments')).items
+      expect(await found('q=bravo')).toHaveLength(1)
+      expect(await found('q=EDGE')).toHaveLength(6)
+      expect(await found('q=nothing')).toEqual([])
+      const up = (await found('sort=api_id')).map(({ api_id }: { api_id: string }) => api_id)
+      expect(up).toEqual([...up].sort())
+      const down = (await found('sort=-api_id')).map(({ api_id }: { api_id: string }) => api_id)
+      expect(down).toEqual(up.toReversed())
+      expect((await plane.call('stranger', 'GET', '/v1/deployments?q=bravo')).body.items ?? []).toEqual([])
+    })
+
     it('refuse an order that they do not have', async () => {
       const reply = await plane.call('viewer', 'GET', `${apis}?sort=upstream_url;drop`)
       expect([reply.status, reply.body.error.details[0].field]).toEqual([400, 'sort'])

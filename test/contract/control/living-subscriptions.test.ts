@@ -1,6 +1,6 @@
 /** Subscriptions while they live: changed, suspended, resumed, rejected, announced; each step with its event. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { announceExpiring } from '../../../src/control-plane/api/services/subscriptions.ts'
+import { announceExpiring } from '../../../src/control-plane/api/services/notices.ts'
 import type { Cluster } from '../store/postgres-cluster.ts'
 import { type Caller, DATABASES, openPlane, type Plane, populate, type World } from './plane.ts'
 

@@ -8,6 +8,7 @@ import {
   createControlPlane,
 } from '../../../src/control-plane/api/control-plane.ts'
 import { openMigratedStore } from '../../../src/control-plane/store/open.ts'
+import type { MailOptions } from '../../../src/control-plane/store/opened-store.ts'
 import type { Store } from '../../../src/control-plane/store/store.ts'
 import { type Principal, principal } from '../../../src/model/principal.ts'
 import { refuse } from '../../../src/shared/call/refusal.ts'
@@ -102,11 +103,12 @@ export interface PlaneOptions {
   /** undefined: PGlite in a new directory. */
   readonly cluster?: Cluster | undefined
   readonly options?: Partial<ControlPlaneOptions>
+  readonly mail?: MailOptions
 }
 
 let databases = 0
 
-export async function openPlane({ cluster, options }: PlaneOptions = {}): Promise<Plane> {
+export async function openPlane({ cluster, options, mail }: PlaneOptions = {}): Promise<Plane> {
   const dataDir = mkdtempSync(join(tmpdir(), 'toolgate-control-'))
   const clock = { nowMs: Date.parse('2026-03-01T10:20:00Z') }
   const faults: unknown[] = []
@@ -122,6 +124,7 @@ export async function openPlane({ cluster, options }: PlaneOptions = {}): Promis
     url,
     dataDir,
     sealer: createSealer('a key of the tests'),
+    mail,
   })
   const policy = await createOpaWasmEngine().prepare(readFileSync('policies/bundle.tar.gz'))
   const whole: ControlPlaneOptions = {

@@ -63,6 +63,18 @@ async function anApi(plane: Plane, world: World): Promise<string> {
   return made(plane, `/tenants/${world.acme}/apis`, newApi())
 }
 
+async function newProduct(plane: Plane, world: World) {
+  const apis = [await anApi(plane, world), world.api]
+  return {
+    ...{ slug: fresh('product'), name: 'Commerce', plan: 'silver', api_ids: apis },
+    portal_visibility: true,
+  }
+}
+
+async function aProduct(plane: Plane, world: World): Promise<string> {
+  return made(plane, `/tenants/${world.acme}/products`, await newProduct(plane, world))
+}
+
 /** A subscription of `app` that waits for approval. */
 async function aSubscription(plane: Plane, world: World): Promise<string> {
   const body = { api_id: await anApi(plane, world), plan: 'silver', application: 'app' }
@@ -209,6 +221,23 @@ export const RECIPES: { readonly [operationId: string]: Maker } = {
   deleteApi: async (plane, world) => ({ params: { api_id: await anApi(plane, world) }, repeated: 404 }),
   listApis: () => ({ repeated: 200 }),
   readApi: (_plane, world) => ({ params: { api_id: world.api }, repeated: 200 }),
+
+  createProduct: async (plane, world) => ({ body: await newProduct(plane, world), repeated: 409 }),
+  listProducts: () => ({ repeated: 200 }),
+  readProduct: async (plane, world) => ({
+    params: { product_id: await aProduct(plane, world) },
+    repeated: 200,
+  }),
+  updateProduct: async (plane, world) => ({
+    params: { product_id: await aProduct(plane, world) },
+    body: { name: 'Other', plan: 'gold', api_ids: [world.api], portal_visibility: false },
+    repeated: 200,
+  }),
+  deleteProduct: async (plane, world) => ({
+    params: { product_id: await aProduct(plane, world) },
+    repeated: 404,
+  }),
+  listPortalProducts: () => ({ repeated: 200 }),
 
   createSubscription: async (plane, world) => ({
     body: {

@@ -141,7 +141,7 @@ const ROWS: Readonly<Record<string, readonly string[]>> = {
     'control.apis.list control.apis.read control.subscriptions.list control.subscriptions.read control.usage.read',
     'control.apikeys.list control.apikeys.read control.plans.list control.plans.read',
     'control.webhooks.list control.webhooks.read control.consumers.list control.consumers.read',
-    'control.portal.list control.portal.read',
+    'control.portal.list control.portal.read control.products.list control.products.read',
   ],
   audit: [
     'control.metrics.read control.deliveries.list control.deliveries.read',
@@ -163,6 +163,7 @@ const ROWS: Readonly<Record<string, readonly string[]>> = {
   ],
   write: [
     'control.apis.create control.apis.update control.apis.delete',
+    'control.products.create control.products.update control.products.delete',
     'control.webhooks.create control.webhooks.update control.webhooks.delete control.webhooks.test',
     'control.deliveries.retry',
   ],

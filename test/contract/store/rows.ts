@@ -68,6 +68,7 @@ export function aSubscription(api: Api, nowMs: number, fields: Partial<Subscript
     id: newId('subscription', nowMs),
     tenantId: api.tenantId,
     apiId: api.id,
+    productId: null,
     plan: 'silver',
     application: 'shop',
     callbackUrl: null,
@@ -102,6 +103,7 @@ export function aKey(subscription: Subscription, nowMs: number, fields: Partial<
     expiresAt: null,
     revokedAt: null,
     lastUsedAt: null,
+    expiryAnnounced: null,
     ...stamps(nowMs),
     ...fields,
   }

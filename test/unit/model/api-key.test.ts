@@ -25,6 +25,7 @@ function key(fields: Partial<ApiKey> = {}): ApiKey {
     expiresAt: null,
     revokedAt: null,
     lastUsedAt: null,
+    expiryAnnounced: null,
     revision: 1,
     createdAt: T0,
     updatedAt: T0,

@@ -22,6 +22,7 @@ function subscription(fields: Partial<Subscription> = {}): Subscription {
     id: 'sub_1',
     tenantId: 'ten_1',
     apiId: 'api_1',
+    productId: null,
     plan: 'silver',
     application: 'shop',
     callbackUrl: null,

@@ -68,7 +68,10 @@ export function Subscriptions() {
     },
     {
       title: 'API',
-      cell: (each: Subscription) => names.value.value?.get(each.api_id) ?? <code>{each.api_id}</code>,
+      cell: (each: Subscription) =>
+        names.value.value?.get(each.api_id ?? each.product_id ?? '') ?? (
+          <code>{each.api_id ?? each.product_id}</code>
+        ),
     },
     { title: 'Plan', cell: (each: Subscription) => each.plan },
     { title: 'Status', cell: (each: Subscription) => <State of={each.status} /> },

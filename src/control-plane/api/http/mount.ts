@@ -311,6 +311,12 @@ const CONFLICTS: { readonly [name in UniqueConstraint]: readonly [string, string
     'application',
     'is subscribed already.',
   ],
+  subscriptions_product_key: [
+    'This application already has a subscription to this product.',
+    'application',
+    'is subscribed already.',
+  ],
+  products_slug_key: ['A product of this tenant with this slug exists already.', 'slug', 'is taken.'],
   consumers_subject_key: ['A consumer with this subject exists already.', 'subject', 'is taken.'],
   webhooks_name_key: ['A webhook with this name exists already.', 'name', 'is taken.'],
 }

@@ -3,7 +3,16 @@ import { type Deployment, SYNC_STATUSES, syncStatus } from '../../../model/deplo
 import type { Transaction } from '../../store/store.ts'
 import { type Endpoint, type Subject, type SubjectQuestion, tagged } from '../http/endpoint.ts'
 import { found } from '../http/problem.ts'
-import { envelope, listOf, pageQuery, shownId, shownMoment, textField } from '../schemas/fields.ts'
+import {
+  envelope,
+  listOf,
+  pageQuery,
+  q,
+  shownId,
+  shownMoment,
+  sortQuery,
+  textField,
+} from '../schemas/fields.ts'
 import { camelCased, present } from '../schemas/present.ts'
 import { z } from '../schemas/zod.ts'
 import type { Services } from '../services.ts'
@@ -51,11 +60,13 @@ async function ownerOf({ tx, params }: SubjectQuestion): Promise<Subject> {
 
 export const deploymentEndpoints: readonly Endpoint[] = [
   endpoint('listDeployments', 'get', '/deployments', {
-    summary: 'List the deployments of all tenants the caller acts for',
+    summary: 'List the deployments of all tenants the caller acts for; q searches names of APIs and gateways',
     action: 'control.deployments.list',
     reach: 'caller',
     query: z.object({
       ...pageQuery,
+      sort: sortQuery('api_id', 'gateway_id'),
+      q,
       api_id: textField(100).optional(),
       gateway_id: textField(100).optional(),
       tenant_id: textField(100).optional(),

@@ -92,12 +92,23 @@ async function planChange(
   }
 }
 
+/** @throws Problem validation_error unless it names either an API with a plan, or a product */
+function requireTarget(body: z.output<typeof newSubscription>): void {
+  if (body.api_id === null && body.product_id === null) throw invalidField('api_id', 'is required.')
+  if (body.api_id !== null && body.product_id !== null)
+    throw invalidField('product_id', 'must be absent when api_id is given.')
+  if (body.api_id !== null && body.plan === undefined) throw invalidField('plan', 'is required.')
+  if (body.product_id !== null && body.plan !== undefined)
+    throw invalidField('plan', 'must be absent when product_id is given: the product has its plan.')
+}
+
 const filters = {
   ...pageQuery,
   sort: sortQuery('application', 'updated_at', 'expires_at'),
   q,
   status: wordQuery(SUBSCRIPTION_STATUSES),
   api_id: textField(100).optional(),
+  product_id: textField(100).optional(),
   plan: textField(100).optional(),
   application: textField(255).optional(),
 }
@@ -120,9 +131,10 @@ export const subscriptionEndpoints: readonly Endpoint[] = [
       if (body.ttl !== null && body.expires_at !== null) {
         throw invalidField('ttl', 'must be absent when expires_at is given.')
       }
+      requireTarget(body)
       const expiresAt = body.expires_at === null ? null : new Date(body.expires_at)
       const { ttl: ttlSeconds, ...fields } = camelCased(body)
-      const request = { ...fields, ttlSeconds, expiresAt }
+      const request = { ...fields, plan: body.plan, ttlSeconds, expiresAt }
       const { subscription, key } = await requestSubscription(tx, tenant!.id, request)
       const location = `/tenants/${tenant!.id}/subscriptions/${subscription.id}`
       return { ...(await shown(tx, subscription, key)), location }

@@ -111,10 +111,12 @@ export const webhookEndpoints: readonly Endpoint[] = [
     },
   }),
   endpoint('listDeliveries', 'get', DELIVERIES, {
-    summary: 'List the deliveries of a webhook, newest first',
+    summary: 'List the deliveries of a webhook, newest first; q searches event and error',
     action: 'control.deliveries.list',
     query: z.object({
       ...pageQuery,
+      sort: sortQuery('updated_at', 'event', 'status', 'attempt'),
+      q,
       status: wordQuery(DELIVERY_STATUSES),
       event: wordQuery(WEBHOOK_EVENT_KINDS),
     }),

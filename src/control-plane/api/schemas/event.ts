@@ -1,5 +1,6 @@
 /** Schemas of what webhooks receive, one message for each kind of event. It builds and sends no message. */
 import { WEBHOOK_EVENT_KINDS, type WebhookEventKind } from '../../../model/event.ts'
+import { QUOTA_WINDOWS } from '../../../model/quota-notice.ts'
 import { SUBSCRIPTION_STATUSES } from '../../../model/subscription.ts'
 import { shownId, shownMoment } from './fields.ts'
 import { z } from './zod.ts'
@@ -10,8 +11,18 @@ const apiKey = z.string().optional().openapi({
   description: 'The whole key; only where the webhook may receive keys of the application.',
 })
 
+const quota: z.ZodRawShape = {
+  window: z.enum(QUOTA_WINDOWS),
+  threshold: z.int().openapi({ example: 80, description: 'Percent of the limit.' }),
+  used: z.int().openapi({ example: 8_000, description: 'Requests in the window.' }),
+  limit: z.int().openapi({ example: 10_000 }),
+  resets_at: shownMoment,
+}
+
 interface Described {
   readonly summary: string
+  /** Absent: `data` describes a subscription. */
+  readonly about?: 'webhook'
   /** Of `data`, beside those that every event has. */
   readonly fields: z.ZodRawShape
 }
@@ -54,6 +65,41 @@ const EVENTS: { readonly [kind in WebhookEventKind]: Described } = {
       reason,
     },
   },
+  'subscription.key_expiring': {
+    summary: 'A key expires soon; once for each date',
+    fields: { key_prefix: keyPrefix, expires_at: shownMoment },
+  },
+  'subscription.quota_warning': {
+    summary: 'A subscription has used 80 % of its quota; once for each window',
+    fields: quota,
+  },
+  'subscription.quota_exhausted': {
+    summary: 'A subscription has used its quota; once for each window',
+    fields: quota,
+  },
+  'webhook.failing': {
+    summary: 'A webhook fails; once until a delivery arrives',
+    about: 'webhook',
+    fields: {
+      webhook_id: shownId('whk'),
+      webhook_name: z.string().openapi({ example: 'billing' }),
+      host: z.string().openapi({ example: 'hooks.example.com' }),
+      failed_deliveries: z.int().openapi({ example: 3 }),
+      status_code: z.int().nullable().openapi({ description: 'Of the last response.' }),
+      error: z.string().nullable(),
+    },
+  },
+}
+
+const OF_SUBSCRIPTION: z.ZodRawShape = {
+  subscription_id: shownId('sub'),
+  api_id: shownId('api').nullable().openapi({ description: 'null: it is one to a product.' }),
+  api_name: z.string().openapi({ example: 'Orders' }),
+  product_id: shownId('prd').optional().openapi({ description: 'Of a subscription to a product.' }),
+  product_name: z.string().optional(),
+  consumer_id: shownId('con'),
+  plan: z.string().openapi({ example: 'silver' }),
+  status: z.enum(SUBSCRIPTION_STATUSES),
 }
 
 export interface DescribedEvent {
@@ -64,16 +110,8 @@ export interface DescribedEvent {
 
 /** The body of a delivery (docs/reference/events.md, Payload). Further fields of `data` may follow in later versions. */
 export const DESCRIBED_EVENTS: readonly DescribedEvent[] = WEBHOOK_EVENT_KINDS.map(kind => {
-  const { summary, fields } = EVENTS[kind]
-  const data = z.object({
-    subscription_id: shownId('sub'),
-    api_id: shownId('api'),
-    api_name: z.string().openapi({ example: 'Orders' }),
-    consumer_id: shownId('con'),
-    plan: z.string().openapi({ example: 'silver' }),
-    status: z.enum(SUBSCRIPTION_STATUSES),
-    ...fields,
-  })
+  const { summary, fields, about } = EVENTS[kind]
+  const data = z.object({ ...(about === undefined ? OF_SUBSCRIPTION : {}), ...fields })
   const message = z.object({
     event: z.literal(kind),
     timestamp: z.string().openapi({ format: 'date-time', example: '2026-01-31T12:00:00.000001Z' }),

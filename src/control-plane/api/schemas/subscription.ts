@@ -8,7 +8,8 @@ export const shownSubscription = z
   .object({
     id: shownId('sub'),
     tenant_id: shownId('ten'),
-    api_id: shownId('api'),
+    api_id: shownId('api').nullable().openapi({ description: 'null: it is one to a product.' }),
+    product_id: shownId('prd').nullable().openapi({ description: 'null: it is one to an API.' }),
     plan: z.string(),
     requested_plan: z
       .string()
@@ -54,8 +55,15 @@ const metadata = z
 
 export const newSubscription = z
   .strictObject({
-    api_id: textField(100),
-    plan: textField(100).openapi({ example: 'silver' }),
+    api_id: textField(100).nullable().default(null),
+    product_id: textField(100).nullable().default(null).openapi({
+      example: null,
+      description: 'Instead of api_id: one subscription to all APIs of the product.',
+    }),
+    plan: textField(100).optional().openapi({
+      example: 'silver',
+      description: 'Required with api_id; a product has its plan.',
+    }),
     application: textField(255).openapi({ example: 'shop-frontend' }),
     callback_url: httpUrl().nullable().default(null),
     metadata: metadata.default({}),

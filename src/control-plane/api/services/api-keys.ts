@@ -56,6 +56,7 @@ export async function issueKey(
     expiresAt,
     revokedAt: null,
     lastUsedAt: null,
+    expiryAnnounced: null,
   }
   await tx.keys.insert(record)
   return { record, key }

@@ -104,9 +104,10 @@ async function claimAddress(tx: Transaction, api: Api): Promise<void> {
 /** Removes the API from the gateways and revokes its subscriptions. @throws Problem not_found */
 export async function deleteApi(tx: Transaction, id: string): Promise<void> {
   const api = found(await tx.apis.find(id, 'lock'), 'API')
-  for (const subscription of await tx.subscriptions.openOf(id)) {
+  for (const subscription of await tx.subscriptions.openOf({ apiId: id })) {
     await revokeSubscription(tx, subscription, 'The API was deleted.', api)
   }
+  await tx.products.withdraw(id)
   await tx.apis.remove(id)
   announce(tx, 'api.deleted', api)
 }

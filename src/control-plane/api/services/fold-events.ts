@@ -6,6 +6,7 @@ import { bucketOf } from '../../../model/latency-histogram.ts'
 import { getOrSet } from '../../../model/once-per.ts'
 import { EVERY_TENANT, type Store, type Transaction } from '../../store/store.ts'
 import type { MeteredHour, MeteredLatency } from '../../store/usage-repositories.ts'
+import { announceReachedQuotas } from './notices.ts'
 
 /** `MeteringMark.source` of the spool of this process. */
 export const SPOOL_SOURCE = 'spool'
@@ -25,7 +26,9 @@ export function foldEvents(store: Store, source: string, events: readonly Meteri
     const fresh = await takeNew(tx, source, events)
     const { hours, latencies } = fold(fresh)
     await tx.metering.add(hours, latencies)
-    await tx.usage.add(usageOf(fresh))
+    const usage = usageOf(fresh)
+    await tx.usage.add(usage)
+    await announceReachedQuotas(tx, usage)
     return fresh.length
   })
 }

@@ -34,7 +34,7 @@ export async function migrateSubscriptions(tx: Transaction, request: MigrationRe
   if (to.status === 'retired') throw conflict('The API is retired and accepts no subscriptions.')
   // both in one order, so that two calls in opposite directions do not wait for each other
   const locked = new Map<string, readonly Subscription[]>()
-  for (const id of [from.id, to.id].sort()) locked.set(id, await tx.subscriptions.openOf(id))
+  for (const id of [from.id, to.id].sort()) locked.set(id, await tx.subscriptions.openOf({ apiId: id }))
   const subscribed = new Set(locked.get(to.id)!.map(({ application }) => application))
   const wanted = locked
     .get(from.id)!

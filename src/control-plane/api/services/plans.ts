@@ -50,10 +50,11 @@ export async function patchPlan(
   return updated
 }
 
-/** @throws Problem not_found, forbidden, conflict while a subscription or a consumer uses it */
+/** @throws Problem not_found, forbidden, conflict while a subscription, a consumer or a product uses it */
 export async function deletePlan(tx: Transaction, reference: string): Promise<void> {
   const plan = await locked(tx, reference)
-  if (await tx.plans.inUse(plan)) throw conflict('The plan is in use by a subscription or a consumer.')
+  if (await tx.plans.inUse(plan))
+    throw conflict('The plan is in use by a subscription, a consumer or a product.')
   await tx.plans.remove(plan.id)
   announce(tx, 'plan.deleted', plan)
 }

@@ -11,7 +11,9 @@ export async function eventOf(
   extra: NewEvent['data'],
   known?: Api,
 ): Promise<NewEvent> {
-  const api = known ?? (await tx.apis.find(subscription.apiId))
+  const { apiId, productId } = subscription
+  const api = known ?? (apiId === null ? undefined : await tx.apis.find(apiId))
+  const product = productId === null ? undefined : await tx.products.find(productId)
   const consumer = await tx.consumers.bySubject(subscription.application)
   return {
     kind,
@@ -19,8 +21,9 @@ export async function eventOf(
     resourceId: subscription.id,
     data: {
       subscription_id: subscription.id,
-      api_id: subscription.apiId,
+      api_id: apiId,
       api_name: api?.name ?? '',
+      ...(productId === null ? {} : { product_id: productId, product_name: product?.name ?? '' }),
       consumer_id: consumer?.id ?? '',
       plan: subscription.plan,
       status: subscription.status,

@@ -28,8 +28,11 @@ import { eventOf } from './subscription-event.ts'
 
 type SubscriptionRequest = Pick<
   Subscription,
-  'apiId' | 'plan' | 'application' | 'callbackUrl' | 'metadata' | 'ttlSeconds' | 'expiresAt'
->
+  'apiId' | 'productId' | 'application' | 'callbackUrl' | 'metadata' | 'ttlSeconds' | 'expiresAt'
+> & {
+  /** undefined: that of the product. */
+  readonly plan: string | undefined
+}
 
 interface WithKey {
   readonly subscription: Subscription
@@ -43,20 +46,27 @@ export async function requestSubscription(
   tenantId: string,
   request: SubscriptionRequest,
 ): Promise<WithKey> {
-  const api = await tx.apis.find(request.apiId)
-  const plan = await tx.plans.bySlug(request.plan)
+  const { apiId, productId } = request
+  const api = apiId === null ? undefined : await tx.apis.find(apiId)
+  const product = productId === null ? undefined : await tx.products.find(productId)
+  const slug = product?.plan ?? request.plan
+  const plan = slug === undefined ? undefined : await tx.plans.bySlug(slug)
   const faults: FieldFault[] = []
-  if (api === undefined) faults.push({ field: 'api_id', message: 'names no API of this tenant.' })
-  if (plan === undefined) faults.push({ field: 'plan', message: 'names no plan.' })
+  if (apiId !== null && api === undefined)
+    faults.push({ field: 'api_id', message: 'names no API of this tenant.' })
+  if (productId !== null && product === undefined)
+    faults.push({ field: 'product_id', message: 'names no product of this tenant.' })
+  else if (plan === undefined) faults.push({ field: 'plan', message: 'names no plan.' })
   if (request.expiresAt !== null && request.expiresAt <= tx.now) {
     faults.push({ field: 'expires_at', message: 'must be in the future.' })
   }
-  if (api === undefined || plan === undefined || faults.length > 0) throw invalid(faults)
-  if (api.status === 'retired') throw conflict('The API is retired and accepts no new subscriptions.')
+  if (plan === undefined || faults.length > 0) throw invalid(faults)
+  if (api?.status === 'retired') throw conflict('The API is retired and accepts no new subscriptions.')
   const subscription: Subscription = {
     ...request,
     ...newRecord(tx, 'subscription'),
     tenantId,
+    plan: plan.slug,
     status: 'pending_approval',
     requestedPlan: null,
     reason: null,
@@ -193,24 +203,6 @@ export async function revokeSubscription(
   const revoked = await tx.subscriptions.update(move.value)
   await revokeKeysOf(tx, revoked.id)
   tx.events.append(await eventOf(tx, 'subscription.revoked', revoked, { reason }, api))
-}
-
-const EXPIRY_NOTICE_MS = 7 * 86_400_000
-
-/** Announces subscriptions that expire soon, at most `limit`, each expiry date once. Returns how many. */
-export async function announceExpiring(store: Store, limit: number): Promise<number> {
-  const near = await store.write(EVERY_TENANT, tx => tx.subscriptions.expiring(EXPIRY_NOTICE_MS, limit))
-  for (const { id, tenantId, expiresAt } of near) {
-    await store.write(tenantId, async tx => {
-      const current = await tx.subscriptions.find(id, 'lock')
-      if (current?.status !== 'approved' || current.expiresAt?.getTime() !== expiresAt!.getTime()) return
-      if (current.expiryAnnounced?.getTime() === expiresAt!.getTime()) return
-      const announced = await tx.subscriptions.update({ ...current, expiryAnnounced: expiresAt })
-      const at = { expires_at: expiresAt!.toISOString() }
-      tx.events.append(await eventOf(tx, 'subscription.expiring', announced, at))
-    })
-  }
-  return near.length
 }
 
 /** Expires due subscriptions, at most `limit`; several instances may run it at once. Returns how many expired. */

@@ -13,6 +13,8 @@ import { statements as listIndexes } from './0011-list-indexes.ts'
 import { statements as apiVersions } from './0012-api-versions.ts'
 import { statements as apiTraffic } from './0013-api-traffic.ts'
 import { statements as apiVisibility } from './0014-api-visibility.ts'
+import { statements as notices } from './0017-notices.ts'
+import { statements as products } from './0018-products.ts'
 
 export interface Migration {
   readonly name: string
@@ -35,4 +37,6 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: '0012-api-versions', statements: apiVersions },
   { name: '0013-api-traffic', statements: apiTraffic },
   { name: '0014-api-visibility', statements: apiVisibility },
+  { name: '0017-notices', statements: notices },
+  { name: '0018-products', statements: products },
 ]

@@ -31,6 +31,7 @@ export async function openPglite(directory: string | undefined, options: StoreOp
       db,
       now: options.now,
       sealer: options.sealer ?? NO_SEALER,
+      mail: options.mail,
       listen: async listener => {
         try {
           return await client.listen(CHANNEL, payload => listener(readSignal(payload)))

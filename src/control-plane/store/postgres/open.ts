@@ -62,6 +62,7 @@ export async function openPostgres(url: string, options: StoreOptions): Promise<
     db,
     now: options.now,
     sealer: options.sealer ?? NO_SEALER,
+    mail: options.mail,
     // as parameters of the connection, a pooler would refuse them
     settings: {
       statement_timeout: `${STATEMENT_TIMEOUT_MS}ms`,

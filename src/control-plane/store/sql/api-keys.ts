@@ -46,6 +46,23 @@ export function apiKeyRepository({ db, scope, now }: SqlSession): ApiKeyReposito
         .forUpdate()
         .execute()
     },
+    async expiring(noticeMs, limit) {
+      const approved = db.selectFrom('subscriptions').where('status', '=', 'approved').select('id')
+      return mine()
+        .where('revokedAt', 'is', null)
+        .where('expiresAt', '>', now)
+        .where('expiryAnnounced', 'is distinct from', eb => eb.ref('expiresAt'))
+        .where(
+          sql<boolean>`expires_at - least(${noticeMs} * interval '1 millisecond', (expires_at - created_at) / 2) <= ${now}`,
+        )
+        .where('subscriptionId', 'in', approved)
+        .selectAll()
+        .orderBy('expiresAt')
+        .limit(limit)
+        .forUpdate()
+        .skipLocked()
+        .execute()
+    },
     async update(key) {
       const { id, tenantId, subscriptionId: _subscription, createdAt: _createdAt, revision, ...fields } = key
       return db

@@ -76,6 +76,14 @@ export function apiRepository({ db, scope, now }: SqlSession): ApiRepository {
         .returning(API_COLUMNS)
         .executeTakeFirstOrThrow()
     },
+    async named(ids, locking) {
+      if (ids.length === 0) return []
+      const query = mine()
+        .where('id', 'in', [...ids])
+        .select(['id', 'name', 'version', 'status', 'portalVisibility'])
+        .orderBy('id')
+      return (locking === 'lock' ? query.forUpdate() : query).execute()
+    },
     async atPaths(tenantId, paths) {
       return mine()
         .where('tenantId', '=', tenantId)

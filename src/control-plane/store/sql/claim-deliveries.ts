@@ -122,7 +122,7 @@ async function lease(
     update deliveries d set lease = ${lease}, leased_until = statement_timestamp() + ${leaseMs}::double precision * interval '1 millisecond'
     from chosen, webhooks w
     where d.id = chosen.id and w.id = d.webhook_id
-    returning d.id, d.attempt, d.event, d.webhook_id, d.tenant_id, d.body, d.sealed_body, w.url, w.custom_headers, w.sealed_headers, w.secret,
+    returning d.id, d.attempt, d.event, d.test, d.webhook_id, w.failed_deliveries, d.tenant_id, d.body, d.sealed_body, w.url, w.custom_headers, w.sealed_headers, w.secret,
       case when w.previous_secret_until > ${now}::timestamptz then w.previous_secret end as previous_secret`.execute(
     db,
   )

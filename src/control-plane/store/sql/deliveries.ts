@@ -2,7 +2,7 @@
 import { sql } from 'kysely'
 import type { DeliveryRepository } from '../webhook-repositories.ts'
 import { claimDeliveries } from './claim-deliveries.ts'
-import { first, given, inScope, isRow, page } from './listing.ts'
+import { first, given, inScope, isRow, matches, page } from './listing.ts'
 import { CHANNEL, type SqlSession, takeMicroseconds } from './session.ts'
 
 const SHOWN = [
@@ -58,8 +58,9 @@ export function deliveryRepository(session: SqlSession): DeliveryRepository {
     },
     find: (webhookId, id, locking) =>
       first(mine().where('id', '=', id).where('webhookId', '=', webhookId).select(SHOWN), locking),
-    async list(webhookId, { status, event }, request) {
-      const query = mine().where(eb => eb.and({ webhookId, ...given({ status, event: event as never }) }))
+    async list(webhookId, { q, status, event }, request) {
+      let query = mine().where(eb => eb.and({ webhookId, ...given({ status, event: event as never }) }))
+      if (q !== undefined) query = query.where(eb => matches(eb, [eb.ref('event'), eb.ref('error')], q))
       return page(query, from => from.select(SHOWN), request, 'desc')
     },
     async retry({ id, status, nextAttemptAt }) {

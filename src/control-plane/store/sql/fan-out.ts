@@ -17,6 +17,7 @@ const REDACTED = '[redacted]'
 interface Receiver {
   readonly id: string
   readonly tenantId: string
+  readonly url: string
   readonly events: readonly string[]
   /** Key of the webhook's secret; null when it has none. */
   readonly keyId: string | null
@@ -38,7 +39,7 @@ export async function receiversOf({ db, pendingEvents }: SqlSession): Promise<re
     .selectFrom('webhooks')
     .where('tenantId', 'in', [...tenants])
     .where('enabled', '=', true)
-    .select(['id', 'tenantId', 'events', 'keyId', 'keysOf'])
+    .select(['id', 'tenantId', 'url', 'events', 'keyId', 'keysOf'])
     .orderBy('id')
     .forKeyShare()
     .execute()
@@ -55,8 +56,12 @@ export async function fanOut(
     const { kind } = event
     if (!isWebhookEvent(kind)) return []
     const timestamp = isoMicroseconds(firstMicrosecond + index)
+    // the notice of a failing webhook would fail there, too
+    const failing =
+      kind === 'webhook.failing' ? receivers.find(({ id }) => id === event.resourceId) : undefined
     return receivers
       .filter(receiver => receiver.tenantId === event.tenantId && wants(receiver, kind))
+      .filter(({ url }) => url !== failing?.url)
       .map(receiver => ({
         id: newId('delivery', now.getTime()),
         tenant_id: receiver.tenantId,

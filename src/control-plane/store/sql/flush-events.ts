@@ -2,6 +2,7 @@
 import { sql } from 'kysely'
 import { newId } from '../../../model/id.ts'
 import { fanOut, receiversOf } from './fan-out.ts'
+import { writeMails } from './mails.ts'
 import { advanced, CHANNEL, type SqlSession } from './session.ts'
 
 /**
@@ -28,5 +29,6 @@ export async function flushEvents(session: SqlSession): Promise<void> {
   }))
   await db.insertInto('events').values(rows).execute()
   await fanOut(session, receivers, clock.microseconds - count + 1)
+  await writeMails(session)
   await sql`select pg_notify(${CHANNEL}, '')`.execute(db)
 }

@@ -70,8 +70,15 @@ export function deploymentRepository({ db, scope, now }: SqlSession): Deployment
     async find(id) {
       return mine().where('id', '=', id).selectAll().executeTakeFirst()
     },
-    async list({ apiId, gatewayId, tenantId }, request) {
-      const query = mine().where(eb => eb.and(given({ apiId, gatewayId, tenantId })))
+    async list({ q, apiId, gatewayId, tenantId }, request) {
+      let query = mine().where(eb => eb.and(given({ apiId, gatewayId, tenantId })))
+      if (q !== undefined) {
+        const apis = db.selectFrom('apis').where(eb => matches(eb, [eb.ref('name')], q))
+        const gateways = db.selectFrom('gateways').where(eb => matches(eb, [eb.ref('name')], q))
+        query = query.where(eb =>
+          eb.or([eb('apiId', 'in', apis.select('id')), eb('gatewayId', 'in', gateways.select('id'))]),
+        )
+      }
       return page(query, from => from.selectAll('deployments'), request)
     },
     async complete(missing) {

@@ -53,8 +53,16 @@ export function planRepository({ db, scope, now }: SqlSession): PlanRepository {
         .where('plan', '=', plan.slug)
         .$if(plan.tenantId !== null, query => query.where('tenantId', '=', plan.tenantId))
         .select('id')
+      const offered = db
+        .selectFrom('products')
+        .where('plan', '=', plan.slug)
+        .where('deletedAt', 'is', null)
+        .$if(plan.tenantId !== null, query => query.where('tenantId', '=', plan.tenantId))
+        .select('id')
       const found = await db
-        .selectNoFrom(eb => eb.or([eb.exists(subscribed), eb.exists(assigned)]).as('used'))
+        .selectNoFrom(eb =>
+          eb.or([eb.exists(subscribed), eb.exists(assigned), eb.exists(offered)]).as('used'),
+        )
         .executeTakeFirstOrThrow()
       return Boolean(found.used)
     },

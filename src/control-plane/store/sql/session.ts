@@ -3,6 +3,7 @@ import { type Kysely, sql, type Transaction as Trx } from 'kysely'
 import type { NewAuditRecord } from '../../../model/audit.ts'
 import type { NewEvent } from '../../../model/event.ts'
 import type { Sealer } from '../../../shared/secrets/sealer.ts'
+import type { MailOptions } from '../opened-store.ts'
 import type { Scope } from '../store.ts'
 import type { Tables } from './tables.ts'
 
@@ -14,6 +15,8 @@ export interface SqlSession {
   readonly sealer: Sealer
   readonly pendingEvents: NewEvent[]
   readonly pendingAudit: NewAuditRecord[]
+  /** undefined: notices are not sent by mail. */
+  readonly mail: MailOptions | undefined
 }
 
 /** Channel of LISTEN/NOTIFY; the payload is '' for a change, `resync:<gateway id>` or `message:<text>`. */

@@ -48,7 +48,17 @@ export function shareRepository({ db, scope, now }: SqlSession): ShareRepository
         .selectFrom('subscriptions')
         .where('status', '=', 'approved')
         .where(wanted)
-        .select(['id', 'tenantId', 'apiId', 'application', 'plan', 'rateLimit', 'quota', 'expiresAt'])
+        .select([
+          'id',
+          'tenantId',
+          'apiId',
+          'productId',
+          'application',
+          'plan',
+          'rateLimit',
+          'quota',
+          'expiresAt',
+        ])
         .orderBy('id')
         .execute()
       const inactive = await db
@@ -56,7 +66,7 @@ export function shareRepository({ db, scope, now }: SqlSession): ShareRepository
         .where('status', 'in', ['suspended', 'expired'])
         .where(eb => eb.or([eb('status', '=', 'suspended'), eb('expiresAt', '>', refusedUntil)]))
         .where(wanted)
-        .select(['id', 'tenantId', 'apiId', 'application', 'status'])
+        .select(['id', 'tenantId', 'apiId', 'productId', 'application', 'status'])
         .orderBy('id')
         .execute()
       const keys = await db
@@ -74,7 +84,14 @@ export function shareRepository({ db, scope, now }: SqlSession): ShareRepository
         .select(['tenantId', 'subject', 'plan', 'status'])
         .orderBy('subject')
         .execute()
-      return { tenants, plans, apis, subscriptions, inactive, keys, consumers }
+      const products = await db
+        .selectFrom('products')
+        .where('deletedAt', 'is', null)
+        .where(wanted)
+        .select(['id', 'tenantId', 'apiIds'])
+        .orderBy('id')
+        .execute()
+      return { tenants, plans, apis, products, subscriptions, inactive, keys, consumers }
     },
   }
 }

@@ -1,6 +1,7 @@
 /** The Store over any Kysely dialect of PostgreSQL; the two adapters differ in the driver. It opens no connection. */
 import { CamelCasePlugin, type Dialect, Kysely, sql, type Transaction as Trx } from 'kysely'
 import type { Sealer } from '../../../shared/secrets/sealer.ts'
+import type { MailOptions } from '../opened-store.ts'
 import {
   EVERY_TENANT,
   type Scope,
@@ -21,8 +22,11 @@ import { eventRepository } from './events.ts'
 import { flushEvents } from './flush-events.ts'
 import { deploymentRepository, gatewayRepository } from './gateways.ts'
 import { idempotencyRepository } from './idempotency.ts'
+import { mailRepository } from './mails.ts'
 import { meteringRepository } from './metering.ts'
+import { noticeRepository } from './notices.ts'
 import { planRepository } from './plans.ts'
+import { productRepository } from './products.ts'
 import { CHANNEL, enter, needsAppRole, type SqlSession, type TransactionSettings } from './session.ts'
 import { shareRepository } from './share.ts'
 import { messagePayload } from './signal.ts'
@@ -45,6 +49,7 @@ interface SqlStoreParts {
   readonly now: () => number
   readonly sealer: Sealer
   readonly settings?: TransactionSettings
+  readonly mail: MailOptions | undefined
   /** Starts listening on CHANNEL; the returned function stops it. */
   readonly listen: (listener: (signal: Signal) => void) => Promise<() => Promise<void>>
   /** Called after the pool has been closed. */
@@ -72,6 +77,7 @@ export function sqlStore(parts: SqlStoreParts): Store {
       sealer,
       pendingEvents: [],
       pendingAudit: [],
+      mail: parts.mail,
     }
     const result = await work(transaction(session))
     await flushEvents(session)
@@ -140,6 +146,7 @@ function transaction(session: SqlSession): Transaction {
     tenants: tenantRepository(session),
     apis: apiRepository(session),
     plans: planRepository(session),
+    products: productRepository(session),
     subscriptions: subscriptionRepository(session),
     keys: apiKeyRepository(session),
     consumers: consumerRepository(session),
@@ -153,6 +160,8 @@ function transaction(session: SqlSession): Transaction {
     share: shareRepository(session),
     webhooks: webhookRepository(session),
     deliveries: deliveryRepository(session),
+    notices: noticeRepository(session),
+    mails: mailRepository(session),
     configuration: configurationRepository(session),
     within(tenantId) {
       if (session.scope !== EVERY_TENANT && session.scope !== tenantId)

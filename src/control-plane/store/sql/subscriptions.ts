@@ -15,15 +15,15 @@ export function subscriptionRepository({ db, scope, now }: SqlSession): Subscrip
         .execute()
     },
     find: (id, locking) => first(mine().where('id', '=', id).selectAll(), locking),
-    async list({ q, status, apiId, plan, application, tenantId, onlyApplication }, request) {
-      let query = mine().where(eb => eb.and(given({ status, apiId, plan, application, tenantId })))
+    async list({ q, status, apiId, productId, plan, application, tenantId, onlyApplication }, request) {
+      let query = mine().where(eb => eb.and(given({ status, apiId, productId, plan, application, tenantId })))
       if (q !== undefined) query = query.where(eb => matches(eb, [eb.ref('application')], q))
       if (onlyApplication !== undefined) query = query.where('application', '=', onlyApplication)
       return page(query, from => from.selectAll('subscriptions'), request)
     },
-    async openOf(apiId) {
+    async openOf(of) {
       return mine()
-        .where('apiId', '=', apiId)
+        .where(eb => eb.and(of))
         .where('status', 'in', OPEN_STATUSES)
         .selectAll()
         .orderBy('id')

@@ -6,7 +6,9 @@ import type { Consumer } from '../../../model/consumer.ts'
 import type { Deployment } from '../../../model/deployment.ts'
 import type { DomainEvent } from '../../../model/event.ts'
 import type { AuthConfig, GatewayInstance } from '../../../model/gateway-instance.ts'
+import type { Mail } from '../../../model/mail.ts'
 import type { PlanRecord } from '../../../model/plan.ts'
+import type { Product } from '../../../model/product.ts'
 import type { Subscription } from '../../../model/subscription.ts'
 import type { Tenant, TenantSettings } from '../../../model/tenant.ts'
 import type { Webhook } from '../../../model/webhook.ts'
@@ -28,6 +30,10 @@ export interface Tables {
     deletedAt: ColumnType<Date | null, Date | null | undefined, Date | null>
   }
   subscriptions: Mutable<Omit<Subscription, 'metadata'>> & { metadata: JsonColumn<Subscription['metadata']> }
+  products: Mutable<Omit<Product, 'apiIds'>> & {
+    apiIds: JsonColumn<Product['apiIds']>
+    deletedAt: ColumnType<Date | null, Date | null | undefined, Date | null>
+  }
   apiKeys: Mutable<ApiKey>
   consumers: Mutable<Consumer>
   gateways: Mutable<Omit<GatewayInstance, 'authConfig'>> & { authConfig: JsonColumn<AuthConfig> }
@@ -58,6 +64,8 @@ export interface Tables {
     /** Both secrets are sealed under the key that `keyId` names. */
     secret: string | null
     previousSecret: string | null
+    /** Since the last delivery that arrived. */
+    failedDeliveries: ColumnType<number, number | undefined, number>
     previousSecretUntil: Date | null
     keyId: string | null
     /** Values of `customHeaders`, sealed under the key that `headersKeyId` names. */
@@ -71,6 +79,15 @@ export interface Tables {
     lease: string | null
     leasedUntil: Date | null
   }
+  quotaNotices: {
+    tenantId: string
+    subscriptionId: string
+    quotaWindow: string
+    starts: string
+    threshold: number
+    createdAt: Date
+  }
+  mails: Mutable<Mail> & { lease: string | null; leasedUntil: Date | null }
   configuration: Mutable<Omit<AppliedResource, 'fields'>> & {
     fields: JsonColumn<AppliedResource['fields']>
     appliedAt: Date

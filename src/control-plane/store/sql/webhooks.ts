@@ -135,6 +135,17 @@ export function webhookRepository({ db, scope, now, sealer }: SqlSession): Webho
     async remove(id) {
       await db.deleteFrom('webhooks').where(isRow(scope, { id })).execute()
     },
+    async countFailed(id) {
+      return db
+        .updateTable('webhooks')
+        .set(row => ({ failedDeliveries: row('failedDeliveries', '+', 1) }))
+        .where(isRow(scope, { id }))
+        .returning(['name', 'url', 'failedDeliveries'])
+        .executeTakeFirst()
+    },
+    async recovered(id) {
+      await db.updateTable('webhooks').set({ failedDeliveries: 0 }).where(isRow(scope, { id })).execute()
+    },
     async overPlainHttp(limit) {
       const rows = await mine()
         .where('enabled', '=', true)

@@ -14,9 +14,9 @@ export function requireSubscription(): Stage {
       const { operation, snapshot, tool, tenant } = exchange
       const principal = exchange.principal!
       if (snapshot.isBlocked(principal.tenant, principal.consumer)) return refuse('consumer_blocked')
-      const { subscriptionId, apiId: apiOfKey } = principal
-      if (subscriptionId !== undefined && apiOfKey !== undefined) {
-        const fault = snapshot.subscriptionFault(principal, apiOfKey, exchange.receivedAtMs)
+      const { subscriptionId, apiIds } = principal
+      if (subscriptionId !== undefined && apiIds !== undefined) {
+        const fault = snapshot.subscriptionFault(principal, apiIds[0] ?? '', exchange.receivedAtMs)
         if (fault !== undefined) return refuse(`subscription_${fault}`)
       }
       if (operation.action === 'proxy') {
@@ -38,7 +38,8 @@ export function requireSubscription(): Stage {
 
 function ofApi(exchange: Exchange, apiId: string | undefined, authRequired: boolean): Outcome {
   const principal = exchange.principal!
-  if (principal.apiId !== undefined && principal.apiId !== apiId) return refuse('key_of_other_api')
+  if (principal.apiIds !== undefined && (apiId === undefined || !principal.apiIds.includes(apiId)))
+    return refuse('key_of_other_api')
   if (!authRequired || entitlementOf(exchange, principal).subscriptionId !== undefined) return undefined
   const fault =
     apiId === undefined

@@ -14,7 +14,7 @@ const CACHED_LISTINGS = 1024
 
 type List = 'tools.list' | 'resources.list' | 'prompts.list'
 
-/** The tools that tenant and credential can reach at all. A suspended tenant can call none, a key those of its API. */
+/** The tools that tenant and credential can reach at all. A suspended tenant can call none, a key those of its APIs. */
 function reachable({ snapshot, tenant, principal }: Exchange, list: List): readonly CompiledTool[] {
   if (snapshot.isSuspended(tenant)) return []
   const entries =
@@ -23,8 +23,9 @@ function reachable({ snapshot, tenant, principal }: Exchange, list: List): reado
       : [...snapshot.featuresOf(tenant).values()].filter(
           ({ tool }) => (tool.feature!.kind === 'prompt') === (list === 'prompts.list'),
         )
-  const apiId = principal?.apiId
-  return apiId === undefined ? entries : entries.filter(({ tool }) => tool.apiId === apiId)
+  const apiIds = principal?.apiIds
+  if (apiIds === undefined) return entries
+  return entries.filter(({ tool }) => tool.apiId !== undefined && apiIds.includes(tool.apiId))
 }
 
 /** An undecided tool ends the listing with its decision. */

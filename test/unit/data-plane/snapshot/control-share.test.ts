@@ -287,7 +287,7 @@ describe('keys', () => {
         expiresAtMs: expected,
         application: 'app',
         tenant: 'acme',
-        apiId: 'api_1',
+        apiIds: ['api_1'],
         subscriptionId: 'sub_1',
         roles: [],
         scopes: ['read', 'execute'],

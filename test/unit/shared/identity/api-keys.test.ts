@@ -15,7 +15,7 @@ function known(more: Partial<ApiKeyRecord> = {}) {
     application: 'app-1',
     tenant: 'acme',
     subscriptionId: 'sub_1',
-    apiId: 'api_1',
+    apiIds: ['api_1'],
     roles: [],
     scopes: ['read', 'execute'],
     ...more,

@@ -1,0 +1,45 @@
+/** Starts sending notices by mail for the control plane: server, metrics. It writes no mail. */
+import { type Mails, startMails } from '../../control-plane/mail/dispatcher.ts'
+import type { MailOptions } from '../../control-plane/store/opened-store.ts'
+import type { Store } from '../../control-plane/store/store.ts'
+import type { AppContext } from './app-context.ts'
+
+/** What the store needs to write mails; undefined when there is no server for them. */
+export function mailOptions({ settings, metrics, log }: AppContext): MailOptions | undefined {
+  if (settings.smtp === undefined) return undefined
+  let omitted = 0
+  metrics.read('platform_mail_omitted_total', () => omitted)
+  return {
+    onOmitted(mails) {
+      omitted += mails
+      log.warn(
+        { mails },
+        'notices were not written as mails: the tenant has had as many as it may have in a day',
+      )
+    },
+  }
+}
+
+/** undefined when there is no server. The library is loaded here. */
+export async function sendMails(context: AppContext, store: Store): Promise<Mails | undefined> {
+  const { settings, metrics, log, clock, closers } = context
+  const { smtp } = settings
+  if (smtp === undefined) return undefined
+  const { sendMail } = await import('../../control-plane/mail/smtp.ts')
+  const outcomes = { sent: 0, retry: 0, failed: 0 }
+  const mails = startMails({
+    store,
+    send: mail => sendMail(mail, smtp),
+    now: clock.now,
+    onOutcome(outcome) {
+      outcomes[outcome]++
+    },
+    onFault: (message, error) => log.error({ err: error }, message),
+  })
+  closers.add('mails', () => mails.close())
+  metrics.read('platform_mail_sent_total', () => outcomes.sent)
+  metrics.read('platform_mail_retries_total', () => outcomes.retry)
+  metrics.read('platform_mail_failed_total', () => outcomes.failed)
+  metrics.read('platform_mail_queue_depth', () => mails.pending)
+  return mails
+}

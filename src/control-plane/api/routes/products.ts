@@ -1,0 +1,96 @@
+/** Routes of products and of their part of the catalog. The rules are in `services/products.ts`. */
+import type { Product } from '../../../model/product.ts'
+import type { Transaction } from '../../store/store.ts'
+import { type Endpoint, tagged } from '../http/endpoint.ts'
+import { booleanQuery, envelope, listOf, pageQuery, q, sortQuery, textField } from '../schemas/fields.ts'
+import { camelCased, fieldNames, present } from '../schemas/present.ts'
+import { newProduct, productPatch, shownPortalProduct, shownProduct } from '../schemas/product.ts'
+import { z } from '../schemas/zod.ts'
+import { createProduct, deleteProduct, findProduct, patchProduct } from '../services/products.ts'
+
+const endpoint = tagged('product')
+const ALL = '/tenants/{tenant_id}/products'
+const ONE = `${ALL}/{product_id}`
+const filters = { ...pageQuery, sort: sortQuery('slug', 'name', 'updated_at'), q }
+
+function shown(product: Product) {
+  return { body: present(shownProduct, product), revision: product.revision }
+}
+
+/** Products as the catalog shows them: without the APIs that it does not show. */
+async function inCatalog(tx: Transaction, products: readonly Product[]) {
+  const named = await tx.apis.named([...new Set(products.flatMap(({ apiIds }) => apiIds))])
+  const shownApis = new Map(
+    named
+      .filter(({ portalVisibility, status }) => portalVisibility && status !== 'retired')
+      .map(({ id, name, version }) => [id, { id, name, version }]),
+  )
+  const tenants = new Map<string, string>()
+  for (const { tenantId } of products)
+    if (!tenants.has(tenantId)) tenants.set(tenantId, (await tx.tenants.find(tenantId))?.name ?? '')
+  return products.map(product => {
+    const apis = product.apiIds.flatMap(id => shownApis.get(id) ?? [])
+    return present(shownPortalProduct, { ...product, tenant: tenants.get(product.tenantId), apis })
+  })
+}
+
+export const productEndpoints: readonly Endpoint[] = [
+  endpoint('createProduct', 'post', ALL, {
+    summary: 'Create a product: APIs that are subscribed to together',
+    action: 'control.products.create',
+    body: newProduct,
+    readOnly: fieldNames(shownProduct),
+    success: { description: 'The product', schema: shownProduct },
+    async run({ tx, tenant, body }) {
+      const { slug, ...fields } = camelCased(body)
+      const product = await createProduct(tx, tenant!.id, slug, fields)
+      return { ...shown(product), location: `/tenants/${tenant!.id}/products/${product.id}` }
+    },
+  }),
+  endpoint('listProducts', 'get', ALL, {
+    summary: 'List the products of a tenant',
+    action: 'control.products.list',
+    query: z.object({ ...filters, portal_visibility: booleanQuery.optional() }),
+    success: { description: 'A page of products', schema: listOf(shownProduct, 'ProductList') },
+    async run({ tx, query }) {
+      const found = await tx.products.list(camelCased(query), query)
+      return { body: envelope(found, query, product => present(shownProduct, product)) }
+    },
+  }),
+  endpoint('readProduct', 'get', ONE, {
+    summary: 'Read a product',
+    action: 'control.products.read',
+    success: { description: 'The product', schema: shownProduct },
+    run: async ({ tx, params }) => shown(await findProduct(tx, params.product_id!)),
+  }),
+  endpoint('updateProduct', 'patch', ONE, {
+    summary: 'Change a product; its subscriptions have the new APIs at once',
+    action: 'control.products.update',
+    body: productPatch,
+    readOnly: fieldNames(shownProduct),
+    preconditions: true,
+    success: { description: 'The changed product', schema: shownProduct },
+    run: async ({ tx, params, body, ifMatch }) =>
+      shown(await patchProduct(tx, params.product_id!, camelCased(body), ifMatch)),
+  }),
+  endpoint('deleteProduct', 'delete', ONE, {
+    summary: 'Delete a product; its subscriptions are revoked',
+    action: 'control.products.delete',
+    success: { description: 'The product is deleted' },
+    run: ({ tx, params }) => deleteProduct(tx, params.product_id!),
+  }),
+  endpoint('listPortalProducts', 'get', '/portal/products', {
+    summary: 'Search the products of the catalog',
+    action: 'control.portal.list',
+    reach: 'caller',
+    query: z.object({ ...filters, tenant_id: textField(100).optional() }),
+    success: {
+      description: 'A page of the products that the catalog shows',
+      schema: listOf(shownPortalProduct, 'PortalProductList'),
+    },
+    async run({ tx, query }) {
+      const found = await tx.products.list({ ...camelCased(query), portalVisibility: true }, query)
+      return { body: envelope({ ...found, items: await inCatalog(tx, found.items) }, query, item => item) }
+    },
+  }),
+]

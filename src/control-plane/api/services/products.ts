@@ -1,0 +1,81 @@
+/** Creates, changes and deletes products. It handles no HTTP except the problems it throws. */
+import type { Product } from '../../../model/product.ts'
+import type { Transaction } from '../../store/store.ts'
+import { checkIfMatch } from '../http/entity-tag.ts'
+import { type FieldFault, found, invalid } from '../http/problem.ts'
+import { newRecord, type Patch, patched } from './records.ts'
+import { revokeSubscription } from './subscriptions.ts'
+
+type ProductFields = Pick<Product, 'name' | 'description' | 'plan' | 'apiIds' | 'portalVisibility'>
+
+/** @throws Problem validation_error for an unknown plan or API */
+export async function createProduct(
+  tx: Transaction,
+  tenantId: string,
+  slug: string,
+  fields: ProductFields,
+): Promise<Product> {
+  await requireParts(tx, fields)
+  const product: Product = { ...fields, ...newRecord(tx, 'product'), tenantId, slug }
+  await tx.products.insert(product)
+  announce(tx, 'product.created', product)
+  return product
+}
+
+/** @throws Problem not_found */
+export async function findProduct(tx: Transaction, id: string): Promise<Product> {
+  return found(await tx.products.find(id), 'product')
+}
+
+/**
+ * Open subscriptions have the new APIs at once; another plan concerns new subscriptions only.
+ * @throws Problem not_found, precondition_failed, validation_error
+ */
+export async function patchProduct(
+  tx: Transaction,
+  id: string,
+  patch: Patch<ProductFields>,
+  ifMatch: string,
+): Promise<Product> {
+  const product = found(await tx.products.find(id, 'lock'), 'product')
+  checkIfMatch(ifMatch, product.revision)
+  await requireParts(tx, patch)
+  const updated = await tx.products.update(patched(product, patch))
+  announce(tx, 'product.updated', updated)
+  return updated
+}
+
+/** Revokes its subscriptions. @throws Problem not_found */
+export async function deleteProduct(tx: Transaction, id: string): Promise<void> {
+  const product = found(await tx.products.find(id, 'lock'), 'product')
+  for (const subscription of await tx.subscriptions.openOf({ productId: id }))
+    await revokeSubscription(tx, subscription, 'The product was deleted.')
+  await tx.products.remove(id)
+  announce(tx, 'product.deleted', product)
+}
+
+/** APIs are locked, so that none is deleted meanwhile. */
+async function requireParts(tx: Transaction, { plan, apiIds = [] }: Patch<ProductFields>): Promise<void> {
+  const faults: FieldFault[] = []
+  if (plan !== undefined && (await tx.plans.bySlug(plan)) === undefined)
+    faults.push({ field: 'plan', message: 'names no plan.' })
+  const known = new Map((await tx.apis.named(apiIds, 'lock')).map(api => [api.id, api]))
+  for (const [at, id] of apiIds.entries()) {
+    const message =
+      known.get(id)?.status === 'retired'
+        ? 'names a retired API.'
+        : known.has(id)
+          ? undefined
+          : 'names no API of this tenant.'
+    if (message !== undefined) faults.push({ field: `api_ids.${at}`, message })
+  }
+  if (faults.length > 0) throw invalid(faults)
+}
+
+function announce(
+  tx: Transaction,
+  kind: 'product.created' | 'product.updated' | 'product.deleted',
+  { id, tenantId, slug }: Product,
+): void {
+  tx.events.append({ kind, tenantId, resourceId: id, data: { product_id: id, slug } })
+}

@@ -1,0 +1,54 @@
+/** Queries on products; removed ones are invisible to all of them. */
+import { sql } from 'kysely'
+import type { ProductRepository } from '../repositories.ts'
+import { first, given, inScope, isRow, matches, page } from './listing.ts'
+import type { SqlSession } from './session.ts'
+
+const COLUMNS = [
+  'id',
+  'tenantId',
+  'slug',
+  'name',
+  'description',
+  'plan',
+  'apiIds',
+  'portalVisibility',
+  'revision',
+  'createdAt',
+  'updatedAt',
+] as const
+
+export function productRepository({ db, scope, now }: SqlSession): ProductRepository {
+  const mine = () => db.selectFrom('products').where('deletedAt', 'is', null).where(inScope(scope))
+  return {
+    async insert(product) {
+      await db
+        .insertInto('products')
+        .values({ ...product, apiIds: JSON.stringify(product.apiIds) })
+        .execute()
+    },
+    find: (id, locking) => first(mine().where('id', '=', id).select(COLUMNS), locking),
+    async list({ q, portalVisibility, tenantId }, request) {
+      let query = mine().where(eb => eb.and(given({ portalVisibility, tenantId })))
+      if (q !== undefined)
+        query = query.where(eb => matches(eb, [eb.ref('slug'), eb.ref('name'), eb.ref('description')], q))
+      return page(query, from => from.select(COLUMNS.map(column => `products.${column}` as const)), request)
+    },
+    async update(product) {
+      const { id, tenantId, slug: _slug, createdAt: _createdAt, revision, apiIds, ...fields } = product
+      return db
+        .updateTable('products')
+        .set({ ...fields, apiIds: JSON.stringify(apiIds), revision: revision + 1, updatedAt: now })
+        .where(isRow(scope, { id, tenantId }))
+        .returning(COLUMNS)
+        .executeTakeFirstOrThrow()
+    },
+    async remove(id) {
+      await db.updateTable('products').set({ deletedAt: now }).where(isRow(scope, { id })).execute()
+    },
+    async withdraw(apiId) {
+      await sql`update products set api_ids = api_ids - ${apiId}::text, revision = revision + 1, updated_at = ${now}::timestamptz
+        where ${inScope(scope)} and api_ids @> to_jsonb(${apiId}::text)`.execute(db)
+    },
+  }
+}

@@ -1,0 +1,45 @@
+/** The texts of notices that are sent by mail. It knows no recipient and sends nothing. */
+import type { NewEvent, NoticeKind } from './event.ts'
+
+interface NoticeText {
+  readonly subject: string
+  /** Plain text. */
+  readonly body: string
+}
+
+/** Of the texts that callers choose. */
+const MAX_VALUE = 200
+
+const SUBJECTS: { readonly [kind in NoticeKind]: (value: (name: string) => string) => string } = {
+  'subscription.expiring': value => `Subscription to ${value('api_name')} expires on ${value('expires_at')}`,
+  'subscription.key_expiring': value => `API key ${value('key_prefix')} expires on ${value('expires_at')}`,
+  'subscription.quota_warning': value =>
+    `${value('threshold')} % of the quota of ${value('api_name')} is used (${value('window')})`,
+  'subscription.quota_exhausted': value =>
+    `The quota of ${value('api_name')} is used up (${value('window')})`,
+  'webhook.failing': value => `Deliveries to the webhook ${value('webhook_name')} fail`,
+}
+
+const ADVICE: { readonly [kind in NoticeKind]: string } = {
+  'subscription.expiring': 'Calls are refused after this date. Ask the owner of the API to extend it.',
+  'subscription.key_expiring': 'Calls with this key are refused after this date. Create another key before.',
+  'subscription.quota_warning': 'Calls beyond the limit are refused until the window ends.',
+  'subscription.quota_exhausted': 'Calls are refused until the window ends, or until the limit is raised.',
+  'webhook.failing': 'Check the receiver, then retry the failed deliveries.',
+}
+
+/** @param tenant name of the tenant */
+export function noticeText(kind: NoticeKind, data: NewEvent['data'], tenant: string): NoticeText {
+  const value = (name: string): string => oneLine(data[name])
+  const lines = Object.keys(data).map(name => `${name}: ${value(name)}`)
+  return {
+    subject: oneLine(`[${tenant}] ${SUBJECTS[kind](value)}`),
+    body: [ADVICE[kind], '', `tenant: ${oneLine(tenant)}`, ...lines, '', `event: ${kind}`, ''].join('\n'),
+  }
+}
+
+/** Without control characters and line separators: no value can begin a line or a header. */
+function oneLine(value: unknown): string {
+  const text = value === null || value === undefined ? '-' : String(value)
+  return text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+/gu, ' ').slice(0, MAX_VALUE)
+}
