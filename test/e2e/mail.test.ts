@@ -35,7 +35,7 @@ describe.skipIf(!hasSmtp())(`notices by mail${hasSmtp() ? '' : SMTP_HINT}`, () =
     rmSync(dir, { recursive: true, force: true })
   })
 
-  it('tell the administrator and the contact of a subscription that it expires', async () => {
+  it('reach the administrator and the contact of a subscription that expires', async () => {
     const base = `/tenants/${world.beta}`
     await world.api('PATCH', base, world.root, { admin_email: 'owner@example.com' })
     const { subscriptionId } = await world.subscribe(world.beta, '/ending', 'list', 'app')
