@@ -2,6 +2,7 @@
 import type { Tool } from '../model/tool.ts'
 import type { ToolSetStatus } from '../model/tool-set.ts'
 import type { ResourceName } from './sync/resource-key.ts'
+import type { ReferenceReader } from './sync/tool-set-sync.ts'
 
 export interface ToolSource {
   /**
@@ -9,6 +10,8 @@ export interface ToolSource {
    * Resolves after the first synchronization of every tool-set (Ready, Error or Disabled).
    */
   start(publish: (tools: readonly Tool[]) => void): Promise<void>
+  /** Reads secrets where the source has them. */
+  readonly references: ReferenceReader
   /** Of every tool-set, as last reported. */
   statuses(): readonly ReportedStatus[]
   close(): Promise<void>

@@ -12,6 +12,7 @@ import { createCompiler } from '../sync/compiler.ts'
 import { DefinitionStore } from '../sync/definition-store.ts'
 import { DocumentStore } from '../sync/document-store.ts'
 import { keyOf } from '../sync/resource-key.ts'
+import type { ReferenceReader } from '../sync/tool-set-sync.ts'
 import { desiredFromFiles } from './desired-from-files.ts'
 import { type FileContent, type FileStamp, listFiles, readResourceFile } from './read-directory.ts'
 import { StatusFiles } from './status-files.ts'
@@ -41,6 +42,7 @@ export function createDirectorySource(options: DirectorySourceOptions): ToolSour
 
 class DirectorySource implements ToolSource {
   readonly #options: DirectorySourceOptions
+  readonly references: ReferenceReader
   readonly #statuses: StatusFiles
   readonly #compiler = createCompiler()
   #reconciler: Reconciler | undefined
@@ -56,6 +58,7 @@ class DirectorySource implements ToolSource {
 
   constructor(options: DirectorySourceOptions) {
     this.#options = options
+    this.references = fileReferences(options.directory)
     this.#statuses = new StatusFiles(options.dataDir, options.onDamage)
   }
 
@@ -63,7 +66,7 @@ class DirectorySource implements ToolSource {
     const options = this.#options
     this.#reconciler = new Reconciler(
       {
-        references: fileReferences(options.directory),
+        references: this.references,
         compiler: this.#compiler,
         documents: new DocumentStore(options.dataDir, options.onDamage),
         definitions: new DefinitionStore(options.dataDir, options.onDamage),
@@ -115,7 +118,7 @@ class DirectorySource implements ToolSource {
     if (signature === this.#signature) return
     await this.#readContents(files.filter(file => file.isResource))
     const contents = [...this.#contents.values()].map(entry => entry.content)
-    const desired = await desiredFromFiles(contents, this.#order, fileReferences(this.#options.directory))
+    const desired = await desiredFromFiles(contents, this.#order, this.references)
     const first = this.#signature === undefined
     this.#signature = signature
     const referenced = JSON.stringify(files.filter(file => !file.isResource))

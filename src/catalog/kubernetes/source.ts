@@ -44,6 +44,7 @@ export function createKubernetesSource(options: KubernetesSourceOptions): ToolSo
 }
 
 class KubernetesSource implements ToolSource {
+  readonly references: ReferenceReader
   readonly #options: KubernetesSourceOptions
   readonly #compiler = createCompiler()
   readonly #leader: Leader
@@ -61,6 +62,7 @@ class KubernetesSource implements ToolSource {
 
   constructor(options: KubernetesSourceOptions) {
     this.#options = options
+    this.references = references(options.api)
     this.#leader = new Leader({
       api: options.api,
       namespace: options.leaseNamespace,
@@ -76,7 +78,7 @@ class KubernetesSource implements ToolSource {
     const { api, dataDir, egress, log, onDamage } = this.#options
     this.#reconciler = new Reconciler(
       {
-        references: references(api),
+        references: this.references,
         compiler: this.#compiler,
         documents: new DocumentStore(dataDir, onDamage),
         definitions: new DefinitionStore(dataDir, onDamage),
@@ -175,9 +177,9 @@ class KubernetesSource implements ToolSource {
   }
 
   #desired(): Promise<Desired> {
-    const { api, apiGroup } = this.#options
+    const { apiGroup } = this.#options
     const { toolsets, tools } = this.#caches!
-    return desiredFromObjects(toolsets.list(), tools.list(), references(api), apiGroup)
+    return desiredFromObjects(toolsets.list(), tools.list(), this.references, apiGroup)
   }
 
   /** Runs beside the reconciliation, because thousands of objects take minutes. One round at a time. */

@@ -13,6 +13,7 @@ import { statements as listIndexes } from './0011-list-indexes.ts'
 import { statements as apiVersions } from './0012-api-versions.ts'
 import { statements as apiTraffic } from './0013-api-traffic.ts'
 import { statements as apiVisibility } from './0014-api-visibility.ts'
+import { statements as mcpApis } from './0016-mcp-apis.ts'
 
 export interface Migration {
   readonly name: string
@@ -35,4 +36,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: '0012-api-versions', statements: apiVersions },
   { name: '0013-api-traffic', statements: apiTraffic },
   { name: '0014-api-visibility', statements: apiVisibility },
+  { name: '0016-mcp-apis', statements: mcpApis },
 ]
