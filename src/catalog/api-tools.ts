@@ -1,5 +1,5 @@
 /** Compiles the OpenAPI document of a control-plane API as a tool-set of its tenant. It stores nothing. */
-import { type Api, claimedPaths } from '../model/api.ts'
+import { type Api, toolPrefixOf } from '../model/api.ts'
 import type { Tenant } from '../model/tenant.ts'
 import type { Tool, ToolDeprecation } from '../model/tool.ts'
 import type { ToolSet } from '../model/tool-set.ts'
@@ -77,15 +77,7 @@ function toolSetOf(api: Api, tenant: Tenant): ToolSet {
       authentication: { type: 'none' },
       outputSchema: false,
     },
-    // The path is unique in the tenant, with the version where it has several, so names of two APIs cannot conflict.
-    naming: {
-      prefix: `${claimedPaths(api)
-        .at(api.versioning === null ? 0 : -1)!
-        .replace(/[^A-Za-z0-9]+/g, '_')
-        .replace(/^_+|_+$/g, '')}_`,
-      suffix: '',
-      useOperationId: true,
-    },
+    naming: { prefix: toolPrefixOf(api), suffix: '', useOperationId: true },
     enabled: true,
     apiId: api.id,
   }

@@ -34,6 +34,8 @@ interface ReconcilerParts extends SyncParts {
   readonly log: Log
   /** Unix ms. */
   readonly now: () => number
+  /** Each tool-set is served as soon as it is synchronized; the names of all are different by their prefixes. */
+  readonly servesEach?: boolean
 }
 
 /** One desired tool-set. `fault`: its resource is invalid, and the tool-set is the last valid one, if any. */
@@ -79,22 +81,32 @@ export class Reconciler {
     this.#parts = parts
     this.#views = new ViewBook({ ...parts, statuses: parts.viewStatuses })
     this.#publish = publish
+    this.#ready = parts.servesEach === true
   }
 
   /** Resolves when every new or changed tool-set has been synchronized once and its status is written. */
   async apply(desired: Desired): Promise<void> {
+    await Promise.all(await this.begin(desired))
+    // Names are assigned in order after the first round, independent of which document arrives first.
+    this.#ready = true
+    this.#settle()
+    await this.#views.report(this.#tools)
+    await Promise.all([...this.#entries.values()].map(entry => entry.writes.drain()))
+  }
+
+  /**
+   * Resolves when the tool-sets that are not wanted any more are removed.
+   * @returns the first synchronizations of the new and the changed ones; a slow one does not delay the others
+   */
+  async begin(desired: Desired): Promise<readonly Promise<void>[]> {
     for (const { resource, message } of desired.faults) {
       this.#parts.log.warn({ resource, reason: message }, 'a resource cannot be used')
     }
     this.#manualTools = desired.manualTools
     this.#views.want(desired.views, desired.toolSets)
     await this.#removeOthers(new Set(desired.toolSets.map(keyOf)))
-    await Promise.all(desired.toolSets.map(wanted => this.#applyOne(wanted)))
-    // Names are assigned in order after the first round, independent of which document arrives first.
-    this.#ready = true
-    this.#settle()
-    await this.#views.report(this.#tools)
-    await Promise.all([...this.#entries.values()].map(entry => entry.writes.drain()))
+    if (this.#ready) this.#settle()
+    return desired.toolSets.map(wanted => this.#applyOne(wanted))
   }
 
   /** Synchronizes every tool-set whose local document or credential (file, ConfigMap, Secret) has changed. */

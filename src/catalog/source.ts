@@ -3,6 +3,7 @@ import type { Tool } from '../model/tool.ts'
 import type { ToolSetStatus } from '../model/tool-set.ts'
 import type { ToolView, ToolViewStatus } from '../model/tool-view.ts'
 import type { ResourceName } from './sync/resource-key.ts'
+import type { ReferenceReader } from './sync/tool-set-sync.ts'
 
 export interface ToolSource {
   /**
@@ -10,6 +11,8 @@ export interface ToolSource {
    * Resolves after the first synchronization of every tool-set (Ready, Error or Disabled).
    */
   start(publish: PublishCatalog): Promise<void>
+  /** Reads secrets where the source has them. */
+  readonly references: ReferenceReader
   /** Of every tool-set, as last reported. */
   statuses(): readonly ReportedStatus[]
   /** Of every ToolView, as last reported. */

@@ -6,8 +6,9 @@ const VERSION = /^[0-9a-f]{64}$/
 
 /** `?`: may be absent or null. */
 type Kind = 'string' | 'number' | 'boolean' | 'object' | 'string?' | 'number?'
-/** An object that may be absent or null, or a list. */
+/** An object, one that may be absent or null, or a list. */
 type Nested =
+  | { readonly fields: Shape }
   | { readonly optional: Shape }
   | { readonly listOf: Shape | Kind }
   | { readonly optionalListOf: Shape | Kind }
@@ -23,7 +24,6 @@ const PLAN: Shape = {
   burst: 'number?',
 }
 
-/** Absent from no rules, but the form has no required objects. */
 const HEADER_RULES = { optional: { set: 'object', remove: { listOf: 'string' } } } as const
 
 /** Where several rules of an API have lists of statuses. */
@@ -104,6 +104,31 @@ const API: Shape = {
   },
 }
 
+const MCP_API: Shape = {
+  ...API,
+  name: 'string',
+  toolPrefix: 'string',
+  mcp: {
+    fields: {
+      transport: 'string',
+      session: 'string',
+      authentication: {
+        fields: {
+          type: 'string',
+          secret: 'string?',
+          header: 'string?',
+          tokenUrl: 'string?',
+          clientId: 'string?',
+          clientAuthentication: 'string',
+          scope: 'string?',
+          audience: 'string?',
+          resource: 'string?',
+        },
+      },
+    },
+  },
+}
+
 const SUBSCRIPTION: Shape = {
   id: 'string',
   apiId: 'string',
@@ -138,6 +163,7 @@ const TENANT: Shape = {
   suspended: 'boolean',
   plans: { listOf: PLAN },
   apis: { listOf: API },
+  mcpApis: { optionalListOf: MCP_API },
   subscriptions: { listOf: SUBSCRIPTION },
   keys: { listOf: KEY },
   inactive: { optionalListOf: INACTIVE },
@@ -179,6 +205,7 @@ function objectFault(value: unknown, shape: Shape, path: string): string | undef
 
 function fieldFault(value: unknown, wanted: Kind | Nested, path: string): string | undefined {
   if (typeof wanted === 'string') return kindFault(value, wanted, path)
+  if ('fields' in wanted) return objectFault(value, wanted.fields, path)
   if ('listOf' in wanted) return listFault(value, wanted.listOf, path)
   if ('optionalListOf' in wanted)
     return value === undefined ? undefined : listFault(value, wanted.optionalListOf, path)

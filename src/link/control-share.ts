@@ -1,4 +1,5 @@
 /** The control plane's share of a snapshot, one part per tenant, and how an update changes it. Plain data: it compiles and fetches nothing. */
+import type { McpUpstream } from '../model/mcp-upstream.ts'
 import type { Passthrough } from '../model/passthrough.ts'
 import type { Plan } from '../model/plan.ts'
 import type { Tool } from '../model/tool.ts'
@@ -24,6 +25,14 @@ export interface ApiShare {
   readonly version?: VersionShare
   /** Absent: no end is announced. */
   readonly deprecation?: DeprecationShare
+}
+
+/** An MCP server whose tools gateways list and serve; it is not proxied. */
+export interface McpApiShare extends ApiShare {
+  readonly name: string
+  /** In front of the names of its tools. */
+  readonly toolPrefix: string
+  readonly mcp: McpUpstream
 }
 
 export interface VersionShare {
@@ -109,6 +118,8 @@ export interface TenantShare {
   readonly suspended: boolean
   readonly plans: readonly Plan[]
   readonly apis: readonly ApiShare[]
+  /** Absent: none. Separate, because gateways of older versions proxy all APIs. */
+  readonly mcpApis?: readonly McpApiShare[]
   readonly subscriptions: readonly SubscriptionShare[]
   readonly keys: readonly KeyShare[]
   /** Absent: none. */

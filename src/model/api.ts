@@ -1,4 +1,5 @@
 /** An API of a tenant, its versions and its life cycle as pure functions. It proxies nothing and stores nothing. */
+import { type McpUpstream, mcpUpstreamFault } from './mcp-upstream.ts'
 import type { Passthrough } from './passthrough.ts'
 import type { Traffic } from './traffic.ts'
 import { moved, moveStatus, type Transition } from './transition.ts'
@@ -30,12 +31,19 @@ export interface Deprecation {
 export const API_VISIBILITIES = ['tenant', 'public'] as const
 export type ApiVisibility = (typeof API_VISIBILITIES)[number]
 
+/** `mcp`: the upstream is an MCP server. */
+export const API_TYPES = ['http', 'mcp'] as const
+export type ApiType = (typeof API_TYPES)[number]
+
 export interface Api {
   readonly id: string
   readonly tenantId: string
   readonly name: string
   readonly description: string
+  readonly type: ApiType
   readonly upstreamUrl: string
+  /** Of type `mcp`: how it is reached; null: the defaults. */
+  readonly mcp: McpUpstream | null
   /** Public path within the tenant's gateway address; starts with `/`, unique in the tenant. */
   readonly path: string
   /** Label of the API's own version, as its owner writes it. */
@@ -79,6 +87,24 @@ export function moveApi(api: Api, to: ApiStatus, at: Date): Transition<Api> {
   return moved({ ...move.value, deprecatedAt: to === 'deprecated' ? at : null })
 }
 
+/** What does not belong together, with the name of its field; undefined: nothing. */
+export function apiTypeFault({
+  type,
+  mcp,
+  spec,
+  passthrough,
+}: Pick<Api, 'type' | 'mcp' | 'spec' | 'passthrough'>):
+  | { readonly field: string; readonly message: string }
+  | undefined {
+  if (type === 'http')
+    return mcp === null ? undefined : { field: 'mcp', message: 'must be null unless type is mcp.' }
+  if (spec !== null)
+    return { field: 'spec', message: 'must be null: the tools of an API of type mcp come from its server.' }
+  if (passthrough !== null)
+    return { field: 'passthrough', message: 'must be null: calls of an API of type mcp are not proxied.' }
+  return mcp === null ? undefined : mcpUpstreamFault(mcp)
+}
+
 /** True for a label that can be a segment of a path and the value of a header. */
 export function isVersionLabel(version: string): boolean {
   return /^[A-Za-z0-9_~-][A-Za-z0-9._~-]{0,49}$/.test(version)
@@ -106,6 +132,12 @@ export function claimedPaths(api: Addressed): readonly string[] {
   const { path, versioning } = api
   const versioned = publicPath({ ...api, versioning: versioning && { ...versioning, by: 'path' } })
   return [...new Set([path, versioned])]
+}
+
+/** In front of the names of its tools. The path is unique in the tenant, with the version where it has several, so names of two APIs cannot conflict. */
+export function toolPrefixOf(api: Addressed): string {
+  const path = claimedPaths(api).at(api.versioning === null ? 0 : -1)!
+  return `${path.replace(/[^A-Za-z0-9]+/g, '_').replace(/^_+|_+$/g, '')}_`
 }
 
 /** Why two APIs of a tenant cannot both be served; undefined: they can. That both are the default is not a reason: it moves. */

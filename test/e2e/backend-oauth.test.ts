@@ -60,9 +60,7 @@ beforeAll(async () => {
         },
       }),
     )
-  gateway = await deploy({
-    ...{ TOOLSETS: toolsets, DATA_DIR: join(folder, 'data'), SSE_LIMITER_ENABLED: 'false' },
-  })
+  gateway = await deploy({ TOOLSETS: toolsets, SSE_LIMITER_ENABLED: 'false' })
   admin = await gateway.token('demo-admin')
 })
 afterAll(async () => {

@@ -29,6 +29,7 @@ export interface components {
             description: string;
             /** @example api_01kaa3b8w5f0gvm2f7z2q9x4td */
             id: string;
+            mcp: components["schemas"]["McpUpstream"];
             name: string;
             passthrough: components["schemas"]["Passthrough"];
             path: string;
@@ -53,6 +54,8 @@ export interface components {
             /** @example ten_01kaa3b8w5f0gvm2f7z2q9x4td */
             tenant_id: string;
             traffic: components["schemas"]["Traffic"];
+            /** @enum {string} */
+            type: "http" | "mcp";
             /**
              * Format: date-time
              * @example 2026-01-31T12:00:00.000Z
@@ -125,6 +128,7 @@ export interface components {
             auth_required?: boolean;
             deprecation?: components["schemas"]["Deprecation"];
             description?: string;
+            mcp?: components["schemas"]["McpUpstream"];
             /** @example Orders */
             name?: string;
             passthrough?: components["schemas"]["Passthrough"];
@@ -141,6 +145,8 @@ export interface components {
             /** @enum {string} */
             status?: "active" | "deprecated" | "retired";
             traffic?: components["schemas"]["Traffic"];
+            /** @enum {string} */
+            type?: "http" | "mcp";
             /**
              * Format: uri
              * @example https://orders.example.com/v2
@@ -345,6 +351,7 @@ export interface components {
                             deprecation?: components["schemas"]["Deprecation"];
                             /** @default  */
                             description: string;
+                            mcp?: components["schemas"]["McpUpstream"];
                             /** @example Orders */
                             name: string;
                             passthrough?: components["schemas"]["Passthrough"];
@@ -367,6 +374,12 @@ export interface components {
                              */
                             status: "active" | "deprecated" | "retired";
                             traffic?: components["schemas"]["Traffic"];
+                            /**
+                             * @description `mcp`: the upstream is an MCP server; gateways serve its tools, resources and prompts.
+                             * @default http
+                             * @enum {string}
+                             */
+                            type: "http" | "mcp";
                             /**
                              * Format: uri
                              * @example https://orders.example.com/v2
@@ -953,6 +966,70 @@ export interface components {
             /** @default 24 */
             grace_period_hours: number;
         };
+        /** @description How gateways reach the MCP server of an API of type `mcp`; its address is `upstream_url`. */
+        McpUpstream: {
+            /**
+             * @default {
+             *       "type": "none",
+             *       "secret": null,
+             *       "header": null,
+             *       "token_url": null,
+             *       "client_id": null,
+             *       "client_authentication": "basic",
+             *       "scope": null,
+             *       "audience": null,
+             *       "resource": null
+             *     }
+             */
+            authentication: {
+                /** @default null */
+                audience: string | null;
+                /**
+                 * @default basic
+                 * @enum {string}
+                 */
+                client_authentication: "basic" | "post" | "none";
+                /** @default null */
+                client_id: string | null;
+                /**
+                 * @description Of type `apiKey`; null: X-API-Key.
+                 * @default null
+                 * @example X-API-Key
+                 */
+                header: string | null;
+                /** @default null */
+                resource: string | null;
+                /** @default null */
+                scope: string | null;
+                /**
+                 * @description Key of the credential, or of the secret of the client, in the secret `tenant-{name}` that the gateways have. The control plane does not have it.
+                 * @default null
+                 * @example crm-token
+                 */
+                secret: string | null;
+                /**
+                 * Format: uri
+                 * @default null
+                 * @example https://orders.example.com/v2
+                 */
+                token_url: string | null;
+                /**
+                 * @default none
+                 * @enum {string}
+                 */
+                type: "none" | "bearer" | "basic" | "apiKey" | "oauth2_client_credentials" | "token_exchange";
+            };
+            /**
+             * @default per-caller
+             * @enum {string}
+             */
+            session: "per-caller" | "shared";
+            /**
+             * @default auto
+             * @enum {string}
+             */
+            transport: "auto" | "streamable" | "sse";
+        } | null;
         Metrics: {
             metrics: components["schemas"]["MetricsRow"][];
         };
@@ -1025,6 +1102,7 @@ export interface components {
             deprecation?: components["schemas"]["Deprecation"];
             /** @default  */
             description: string;
+            mcp?: components["schemas"]["McpUpstream"];
             /** @example Orders */
             name: string;
             passthrough?: components["schemas"]["Passthrough"];
@@ -1044,6 +1122,12 @@ export interface components {
                 [key: string]: unknown;
             } | string | null;
             traffic?: components["schemas"]["Traffic"];
+            /**
+             * @description `mcp`: the upstream is an MCP server; gateways serve its tools, resources and prompts.
+             * @default http
+             * @enum {string}
+             */
+            type: "http" | "mcp";
             /**
              * Format: uri
              * @example https://orders.example.com/v2
@@ -1320,6 +1404,8 @@ export interface components {
                 read_only: boolean;
                 title: string;
             }[];
+            /** @enum {string} */
+            type: "http" | "mcp";
             /**
              * Format: date-time
              * @example 2026-01-31T12:00:00.000Z
@@ -1468,6 +1554,8 @@ export interface components {
                 read_only: boolean;
                 title: string;
             }[];
+            /** @enum {string} */
+            type: "http" | "mcp";
             /**
              * Format: date-time
              * @example 2026-01-31T12:00:00.000Z

@@ -5,6 +5,7 @@ import type { RecordAdminAction } from '../../data-plane/http/admin-audit.ts'
 import { readPlans } from '../../data-plane/quota/plans.ts'
 import { openSessions } from '../../data-plane/sessions/open.ts'
 import { Configuration } from '../../data-plane/snapshot/configuration.ts'
+import type { ControlShare } from '../../link/control-share.ts'
 import { EMPTY_CONTENT } from '../../link/document.ts'
 import { canSharePorts, type ListenerKind } from '../../shared/server/create.ts'
 import { type AppContext, localUrl, prepareListener } from './app-context.ts'
@@ -40,10 +41,12 @@ export async function openGateway(context: AppContext, issuer: string): Promise<
   const { plane, port, httpServer } = await open(context, issuer, action => adminActions.add(action))
   await sendEvents(context)
   const gatewayUrl = settings.gateway.url ?? localUrl(settings.gateway, port)
+  let onShare: (share: ControlShare) => void = () => {}
   const configuration = new Configuration({
     content: { ...EMPTY_CONTENT, ...readPlans(settings.plansFile) },
     awaited: ['tools', 'control'],
     deliver: (document, change) => plane.apply(document, change),
+    onShare: share => onShare(share),
     log,
   })
   return {
@@ -55,8 +58,16 @@ export async function openGateway(context: AppContext, issuer: string): Promise<
     gatewayAddress: addressOf(settings.gateway.host, port),
     adminActions,
     issuer,
-    startTools: () =>
-      startTools(context, gatewayUrl, (tools, views) => void configuration.change({ tools, views })),
+    async startTools() {
+      const started = await startTools(
+        context,
+        gatewayUrl,
+        (tools, views) => void configuration.change({ tools, views }),
+      )
+      onShare = started.onShare
+      onShare(configuration.share)
+      return started.exampleUrl
+    },
   }
 }
 

@@ -1,16 +1,22 @@
 /** The status of the tool sets and ToolViews of a process, for its admin API. It synchronizes none. */
 import type { ToolSource } from '../../catalog/source.ts'
 import type { ReportedCatalog } from '../../data-plane/http/admin-overview.ts'
+import { getOrSet } from '../../model/once-per.ts'
 import type { AppContext } from './app-context.ts'
 
-const sources = new WeakMap<AppContext, ToolSource>()
+type Reporting = Pick<ToolSource, 'statuses'> & Partial<Pick<ToolSource, 'viewStatuses'>>
 
-export function reportStatusesOf(context: AppContext, source: ToolSource): void {
-  sources.set(context, source)
+const sources = new WeakMap<AppContext, Reporting[]>()
+
+export function reportStatusesOf(context: AppContext, source: Reporting): void {
+  getOrSet(sources, context, () => []).push(source)
 }
 
 /** Empty before the source has been started. */
 export function catalogReport(context: AppContext): ReportedCatalog {
-  const source = sources.get(context)
-  return { toolSets: source?.statuses() ?? [], views: source?.viewStatuses() ?? [] }
+  const reported = sources.get(context) ?? []
+  return {
+    toolSets: reported.flatMap(source => source.statuses()),
+    views: reported.flatMap(source => source.viewStatuses?.() ?? []),
+  }
 }

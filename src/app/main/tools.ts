@@ -1,23 +1,33 @@
-/** Starts the source of tools and the example backend. It serves no tool. */
+/** Starts the sources of tools, the tool-sets and the control-plane APIs of type mcp, and the example backend. It serves no tool. */
 
 import { createDirectorySource } from '../../catalog/directory/source.ts'
+import { McpApis } from '../../catalog/mcp-apis.ts'
 import type { PublishCatalog, ToolSource } from '../../catalog/source.ts'
 import { reviewView } from '../../data-plane/http/view-review.ts'
 import { startShop } from '../../example/shop/shop.ts'
+import type { ControlShare } from '../../link/control-share.ts'
+import type { Tool } from '../../model/tool.ts'
+import type { ToolView } from '../../model/tool-view.ts'
 import type { AppContext } from './app-context.ts'
 import { reportStatusesOf } from './tool-set-statuses.ts'
+
+export interface StartedTools {
+  /** Of the example, if started. */
+  readonly exampleUrl: string | undefined
+  /** Takes up the APIs of a share of the control plane. */
+  readonly onShare: (share: ControlShare) => void
+}
 
 /**
  * Resolves when every ToolSet has been compiled or has failed once.
  * @param publish called with all tools after each change
- * @returns the address of the example, if started
  */
 export async function startTools(
   context: AppContext,
   gatewayUrl: string,
   publish: PublishCatalog,
-): Promise<string | undefined> {
-  const { settings, log, closers } = context
+): Promise<StartedTools> {
+  const { settings, log, closers, egress, clock, reportDamage: onDamage } = context
   const shop = settings.example.enabled
     ? await startShop({ host: settings.gateway.host, port: settings.example.port, log })
     : undefined
@@ -28,8 +38,29 @@ export async function startTools(
   })
   closers.add('tool-sets', () => source.close())
   reportStatusesOf(context, source)
-  await source.start(publish)
-  return shop?.url
+  let ofToolSets: readonly Tool[] | undefined
+  let ofApis: readonly Tool[] = []
+  let shownViews: readonly ToolView[] = []
+  const publishAll = (): void => {
+    if (ofToolSets !== undefined)
+      publish(ofApis.length === 0 ? ofToolSets : [...ofToolSets, ...ofApis], shownViews)
+  }
+  const { references } = source
+  const apis = new McpApis(
+    { references, dataDir: settings.dataDir, egress, log, onDamage, now: clock.now },
+    tools => {
+      ofApis = tools
+      publishAll()
+    },
+  )
+  closers.add('APIs of type mcp', () => apis.close())
+  reportStatusesOf(context, apis)
+  await source.start((tools, views) => {
+    ofToolSets = tools
+    shownViews = views
+    publishAll()
+  })
+  return { exampleUrl: shop?.url, onShare: share => void apis.apply(share) }
 }
 
 async function sourceOf(

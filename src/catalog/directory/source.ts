@@ -11,6 +11,7 @@ import { createCompiler } from '../sync/compiler.ts'
 import { DefinitionStore } from '../sync/definition-store.ts'
 import { DocumentStore } from '../sync/document-store.ts'
 import { keyOf } from '../sync/resource-key.ts'
+import type { ReferenceReader } from '../sync/tool-set-sync.ts'
 import type { ViewReview } from '../views/view-book.ts'
 import { desiredFromFiles } from './desired-from-files.ts'
 import { type FileContent, type FileStamp, listFiles, readResourceFile } from './read-directory.ts'
@@ -42,6 +43,7 @@ export function createDirectorySource(options: DirectorySourceOptions): ToolSour
 
 class DirectorySource implements ToolSource {
   readonly #options: DirectorySourceOptions
+  readonly references: ReferenceReader
   readonly #statuses: StatusFiles
   readonly #viewStatuses: ViewStatusFiles
   readonly #compiler = createCompiler()
@@ -58,6 +60,7 @@ class DirectorySource implements ToolSource {
 
   constructor(options: DirectorySourceOptions) {
     this.#options = options
+    this.references = fileReferences(options.directory)
     this.#statuses = new StatusFiles(options.dataDir, options.onDamage)
     this.#viewStatuses = new ViewStatusFiles(options.dataDir)
   }
@@ -66,7 +69,7 @@ class DirectorySource implements ToolSource {
     const options = this.#options
     this.#reconciler = new Reconciler(
       {
-        references: fileReferences(options.directory),
+        references: this.references,
         compiler: this.#compiler,
         documents: new DocumentStore(options.dataDir, options.onDamage),
         definitions: new DefinitionStore(options.dataDir, options.onDamage),
@@ -124,7 +127,7 @@ class DirectorySource implements ToolSource {
     if (signature === this.#signature) return
     await this.#readContents(files.filter(file => file.isResource))
     const contents = [...this.#contents.values()].map(entry => entry.content)
-    const desired = await desiredFromFiles(contents, this.#order, fileReferences(this.#options.directory))
+    const desired = await desiredFromFiles(contents, this.#order, this.references)
     const first = this.#signature === undefined
     this.#signature = signature
     const referenced = JSON.stringify(files.filter(file => !file.isResource))

@@ -46,6 +46,7 @@ export function createKubernetesSource(options: KubernetesSourceOptions): ToolSo
 }
 
 class KubernetesSource implements ToolSource {
+  readonly references: ReferenceReader
   readonly #options: KubernetesSourceOptions
   readonly #compiler = createCompiler()
   readonly #leader: Leader
@@ -66,6 +67,7 @@ class KubernetesSource implements ToolSource {
 
   constructor(options: KubernetesSourceOptions) {
     this.#options = options
+    this.references = references(options.api)
     this.#leader = new Leader({
       api: options.api,
       namespace: options.leaseNamespace,
@@ -81,7 +83,7 @@ class KubernetesSource implements ToolSource {
     const { api, dataDir, egress, log, onDamage, review } = this.#options
     this.#reconciler = new Reconciler(
       {
-        references: references(api),
+        references: this.references,
         compiler: this.#compiler,
         documents: new DocumentStore(dataDir, onDamage),
         definitions: new DefinitionStore(dataDir, onDamage),
@@ -223,10 +225,10 @@ class KubernetesSource implements ToolSource {
   }
 
   #desired(): Promise<Desired> {
-    const { api, apiGroup } = this.#options
+    const { apiGroup } = this.#options
     const { toolsets, tools } = this.#caches!
     const views = this.#views?.list() ?? []
-    return desiredFromObjects(toolsets.list(), tools.list(), views, references(api), apiGroup)
+    return desiredFromObjects(toolsets.list(), tools.list(), views, this.references, apiGroup)
   }
 
   /** Runs beside the reconciliation, because thousands of objects take minutes. One round at a time. */

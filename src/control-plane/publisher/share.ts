@@ -5,10 +5,12 @@ import type {
   DeprecationShare,
   InactiveSubscriptionShare,
   KeyShare,
+  McpApiShare,
   SubscriptionShare,
   TenantShare,
 } from '../../link/control-share.ts'
-import { aliasPath, publicPath } from '../../model/api.ts'
+import { aliasPath, publicPath, toolPrefixOf } from '../../model/api.ts'
+import { DEFAULT_MCP_UPSTREAM } from '../../model/mcp-upstream.ts'
 import type { Plan, PlanRecord } from '../../model/plan.ts'
 import type { Tool } from '../../model/tool.ts'
 import type { ShareRows } from '../store/repositories.ts'
@@ -30,6 +32,7 @@ export function tenantShares(rows: ShareRows, tools: (apiId: string) => readonly
   const of = <T>(groups: ReadonlyMap<string | null, T[]>, id: string): readonly T[] => groups.get(id) ?? []
   return rows.tenants.map(({ id, name, status }) => {
     const serving = of(apis, id)
+    const servers = serving.filter(({ type }) => type === 'mcp')
     const live = of(subscriptions, id)
     const approved = new Set(live.map(subscription => subscription.id))
     const refused = of(inactive, id)
@@ -38,7 +41,8 @@ export function tenantShares(rows: ShareRows, tools: (apiId: string) => readonly
       name,
       suspended: status === 'suspended',
       plans: of(plans, id).map(planShare),
-      apis: serving.map(apiShare),
+      apis: serving.filter(({ type }) => type === 'http').map(apiShare),
+      ...(servers.length === 0 ? {} : { mcpApis: servers.map(mcpApiShare) }),
       subscriptions: live.map(subscription => ({
         id: subscription.id,
         ...opened(subscription, apisOf),
@@ -75,6 +79,11 @@ function apiShare(api: ShareRows['apis'][number]): ApiShare {
       : {}),
     ...(deprecation === undefined ? {} : { deprecation }),
   }
+}
+
+function mcpApiShare(api: ShareRows['apis'][number]): McpApiShare {
+  const { name, mcp } = api
+  return { ...apiShare(api), name, toolPrefix: toolPrefixOf(api), mcp: mcp ?? DEFAULT_MCP_UPSTREAM }
 }
 
 function deprecationShare({

@@ -30,6 +30,8 @@ export interface ConfigurationOptions {
   /** Parts that have to arrive before anything is served: a gateway without the keys would refuse good ones. */
   readonly awaited: readonly Part[]
   readonly deliver: Deliver
+  /** Called with each share that was taken up. */
+  readonly onShare?: (share: ControlShare) => void
   readonly log: Log
 }
 
@@ -37,6 +39,7 @@ export class Configuration {
   #content: SnapshotContent
   readonly #awaited: Set<Part>
   readonly #deliver: Deliver
+  readonly #onShare: (share: ControlShare) => void
   readonly #log: Log
   /** False until a document was served: the threads hold nothing that a change could build on. */
   #isServing = false
@@ -44,7 +47,8 @@ export class Configuration {
   #refused: string | undefined
   readonly #changes = new SerialQueue()
 
-  constructor({ content, awaited, deliver, log }: ConfigurationOptions) {
+  constructor({ content, awaited, deliver, onShare = () => {}, log }: ConfigurationOptions) {
+    this.#onShare = onShare
     this.#content = content
     this.#awaited = new Set(awaited)
     this.#deliver = deliver
@@ -84,6 +88,12 @@ export class Configuration {
   }
 
   async #apply(change: ContentChange, content: SnapshotContent): Promise<string | undefined> {
+    const reason = await this.#taken(change, content)
+    if (reason === undefined && change.control !== undefined) this.#onShare(content.control)
+    return reason
+  }
+
+  async #taken(change: ContentChange, content: SnapshotContent): Promise<string | undefined> {
     for (const part of Object.keys(change) as Part[]) this.#awaited.delete(part)
     if (this.#awaited.size > 0) {
       this.#content = content

@@ -18,6 +18,8 @@ import type { CompiledApi, KeyEntry } from './snapshot.ts'
 interface TenantParts {
   /** In the order of their prefixes. */
   readonly apis: readonly CompiledApi[]
+  /** They have no address. */
+  readonly mcpApis: readonly CompiledApi[]
   readonly keys: readonly (readonly [prefix: string, entry: KeyEntry])[]
 }
 
@@ -31,7 +33,7 @@ interface ControlIndex {
   readonly suspended: ReadonlySet<string>
 }
 
-const NOTHING: TenantParts = Object.freeze({ apis: [], keys: [] })
+const NOTHING: TenantParts = Object.freeze({ apis: [], mcpApis: [], keys: [] })
 
 /** Keeps the last share, so that the cost of the next one depends on what differs. */
 export class ControlIndexer {
@@ -55,15 +57,15 @@ export class ControlIndexer {
       if (before === tenant) continue
       const old = before === undefined ? NOTHING : this.#partsOf(before)
       gone.push(old)
-      come.push(this.#partsOf(tenant, old.apis))
+      come.push(this.#partsOf(tenant, old))
     }
     for (const [id, tenant] of this.#control.tenants)
       if (!control.tenants.has(id)) gone.push(this.#partsOf(tenant))
     this.#index = {
       apis: this.#sorted(control, gone, come),
       apisById: this.#index.apisById.changed(
-        gone.flatMap(({ apis }) => apis.map(api => api.id)),
-        come.flatMap(({ apis }) => apis.map(api => [api.id, api] as const)),
+        gone.flatMap(parts => everyApi(parts).map(api => api.id)),
+        come.flatMap(parts => everyApi(parts).map(api => [api.id, api] as const)),
       ),
       keys: this.#index.keys.changed(
         gone.flatMap(({ keys }) => keys.map(([prefix]) => prefix)),
@@ -78,22 +80,30 @@ export class ControlIndexer {
     return this.#index
   }
 
-  #partsOf(tenant: TenantShare, before: readonly CompiledApi[] = []): TenantParts {
+  #partsOf(tenant: TenantShare, before: TenantParts = NOTHING): TenantParts {
     const known = this.#parts.get(tenant)
     if (known !== undefined) return known
-    const parts = { apis: this.#apisOf(tenant, before), keys: keysOf(tenant) }
+    const parts = {
+      apis: this.#apisOf(tenant.apis, tenant.name, before.apis),
+      mcpApis: this.#apisOf(tenant.mcpApis ?? [], tenant.name, before.mcpApis),
+      keys: keysOf(tenant),
+    }
     this.#parts.set(tenant, parts)
     return parts
   }
 
   /** Unchanged APIs stay the same objects, so that values cached by object remain valid. */
-  #apisOf(tenant: TenantShare, before: readonly CompiledApi[]): readonly CompiledApi[] {
+  #apisOf(
+    shares: readonly ApiShare[],
+    tenant: string,
+    before: readonly CompiledApi[],
+  ): readonly CompiledApi[] {
     const old = new Map(before.map(api => [placeOf(api), api]))
-    const wantedApis = tenant.apis.flatMap(share => {
-      const wanted = compiled(share, tenant.name)
+    const wantedApis = shares.flatMap(share => {
+      const wanted = compiled(share, tenant)
       return share.alias === undefined
         ? [wanted]
-        : [wanted, { ...wanted, prefix: prefixOf(share.alias, tenant.name) }]
+        : [wanted, { ...wanted, prefix: prefixOf(share.alias, tenant) }]
     })
     const apis = wantedApis.map(wanted => {
       const had = old.get(placeOf(wanted))
@@ -116,6 +126,10 @@ export class ControlIndexer {
     const tenants = [...control.tenants.values()].sort((a, b) => (a.name < b.name ? -1 : 1))
     return tenants.flatMap(tenant => this.#partsOf(tenant).apis)
   }
+}
+
+function everyApi({ apis, mcpApis }: TenantParts): readonly CompiledApi[] {
+  return mcpApis.length === 0 ? apis : [...apis, ...mcpApis]
 }
 
 function compiled(api: ApiShare, tenant: string): Omit<CompiledApi, 'index'> {

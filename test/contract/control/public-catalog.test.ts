@@ -5,7 +5,7 @@ import type { Cluster } from '../store/postgres-cluster.ts'
 import { type Caller, DATABASES, openPlane, type Plane, populate, type World } from './plane.ts'
 
 const PUBLISHED = [
-  ...['id', 'tenant', 'name', 'description', 'version', 'auth_required', 'public_url', 'status'],
+  ...['id', 'tenant', 'name', 'description', 'version', 'auth_required', 'type', 'public_url', 'status'],
   ...['versioning', 'deprecated_at', 'deprecation', 'created_at', 'updated_at'],
 ]
 const PER_MINUTE = 40

@@ -1,4 +1,4 @@
-/** The form of `passthrough` in updates: absent from an older control plane, else complete. */
+/** The form of `passthrough` and of APIs of type mcp in updates: absent from an older control plane, else complete. */
 import { expect, it } from 'vitest'
 import { updateFault } from '../../../src/link/check-update.ts'
 
@@ -25,4 +25,22 @@ it('names the faulty field', () => {
     'tenants[0].apis[0].passthrough.requestHeaders[0] is not a string',
   )
   expect(faultOf({ requestHeaders: [], paths: 'strict' })).toContain('passthrough.responseHeaders')
+})
+
+it('accepts an update without APIs of type mcp, and names what a wrong one lacks', () => {
+  const authentication = { type: 'bearer', secret: 'crm', clientAuthentication: 'basic' }
+  const mcp = { transport: 'auto', session: 'per-caller', authentication }
+  const server = { ...API, name: 'CRM', toolPrefix: 'crm_', mcp }
+  const of = (mcpApis: unknown) =>
+    updateFault({
+      ...{ version: 'a'.repeat(64), base: 'b'.repeat(64), removed: [] },
+      tenants: [{ ...TENANT, apis: [], tools: [], mcpApis }],
+    })
+  expect(of(undefined)).toBeUndefined()
+  expect(of([server])).toBeUndefined()
+  expect(of({})).toBe('tenants[0].mcpApis is not a list')
+  expect(of([{ ...server, mcp: undefined }])).toBe('tenants[0].mcpApis[0].mcp is not an object')
+  expect(of([{ ...server, mcp: { ...mcp, authentication: {} } }])).toBe(
+    'tenants[0].mcpApis[0].mcp.authentication.type is not a string',
+  )
 })

@@ -2,6 +2,7 @@
 import {
   AFTER_SUNSET,
   API_STATUSES,
+  API_TYPES,
   API_VISIBILITIES,
   type Deprecation,
   VERSION_CHOICES,
@@ -17,6 +18,7 @@ import {
   WITHHELD_FROM_CLIENTS,
 } from '../../../model/passthrough.ts'
 import { count, httpUrl, moment, shaped, textField, word } from './fields.ts'
+import { mcpUpstream, mcpUpstreamFields } from './mcp-upstream.ts'
 import { traffic, trafficFields } from './traffic.ts'
 import { z } from './zod.ts'
 
@@ -115,7 +117,9 @@ const deprecation = z
 const fields = {
   name: textField(100).openapi({ example: 'Orders' }),
   description: textField(4000, 0),
+  type: word(API_TYPES),
   upstream_url: httpUrl(),
+  mcp: mcpUpstream.nullable(),
   path: shaped(
     PATH,
     255,
@@ -139,6 +143,10 @@ const { path: _path, ...withoutPath } = fields
 export const apiShape = {
   ...withoutPath,
   description: fields.description.default(''),
+  type: fields.type.default('http').openapi({
+    description: '`mcp`: the upstream is an MCP server; gateways serve its tools, resources and prompts.',
+  }),
+  mcp: fields.mcp.default(null),
   version: fields.version.default('v1'),
   versioning: fields.versioning.default(null),
   deprecation: fields.deprecation.default(null),
@@ -169,7 +177,9 @@ export function apiFields(body: z.output<typeof apiPatch>) {
   return {
     name: body.name,
     description: body.description,
+    type: body.type,
     upstreamUrl: body.upstream_url,
+    mcp: body.mcp && mcpUpstreamFields(body.mcp),
     path: body.path,
     version: body.version,
     versioning:

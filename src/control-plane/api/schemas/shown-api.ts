@@ -2,6 +2,7 @@
 import {
   AFTER_SUNSET,
   API_STATUSES,
+  API_TYPES,
   API_VISIBILITIES,
   type Api,
   publicPath,
@@ -14,6 +15,7 @@ import { SPEC_STATES, type SpecStatus } from '../../publisher/publisher.ts'
 import { API_CHANGES, type ApiChange } from '../services/changelog.ts'
 import { passthrough, rateLimit } from './api.ts'
 import { shownId, shownMoment } from './fields.ts'
+import { mcpUpstream, shownMcpUpstream } from './mcp-upstream.ts'
 import { present } from './present.ts'
 import { shownTraffic, traffic } from './traffic.ts'
 import { z } from './zod.ts'
@@ -33,6 +35,7 @@ const shownBase = {
     .object({ by: z.enum(VERSION_CHOICES), header: z.string().nullable(), default: z.boolean() })
     .nullable(),
   auth_required: z.boolean(),
+  type: z.enum(API_TYPES),
   public_url: z.string().openapi({ format: 'uri' }),
   status: z.enum(API_STATUSES),
   deprecated_at: shownMoment
@@ -58,6 +61,7 @@ export const shownApi = z
     tenant_id: shownId('ten'),
     ...shownOwn,
     upstream_url: z.string().openapi({ format: 'uri' }),
+    mcp: mcpUpstream.nullable(),
     path: z.string(),
     rate_limit: rateLimit.nullable(),
     passthrough: passthrough.nullable(),
@@ -135,7 +139,10 @@ function shown(api: Api, { tenantName, gatewayUrl, withSpec, specStatus, tools, 
       read_only: annotations.readOnlyHint,
     })),
     changelog: changelog?.map(change => ({ ...change, at: change.at.toISOString() })),
-    publicUrl: tenantGatewayUrl(gatewayUrl, tenantName) + publicPath(api),
+    publicUrl:
+      api.type === 'mcp'
+        ? `${gatewayUrl.replace(/\/+$/, '')}/mcp/${api.id}`
+        : tenantGatewayUrl(gatewayUrl, tenantName) + publicPath(api),
     ...shownLimits(api),
     spec: withSpec ? parseSpec(api.spec) : undefined,
     specStatus,
@@ -146,6 +153,7 @@ function shown(api: Api, { tenantName, gatewayUrl, withSpec, specStatus, tools, 
 export function shownLimits(api: Api) {
   return {
     rateLimit: api.requestsPerHour === null ? null : { requests_per_hour: api.requestsPerHour },
+    mcp: api.mcp && shownMcpUpstream(api.mcp),
     passthrough: shownPassthrough(api),
     traffic: api.traffic && shownTraffic(api.traffic),
     versioning: api.versioning && {

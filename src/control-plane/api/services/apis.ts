@@ -3,6 +3,7 @@ import {
   type Api,
   type ApiStatus,
   apiKeyOf,
+  apiTypeFault,
   claimedPaths,
   isVersionLabel,
   moveApi,
@@ -19,7 +20,9 @@ export type ApiFields = Pick<
   Api,
   | 'name'
   | 'description'
+  | 'type'
   | 'upstreamUrl'
+  | 'mcp'
   | 'path'
   | 'version'
   | 'versioning'
@@ -47,11 +50,18 @@ export async function createApi(tx: Transaction, tenantId: string, fields: ApiFi
     status: 'active',
     deprecatedAt: null,
   }
+  requireFittingType(api)
   await claimAddress(tx, api)
   await tx.apis.insert(api)
   await tx.deployments.complete({ apiId: api.id })
   announce(tx, 'api.created', api)
   return api
+}
+
+/** @throws Problem validation_error */
+function requireFittingType(api: Api): void {
+  const fault = apiTypeFault(api)
+  if (fault !== undefined) throw invalidField(fault.field, fault.message)
 }
 
 /** @throws Problem not_found */
@@ -72,6 +82,7 @@ export async function patchApi(
   const move = moveApi(api, status, tx.now)
   if (!move.ok) throw conflict(move.reason, [{ field: 'status', message: move.reason }])
   const wanted = patched(move.value, fields)
+  requireFittingType(wanted)
   if (apiKeyOf(wanted) !== apiKeyOf(api) || wanted.versioning !== api.versioning)
     await claimAddress(tx, wanted)
   const updated = await tx.apis.update(wanted)

@@ -13,6 +13,7 @@ import { statements as listIndexes } from './0011-list-indexes.ts'
 import { statements as apiVersions } from './0012-api-versions.ts'
 import { statements as apiTraffic } from './0013-api-traffic.ts'
 import { statements as apiVisibility } from './0014-api-visibility.ts'
+import { statements as mcpApis } from './0016-mcp-apis.ts'
 import { statements as notices } from './0017-notices.ts'
 import { statements as products } from './0018-products.ts'
 
@@ -37,6 +38,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: '0012-api-versions', statements: apiVersions },
   { name: '0013-api-traffic', statements: apiTraffic },
   { name: '0014-api-visibility', statements: apiVisibility },
+  { name: '0016-mcp-apis', statements: mcpApis },
   { name: '0017-notices', statements: notices },
   { name: '0018-products', statements: products },
 ]

@@ -10,7 +10,9 @@ export const API_COLUMNS = [
   'tenantId',
   'name',
   'description',
+  'type',
   'upstreamUrl',
+  'mcp',
   'path',
   'version',
   'versioning',
@@ -30,8 +32,9 @@ export const API_COLUMNS = [
 ] as const
 
 /** null becomes the JSON null, which is read as null. */
-function jsonOf({ passthrough, traffic, versioning, deprecation }: Api) {
+function jsonOf({ mcp, passthrough, traffic, versioning, deprecation }: Api) {
   return {
+    mcp: JSON.stringify(mcp),
     passthrough: JSON.stringify(passthrough),
     traffic: JSON.stringify(traffic),
     versioning: JSON.stringify(versioning),

@@ -22,7 +22,8 @@ type Mutable<T> = { -readonly [K in keyof T]: T[K] }
 export interface Tables {
   tenants: Mutable<Omit<Tenant, 'settings'>> & { settings: JsonColumn<TenantSettings> }
   plans: Mutable<PlanRecord>
-  apis: Mutable<Omit<Api, 'passthrough' | 'traffic' | 'versioning' | 'deprecation'>> & {
+  apis: Mutable<Omit<Api, 'mcp' | 'passthrough' | 'traffic' | 'versioning' | 'deprecation'>> & {
+    mcp: JsonColumn<Api['mcp']>
     passthrough: JsonColumn<Api['passthrough']>
     traffic: JsonColumn<Api['traffic']>
     versioning: JsonColumn<Api['versioning']>

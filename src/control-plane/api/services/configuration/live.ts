@@ -81,11 +81,13 @@ function tenantResource({ name, tier, region, adminEmail, status, settings }: Te
 }
 
 function liveApi(api: Api, tenant: string): TreeResource {
-  const { rateLimit, passthrough, traffic, versioning, deprecation } = shownLimits(api)
+  const { rateLimit, mcp, passthrough, traffic, versioning, deprecation } = shownLimits(api)
   const fields = {
     name: api.name,
     description: api.description,
+    type: api.type,
     upstream_url: api.upstreamUrl,
+    mcp,
     version: api.version,
     versioning,
     deprecation,

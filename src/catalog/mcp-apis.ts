@@ -1,0 +1,142 @@
+/** Serves control-plane APIs of type mcp: each one becomes a tool-set of its tenant, synchronized by this gateway. It calls no tool. */
+import { join } from 'node:path'
+import type { ControlShare, McpApiShare, TenantShare } from '../link/control-share.ts'
+import { type McpUpstream, secretOfTenant } from '../model/mcp-upstream.ts'
+import type { OAuthClient, Tool } from '../model/tool.ts'
+import {
+  DEFAULT_MCP_REFRESH_MS,
+  DEFAULT_TIMEOUT_MS,
+  DEFAULT_TOOL_DEFAULTS,
+  type DeclaredAuthentication,
+  type ToolSet,
+} from '../model/tool-set.ts'
+import { SerialQueue } from '../shared/async/serial-queue.ts'
+import type { Egress } from '../shared/egress/egress.ts'
+import type { OnDamage } from '../shared/fs/damage.ts'
+import type { Log } from '../shared/telemetry/log.ts'
+import { Reconciler } from './reconcile.ts'
+import type { ReportedStatus } from './source.ts'
+import { createCompiler } from './sync/compiler.ts'
+import { DefinitionStore } from './sync/definition-store.ts'
+import { DocumentStore } from './sync/document-store.ts'
+import type { ReferenceReader } from './sync/tool-set-sync.ts'
+
+interface McpApisOptions {
+  readonly references: ReferenceReader
+  readonly dataDir: string
+  readonly egress: Egress
+  readonly log: Log
+  readonly onDamage: OnDamage
+  readonly now: () => number
+}
+
+const MAX_NAME_CHARS = 64
+const NO_REVIEW = () => Promise.reject(new Error('APIs of type mcp have no views'))
+
+export class McpApis {
+  readonly #compiler = createCompiler()
+  readonly #reconciler: Reconciler
+  readonly #changes = new SerialQueue()
+  readonly #toolSets = new WeakMap<TenantShare, readonly ToolSet[]>()
+  #applied: readonly ToolSet[] = []
+  #closed = false
+
+  /** @param publish called with the tools of all these APIs when they change */
+  constructor({ dataDir, onDamage, ...parts }: McpApisOptions, publish: (tools: readonly Tool[]) => void) {
+    const folder = join(dataDir, 'mcp-apis')
+    this.#reconciler = new Reconciler(
+      {
+        ...parts,
+        compiler: this.#compiler,
+        documents: new DocumentStore(folder, onDamage),
+        definitions: new DefinitionStore(folder, onDamage),
+        random: Math.random,
+        servesEach: true,
+        // the overview of the gateway shows them
+        statuses: { write: async () => {}, remove: async () => {} },
+        viewStatuses: { write: async () => {}, remove: async () => {} },
+        review: NO_REVIEW,
+      },
+      publish,
+    )
+  }
+
+  /** Takes up the APIs of a share. Resolves when those that it has no more are removed; a server that hangs delays no other. Never rejects. */
+  apply({ tenants }: ControlShare): Promise<void> {
+    const toolSets = [...tenants.values()].flatMap(tenant => this.#toolSetsOf(tenant))
+    return this.#changes.run(async () => {
+      if (this.#closed || isSame(toolSets, this.#applied)) return
+      this.#applied = toolSets
+      await this.#reconciler.begin({
+        toolSets: toolSets.map(toolSet => ({
+          ...{ namespace: toolSet.namespace, name: toolSet.name },
+          ...{ toolSet, fault: undefined },
+        })),
+        manualTools: [],
+        views: [],
+        faults: [],
+      })
+    })
+  }
+
+  statuses(): readonly ReportedStatus[] {
+    return this.#reconciler.statuses()
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true
+    await this.#reconciler.close()
+    await this.#compiler.close()
+  }
+
+  #toolSetsOf(tenant: TenantShare): readonly ToolSet[] {
+    const known = this.#toolSets.get(tenant)
+    if (known !== undefined) return known
+    const made = (tenant.mcpApis ?? []).map(api => toolSetOf(api, tenant.name))
+    this.#toolSets.set(tenant, made)
+    return made
+  }
+}
+
+function isSame(a: readonly ToolSet[], b: readonly ToolSet[]): boolean {
+  return a.length === b.length && JSON.stringify(a) === JSON.stringify(b)
+}
+
+function toolSetOf(api: McpApiShare, tenant: string): ToolSet {
+  const { id, name, upstreamUrl, toolPrefix, traffic, mcp } = api
+  const { header } = mcp.authentication
+  return {
+    name: id,
+    namespace: `tenant-${tenant}`,
+    displayName: name.slice(0, MAX_NAME_CHARS),
+    source: {
+      ...{ kind: 'mcp', url: upstreamUrl, transport: mcp.transport, session: mcp.session, headers: {} },
+      ...(header === null ? {} : { keyHeader: header }),
+      refreshIntervalMs: DEFAULT_MCP_REFRESH_MS,
+      features: ['tools', 'resources', 'prompts'],
+    },
+    selector: {},
+    toolDefaults: {
+      ...DEFAULT_TOOL_DEFAULTS,
+      timeoutMs: traffic?.timeoutMs ?? DEFAULT_TIMEOUT_MS,
+      authentication: declared(mcp, tenant),
+    },
+    naming: { prefix: toolPrefix, suffix: '', useOperationId: true },
+    enabled: true,
+    apiId: id,
+  }
+}
+
+function declared({ authentication }: McpUpstream, tenant: string): DeclaredAuthentication {
+  const { type, secret, tokenUrl, clientId, clientAuthentication, scope, audience, resource } = authentication
+  const texts = Object.entries({ scope, audience, resource }).filter(([, value]) => value !== null)
+  const oauth: OAuthClient | undefined =
+    tokenUrl === null || clientId === null
+      ? undefined
+      : { tokenUrl, clientId, clientAuthentication, ...Object.fromEntries(texts) }
+  return {
+    type,
+    ...(secret === null ? {} : { secretRef: { name: secretOfTenant(tenant), key: secret } }),
+    ...(oauth === undefined ? {} : { oauth }),
+  }
+}

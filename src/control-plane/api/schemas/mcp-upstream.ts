@@ -1,0 +1,66 @@
+/** Schema of the MCP server of an API, and its conversion. It contains no route. */
+import {
+  API_AUTHENTICATION_TYPES,
+  CLIENT_AUTHENTICATIONS,
+  DEFAULT_MCP_UPSTREAM,
+  MCP_SESSIONS,
+  MCP_TRANSPORTS,
+  type McpUpstream,
+} from '../../../model/mcp-upstream.ts'
+import { httpUrl, shaped, textField, word } from './fields.ts'
+import { z } from './zod.ts'
+
+const KEY = /^(?!\.{1,2}$)[A-Za-z0-9._-]+$/
+const text = () => textField(2048).nullable().default(null)
+
+const authentication = z.strictObject({
+  type: word(API_AUTHENTICATION_TYPES).default('none'),
+  secret: shaped(KEY, 253, 'must be letters, digits, . _ and -.').nullable().default(null).openapi({
+    description:
+      'Key of the credential, or of the secret of the client, in the secret `tenant-{name}` that the gateways have. The control plane does not have it.',
+    example: 'crm-token',
+  }),
+  header: shaped(/^[A-Za-z0-9-]+$/, 64, 'must be a header name.')
+    .nullable()
+    .default(null)
+    .openapi({ description: 'Of type `apiKey`; null: X-API-Key.', example: 'X-API-Key' }),
+  token_url: httpUrl().nullable().default(null),
+  client_id: textField(512).nullable().default(null),
+  client_authentication: word(CLIENT_AUTHENTICATIONS).default('basic'),
+  scope: text(),
+  audience: text(),
+  resource: text(),
+})
+
+export const mcpUpstream = z
+  .strictObject({
+    transport: word(MCP_TRANSPORTS).default('auto'),
+    session: word(MCP_SESSIONS).default('per-caller'),
+    authentication: authentication.default(shownMcpUpstream(DEFAULT_MCP_UPSTREAM).authentication),
+  })
+  .openapi('McpUpstream', {
+    description: 'How gateways reach the MCP server of an API of type `mcp`; its address is `upstream_url`.',
+  })
+
+export function mcpUpstreamFields(body: z.output<typeof mcpUpstream>): McpUpstream {
+  const { token_url, client_id, client_authentication, ...rest } = body.authentication
+  return {
+    ...{ transport: body.transport, session: body.session },
+    authentication: {
+      ...rest,
+      ...{ tokenUrl: token_url, clientId: client_id, clientAuthentication: client_authentication },
+    },
+  }
+}
+
+export function shownMcpUpstream({ transport, session, authentication: given }: McpUpstream) {
+  const { tokenUrl, clientId, clientAuthentication, ...rest } = given
+  return {
+    ...{ transport, session },
+    authentication: {
+      ...{ type: rest.type, secret: rest.secret, header: rest.header },
+      ...{ token_url: tokenUrl, client_id: clientId, client_authentication: clientAuthentication },
+      ...{ scope: rest.scope, audience: rest.audience, resource: rest.resource },
+    },
+  }
+}

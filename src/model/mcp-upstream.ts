@@ -1,0 +1,74 @@
+/** How gateways reach the MCP server of an API, and the names of its tools. It contains no secret: gateways have them. */
+import { type AuthenticationType, OAUTH_TYPES } from './tool.ts'
+
+/** Types that need no page of a user. */
+export const API_AUTHENTICATION_TYPES = [
+  'none',
+  'bearer',
+  'basic',
+  'apiKey',
+  'oauth2_client_credentials',
+  'token_exchange',
+] as const satisfies readonly AuthenticationType[]
+
+export const MCP_TRANSPORTS = ['auto', 'streamable', 'sse'] as const
+export const MCP_SESSIONS = ['per-caller', 'shared'] as const
+export const CLIENT_AUTHENTICATIONS = ['basic', 'post', 'none'] as const
+
+export interface McpAuthentication {
+  readonly type: (typeof API_AUTHENTICATION_TYPES)[number]
+  /** Key in the secret of the tenant at the gateways (`secretOfTenant`). */
+  readonly secret: string | null
+  /** Of a credential of type `apiKey`. */
+  readonly header: string | null
+  readonly tokenUrl: string | null
+  readonly clientId: string | null
+  readonly clientAuthentication: (typeof CLIENT_AUTHENTICATIONS)[number]
+  readonly scope: string | null
+  readonly audience: string | null
+  readonly resource: string | null
+}
+
+export interface McpUpstream {
+  readonly transport: (typeof MCP_TRANSPORTS)[number]
+  /** `per-caller`: a session of the server is used for one caller only. */
+  readonly session: (typeof MCP_SESSIONS)[number]
+  readonly authentication: McpAuthentication
+}
+
+export const DEFAULT_MCP_UPSTREAM: McpUpstream = Object.freeze({
+  transport: 'auto',
+  session: 'per-caller',
+  authentication: Object.freeze({
+    ...{ type: 'none', secret: null, header: null, tokenUrl: null, clientId: null },
+    ...{ clientAuthentication: 'basic', scope: null, audience: null, resource: null },
+  } as const),
+})
+
+/** A tenant names keys of this secret only, so that it never gets the secret of another tenant or of the platform. */
+export function secretOfTenant(tenantName: string): string {
+  return `tenant-${tenantName}`
+}
+
+/** What is wrong, with the name of its field; undefined: nothing. */
+export function mcpUpstreamFault({
+  session,
+  authentication,
+}: McpUpstream): { readonly field: string; readonly message: string } | undefined {
+  const { type, secret, header, tokenUrl, clientId, clientAuthentication } = authentication
+  const isOAuth = OAUTH_TYPES.some(one => one === type)
+  const at = (name: string, message: string) => ({ field: `mcp.authentication.${name}`, message })
+  if (isOAuth && tokenUrl === null) return at('token_url', `must be given for type ${type}.`)
+  if (isOAuth && clientId === null) return at('client_id', `must be given for type ${type}.`)
+  if (!isOAuth && (tokenUrl !== null || clientId !== null))
+    return at(tokenUrl === null ? 'client_id' : 'token_url', `must be null for type ${type}.`)
+  const isPublic = isOAuth && clientAuthentication === 'none'
+  if (isPublic && type === 'oauth2_client_credentials')
+    return at('client_authentication', 'must be basic or post: this grant needs a secret.')
+  if (type !== 'none' && !isPublic && secret === null) return at('secret', `must be given for type ${type}.`)
+  if (type === 'none' && secret !== null) return at('secret', 'must be null for type none.')
+  if (header !== null && type !== 'apiKey') return at('header', 'must be null unless type is apiKey.')
+  if (session === 'shared' && type === 'token_exchange')
+    return { field: 'mcp.session', message: 'must be per-caller: each caller has another token.' }
+  return undefined
+}
