@@ -40,7 +40,7 @@ export function prepareTool(tool: Tool, checker: Pick<ArgumentChecker, 'prepare'
 /** Servers read no longer request line and header fields. */
 const MAX_PARAMETER_CHARS = 64 * 1024
 const MAX_PARAMETER_VALUES = 10_000
-/** Each is a part with a head of its own. */
+/** Each is a part with its own head. */
 const MAX_PARTS = 10_000
 
 type Check = (args: Args, faults: ArgumentFault[]) => void

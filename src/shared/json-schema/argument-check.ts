@@ -123,7 +123,7 @@ function checkIn(
   }
 }
 
-/** Each step of the compilation has a turn of its own. */
+/** Each step of the compilation has its own turn. */
 async function checkInTurns(
   validator: SteppedValidator,
   args: unknown,
