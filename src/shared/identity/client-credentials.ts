@@ -1,4 +1,5 @@
 /** Access tokens of this process by its client credentials (RFC 6749 §4.4), cached until shortly before they expire. It calls only the identity provider. */
+import { parseJson } from '../../model/parse-json.ts'
 import type { Egress } from '../egress/egress.ts'
 
 const TIMEOUT_MS = 5_000
@@ -88,7 +89,8 @@ export class ClientCredentials {
     if (response.status === 401 || response.status === 400)
       throw new Error(`${url} does not accept ${this.#options.names} (${response.status})`)
     if (response.status !== 200) throw new Error(`${url} responded with ${response.status}`)
-    const json: unknown = JSON.parse(Buffer.from(response.body).toString('utf8'))
+    // the error of the parser would repeat the text, which may be a token
+    const json = parseJson(response.body)
     if (typeof json !== 'object' || json === null)
       throw new Error(`the response of ${url} is not a JSON object`)
     return json as { readonly [name: string]: unknown }
