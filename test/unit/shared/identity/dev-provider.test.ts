@@ -5,7 +5,7 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { decodeJwt, decodeProtectedHeader } from 'jose'
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import {
   type DevProvider,
   startDevProvider,
@@ -37,6 +37,11 @@ const documents = async (address: string | URL | Request): Promise<Response> => 
 
 beforeAll(async () => {
   dataDir = await mkdtemp(join(tmpdir(), 'toolgate-dev-'))
+})
+afterAll(() => rm(dataDir, { recursive: true }))
+
+// for each test, so that a mutant of the start meets one; the folder keeps the signing key
+beforeEach(async () => {
   const spies = (['log', 'info', 'warn', 'error'] as const).map(name =>
     vi.spyOn(console, name).mockImplementation((...parts) => void printed.push(parts.join(' '))),
   )
@@ -46,10 +51,7 @@ beforeAll(async () => {
     await fetch(`${provider.issuer}/.well-known/openid-configuration`)
   ).json()) as typeof metadata
 })
-afterAll(async () => {
-  await provider.close()
-  await rm(dataDir, { recursive: true })
-})
+afterEach(() => provider.close())
 
 /** The form that redeems the code of a login. */
 const exchangeOf = (client: string, landed: URL, verifier: string) => ({
