@@ -139,10 +139,19 @@ class Search {
     // schemas may be beyond what the compiler accepts; this one never is
     operations.push(plain(seed))
     await this.#gateway.login()
-    const installMs = await this.#gateway.install(toolSetOf(random, operations, this.#gateway.backendUrl))
+    const installed = toolSetOf(random, operations, this.#gateway.backendUrl)
+    const installMs = await this.#gateway.install(installed)
     this.#judge({ seed, what: 'install', firstMs: installMs, leastMs: installMs, status: 0 })
     for (const operation of operations)
-      for (let at = 0; at < CALLS_PER_OPERATION; at++) await this.#try(seed, this.#callOf(random, operation))
+      for (let at = 0; at < CALLS_PER_OPERATION; at++) {
+        const call = this.#callOf(random, operation)
+        const { firstMs, leastMs } = await this.#try(seed, call(operation.name))
+        // what is made for the first call of a tool shows once: other tools of the same form show it again
+        if (at === 0 && firstMs > MAX_TURN_MS && leastMs <= MAX_TURN_MS) {
+          await this.#tryFirstCalls(seed, operation, call)
+          await this.#gateway.install(installed)
+        }
+      }
     for (let at = 0; at < RESPONSES_PER_ROUND; at++)
       await this.#try(seed, this.#responseCase(random, operations.at(-1)!))
     await this.#try(seed, this.#rawCase(random))
@@ -152,7 +161,24 @@ class Search {
     )
   }
 
-  #callOf(random: Random, operation: Operation): Case {
+  async #tryFirstCalls(seed: number, operation: Operation, call: (name: string) => Case): Promise<void> {
+    let least = { leastMs: Number.POSITIVE_INFINITY, what: '', status: 0 }
+    let firstMs = 0
+    for (let at = 0; at < REPEATS && least.leastMs > MAX_TURN_MS; at++) {
+      const name = `${operation.name}_${at}`
+      const fresh = { ...operation, name, path: `/${name}` }
+      await this.#gateway.install(toolSetOf(seeded(seed), [fresh], this.#gateway.backendUrl))
+      const { what, send } = call(name)
+      const { status } = await send()
+      const ms = await this.#gateway.longestTurn()
+      if (at === 0) firstMs = ms
+      if (ms < least.leastMs) least = { leastMs: ms, what, status }
+    }
+    this.#judge({ ...least, seed, what: `first call: ${least.what}`, firstMs })
+  }
+
+  /** @returns the same call of the operation by any name */
+  #callOf(random: Random, operation: Operation): (name: string) => Case {
     const size = [100, 2_000, 60_000, 250_000, MAX_BODY][random.below(5)]!
     const args = valueFor(random, operation.schema, size * 0.8)
     const query = operation.parameters.map((one, at) => [
@@ -162,17 +188,19 @@ class Search {
     const text = JSON.stringify({ ...(args as object), ...Object.fromEntries(query) })
     const over = text.length > MAX_BODY ? '{}' : text
     const rpc = random.below(2) === 0
-    const body = rpc
-      ? `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"${operation.name}","arguments":${over}}}`
-      : `{"name":"${operation.name}","arguments":${over}}`
-    return {
-      what: `${rpc ? 'rpc' : 'rest'} ${operation.name} with ${over.length} characters`,
-      send: () =>
-        this.#gateway.post(
-          rpc ? '/mcp' : '/mcp/tools/call',
-          body,
-          rpc ? { 'mcp-protocol-version': '2025-06-18' } : {},
-        ),
+    return name => {
+      const body = rpc
+        ? `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"${name}","arguments":${over}}}`
+        : `{"name":"${name}","arguments":${over}}`
+      return {
+        what: `${rpc ? 'rpc' : 'rest'} ${name} with ${over.length} characters`,
+        send: () =>
+          this.#gateway.post(
+            rpc ? '/mcp' : '/mcp/tools/call',
+            body,
+            rpc ? { 'mcp-protocol-version': '2025-06-18' } : {},
+          ),
+      }
     }
   }
 
@@ -230,7 +258,7 @@ class Search {
     }
   }
 
-  async #try(seed: number, { what, send }: Case): Promise<void> {
+  async #try(seed: number, { what, send }: Case): Promise<{ firstMs: number; leastMs: number }> {
     const { status, text } = await send()
     if (this.#gateway.exited) throw new Error(`the gateway ended at: ${what} (seed ${seed})`)
     this.#calls++
@@ -242,6 +270,7 @@ class Search {
       leastMs = Math.min(leastMs, await this.#gateway.longestTurn())
     }
     this.#judge({ seed, what: `${what}: ${text.slice(0, 100)}`, firstMs, leastMs, status })
+    return { firstMs, leastMs }
   }
 
   async #installMany(count: number): Promise<void> {
