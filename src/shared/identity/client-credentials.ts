@@ -1,11 +1,10 @@
 /** Access tokens of this process by its client credentials (RFC 6749 §4.4), cached until shortly before they expire. It calls only the identity provider. */
 import { parseJson } from '../../model/parse-json.ts'
 import type { Egress } from '../egress/egress.ts'
+import { clientSecretBasic, renewalOf } from '../egress/oauth/token-endpoint.ts'
 
 const TIMEOUT_MS = 5_000
 const MAX_RESPONSE_BYTES = 256 * 1024
-/** A token that is about to expire would end the stream it opened. */
-const RENEW_EARLY_MS = 30_000
 
 interface CredentialsOptions {
   readonly egress: Egress
@@ -34,20 +33,17 @@ export class ClientCredentials {
     const { now, clientId, clientSecret, scope } = this.#options
     if (this.#token !== undefined && this.#token.untilMs > now()) return this.#token.value
     const endpoint = await this.#tokenEndpoint()
-    const basic = Buffer.from(`${encodeURIComponent(clientId)}:${encodeURIComponent(clientSecret)}`)
     const form = new URLSearchParams({ grant_type: 'client_credentials', ...(scope && { scope }) })
     const response = await this.#json('POST', endpoint, form.toString(), [
       'content-type',
       'application/x-www-form-urlencoded',
       'authorization',
-      `Basic ${basic.toString('base64')}`,
+      clientSecretBasic(clientId, clientSecret),
     ])
     if (typeof response.access_token !== 'string')
       throw new Error(`${endpoint} responded without an access_token`)
     const livesMs = typeof response.expires_in === 'number' ? response.expires_in * 1000 : 60_000
-    // a token with a shorter lifetime is used for half of it
-    const untilMs = now() + Math.max(livesMs - RENEW_EARLY_MS, livesMs / 2)
-    this.#token = { value: response.access_token, untilMs }
+    this.#token = { value: response.access_token, untilMs: renewalOf({ livesMs }, now()) }
     return response.access_token
   }
 

@@ -101,7 +101,9 @@ async function post(egress: Egress, url: string, { client, secret }: ClientIdent
     url,
     headers: [
       ...['content-type', 'application/x-www-form-urlencoded', 'accept', 'application/json'],
-      ...(clientAuthentication === 'basic' ? ['authorization', basic(clientId, secret ?? '')] : []),
+      ...(clientAuthentication === 'basic'
+        ? ['authorization', clientSecretBasic(clientId, secret ?? '')]
+        : []),
     ],
     body: new URLSearchParams(fields).toString(),
     timeoutMs: TIMEOUT_MS,
@@ -110,7 +112,7 @@ async function post(egress: Egress, url: string, { client, secret }: ClientIdent
 }
 
 /** RFC 6749 §2.3.1: both are form-encoded before they are joined. */
-function basic(clientId: string, secret: string): string {
+export function clientSecretBasic(clientId: string, secret: string): string {
   const [id, password] = [clientId, secret].map(text => new URLSearchParams([['', text]]).toString().slice(1))
   return `Basic ${Buffer.from(`${id}:${password}`).toString('base64')}`
 }

@@ -67,7 +67,7 @@ describe('a token', () => {
     expect(headers['content-type']).toBe('application/x-www-form-urlencoded')
     expect(headers.accept).toBe('application/json')
     const basic = Buffer.from(headers.authorization!.replace(/^Basic /, ''), 'base64').toString()
-    expect(basic).toBe('a%20client:s%C3%A9cret%3A%2B')
+    expect(basic).toBe('a+client:s%C3%A9cret%3A%2B')
   })
 
   it('is asked for with a scope where one is set', async () => {
