@@ -1,7 +1,7 @@
 /** Configuration as code: compares the wanted resources with the live ones and with those applied before. Pure; it changes no resource. */
 import type { Json } from './json-schema.ts'
 
-export const RESOURCE_KINDS = ['plan', 'tenant', 'api', 'consumer', 'webhook'] as const
+export const RESOURCE_KINDS = ['plan', 'tenant', 'api', 'product', 'consumer', 'webhook'] as const
 export type ResourceKind = (typeof RESOURCE_KINDS)[number]
 
 /** Under the names of the REST API; a document is represented by its digest. */
@@ -12,7 +12,7 @@ export interface Resource {
   readonly kind: ResourceKind
   /** Name of the tenant, of the resource `tenant` itself too; null = a global plan. */
   readonly tenant: string | null
-  /** Slug of a plan, path of an API, subject of a consumer, name of a tenant or webhook. */
+  /** Slug of a plan or product, path of an API, subject of a consumer, name of a tenant or webhook. */
   readonly key: string
   readonly fields: ResourceFields
 }

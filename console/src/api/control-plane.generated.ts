@@ -278,7 +278,7 @@ export interface components {
                     to?: unknown;
                 }[];
                 /** @enum {string} */
-                kind: "plan" | "tenant" | "api" | "consumer" | "webhook";
+                kind: "plan" | "tenant" | "api" | "product" | "consumer" | "webhook";
                 /** @example tenants/acme/apis/orders */
                 path: string;
             }[];
@@ -431,6 +431,23 @@ export interface components {
                             rate_limit_per_second: number;
                             /** @default true */
                             requires_approval: boolean;
+                        };
+                    };
+                    /** @default {} */
+                    products: {
+                        [key: string]: {
+                            /** @description APIs of the same tenant, by their keys under `apis`. */
+                            apis: string[];
+                            /** @default  */
+                            description: string;
+                            name: string;
+                            /**
+                             * @description Plan of new subscriptions: one quota for all calls.
+                             * @example silver
+                             */
+                            plan: string;
+                            /** @default false */
+                            portal_visibility: boolean;
                         };
                     };
                     region?: string;

@@ -3,6 +3,7 @@ import type { Api } from '../../model/api.ts'
 import type { ResourceFields, ResourceKind } from '../../model/configuration.ts'
 import type { Consumer } from '../../model/consumer.ts'
 import type { PlanRecord } from '../../model/plan.ts'
+import type { Product } from '../../model/product.ts'
 import type { Tenant } from '../../model/tenant.ts'
 import type { Webhook } from '../../model/webhook.ts'
 
@@ -24,6 +25,7 @@ export interface ConfigurationRows {
   readonly tenants: readonly Tenant[]
   readonly plans: readonly PlanRecord[]
   readonly apis: readonly Api[]
+  readonly products: readonly Product[]
   readonly consumers: readonly Consumer[]
   readonly webhooks: readonly Webhook[]
   readonly applied: readonly AppliedResource[]

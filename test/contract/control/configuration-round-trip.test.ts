@@ -128,7 +128,30 @@ const versions = fc
       }),
     ),
   )
-const tenant = fc.record(
+/** Its APIs are chosen among those of the tenant. */
+const product = fc.record(
+  {
+    name: text(100),
+    description: text(60, 0),
+    plan: fc.constantFrom('gold', 'silver'),
+    chosen: fc.array(fc.nat({ max: 9 }), { maxLength: 3 }),
+    portal_visibility: fc.boolean(),
+  },
+  { requiredKeys: ['name', 'plan', 'chosen'] },
+)
+
+function withApis<T extends { apis?: object; products?: { [slug: string]: { chosen: number[] } } }>(
+  tenant: T,
+) {
+  const keys = Object.keys(tenant.apis ?? {})
+  const products = Object.entries(tenant.products ?? {}).map(([slug, { chosen, ...fields }]) => {
+    const apis = chosen.flatMap(at => keys[at] ?? [])
+    return [slug, { ...fields, apis: [...new Set(apis)] }]
+  })
+  return { ...tenant, ...(tenant.products && { products: Object.fromEntries(products) }) }
+}
+
+const plainTenant = fc.record(
   {
     tier: fc.constantFrom('free', 'starter', 'business', 'enterprise'),
     region: slug,
@@ -148,6 +171,7 @@ const tenant = fc.record(
     apis: fc
       .tuple(few(path, api), fc.option(versions))
       .map(([apis, versioned]) => ({ ...apis, ...versioned })),
+    products: few(slug, product),
     consumers: few(
       text(20).filter(each => each !== '__proto__'),
       consumer,
@@ -156,6 +180,7 @@ const tenant = fc.record(
   },
   { requiredKeys: ['tier'] },
 )
+const tenant = plainTenant.map(withApis)
 
 describe('a generated configuration', () => {
   let planes: readonly Plane[]

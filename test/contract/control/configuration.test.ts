@@ -150,6 +150,32 @@ describe.each(DATABASES)('configuration as code on $name', database => {
       expect([apis['/q'], apis['/orders'] !== undefined]).toEqual([undefined, true])
     })
 
+    it('manages products by the keys of their APIs, and deletes them with their APIs', async () => {
+      const owner = 'team-products'
+      const product = { name: 'Shop', plan: 'silver', apis: ['/prod-a', '/prod-b'] }
+      const of = (apis: object, products: object) => ({ owner, tenants: { acme: { apis, products } } })
+      const both = { '/prod-a': { ...orders, name: 'A' }, '/prod-b': { ...orders, name: 'B' } }
+      const refused = await send(of(both, { shop: { ...product, apis: ['/prod-a', '/none'] } }))
+      expect(refused.status).toBe(400)
+      expect(refused.body.error.details).toEqual([
+        { field: 'tenants/acme/products/shop/apis.1', message: '/none names no API of this tenant.' },
+      ])
+      await apply(of(both, { shop: product }))
+      expect((await read('platform', `?owner=${owner}`)).tenants.acme.products).toEqual({ shop: product })
+      const list = (await plane.call('platform', 'GET', `/v1/tenants/${world.acme}/products`)).body
+      expect(list.items[0]).toMatchObject({ slug: 'shop', api_ids: [expect.any(String), expect.any(String)] })
+      const fewer = of({ '/prod-b': both['/prod-b'] }, { shop: { ...product, apis: ['/prod-b'] } })
+      expect(paths(await apply(fewer, '?prune=true'))).toEqual([
+        'update tenants/acme/products/shop',
+        'delete tenants/acme/apis/prod-a',
+      ])
+      expect((await send(fewer, '?dry_run=true')).body.changes).toEqual([])
+      expect(paths(await apply(of({}, {}), '?prune=true')).sort()).toEqual([
+        'delete tenants/acme/apis/prod-b',
+        'delete tenants/acme/products/shop',
+      ])
+    })
+
     it('reports what was changed by other means, and overwrites it on request only', async () => {
       const body = { owner: 'team-d', tenants: { acme: { apis: { '/d': orders } } } }
       await apply(body)

@@ -10,7 +10,7 @@ import { readYaml } from './yaml.ts'
 
 export type Tree = Record<string, unknown>
 
-const GROUPS = ['plans', 'apis', 'consumers', 'webhooks'] as const
+const GROUPS = ['plans', 'apis', 'products', 'consumers', 'webhooks'] as const
 
 /** @param paths files, and folders whose YAML and JSON files are read @throws CommandFailure that lists every fault */
 export function readTree(paths: readonly string[]): Tree {

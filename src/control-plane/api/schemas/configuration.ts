@@ -4,6 +4,7 @@ import { canonicalJson } from '../../../link/document.ts'
 import { API_STATUSES } from '../../../model/api.ts'
 import { pathOf, type Resource, type ResourceFields } from '../../../model/configuration.ts'
 import type { Json } from '../../../model/json-schema.ts'
+import { MAX_PRODUCT_APIS } from '../../../model/product.ts'
 import { apiPath, apiShape } from './api.ts'
 import { textField, word } from './fields.ts'
 import { planShape, planSlug } from './plan.ts'
@@ -47,6 +48,17 @@ function checkVersions(apis: { readonly [key: string]: TreeApi }, context: z.Ref
   }
 }
 
+const product = z.strictObject({
+  name: textField(100),
+  description: textField(2000, 0).default(''),
+  plan: planSlug.openapi({ description: 'Plan of new subscriptions: one quota for all calls.' }),
+  apis: z
+    .array(apiKey, 'must be a list of keys of APIs.')
+    .max(MAX_PRODUCT_APIS, `must name at most ${MAX_PRODUCT_APIS} APIs.`)
+    .refine(keys => new Set(keys).size === keys.length, 'must not name an API more than once.')
+    .openapi({ description: 'APIs of the same tenant, by their keys under `apis`.' }),
+  portal_visibility: z.boolean('must be true or false.').default(false),
+})
 const consumer = z.strictObject({
   name: textField(100).optional().openapi({ description: 'Absent: the subject.' }),
   plan: planSlug.nullable().default(null),
@@ -61,6 +73,7 @@ const webhook = z.strictObject({
 const inTenant = {
   plans: z.record(planSlug, plan).default({}),
   apis: z.record(apiKey, api).superRefine(checkVersions).default({}),
+  products: z.record(planSlug, product).default({}),
   consumers: z.record(textField(255), consumer).default({}),
   webhooks: z.record(webhookName, webhook).default({}),
 }
@@ -116,7 +129,7 @@ export interface TreeResource extends Resource {
 /** The resources of a tree, in the order in which they can be created. */
 export function resourcesOf(tree: ConfigurationTree): TreeResource[] {
   const resources = entries('plan', null, tree.plans)
-  for (const [name, { plans, apis, consumers, webhooks, ...own }] of Object.entries(tree.tenants)) {
+  for (const [name, { plans, apis, products, consumers, webhooks, ...own }] of Object.entries(tree.tenants)) {
     if (own.tier !== undefined) {
       const fields = declaredTenant.parse(own) as unknown as ResourceFields
       resources.push({ kind: 'tenant', tenant: name, key: name, fields })
@@ -124,6 +137,7 @@ export function resourcesOf(tree: ConfigurationTree): TreeResource[] {
     resources.push(...entries('plan', name, plans))
     for (const [key, { spec, ...fields }] of Object.entries(apis))
       resources.push(apiResource(name, key, fields as ResourceFields, spec))
+    resources.push(...entries('product', name, products))
     const named = Object.entries(consumers).map(([key, value]) => [
       key,
       { ...value, name: value.name ?? key },
@@ -186,7 +200,7 @@ export function treeOf(owner: string | undefined, resources: readonly TreeResour
   }
 }
 
-const SHAPES = { plan, api, consumer, webhook, tenant: declaredTenant } as const
+const SHAPES = { plan, api, product, consumer, webhook, tenant: declaredTenant } as const
 
 function withoutDefaults({ kind, key, fields, spec }: TreeResource): object {
   const shape = SHAPES[kind].shape as { readonly [field: string]: z.ZodType }

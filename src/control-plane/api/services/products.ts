@@ -8,14 +8,18 @@ import { revokeSubscription } from './subscriptions.ts'
 
 type ProductFields = Pick<Product, 'name' | 'description' | 'plan' | 'apiIds' | 'portalVisibility'>
 
-/** @throws Problem validation_error for an unknown plan or API */
+/**
+ * @param kept ids of APIs that may be retired: a configuration repeats a product whose APIs were retired later
+ * @throws Problem validation_error for an unknown plan or API
+ */
 export async function createProduct(
   tx: Transaction,
   tenantId: string,
   slug: string,
   fields: ProductFields,
+  kept: readonly string[] = [],
 ): Promise<Product> {
-  await requireParts(tx, fields)
+  await requireParts(tx, fields, kept)
   const product: Product = { ...fields, ...newRecord(tx, 'product'), tenantId, slug }
   await tx.products.insert(product)
   announce(tx, 'product.created', product)
@@ -39,7 +43,7 @@ export async function patchProduct(
 ): Promise<Product> {
   const product = found(await tx.products.find(id, 'lock'), 'product')
   checkIfMatch(ifMatch, product.revision)
-  await requireParts(tx, patch)
+  await requireParts(tx, patch, product.apiIds)
   const updated = await tx.products.update(patched(product, patch))
   announce(tx, 'product.updated', updated)
   return updated
@@ -55,14 +59,18 @@ export async function deleteProduct(tx: Transaction, id: string): Promise<void> 
 }
 
 /** APIs are locked, so that none is deleted meanwhile. */
-async function requireParts(tx: Transaction, { plan, apiIds = [] }: Patch<ProductFields>): Promise<void> {
+async function requireParts(
+  tx: Transaction,
+  { plan, apiIds = [] }: Patch<ProductFields>,
+  kept: readonly string[],
+): Promise<void> {
   const faults: FieldFault[] = []
   if (plan !== undefined && (await tx.plans.bySlug(plan)) === undefined)
     faults.push({ field: 'plan', message: 'names no plan.' })
   const known = new Map((await tx.apis.named(apiIds, 'lock')).map(api => [api.id, api]))
   for (const [at, id] of apiIds.entries()) {
     const message =
-      known.get(id)?.status === 'retired'
+      known.get(id)?.status === 'retired' && !kept.includes(id)
         ? 'names a retired API.'
         : known.has(id)
           ? undefined

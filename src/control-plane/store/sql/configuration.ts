@@ -3,6 +3,7 @@ import { sql } from 'kysely'
 import type { ConfigurationRepository } from '../configuration-repository.ts'
 import { API_COLUMNS } from './apis.ts'
 import { inScope } from './listing.ts'
+import { PRODUCT_COLUMNS } from './products.ts'
 import type { SqlSession } from './session.ts'
 import { withHasSecret } from './webhooks.ts'
 
@@ -53,6 +54,14 @@ export function configurationRepository({ db, scope, now }: SqlSession): Configu
         .orderBy('path')
         .limit(max)
         .execute()
+      const products = await db
+        .selectFrom('products')
+        .where('deletedAt', 'is', null)
+        .where(ofTenants)
+        .select(PRODUCT_COLUMNS)
+        .orderBy('slug')
+        .limit(max)
+        .execute()
       const managed = sql<boolean>`exists (select from configuration
         where kind = 'consumer' and key = subject and configuration.tenant_id = consumers.tenant_id)`
       const configured = sql<boolean>`(plan is not null or status <> 'active' or name <> subject or notes <> ''
@@ -76,7 +85,7 @@ export function configurationRepository({ db, scope, now }: SqlSession): Configu
         .select(['tenantId', 'kind', 'key', 'owner', 'fields', 'appliedBy'])
         .orderBy('key')
         .execute()
-      return { tenants, plans, apis, consumers, webhooks, applied }
+      return { tenants, plans, apis, products, consumers, webhooks, applied }
     },
 
     async record(resources) {

@@ -4,7 +4,7 @@ import type { ProductRepository } from '../repositories.ts'
 import { first, given, inScope, isRow, matches, page } from './listing.ts'
 import type { SqlSession } from './session.ts'
 
-const COLUMNS = [
+export const PRODUCT_COLUMNS = [
   'id',
   'tenantId',
   'slug',
@@ -27,12 +27,16 @@ export function productRepository({ db, scope, now }: SqlSession): ProductReposi
         .values({ ...product, apiIds: JSON.stringify(product.apiIds) })
         .execute()
     },
-    find: (id, locking) => first(mine().where('id', '=', id).select(COLUMNS), locking),
+    find: (id, locking) => first(mine().where('id', '=', id).select(PRODUCT_COLUMNS), locking),
     async list({ q, portalVisibility, tenantId }, request) {
       let query = mine().where(eb => eb.and(given({ portalVisibility, tenantId })))
       if (q !== undefined)
         query = query.where(eb => matches(eb, [eb.ref('slug'), eb.ref('name'), eb.ref('description')], q))
-      return page(query, from => from.select(COLUMNS.map(column => `products.${column}` as const)), request)
+      return page(
+        query,
+        from => from.select(PRODUCT_COLUMNS.map(column => `products.${column}` as const)),
+        request,
+      )
     },
     async update(product) {
       const { id, tenantId, slug: _slug, createdAt: _createdAt, revision, apiIds, ...fields } = product
@@ -40,7 +44,7 @@ export function productRepository({ db, scope, now }: SqlSession): ProductReposi
         .updateTable('products')
         .set({ ...fields, apiIds: JSON.stringify(apiIds), revision: revision + 1, updatedAt: now })
         .where(isRow(scope, { id, tenantId }))
-        .returning(COLUMNS)
+        .returning(PRODUCT_COLUMNS)
         .executeTakeFirstOrThrow()
     },
     async remove(id) {

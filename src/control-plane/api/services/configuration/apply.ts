@@ -200,7 +200,7 @@ function rankOf({ action, resource: { kind, tenant, fields } }: Change): number 
   const rank =
     kind === 'plan' && tenant === null
       ? 0
-      : ['tenant', 'plan', 'api', 'consumer', 'webhook'].indexOf(kind) + 1
+      : ['tenant', 'plan', 'api', 'product', 'consumer', 'webhook'].indexOf(kind) + 1
   // the version that ceases to be the default of a path comes before the one that becomes it
   const { versioning } = fields as { readonly versioning?: { readonly default: boolean } | null }
   const last = versioning?.default === true ? 0.5 : 0
@@ -216,6 +216,9 @@ async function writeChanges(
 ): Promise<void> {
   const rows = new Map<string, LiveResource>(live.resources.map(resource => [pathOf(resource), resource]))
   const tenants = new Map<string, Tenant>(live.tenants)
+  const apiIds = new Map<string, string>()
+  for (const { kind, row, ...resource } of live.resources)
+    if (kind === 'api') apiIds.set(pathOf({ kind, ...resource }), row.id)
   const suspended: string[] = []
   for (const change of [...changes].sort((a, b) => rankOf(a) - rankOf(b))) {
     const { path, action, resource } = change
@@ -224,7 +227,7 @@ async function writeChanges(
     const tenant = name === null ? null : (tenants.get(name) ?? null)
     if (kind !== 'tenant' && tenant !== null) requireActive(tenant)
     const scoped = tenant === null ? tx : tx.within(tenant.id)
-    const write = { tx: scoped, tenant, change, services, secrets, keysOf }
+    const write = { tx: scoped, tenant, change, services, secrets, keysOf, apiIds }
     const written = await writeChange(write, rows.get(path)).catch(error => {
       throw locatedAt(path, error)
     })

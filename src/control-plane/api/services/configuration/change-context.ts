@@ -12,6 +12,8 @@ export interface Write {
   readonly tenant: Tenant | null
   readonly change: Change
   readonly services: Services
+  /** By path in the configuration: the APIs of its tenants, with those that were created for it. */
+  readonly apiIds: Map<string, string>
   readonly secrets: Secrets
   /** Whose keys new webhooks receive. */
   readonly keysOf: string

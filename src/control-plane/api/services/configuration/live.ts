@@ -4,6 +4,7 @@ import type { Applied, ResourceFields } from '../../../../model/configuration.ts
 import type { Consumer } from '../../../../model/consumer.ts'
 import { readJson } from '../../../../model/exact-number.ts'
 import type { PlanRecord } from '../../../../model/plan.ts'
+import type { Product } from '../../../../model/product.ts'
 import type { Tenant } from '../../../../model/tenant.ts'
 import { secretNameOf, type Webhook } from '../../../../model/webhook.ts'
 import type { ConfigurationFilter, ConfigurationRows } from '../../../store/configuration-repository.ts'
@@ -26,7 +27,7 @@ export interface LiveConfiguration {
 }
 
 export interface LiveResource extends TreeResource {
-  readonly row: PlanRecord | Tenant | Api | Consumer | Webhook
+  readonly row: PlanRecord | Tenant | Api | Product | Consumer | Webhook
 }
 
 /** @throws Problem payload_too_large when there is more than one configuration may hold */
@@ -45,12 +46,14 @@ export async function readLive(
       `The configuration has more than ${MAX_RESOURCES} resources of one kind, or documents of more than ${MAX_DOCUMENT_BYTES / 2 ** 20} MiB. Name one owner, or one tenant with X-Tenant-ID.`,
     )
   const names = new Map(rows.tenants.map(tenant => [tenant.id, tenant.name]))
+  const keys = new Map(rows.apis.map(api => [api.id, apiKeyOf(api)]))
   const nameOf = (id: string | null): string | null => (id === null ? null : names.get(id)!)
   return {
     resources: [
       ...rows.plans.map(row => ({ row, ...planResource(row, nameOf(row.tenantId)) })),
       ...rows.tenants.map(row => ({ row, ...tenantResource(row) })),
       ...rows.apis.map(row => ({ row, ...liveApi(row, nameOf(row.tenantId)!) })),
+      ...rows.products.map(row => ({ row, ...productResource(row, nameOf(row.tenantId)!, keys) })),
       ...rows.consumers.map(row => ({ row, ...consumerResource(row, nameOf(row.tenantId)) })),
       ...rows.webhooks.map(row => ({ row, ...webhookResource(row, nameOf(row.tenantId)!) })),
     ],
@@ -100,6 +103,17 @@ function liveApi(api: Api, tenant: string): TreeResource {
     status: api.status,
   }
   return apiResource(tenant, apiKeyOf(api), fields, api.spec === null ? null : readJson(api.spec))
+}
+
+/** @param keys of the APIs of its tenant, by id */
+function productResource(
+  { slug, name, description, plan, apiIds, portalVisibility }: Product,
+  tenant: string,
+  keys: ReadonlyMap<string, string>,
+): TreeResource {
+  const apis = apiIds.flatMap(id => keys.get(id) ?? [])
+  const fields = { name, description, plan, apis, portal_visibility: portalVisibility }
+  return { kind: 'product', tenant, key: slug, fields }
 }
 
 function consumerResource(

@@ -1,8 +1,9 @@
 /** Writes one change of a configuration through the services of its kind, so that rules and events are those of single requests. It compares nothing. */
+import { pathOf } from '../../../../model/configuration.ts'
 import type { Tenant, TenantSettings } from '../../../../model/tenant.ts'
 import type { Transaction } from '../../../store/store.ts'
 import { entityTag } from '../../http/entity-tag.ts'
-import { conflict } from '../../http/problem.ts'
+import { conflict, invalidField } from '../../http/problem.ts'
 import { apiFields } from '../../schemas/api.ts'
 import type { TreeResource } from '../../schemas/configuration.ts'
 import { planFields } from '../../schemas/plan.ts'
@@ -10,6 +11,7 @@ import { settingsOf } from '../../schemas/tenant.ts'
 import { type ApiFields, createApi, deleteApi, patchApi, requireUsableSpec } from '../apis.ts'
 import { ensureConsumer, patchConsumer } from '../consumers.ts'
 import { createPlan, deletePlan, type PlanFields, patchPlan } from '../plans.ts'
+import { createProduct, deleteProduct, patchProduct } from '../products.ts'
 import { createTenant, deleteTenant, patchTenant } from '../tenants.ts'
 import type { Write } from './change-context.ts'
 import type { LiveResource } from './live.ts'
@@ -25,6 +27,8 @@ export async function writeChange(write: Write, live: LiveResource | undefined):
       return writeTenant(write, live)
     case 'api':
       return writeApi(write, live)
+    case 'product':
+      return writeProduct(write, live)
     case 'consumer':
       return writeConsumer(write, live)
     case 'webhook':
@@ -96,7 +100,7 @@ export async function suspend(tx: Transaction, tenant: Tenant): Promise<void> {
 }
 
 async function writeApi(
-  { tx, tenant, change, services }: Write,
+  { tx, tenant, change, services, apiIds }: Write,
   live: LiveResource | undefined,
 ): Promise<undefined> {
   const { action, resource } = change
@@ -113,7 +117,35 @@ async function writeApi(
   else {
     const api = await createApi(tx, tenant!.id, values)
     if (status !== api.status) await patchApi(tx, api.id, { status }, '')
+    apiIds.set(change.path, api.id)
   }
+}
+
+/** @throws Problem validation_error for a key that names no API of the tenant */
+async function writeProduct(
+  { tx, tenant, change, apiIds }: Write,
+  live: LiveResource | undefined,
+): Promise<undefined> {
+  const { action, resource } = change
+  if (action === 'delete') {
+    await deleteProduct(tx, live!.row.id)
+    return
+  }
+  const { name, description, plan, apis, portal_visibility } = resource.fields as {
+    readonly name: string
+    readonly description: string
+    readonly plan: string
+    readonly apis: readonly string[]
+    readonly portal_visibility: boolean
+  }
+  const ids = apis.map((key, at) => {
+    const id = apiIds.get(pathOf({ kind: 'api', tenant: resource.tenant, key }))
+    if (id === undefined) throw invalidField(`apis.${at}`, `${key} names no API of this tenant.`)
+    return id
+  })
+  const fields = { name, description, plan, apiIds: ids, portalVisibility: portal_visibility }
+  if (action === 'create') await createProduct(tx, tenant!.id, resource.key, fields, ids)
+  else await patchProduct(tx, live!.row.id, fields, tagOf(live))
 }
 
 /** A consumer is known from its calls and is never deleted: it loses its configuration. */
