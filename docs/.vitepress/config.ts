@@ -29,7 +29,25 @@ export default defineConfig({
     config: md => void md.core.ruler.push('links-to-files', ({ tokens, env }) => adaptLinks(tokens, env)),
   },
   themeConfig: {
-    search: { provider: 'local' },
+    search: {
+      provider: 'local',
+      options: {
+        miniSearch: {
+          // the name of a setting is one word, and its parts are found too; the functions are copied into the page
+          options: {
+            tokenize: text =>
+              text
+                .split(/[^\p{L}\p{N}_]+/u)
+                .flatMap(word => (word.includes('_') ? [word, ...word.split('_')] : [word]))
+                .filter(word => word !== ''),
+          },
+          searchOptions: {
+            combineWith: 'AND',
+            tokenize: text => text.split(/[^\p{L}\p{N}_]+/u).filter(word => word !== ''),
+          },
+        },
+      },
+    },
     outline: [2, 3],
     nav: [
       page('Install', '/docs/install'),
@@ -60,6 +78,7 @@ export default defineConfig({
           page('Policies', '/policies/'),
           page('ToolSet and Tool', '/docs/reference/toolset'),
           page('ToolView', '/docs/reference/tool-views'),
+          page('Access tokens for backends', '/docs/reference/backend-oauth'),
           page('MCP servers as sources', '/docs/reference/mcp-servers'),
           page('Clients', '/docs/reference/clients'),
           page('Architecture', '/docs/architecture'),

@@ -6,7 +6,7 @@ import type { Theme } from './theme.ts'
 
 /** What the page of the portal uses of the control plane, below `/v1`. */
 const CONTROL =
-  /^\/v1\/(?:portal\/apis|plans|subscriptions|tenants\/[^/]+\/(?:subscriptions|apikeys))(?:\/[\w-]+){0,2}$/
+  /^\/v1\/(?:portal\/(?:apis|products)|plans|subscriptions|tenants\/[^/]+\/(?:subscriptions|apikeys))(?:\/[\w-]+){0,2}$/
 /** APIs of tenants, never tools and administration. */
 const API = /^\/t\/[a-z0-9-]+\/./
 /** Header of the page: a key that the user has entered. */

@@ -142,6 +142,12 @@ describe.skipIf(missing)(`the portal${missing ? ' (skipped: apt-get install chro
     await register('Internal')
     await register('Foreign', { visibility: 'public' }, 'globex')
     await register('Secret', {}, 'globex')
+    // the catalog shows tools once they are published
+    const published = async () => {
+      const response = await fetch(`${origin}/v1/public/apis/${parcels}`)
+      return ((await response.json()) as { tools?: readonly object[] }).tools?.length ?? 0
+    }
+    await expect.poll(published, { timeout: 30_000 }).toBeGreaterThan(0)
   })
   afterEach(async () => {
     const faults = opened.flatMap(page => page.faults)
