@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
 import { BROWSER } from '../fixtures/browser-page.ts'
 import { type ConsoleBrowser, type ConsolePage, openConsoleBrowser } from '../fixtures/console-browser.ts'
 import { type Deployment, deploy } from '../fixtures/deployment.ts'
@@ -145,9 +145,9 @@ describe.skipIf(missing)(`the portal${missing ? ' (skipped: apt-get install chro
     // the catalog shows tools once they are published
     const published = async () => {
       const response = await fetch(`${origin}/v1/public/apis/${parcels}`)
-      return ((await response.json()) as { tools?: readonly object[] }).tools?.length ?? 0
+      return (((await response.json()) as { tools?: readonly object[] }).tools?.length ?? 0) > 0
     }
-    await expect.poll(published, { timeout: 30_000 }).toBeGreaterThan(0)
+    await vi.waitUntil(published, { timeout: 30_000, interval: 200 })
   })
   afterEach(async () => {
     const faults = opened.flatMap(page => page.faults)
