@@ -15,7 +15,7 @@ import { isCsrfToken, type PendingConnection, type Session, SessionCookies } fro
 export interface ConnectionBook {
   /** Of one user, in the order of their names. @throws Error when the store is unavailable */
   list(principal: Principal): Promise<readonly Connectable[]>
-  /** Where the user consents; undefined: there is no such tool set for this user. */
+  /** Where the user consents; undefined: the user has no tool set of this name. */
   begin(
     principal: Principal,
     id: string,

@@ -105,7 +105,7 @@ function withExact(root: unknown): unknown {
 }
 
 /** Also for a member named `__proto__`. */
-function setOwn(parent: Record<string, unknown>, name: string, value: unknown): void {
+export function setOwn(parent: Record<string, unknown>, name: string, value: unknown): void {
   Object.defineProperty(parent, name, { value, writable: true, enumerable: true, configurable: true })
 }
 

@@ -852,7 +852,7 @@ export interface components {
              * @example 2026-01-31T12:00:00.000Z
              */
             since: string | null;
-            /** @description Tenants whose configuration differs, limited to that of the caller; without a name: it is no longer served. */
+            /** @description Tenants whose configuration differs, limited to that of the caller; without a name: it is not served any more. */
             tenants: {
                 id: string;
                 name: string | null;

@@ -4,7 +4,7 @@ import type { MailOptions } from '../../control-plane/store/opened-store.ts'
 import type { Store } from '../../control-plane/store/store.ts'
 import type { AppContext } from './app-context.ts'
 
-/** What the store needs to write mails; undefined when there is no server for them. */
+/** What the store needs to write mails; undefined without a mail server. */
 export function mailOptions({ settings, metrics, log }: AppContext): MailOptions | undefined {
   if (settings.smtp === undefined) return undefined
   let omitted = 0
@@ -20,7 +20,7 @@ export function mailOptions({ settings, metrics, log }: AppContext): MailOptions
   }
 }
 
-/** undefined when there is no server. The library is loaded here. */
+/** undefined without a mail server. The library is loaded here. */
 export async function sendMails(context: AppContext, store: Store): Promise<Mails | undefined> {
   const { settings, metrics, log, clock, closers } = context
   const { smtp } = settings

@@ -60,7 +60,7 @@ function readyCondition({ view, fault, figures }: StatusInput): Bare {
 function degradedCondition({ view, figures, tools }: StatusInput): Bare {
   const type = 'Degraded'
   if (view === undefined || figures === undefined)
-    return { type, status: 'Unknown', reason: 'Invalid', message: 'there is no valid view' }
+    return { type, status: 'Unknown', reason: 'Invalid', message: 'the view is not valid' }
   const unmatched = unmatchedEntries(view, tools)
   const shadowed = shadowedTools(view, tools)
   const faults: string[] = []

@@ -67,7 +67,7 @@ const shownDifference = z
       .nullable()
       .openapi({
         description:
-          'Tenants whose configuration differs, limited to that of the caller; without a name: it is no longer served.',
+          'Tenants whose configuration differs, limited to that of the caller; without a name: it is not served any more.',
       }),
   })
   .openapi('GatewayDifference')

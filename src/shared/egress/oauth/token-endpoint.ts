@@ -10,7 +10,7 @@ export interface IssuedToken {
   readonly refreshToken: string | undefined
 }
 
-/** Why there is no token. */
+/** Why a token is missing. */
 export interface TokenFault {
   readonly kind: 'fault'
   /**
