@@ -2,7 +2,7 @@
 import { request } from 'node:http'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Deployment, deploy } from '../fixtures/deployment.ts'
-import { freePort } from '../fixtures/redis-server.ts'
+import { freePort } from '../fixtures/free-ports.ts'
 
 const LISTENERS = {
   gateway: ['gateway_url', '/mcp/capabilities'],

@@ -11,7 +11,7 @@ import {
   startCorruptingFront,
 } from '../fixtures/corrupting-proxy.ts'
 import { type Deployment, deploy } from '../fixtures/deployment.ts'
-import { freePort } from '../fixtures/redis-server.ts'
+import { freePort } from '../fixtures/free-ports.ts'
 
 let front: CorruptingFront
 let gateway: Deployment

@@ -13,6 +13,7 @@ import { SILENT } from '../../src/shared/telemetry/log.ts'
 import { HOSTILE_URLS } from '../contract/egress/hostile-addresses.ts'
 import { until } from '../contract/webhooks/sending.ts'
 import { type Deployment, deploy, type ReadResponse, read } from '../fixtures/deployment.ts'
+import { freePort } from '../fixtures/free-ports.ts'
 
 /** The identity provider's address, the only one that is allowed; none of the hostile ones. */
 const PROVIDER_HOST = '127.0.0.77'
@@ -70,15 +71,6 @@ afterAll(async () => {
   await new Promise(resolve => canary.close(resolve))
   rmSync(directory, { recursive: true, force: true })
 })
-
-function freePort(): Promise<number> {
-  return new Promise(resolve => {
-    const probe = createServer().listen(0, '127.0.0.1', () => {
-      const { port: free } = probe.address() as AddressInfo
-      probe.close(() => resolve(free))
-    })
-  })
-}
 
 const toolSet = (name: string, spec: object): string =>
   JSON.stringify({

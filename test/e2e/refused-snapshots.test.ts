@@ -7,7 +7,8 @@ import { type DevProvider, startDevProvider } from '../../src/shared/identity/de
 import { SILENT } from '../../src/shared/telemetry/log.ts'
 import { type FakeControlPlane, startFakeControlPlane, wholeUpdate } from '../fixtures/fake-control-plane.ts'
 import { type FixedBackend, startFixedBackend } from '../fixtures/fixed-backend.ts'
-import { freePorts, ServeProcess } from '../fixtures/planes.ts'
+import { freePorts } from '../fixtures/free-ports.ts'
+import { ServeProcess } from '../fixtures/planes.ts'
 
 /** Generous: the machine may be busy. */
 const SOON = { timeout: 30_000, interval: 25 }

@@ -7,7 +7,8 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { type FixedBackend, startFixedBackend } from '../fixtures/fixed-backend.ts'
-import { freePorts, type Planes, type Published, publishApi, startPlanes } from '../fixtures/planes.ts'
+import { freePorts } from '../fixtures/free-ports.ts'
+import { type Planes, type Published, publishApi, startPlanes } from '../fixtures/planes.ts'
 
 const BIN = join(import.meta.dirname, '../../dist/cli/index.js')
 const DELAY_MS = 3_000

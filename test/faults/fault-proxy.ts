@@ -1,5 +1,6 @@
 /** A TCP proxy that breaks its connections in every way of the matrix, also while they are open, per direction and per kind of connection. Loopback only; it checks nothing. */
-import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net'
+import { connect, createServer, type Server, type Socket } from 'node:net'
+import { freePort } from '../fixtures/free-ports.ts'
 
 export type Direction = 'to-server' | 'to-client'
 
@@ -147,8 +148,8 @@ export async function startFaultProxy(target: string, onPort = 0): Promise<Fault
     await closed
   }
 
-  listener = await listen(onPort)
-  const { port } = listener.address() as AddressInfo
+  const port = onPort === 0 ? await freePort() : onPort
+  listener = await listen(port)
   return {
     port,
     get connections() {

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { expect } from 'vitest'
 import { readEvent } from '../../src/data-plane/metering/event-codec.ts'
-import { freePorts } from '../fixtures/planes.ts'
+import { freePorts } from '../fixtures/free-ports.ts'
 import { hasKafka, KAFKA_HINT, KafkaServer } from '../services/kafka/kafka-server.ts'
 import { startFaultProxy } from './fault-proxy.ts'
 import { runTable } from './run-table.ts'

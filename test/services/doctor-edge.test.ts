@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { CLIENTS } from '../../src/app/cli/doctor/clients.ts'
 import { type ClientReport, examine } from '../../src/app/cli/doctor/examine.ts'
 import { type Deployment, deploy } from '../fixtures/deployment.ts'
-import { freePort } from '../fixtures/redis-server.ts'
+import { freePort } from '../fixtures/free-ports.ts'
 
 const NGINX = ['/usr/sbin/nginx', '/usr/bin/nginx'].find(path => existsSync(path))
 const hasOpenssl = spawnSync('openssl', ['version']).status === 0

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { isStrictParser, listenerSupport } from '../../src/shared/server/create.ts'
 import { type Deployment, deploy } from '../fixtures/deployment.ts'
-import { freePort } from '../fixtures/redis-server.ts'
+import { freePort } from '../fixtures/free-ports.ts'
 
 const NGINX = ['/usr/sbin/nginx', '/usr/bin/nginx'].find(path => existsSync(path))
 const REQUIRED = process.env.REQUIRE_SERVICES === '1'

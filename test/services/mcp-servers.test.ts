@@ -9,7 +9,8 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { Bridge } from '../../src/bridge/bridge.ts'
 import { type Deployment, deploy, rpc } from '../fixtures/deployment.ts'
 import { type FaultyLink, startFaultyLink } from '../fixtures/faulty-link.ts'
-import { freePort, servicesRequired } from '../fixtures/redis-server.ts'
+import { freePort } from '../fixtures/free-ports.ts'
+import { servicesRequired } from '../fixtures/redis-server.ts'
 
 const SERVERS = resolve('.tools/mcp-servers/node_modules/@modelcontextprotocol')
 const FASTMCP = resolve('.tools/fastmcp/bin/python')

@@ -20,8 +20,9 @@ import {
 } from '../contract/store/postgres-cluster.ts'
 import { aTenant } from '../contract/store/rows.ts'
 import { Authority } from '../fixtures/certificates.ts'
+import { freePort } from '../fixtures/free-ports.ts'
 import { publishApi, startPlanes } from '../fixtures/planes.ts'
-import { freePort, servicesRequired } from '../fixtures/redis-server.ts'
+import { servicesRequired } from '../fixtures/redis-server.ts'
 
 const PGBOUNCER = '/usr/sbin/pgbouncer'
 const WITHOUT_PGBOUNCER = WITHOUT_POSTGRES || (!existsSync(PGBOUNCER) && !servicesRequired())

@@ -5,11 +5,11 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Deployment, deploy } from '../fixtures/deployment.ts'
+import { freePort } from '../fixtures/free-ports.ts'
 
 const MISSING = spawnSync('promtool', ['--version']).error !== undefined
 const REQUIRED = process.env.REQUIRE_SERVICES === '1'
@@ -30,14 +30,6 @@ function promtool(
 interface ApiData {
   readonly activeTargets?: readonly { readonly health: string; readonly lastError: string }[]
   readonly result?: readonly object[]
-}
-
-async function freePort(): Promise<number> {
-  const probe = createServer().listen(0, '127.0.0.1')
-  await once(probe, 'listening')
-  const { port } = probe.address() as AddressInfo
-  await new Promise(resolve => probe.close(resolve))
-  return port
 }
 
 describe.skipIf(MISSING && !REQUIRED)(`promtool${HINT}`, () => {

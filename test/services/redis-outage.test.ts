@@ -11,8 +11,9 @@ import { SILENT } from '../../src/shared/telemetry/log.ts'
 import { post, rpc } from '../fixtures/deployment.ts'
 import { EventReader } from '../fixtures/event-stream.ts'
 import { type FaultyLink, startFaultyLink } from '../fixtures/faulty-link.ts'
+import { freePort } from '../fixtures/free-ports.ts'
 import { type GatewayProcess, startGatewayProcess } from '../fixtures/gateway-process.ts'
-import { freePort, hasRedis, REDIS_HINT, type RedisServer, startRedis } from '../fixtures/redis-server.ts'
+import { hasRedis, REDIS_HINT, type RedisServer, startRedis } from '../fixtures/redis-server.ts'
 import { clientToken } from '../fixtures/tokens.ts'
 
 const CHANNELS = ['toolgate:session-signals', 'toolgate:quota:reset'] as const

@@ -10,9 +10,10 @@ import { type DevProvider, startDevProvider } from '../../src/shared/identity/de
 import { SILENT } from '../../src/shared/telemetry/log.ts'
 import { post, rpc } from '../fixtures/deployment.ts'
 import { EventReader } from '../fixtures/event-stream.ts'
+import { freePort } from '../fixtures/free-ports.ts'
 import { type GatewayProcess, startGatewayProcess } from '../fixtures/gateway-process.ts'
 import { connectClient } from '../fixtures/mcp-clients.ts'
-import { freePort, hasRedis, REDIS_HINT, type RedisServer, startRedis } from '../fixtures/redis-server.ts'
+import { hasRedis, REDIS_HINT, type RedisServer, startRedis } from '../fixtures/redis-server.ts'
 import { type RoundRobin, startRoundRobin } from '../fixtures/round-robin.ts'
 import { clientToken } from '../fixtures/tokens.ts'
 

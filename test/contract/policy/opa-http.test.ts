@@ -1,25 +1,17 @@
 /** The policy contract on `opa-http`, asked of a real OPA server that runs the sources. */
 import { type ChildProcess, spawn } from 'node:child_process'
-import { createServer } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe } from 'vitest'
 import { createEgress } from '../../../src/shared/egress/client.ts'
 import type { PreparedPolicy } from '../../../src/shared/policy/engine.ts'
 import { createOpaHttpEngine } from '../../../src/shared/policy/opa-http/engine.ts'
 import { findOpa, OPA_VERSION } from '../../../src/shared/policy/workshop/opa.ts'
+import { freePort } from '../../fixtures/free-ports.ts'
 import { policyContract } from './cases.ts'
 
 const POLICIES = fileURLToPath(new URL('../../../policies', import.meta.url))
 const opa = await findOpa(fileURLToPath(new URL('../../../.tools/bin', import.meta.url)), process.env)
 const missing = opa === undefined && process.env.REQUIRE_SERVICES !== '1'
-
-async function freePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>(listening => server.listen(0, '127.0.0.1', listening))
-  const { port } = server.address() as { port: number }
-  await new Promise(closed => server.close(closed))
-  return port
-}
 
 async function untilHealthy(origin: string): Promise<void> {
   for (let tries = 0; ; tries++) {

@@ -7,7 +7,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest
 import { type SmtpServer, sendMail } from '../../../src/control-plane/mail/smtp.ts'
 import { noticeText } from '../../../src/model/notice-mail.ts'
 import { Authority } from '../../fixtures/certificates.ts'
-import { freePort } from '../../fixtures/redis-server.ts'
+import { freePort } from '../../fixtures/free-ports.ts'
 import {
   hasSmtp,
   type MailServer,

@@ -9,7 +9,8 @@ import { type DevProvider, startDevProvider } from '../../../src/shared/identity
 import { SILENT } from '../../../src/shared/telemetry/log.ts'
 import { copyTemplate } from '../../contract/store/pglite-template.ts'
 import { Authority } from '../../fixtures/certificates.ts'
-import { freePorts, ServeProcess } from '../../fixtures/planes.ts'
+import { freePorts } from '../../fixtures/free-ports.ts'
+import { ServeProcess } from '../../fixtures/planes.ts'
 import { clientToken } from '../../fixtures/tokens.ts'
 
 const hasOpenssl = spawnSync('openssl', ['version']).status === 0

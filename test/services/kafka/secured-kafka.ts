@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { startDevProvider } from '../../../src/shared/identity/dev-provider/dev-provider.ts'
 import { SILENT } from '../../../src/shared/telemetry/log.ts'
 import { Authority, combined } from '../../fixtures/certificates.ts'
-import { freePort } from '../../fixtures/redis-server.ts'
+import { freePort } from '../../fixtures/free-ports.ts'
 import { KafkaServer } from './kafka-server.ts'
 
 export const USER = 'metering'

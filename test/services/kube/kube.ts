@@ -3,12 +3,12 @@ import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { generateKeyPairSync } from 'node:crypto'
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { request } from 'node:https'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseAllDocuments, stringify } from 'yaml'
 import { eventually } from '../../contract/toolsets/source-world.ts'
+import { freePort } from '../../fixtures/free-ports.ts'
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
 const APISERVER = join(ROOT, '.tools/kube/kube-apiserver')
@@ -259,15 +259,4 @@ export function pathOf({ apiVersion, kind, metadata }: KubeManifest): string {
   const base = apiVersion === 'v1' ? '/api/v1' : `/apis/${apiVersion}`
   const namespace = metadata.namespace === undefined ? '' : `/namespaces/${metadata.namespace}`
   return `${base}${namespace}/${kind.toLowerCase()}s/${metadata.name}`
-}
-
-function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer()
-    server.on('error', reject)
-    server.listen(0, '127.0.0.1', () => {
-      const address = server.address()
-      server.close(() => resolve(typeof address === 'object' && address !== null ? address.port : 0))
-    })
-  })
 }

@@ -1,10 +1,10 @@
 /** A real redis-server of the test's own: a free port, a directory that goes with it, and what can happen to it. */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
+import { freePort } from '../../fixtures/free-ports.ts'
 
 /** False without the binary; `REQUIRE_SERVICES=1` makes that a failure where it is used. */
 export function hasRedis(): boolean {
@@ -100,12 +100,4 @@ export class RedisServer {
     await this.kill()
     rmSync(this.#dir, { recursive: true, force: true })
   }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as { port: number }
-  await new Promise(resolve => server.close(resolve))
-  return port
 }

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Redis, type RedisOptions } from 'ioredis'
 import { Authority } from '../../fixtures/certificates.ts'
-import { freePort } from '../../fixtures/redis-server.ts'
+import { freePort } from '../../fixtures/free-ports.ts'
 
 export const PASSWORD = 'p@ss/word:1'
 /** As `docs/reference/settings.md` names it. */
