@@ -64,26 +64,50 @@ function startOf(text: string, max: number): string {
   return text.slice(0, code >= 0xd800 && code <= 0xdbff ? max - 1 : max)
 }
 
+const QUOTE = 0x22
+const COMMA = 0x2c
+const BACKSLASH = 0x5c
+const LIST = 0x5b
+const OBJECT = 0x7b
+/** The closing bracket of each kind is two places behind the opening one. */
+const TO_CLOSING = 2
+
 function jsonStart(text: string, max: number): string | undefined {
-  const open: string[] = []
-  let isInString = false
+  let depth = 0
   let end = 0
-  let closers = ''
-  for (let at = 0; at < max; at++) {
-    const char = text[at]!
+  scanJson(text, max, (code, at) => {
+    if (isOpening(code)) depth++
+    else if (code !== COMMA) depth--
+    else if (at + depth <= max) end = at
+  })
+  return end === 0 ? undefined : text.slice(0, end) + closersAt(text, end)
+}
+
+/** What closes all that is open there. */
+function closersAt(text: string, end: number): string {
+  const open: string[] = []
+  scanJson(text, end, code => {
+    if (isOpening(code)) open.push(code === LIST ? ']' : '}')
+    else if (code !== COMMA) open.pop()
+  })
+  return open.reverse().join('')
+}
+
+/** Visits the brackets and commas outside of strings. */
+function scanJson(text: string, to: number, visit: (code: number, at: number) => void): void {
+  let isInString = false
+  for (let at = 0; at < to; at++) {
+    const code = text.charCodeAt(at)
     if (isInString) {
-      if (char === '\\') at++
-      else if (char === '"') isInString = false
-    } else if (char === '"') isInString = true
-    else if (char === '[' || char === '{') open.push(char === '[' ? ']' : '}')
-    else if (char === ']' || char === '}') open.pop()
-    else if (char === ',' && at + open.length <= max) {
-      end = at
-      closers = ''
-      for (let i = open.length - 1; i >= 0; i--) closers += open[i]
-    }
+      if (code === BACKSLASH) at++
+      else if (code === QUOTE) isInString = false
+    } else if (code === QUOTE) isInString = true
+    else if (code === COMMA || isOpening(code) || isOpening(code - TO_CLOSING)) visit(code, at)
   }
-  return end === 0 ? undefined : text.slice(0, end) + closers
+}
+
+function isOpening(code: number): boolean {
+  return code === LIST || code === OBJECT
 }
 
 function leftOut(chars: number, all: number, { inputSchema }: Tool): string {

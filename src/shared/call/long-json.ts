@@ -57,26 +57,38 @@ function* collecting(value: unknown, pieces: string[]): Generator<void, void> {
 }
 
 interface Open {
-  readonly values: readonly unknown[]
+  readonly of: { readonly [name: string]: unknown } | readonly unknown[]
   /** undefined: an array. */
   readonly names: readonly string[] | undefined
   at: number
+  isEmpty: boolean
+}
+
+function opened(value: object): Open {
+  // the members are read one by one: a list of them all takes ten times as long as their names, in one turn
+  const names = Array.isArray(value) ? undefined : Object.keys(value)
+  return { of: value as Open['of'], names, at: 0, isEmpty: true }
 }
 
 function* jsonPieces(root: unknown): Generator<string> {
   const piece = new Piece()
   // not recursive: nothing bounds the depth of a response
-  const stack: Open[] = [{ values: [root], names: undefined, at: 0 }]
+  const stack: Open[] = [opened([root])]
   for (let open = stack.at(-1); open !== undefined; open = stack.at(-1)) {
-    if (open.at === open.values.length) {
+    const { of, names } = open
+    if (open.at === (names ?? (of as readonly unknown[])).length) {
       stack.pop()
-      if (stack.length > 0) piece.add(open.names === undefined ? ']' : '}')
+      if (stack.length > 0) piece.add(names === undefined ? ']' : '}')
       continue
     }
-    const value = open.values[open.at]
-    if (open.at > 0) piece.add(',')
-    if (open.names !== undefined) piece.add(`${JSON.stringify(open.names[open.at])}:`)
+    const name = names?.[open.at]
+    const value =
+      name === undefined ? (of as readonly unknown[])[open.at] : (of as { [name: string]: unknown })[name]
     open.at++
+    if (name !== undefined && value === undefined) continue
+    if (!open.isEmpty) piece.add(',')
+    open.isEmpty = false
+    if (name !== undefined) piece.add(`${JSON.stringify(name)}:`)
     if (typeof value === 'string' && value.length > PIECE_CHARS) {
       piece.add('"')
       for (let from = 0; from < value.length; ) {
@@ -88,33 +100,30 @@ function* jsonPieces(root: unknown): Generator<string> {
       piece.add('"')
     } else if (value instanceof ExactNumber) piece.add(value.text)
     else if (typeof value !== 'object' || value === null) piece.add(JSON.stringify(value) ?? 'null')
-    else if (Array.isArray(value)) {
-      piece.add('[')
-      stack.push({ values: value, names: undefined, at: 0 })
-    } else {
-      piece.add('{')
-      const members = Object.entries(value).filter(([, member]) => member !== undefined)
-      stack.push({ values: members.map(([, member]) => member), names: members.map(([name]) => name), at: 0 })
+    else {
+      piece.add(Array.isArray(value) ? '[' : '{')
+      stack.push(opened(value))
     }
-    if (piece.chars > PIECE_CHARS) yield piece.take()
+    if (piece.size > PIECE_CHARS) yield piece.take()
   }
   yield piece.take()
 }
 
 /** Texts that are joined when the piece is taken: a text of many parts would be made whole by its reader, in one turn. */
 class Piece {
-  chars = 0
+  /** Characters, and what each text costs beside them: many short ones take as long as a long one. */
+  size = 0
   #texts: string[] = []
 
   add(text: string): void {
     this.#texts.push(text)
-    this.chars += text.length
+    this.size += text.length + VALUE_CHARS
   }
 
   take(): string {
     const joined = this.#texts.join('')
     this.#texts = []
-    this.chars = 0
+    this.size = 0
     return joined
   }
 }

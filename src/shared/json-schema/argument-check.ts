@@ -73,8 +73,11 @@ export class ArgumentChecker {
       const size = measureUpTo(args, MANY_VALUES)
       if (size === undefined) return TOO_DEEP
       if (inPlace === undefined) inPlace = this.#inPlace(schema)
-      if (size === 'many' || inPlace === null || !this.#isCheap(inPlace.cost, size))
-        return this.#check(schemaId, schema, owner, args)
+      if (size === 'many') return this.#check(schemaId, schema, owner, () => longText(args))
+      if (inPlace === null || !this.#isCheap(inPlace.cost, size))
+        return this.#check(schemaId, schema, owner, () =>
+          isLongJson(args) ? longText(args) : writeJson(args),
+        )
       return checkIn(inPlace, args, size)
     }
   }
@@ -97,15 +100,21 @@ export class ArgumentChecker {
     return factor * cost.of(size) <= this.#limits.inPlaceNs
   }
 
-  #check(schemaId: number, schema: JsonSchema, owner: string, args: unknown): MaybePromise<CheckOutcome> {
-    const job = (text: string) => checkJob({ schemaId, args: text }, schema, this.#limits)
-    return this.#worker.run(owner, () => andThen(textOf(args), job)) ?? 'overloaded'
+  #check(
+    schemaId: number,
+    schema: JsonSchema,
+    owner: string,
+    argsText: () => MaybePromise<string>,
+  ): MaybePromise<CheckOutcome> {
+    const job = (args: string) => checkJob({ schemaId, args }, schema, this.#limits)
+    return this.#worker.run(owner, () => andThen(argsText(), job)) ?? 'overloaded'
   }
 }
 
-/** Writing many values takes as long as reading them did: other calls come between. */
-function textOf(args: unknown): MaybePromise<string> {
-  return isLongJson(args) ? writeLongJson(args).then(pieces => pieces.join('')) : writeJson(args)
+/** Writing many values takes as long as reading them did: other calls come before it and between. */
+async function longText(args: unknown): Promise<string> {
+  await nextTurn()
+  return (await writeLongJson(args)).join('')
 }
 
 function checkIn(

@@ -175,14 +175,16 @@ function inPieces(type: string, body: Uint8Array, decoder: Decoder): Generator<v
 function* decodedInPieces(body: Uint8Array, decoder: Decoder): Generator<void, string> {
   // a decoder that stands between two pieces belongs to one text; and Node 20 reads windows-1252 as ISO 8859-1 where it does not stream
   const streaming = decoder === UTF8 ? undefined : new TextDecoder(decoder.encoding)
-  let text = ''
+  const pieces: string[] = []
   for (let from = 0; from < body.byteLength; yield) {
     const to = streaming === undefined ? endOfCharacters(body, from + PIECE_BYTES) : from + PIECE_BYTES
     const piece = body.subarray(from, to)
-    text += streaming?.decode(piece, { stream: true }) ?? (from === 0 ? UTF8 : UTF8_WITHIN).decode(piece)
+    pieces.push(streaming?.decode(piece, { stream: true }) ?? (from === 0 ? UTF8 : UTF8_WITHIN).decode(piece))
     from = to
   }
-  return text + (streaming?.decode() ?? '')
+  if (streaming !== undefined) pieces.push(streaming.decode())
+  // joined here, in a turn of its own: the first reader of a sum of texts would join them in its turn
+  return pieces.join('')
 }
 
 /** Before the character that the end would divide: a sequence of UTF-8 has at most three bytes after the first. */
@@ -198,10 +200,10 @@ function base64(body: Uint8Array): string {
 
 function* base64InPieces(body: Uint8Array): Generator<void, string> {
   const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength)
-  let text = ''
+  const pieces: string[] = []
   for (let from = 0; from < bytes.length; from += PIECE_BYTES, yield)
-    text += bytes.toString('base64', from, Math.min(bytes.length, from + PIECE_BYTES))
-  return text
+    pieces.push(bytes.toString('base64', from, Math.min(bytes.length, from + PIECE_BYTES)))
+  return pieces.join('')
 }
 
 /** Bytes; a longer body is read in steps. */

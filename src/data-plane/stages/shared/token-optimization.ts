@@ -30,7 +30,7 @@ export function optimize(result: ToolResult, level: ActiveLevel): OptimizedResul
 }
 
 /**
- * Texts that are too large for this thread are shortened elsewhere before, so that `optimize` finds them.
+ * JSON texts that are too large for this thread are shortened elsewhere before, so that `optimize` finds them.
  * @param shorten undefined when the text stays as it is
  */
 export async function optimizeLargeTexts(
@@ -40,8 +40,12 @@ export async function optimizeLargeTexts(
 ): Promise<void> {
   for (const part of content) {
     if (!isLargeText(part) || optimizedParts.get(part)?.level === level) continue
-    const text = await shorten(part.text)
-    if (text !== undefined) storeOptimized(part, level, text)
+    if (!isJsonText(part.text)) {
+      storeOptimized(part, level, optimizePlainText(part.text, level))
+      continue
+    }
+    const shorter = await shorten(part.text)
+    if (shorter !== undefined) storeOptimized(part, level, shorter)
   }
 }
 
@@ -69,25 +73,34 @@ function optimizedPart(part: TextPart, level: ActiveLevel): OptimizedPart {
 }
 
 function storeOptimized(part: TextPart, level: ActiveLevel, text: string): OptimizedPart {
-  const savedBytes = Buffer.byteLength(part.text) - Buffer.byteLength(text)
+  // counting the bytes of a large text takes milliseconds
+  const savedBytes = text === part.text ? 0 : Buffer.byteLength(part.text) - Buffer.byteLength(text)
   const made = { level, part: { type: 'text', text }, savedBytes } as const
   optimizedParts.set(part, made)
   return made
 }
 
 export function optimizeText(text: string, level: ActiveLevel): string {
-  const first = text.trimStart()[0]
-  if (first !== '{' && first !== '[') return level === 'aggressive' ? shortenText(text) : text
+  if (!isJsonText(text)) return optimizePlainText(text, level)
   let value: unknown
   try {
     value = readJson(text)
   } catch {
-    return level === 'aggressive' ? shortenText(text) : text
+    return optimizePlainText(text, level)
   }
   const slim = dropEmpty(value, 0) ?? (Array.isArray(value) ? [] : {})
   const shaped = foldDuplicates(slim)
   const shorter = writeJson(level === 'aggressive' ? shorten(shaped, 0) : shaped)
   return shorter.length < text.length ? shorter : text
+}
+
+/** Whether it may be an object or a list. */
+function isJsonText(text: string): boolean {
+  return /^\s*[[{]/.test(text)
+}
+
+function optimizePlainText(text: string, level: ActiveLevel): string {
+  return level === 'aggressive' ? shortenText(text) : text
 }
 
 /** Removes nulls, empty strings, arrays and objects; array items keep their index. undefined: the value itself is empty. */
