@@ -27,7 +27,7 @@ import { receiveEvents } from './metering.ts'
 import { openControlPolicy } from './policy.ts'
 import { openSealer, sendWebhooks, webhooksHttpsOnly } from './webhooks.ts'
 
-const DATABASE_RETRY = { firstMs: 100, maxMs: 2_000 }
+const DATABASE_RETRY = { firstMs: 100, maxMs: 1_000 }
 
 /** The tenant and plans of the embedded provider's clients. */
 const DEVELOPMENT_TENANTS: readonly SeededTenant[] = [

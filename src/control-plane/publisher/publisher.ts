@@ -20,7 +20,7 @@ import { planShare, tenantShares } from './share.ts'
 /** Versions that a gateway may be behind and still be sent only what changed. */
 const KEPT_STEPS = 256
 const EVENTS_AT_ONCE = 1_000
-const BACKOFF = { firstMs: 100, maxMs: 2_000 }
+const BACKOFF = { firstMs: 100, maxMs: 1_000 }
 /** A document whose compilation failed, for example because the compiler ran out of memory beside another one. */
 const RECOMPILE = { firstMs: 1_000, maxMs: 60_000 }
 /** Before the first publication there are no previous tools, and gateways would drop those that they serve. */

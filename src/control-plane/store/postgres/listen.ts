@@ -5,7 +5,7 @@ import { CHANNEL } from '../sql/session.ts'
 import { readSignal } from '../sql/signal.ts'
 import type { Signal } from '../store.ts'
 
-const BACKOFF = { firstMs: 100, maxMs: 2_000 }
+const BACKOFF = { firstMs: 100, maxMs: 1_000 }
 const QUERY_TIMEOUT_MS = 2_000
 /** A listening connection sends nothing, so only a query finds that it is half-open. */
 const PING_MS = 2_000
