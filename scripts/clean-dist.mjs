@@ -5,7 +5,14 @@ import { fileURLToPath } from 'node:url'
 
 const ROOT = fileURLToPath(new URL('../', import.meta.url))
 /** Written by other scripts. */
-const OTHERS = new Set(['.tsbuildinfo', 'database-template.gz', 'sbom.cdx.json', 'cli', 'cli/index.js'])
+const OTHERS = new Set([
+  '.tsbuildinfo',
+  'database-template.gz',
+  'openapi.json',
+  'sbom.cdx.json',
+  'cli',
+  'cli/index.js',
+])
 
 const dist = join(ROOT, 'dist')
 for (const path of existsSync(dist) ? readdirSync(dist, { recursive: true }) : []) {

@@ -7,7 +7,7 @@ import { Fleet } from '../publisher/fleet.ts'
 import { inProcessTransport } from '../publisher/in-process-transport.ts'
 import { Publisher } from '../publisher/publisher.ts'
 import { withDeadline } from '../store/with-deadline.ts'
-import { controlPlaneDocument, ENDPOINTS } from './endpoints.ts'
+import { ENDPOINTS } from './endpoints.ts'
 import { authenticateRequest, locate } from './http/access.ts'
 import { logRequests } from './http/access-log.ts'
 import { corsOf } from './http/cors.ts'
@@ -23,6 +23,7 @@ import { TierLimit } from './http/tier-limit.ts'
 import { VisitorLimit } from './http/visitors.ts'
 import type { ControlPlaneOptions } from './options.ts'
 import { Readiness } from './readiness.ts'
+import { servedDocument } from './served-document.ts'
 
 export type { ControlPlaneOptions } from './options.ts'
 
@@ -76,9 +77,11 @@ export function createControlPlane(options: ControlPlaneOptions, readiness = new
   if (options.requestLog !== undefined) app.use(logRequests(options.requestLog))
   if (options.cors !== undefined) app.use(corsOf(options.cors))
   readiness.mount(app)
-  const document = controlPlaneDocument(options)
+  const document = servedDocument(options)
   for (const base of ['', BASE]) {
-    app.get(`${base}/openapi.json`, context => context.json(document))
+    app.get(`${base}/openapi.json`, context =>
+      context.body(document(), 200, { 'content-type': 'application/json' }),
+    )
     mountPages(app, base)
   }
   if (options.advanceClock !== undefined)

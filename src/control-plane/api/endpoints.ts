@@ -1,7 +1,7 @@
 /** The list of all endpoints and the OpenAPI document generated from it. An endpoint that is not in the list is not served. */
 
 import type { Endpoint } from './http/endpoint.ts'
-import { openApiDocument } from './http/openapi.ts'
+import { type DocumentInfo, openApiDocument } from './http/openapi.ts'
 import { snapshotStream } from './http/snapshot-stream.ts'
 import { apiKeyEndpoints } from './routes/api-keys.ts'
 import { apiEndpoints } from './routes/apis.ts'
@@ -38,6 +38,6 @@ export const ENDPOINTS: readonly Endpoint[] = [
 ]
 
 /** The OpenAPI 3.1 document at `/openapi.json`. */
-export function controlPlaneDocument(info: { readonly apiUrl: string; readonly version: string }): object {
+export function controlPlaneDocument(info: DocumentInfo): object {
   return openApiDocument(ENDPOINTS, [snapshotStream], info)
 }

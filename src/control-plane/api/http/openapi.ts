@@ -49,10 +49,20 @@ export interface StreamRoute {
   readonly description: string
 }
 
+/** What differs between two deployments. */
+export interface DocumentInfo {
+  readonly apiUrl: string
+  readonly version: string
+}
+
+export function serversOf({ apiUrl }: DocumentInfo): readonly { readonly url: string }[] {
+  return [{ url: `${apiUrl.replace(/\/+$/, '')}${BASE}` }]
+}
+
 export function openApiDocument(
   endpoints: readonly Endpoint[],
   streams: readonly StreamRoute[],
-  info: { readonly apiUrl: string; readonly version: string },
+  info: DocumentInfo,
 ): object {
   const registry = new OpenAPIRegistry()
   registry.registerComponent('securitySchemes', 'bearer', {
@@ -74,7 +84,7 @@ export function openApiDocument(
         'Tenants, APIs, plans, subscriptions, API keys, webhooks, catalog, gateways and deployments.',
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
-    servers: [{ url: `${info.apiUrl.replace(/\/+$/, '')}${BASE}` }],
+    servers: [...serversOf(info)],
     security: [{ bearer: [] }],
   })
   addExamples(document)

@@ -1,0 +1,21 @@
+/** The OpenAPI document as it is served: from the build, which has generated it; from source it is generated for the first request. It describes nothing itself. */
+import { existsSync, readFileSync } from 'node:fs'
+import { controlPlaneDocument } from './endpoints.ts'
+import { type DocumentInfo, serversOf } from './http/openapi.ts'
+
+/** Written by `scripts/write-openapi.mjs`; the sources have none. */
+const BUILT = new URL('../../openapi.json', import.meta.url)
+
+/** @returns the document's JSON, made by the first call */
+export function servedDocument(info: DocumentInfo): () => string {
+  let json: string | undefined
+  return () => {
+    json ??= JSON.stringify(existsSync(BUILT) ? built(info) : controlPlaneDocument(info))
+    return json
+  }
+}
+
+function built(info: DocumentInfo): object {
+  const document = JSON.parse(readFileSync(BUILT, 'utf8'))
+  return { ...document, servers: serversOf(info), info: { ...document.info, version: info.version } }
+}
