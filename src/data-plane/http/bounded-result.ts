@@ -1,4 +1,5 @@
 /** A tool result that fits into the context of a model: longer texts end early, with a note that says how to get the rest. REST callers get results whole. */
+import { beginsAsContainer } from '../../model/json-text.ts'
 import type { Content, Tool, ToolResult } from '../../model/tool.ts'
 
 /** Base64 of an image or sound is not read as text. */
@@ -58,7 +59,7 @@ function charsOf(part: Content): number {
 
 /** JSON stays JSON: it ends after an item, and what is open is closed. */
 function startOf(text: string, max: number): string {
-  const cut = /^\s*[[{]/.test(text) ? jsonStart(text, max) : undefined
+  const cut = beginsAsContainer(text) ? jsonStart(text, max) : undefined
   if (cut !== undefined) return cut
   const code = text.charCodeAt(max - 1)
   return text.slice(0, code >= 0xd800 && code <= 0xdbff ? max - 1 : max)

@@ -6,7 +6,9 @@ const MAX_SEARCHED_CHARS = 16_384
 
 export function isHtmlPage(type: string, text: string): boolean {
   return (
-    type === 'text/html' || type === 'application/xhtml+xml' || /^\s*<(?:!doctype html|html)\b/i.test(text)
+    type === 'text/html' ||
+    type === 'application/xhtml+xml' ||
+    /^\s{0,1000}<(?:!doctype html|html)\b/i.test(text)
   )
 }
 

@@ -1,6 +1,7 @@
 /** Shortens tool results for language models. A marker replaces what `aggressive` leaves out; `moderate` drops only empty values. */
 import { readJson, writeJson } from '../../../model/exact-number.ts'
 import { isObject } from '../../../model/is-object.ts'
+import { beginsAsContainer } from '../../../model/json-text.ts'
 import type { Content, ToolResult } from '../../../model/tool.ts'
 import type { OptimizedResult } from '../../pipeline/exchange-parts.ts'
 import type { OptimizationLevel } from '../../pipeline/operation.ts'
@@ -40,7 +41,7 @@ export async function optimizeLargeTexts(
 ): Promise<void> {
   for (const part of content) {
     if (!isLargeText(part) || optimizedParts.get(part)?.level === level) continue
-    if (!isJsonText(part.text)) {
+    if (!beginsAsContainer(part.text)) {
       storeOptimized(part, level, optimizePlainText(part.text, level))
       continue
     }
@@ -81,7 +82,7 @@ function storeOptimized(part: TextPart, level: ActiveLevel, text: string): Optim
 }
 
 export function optimizeText(text: string, level: ActiveLevel): string {
-  if (!isJsonText(text)) return optimizePlainText(text, level)
+  if (!beginsAsContainer(text)) return optimizePlainText(text, level)
   let value: unknown
   try {
     value = readJson(text)
@@ -92,11 +93,6 @@ export function optimizeText(text: string, level: ActiveLevel): string {
   const shaped = foldDuplicates(slim)
   const shorter = writeJson(level === 'aggressive' ? shorten(shaped, 0) : shaped)
   return shorter.length < text.length ? shorter : text
-}
-
-/** Whether it may be an object or a list. */
-function isJsonText(text: string): boolean {
-  return /^\s*[[{]/.test(text)
 }
 
 function optimizePlainText(text: string, level: ActiveLevel): string {
