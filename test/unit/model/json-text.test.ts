@@ -6,6 +6,6 @@ it.each(['{"a":1}', '[]', ' \r\n\t[1]', `${' '.repeat(1_000)}{}`])('is a contain
   expect(beginsAsContainer(text)).toBe(true)
 })
 
-it.each(['', '1', '"{"', 'text {', '</', `${' '.repeat(1_001)}{}`])('is no container: %j', text => {
+it.each(['', '1', '"{"', 'text {', '</', `${' '.repeat(1_001)}{}`])('is not a container: %j', text => {
   expect(beginsAsContainer(text)).toBe(false)
 })
