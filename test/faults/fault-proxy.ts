@@ -48,7 +48,7 @@ const RELAY: Behavior = { kind: 'relay' }
 const MAX_SENT_CHARACTERS = 4_096
 
 /** @param target any URL of the server; its port may be 0 until `retarget` of a test knows it */
-export async function startFaultProxy(target: string, onPort = 0): Promise<FaultProxy> {
+export async function startFaultProxy(target: string, onPort?: number): Promise<FaultProxy> {
   const { hostname, port: targetPort } = new URL(target)
   const links = new Set<Link>()
   const behavior: Record<Direction, Behavior> = { 'to-server': RELAY, 'to-client': RELAY }
@@ -148,7 +148,7 @@ export async function startFaultProxy(target: string, onPort = 0): Promise<Fault
     await closed
   }
 
-  const port = onPort === 0 ? await freePort() : onPort
+  const port = onPort ?? (await freePort())
   listener = await listen(port)
   return {
     port,

@@ -57,9 +57,10 @@ function* collecting(value: unknown, pieces: string[]): Generator<void, void> {
 }
 
 interface Open {
-  readonly of: { readonly [name: string]: unknown } | readonly unknown[]
+  readonly members: { readonly [key: string | number]: unknown }
   /** undefined: an array. */
   readonly names: readonly string[] | undefined
+  readonly length: number
   at: number
   isEmpty: boolean
 }
@@ -67,7 +68,8 @@ interface Open {
 function opened(value: object): Open {
   // the members are read one by one: a list of them all takes ten times as long as their names, in one turn
   const names = Array.isArray(value) ? undefined : Object.keys(value)
-  return { of: value as Open['of'], names, at: 0, isEmpty: true }
+  const { length } = names ?? (value as readonly unknown[])
+  return { members: value as Open['members'], names, length, at: 0, isEmpty: true }
 }
 
 function* jsonPieces(root: unknown): Generator<string> {
@@ -75,15 +77,14 @@ function* jsonPieces(root: unknown): Generator<string> {
   // not recursive: nothing bounds the depth of a response
   const stack: Open[] = [opened([root])]
   for (let open = stack.at(-1); open !== undefined; open = stack.at(-1)) {
-    const { of, names } = open
-    if (open.at === (names ?? (of as readonly unknown[])).length) {
+    const { names } = open
+    if (open.at === open.length) {
       stack.pop()
       if (stack.length > 0) piece.add(names === undefined ? ']' : '}')
       continue
     }
     const name = names?.[open.at]
-    const value =
-      name === undefined ? (of as readonly unknown[])[open.at] : (of as { [name: string]: unknown })[name]
+    const value = open.members[name ?? open.at]
     open.at++
     if (name !== undefined && value === undefined) continue
     if (!open.isEmpty) piece.add(',')

@@ -183,7 +183,7 @@ function* decodedInPieces(body: Uint8Array, decoder: Decoder): Generator<void, s
     from = to
   }
   if (streaming !== undefined) pieces.push(streaming.decode())
-  // joined here, in a separate turn: the first reader of a sum of texts would join them in its turn
+  // joined as a step of this work: the first reader of a sum of texts would join them in its turn
   return pieces.join('')
 }
 
