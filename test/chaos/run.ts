@@ -80,6 +80,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
   const resources = new Resources(members)
   const watch = new Watch(members, record)
   const pressure = new Pressure()
+  let result: ChaosResult
   try {
     const accounts = await createAccounts(system, hook.url)
     const load = startLoad(system, accounts, record, options.rate)
@@ -96,16 +97,16 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
     const metering = await checkMetering(() => system.kafka.read(system.topic), record)
     const failed = record.calls.filter(call => !call.ok).map(call => `${JSON.stringify(call)}\n`)
     writeFileSync(join(dir, 'failed-calls.ndjson'), failed.join(''))
-    const result = judge(system, record, { ...options, dir, load, webhooks, metering, resources, pressure })
-    if (options.dir === undefined && result.findings.length === 0)
-      rmSync(dir, { recursive: true, force: true })
-    return result
+    result = judge(system, record, { ...options, dir, load, webhooks, metering, resources, pressure })
   } finally {
     watch.stop()
     resources.stop()
     await system.stop()
     await hook.close()
   }
+  // running processes would still write into it
+  if (options.dir === undefined && result.findings.length === 0) rmSync(dir, { recursive: true, force: true })
+  return result
 }
 
 async function breakThings(
