@@ -41,7 +41,7 @@ const FILL = [
 
 const TENANT = '/v1/tenants/tenant-3'
 /** With `scan`, every row of the installation is read: a search in the text of all tenants, and the total of all rows. */
-const LISTS: readonly (readonly [name: string, path: string, scan?: 'scan'])[] = [
+const LISTS: readonly (readonly [name: string, path: string, reads?: 'scan'])[] = [
   ['a page of a tenant', `${TENANT}/subscriptions`],
   ['a late page', `${TENANT}/subscriptions?page=9`],
   ['by status', `${TENANT}/subscriptions?status=pending_approval`],
@@ -99,23 +99,26 @@ describe.skipIf(WITHOUT_POSTGRES)(
       await cluster?.stop()
     })
 
-    it.each(LISTS)('%s: read in time, by an index', async (name, path, scan) => {
-      const tookMs: number[] = []
-      for (let at = 0; at < CALLS; at++) {
-        const startedAt = performance.now()
-        const reply = await plane.call('platform', 'GET', path)
-        tookMs.push(performance.now() - startedAt)
-        expect(reply.status, JSON.stringify(reply.body)).toBe(200)
-      }
-      const p95Ms = tookMs.sort((a, b) => a - b)[Math.floor(CALLS * 0.95)]!
-      console.info(`${path}: p50 ${tookMs[CALLS >> 1]!.toFixed(1)} ms, p95 ${p95Ms.toFixed(1)} ms`)
-      expect(p95Ms).toBeLessThan(P95_MS)
+    it.each(LISTS.map(([name, path, reads = 'index']) => [name, path, reads] as const))(
+      '%s: read in time, by an index',
+      async (name, path, reads) => {
+        const tookMs: number[] = []
+        for (let at = 0; at < CALLS; at++) {
+          const startedAt = performance.now()
+          const reply = await plane.call('platform', 'GET', path)
+          tookMs.push(performance.now() - startedAt)
+          expect(reply.status, JSON.stringify(reply.body)).toBe(200)
+        }
+        const p95Ms = tookMs.sort((a, b) => a - b)[Math.floor(CALLS * 0.95)]!
+        console.info(`${path}: p50 ${tookMs[CALLS >> 1]!.toFixed(1)} ms, p95 ${p95Ms.toFixed(1)} ms`)
+        expect(p95Ms).toBeLessThan(P95_MS)
 
-      const plans = await plansOf(path)
-      expect(plans).not.toEqual([])
-      if (process.env.LIST_PLANS === '1') console.info([name, ...plans].join('\n'))
-      if (scan === undefined) expect(plans.join('\n')).not.toMatch(LARGE)
-    })
+        const plans = await plansOf(path)
+        expect(plans).not.toEqual([])
+        if (process.env.LIST_PLANS === '1') console.info([name, ...plans].join('\n'))
+        if (reads === 'index') expect(plans.join('\n')).not.toMatch(LARGE)
+      },
+    )
 
     /** Of the queries that one call sends: each is explained with its own parameters, in the scope and role of its transaction. */
     async function plansOf(path: string): Promise<string[]> {
@@ -148,10 +151,7 @@ describe.skipIf(WITHOUT_POSTGRES)(
         'subscriptions_product',
         `select * from subscriptions where product_id = 'prod_1' order by id limit 20`,
       ],
-      [
-        'subscriptions_status',
-        `select * from subscriptions where status = 'rejected' order by id limit 20`,
-      ],
+      ['subscriptions_status', `select * from subscriptions where status = 'rejected' order by id limit 20`],
       [
         'subscriptions_of_application',
         `select * from subscriptions where application = 'app-1' order by id limit 20`,
