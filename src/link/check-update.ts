@@ -3,6 +3,7 @@ import { isObject } from '../model/is-object.ts'
 
 /** A digest; see `versionOf`. */
 const VERSION = /^[0-9a-f]{64}$/
+const ITEMS_PER_STEP = 64
 
 /** `?`: may be absent or null. */
 type Kind = 'string' | 'number' | 'boolean' | 'object' | 'string?' | 'number?'
@@ -176,16 +177,57 @@ const UPDATE: Shape = {
   removed: { listOf: 'string' },
 }
 
-/** Unknown fields are ignored, because the control plane may be newer. @returns the path of the first faulty field and its fault */
-export function updateFault(update: unknown): string | undefined {
+/** Unknown fields are ignored, because the control plane may be newer. It may be interrupted: an update may hold 50,000 subscriptions. @returns the path of the first faulty field and its fault */
+export function* checkingUpdate(update: unknown): Generator<void, string | undefined> {
   if (!isObject(update)) return 'the update is not an object'
   const { version, base, plans } = update
   if (!isVersion(version)) return 'version is not a SHA-256 digest in hex'
   if (base !== null && !isVersion(base)) return 'base is neither null nor a version'
   if (base === null && plans === undefined) return 'plans is missing in a whole snapshot'
   return (
-    (plans === undefined ? undefined : listFault(plans, PLAN, 'plans')) ?? objectFault(update, UPDATE, '')
+    (plans === undefined ? undefined : listFault(plans, PLAN, 'plans')) ??
+    (yield* checkingObject(update, UPDATE, ''))
   )
+}
+
+/** As `objectFault`, for an object with long lists. */
+function* checkingObject(value: unknown, shape: Shape, path: string): Generator<void, string | undefined> {
+  if (!isObject(value)) return `${path} is not an object`
+  for (const field of Object.keys(shape)) {
+    const wanted = shape[field]!
+    const at = path === '' ? field : `${path}.${field}`
+    const item = itemOf(wanted)
+    const isAbsent = value[field] === undefined && typeof wanted !== 'string' && 'optionalListOf' in wanted
+    const fault =
+      item === undefined || isAbsent
+        ? fieldFault(value[field], wanted, at)
+        : yield* checkingList(value[field], item, at)
+    if (fault !== undefined) return fault
+  }
+  return undefined
+}
+
+/** As `listFault`. */
+function* checkingList(value: unknown, item: Shape, path: string): Generator<void, string | undefined> {
+  if (!Array.isArray(value)) return `${path} is not a list`
+  const hasLists = Object.values(item).some(field => itemOf(field) !== undefined)
+  for (let at = 0; at < value.length; at++) {
+    const place = `${path}[${at}]`
+    const fault = hasLists
+      ? yield* checkingObject(value[at], item, place)
+      : objectFault(value[at], item, place)
+    if (fault !== undefined) return fault
+    if ((at + 1) % ITEMS_PER_STEP === 0) yield
+  }
+  return undefined
+}
+
+/** The form of the items, of a list of objects. */
+function itemOf(wanted: Kind | Nested): Shape | undefined {
+  if (typeof wanted === 'string') return undefined
+  const item =
+    'listOf' in wanted ? wanted.listOf : 'optionalListOf' in wanted ? wanted.optionalListOf : undefined
+  return typeof item === 'object' ? item : undefined
 }
 
 function isVersion(value: unknown): boolean {

@@ -1,5 +1,6 @@
 /** The version of the control plane's share: derived from its content, so that a receiver can verify it. It changes no share. */
 import { createHash } from 'node:crypto'
+import { runAtOnce } from '../shared/async/slices.ts'
 import type { ControlShare } from './control-share.ts'
 import { digestCache } from './digest-cache.ts'
 
@@ -11,9 +12,19 @@ export function isSamePart(one: object | undefined, other: object): boolean {
   return one !== undefined && digestOf(one) === digestOf(other)
 }
 
+type Parts = Pick<ControlShare, 'plans' | 'tenants'>
+
 /** The version of this content. Hashes only the parts that it has not hashed before: one tenant that changed, not the others. */
-export function versionOf({ plans, tenants }: Pick<ControlShare, 'plans' | 'tenants'>): string {
+export function versionOf(parts: Parts): string {
+  return runAtOnce(versioning(parts))
+}
+
+/** As `versionOf`; it may be interrupted after each tenant. */
+export function* versioning({ plans, tenants }: Parts): Generator<void, string> {
   const hash = createHash('sha256').update(digestOf(plans))
-  for (const id of [...tenants.keys()].sort()) hash.update(`\n${id}:${digestOf(tenants.get(id)!)}`)
+  for (const id of [...tenants.keys()].sort()) {
+    hash.update(`\n${id}:${digestOf(tenants.get(id)!)}`)
+    yield
+  }
   return hash.digest('hex')
 }

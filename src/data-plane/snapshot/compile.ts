@@ -37,13 +37,13 @@ export class SnapshotCompiler {
     const shared = byTenant.get(null)!
     const visibleTo = (tenant: string | undefined) =>
       tenant === undefined ? shared : (byTenant.get(tenant) ?? shared)
-    const { apis, apisById, keys, tenantIds, suspended } = this.#control.index(document.control)
+    const { apis, apisById, keys, tenantIds, suspended } = yield* this.#control.indexing(document.control)
     yield
     const views = viewIndex(document.views ?? [])
     const isSearched = views.all.some(
       ({ view }) => view.tokenBudget !== undefined && view.overBudget === 'search',
     )
-    const entitlements = this.#entitlements.index(document)
+    const entitlements = yield* this.#entitlements.indexing(document)
     return policy =>
       Object.freeze({
         version: document.version,

@@ -1,10 +1,11 @@
 /** The configuration of a gateway, its only owner: applies each change and has the document that follows served. It compiles nothing and fetches nothing. */
 import { applyChange, type ContentChange, type SnapshotChange, wholeChange } from '../../link/change.ts'
-import { updateFault } from '../../link/check-update.ts'
+import { checkingUpdate } from '../../link/check-update.ts'
 import type { ControlShare, ShareUpdate } from '../../link/control-share.ts'
 import { type SnapshotContent, type SnapshotDocument, sealInSlices } from '../../link/document.ts'
-import { versionOf } from '../../link/share-version.ts'
+import { versioning } from '../../link/share-version.ts'
 import { SerialQueue } from '../../shared/async/serial-queue.ts'
+import { runInSlices } from '../../shared/async/slices.ts'
 import type { Log } from '../../shared/telemetry/log.ts'
 
 /** Serves a document on every thread; `change` leads to it from the last one served. @returns why a thread cannot serve it */
@@ -76,12 +77,12 @@ export class Configuration {
   }
 
   async #update(update: ShareUpdate): Promise<UpdateOutcome> {
-    const fault = updateFault(update)
+    const fault = await runInSlices(checkingUpdate(update))
     if (fault !== undefined) return { kind: 'invalid', reason: fault }
     if (update.base !== null && update.base !== this.share.version) return { kind: 'stale' }
     const change = { control: update }
     const content = applyChange(this.#content, change)
-    if (versionOf(content.control) !== update.version)
+    if ((await runInSlices(versioning(content.control))) !== update.version)
       return { kind: 'invalid', reason: `the content is not that of version ${update.version}` }
     const reason = await this.#apply(change, content)
     return reason === undefined ? { kind: 'served' } : { kind: 'refused', reason }

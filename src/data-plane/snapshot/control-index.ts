@@ -10,6 +10,7 @@ import type {
 } from '../../link/control-share.ts'
 import { apisOfSubscription, EMPTY_SHARE } from '../../link/control-share.ts'
 import type { Tool } from '../../model/tool.ts'
+import { visiting } from '../../shared/async/slices.ts'
 import { upstreamRulesOf } from '../../shared/egress/upstream-rules.ts'
 import { SharedTable } from './shared-table.ts'
 import type { CompiledApi, KeyEntry } from './snapshot.ts'
@@ -20,7 +21,8 @@ interface TenantParts {
   readonly apis: readonly CompiledApi[]
   /** They have no address. */
   readonly mcpApis: readonly CompiledApi[]
-  readonly keys: readonly (readonly [prefix: string, entry: KeyEntry])[]
+  /** By prefix. */
+  readonly keys: ReadonlyMap<string, KeyEntry>
 }
 
 interface ControlIndex {
@@ -33,7 +35,7 @@ interface ControlIndex {
   readonly suspended: ReadonlySet<string>
 }
 
-const NOTHING: TenantParts = Object.freeze({ apis: [], mcpApis: [], keys: [] })
+const NOTHING: TenantParts = Object.freeze({ apis: [], mcpApis: [], keys: new Map() })
 
 /** Keeps the last share, so that the cost of the next one depends on what differs. */
 export class ControlIndexer {
@@ -46,31 +48,30 @@ export class ControlIndexer {
     suspended: new Set(),
   }
   readonly #parts = new WeakMap<TenantShare, TenantParts>()
-  #lastNumber = -1
+  #lastNumber = -1;
 
-  index(control: ControlShare): ControlIndex {
+  /** It may be interrupted often; the next share is begun after it has ended. */
+  *indexing(control: ControlShare): Generator<void, ControlIndex> {
     if (control === this.#control) return this.#index
     const gone: TenantParts[] = []
     const come: TenantParts[] = []
     for (const [id, tenant] of control.tenants) {
       const before = this.#control.tenants.get(id)
       if (before === tenant) continue
-      const old = before === undefined ? NOTHING : this.#partsOf(before)
+      const old = this.#known(before)
       gone.push(old)
-      come.push(this.#partsOf(tenant, old))
+      come.push(yield* this.#partsOf(tenant, old))
     }
     for (const [id, tenant] of this.#control.tenants)
-      if (!control.tenants.has(id)) gone.push(this.#partsOf(tenant))
+      if (!control.tenants.has(id)) gone.push(this.#known(tenant))
+    const keys = yield* differing(gone, come)
     this.#index = {
       apis: this.#sorted(control, gone, come),
-      apisById: this.#index.apisById.changed(
+      apisById: yield* this.#index.apisById.changing(
         gone.flatMap(parts => everyApi(parts).map(api => api.id)),
         come.flatMap(parts => everyApi(parts).map(api => [api.id, api] as const)),
       ),
-      keys: this.#index.keys.changed(
-        gone.flatMap(({ keys }) => keys.map(([prefix]) => prefix)),
-        come.flatMap(({ keys }) => keys),
-      ),
+      keys: yield* this.#index.keys.changing(keys.gone, keys.come),
       tenantIds: new Map([...control.tenants.values()].map(({ id, name }) => [name, id])),
       suspended: new Set(
         [...control.tenants.values()].filter(({ suspended }) => suspended).map(({ name }) => name),
@@ -80,36 +81,39 @@ export class ControlIndexer {
     return this.#index
   }
 
-  #partsOf(tenant: TenantShare, before: TenantParts = NOTHING): TenantParts {
+  #known(tenant: TenantShare | undefined): TenantParts {
+    return (tenant && this.#parts.get(tenant)) ?? NOTHING
+  }
+
+  *#partsOf(tenant: TenantShare, before: TenantParts): Generator<void, TenantParts> {
     const known = this.#parts.get(tenant)
     if (known !== undefined) return known
     const parts = {
-      apis: this.#apisOf(tenant.apis, tenant.name, before.apis),
-      mcpApis: this.#apisOf(tenant.mcpApis ?? [], tenant.name, before.mcpApis),
-      keys: keysOf(tenant),
+      apis: yield* this.#apisOf(tenant.apis, tenant.name, before.apis),
+      mcpApis: yield* this.#apisOf(tenant.mcpApis ?? [], tenant.name, before.mcpApis),
+      keys: yield* keysOf(tenant, before.keys),
     }
     this.#parts.set(tenant, parts)
     return parts
   }
 
   /** Unchanged APIs stay the same objects, so that values cached by object remain valid. */
-  #apisOf(
+  *#apisOf(
     shares: readonly ApiShare[],
     tenant: string,
     before: readonly CompiledApi[],
-  ): readonly CompiledApi[] {
+  ): Generator<void, readonly CompiledApi[]> {
     const old = new Map(before.map(api => [placeOf(api), api]))
-    const wantedApis = shares.flatMap(share => {
-      const wanted = compiled(share, tenant)
-      return share.alias === undefined
-        ? [wanted]
-        : [wanted, { ...wanted, prefix: prefixOf(share.alias, tenant) }]
-    })
-    const apis = wantedApis.map(wanted => {
+    const apis: CompiledApi[] = []
+    const add = (wanted: Omit<CompiledApi, 'index'>) => {
       const had = old.get(placeOf(wanted))
-      return had !== undefined && same(had, wanted)
-        ? had
-        : Object.freeze({ ...wanted, index: ++this.#lastNumber })
+      const isUnchanged = had !== undefined && same(had, wanted)
+      apis.push(isUnchanged ? had : Object.freeze({ ...wanted, index: ++this.#lastNumber }))
+    }
+    yield* visiting(shares, share => {
+      const wanted = compiled(share, tenant)
+      add(wanted)
+      if (share.alias !== undefined) add({ ...wanted, prefix: prefixOf(share.alias, tenant) })
     })
     // an alias is shorter than its path: in this order, the id leads to the path
     return apis.sort((a, b) => (orderOf(a) < orderOf(b) ? -1 : 1))
@@ -124,7 +128,7 @@ export class ControlIndexer {
     const [old, now] = [all(gone), all(come)]
     if (old.length === now.length && now.every((api, at) => api === old[at])) return this.#index.apis
     const tenants = [...control.tenants.values()].sort((a, b) => (a.name < b.name ? -1 : 1))
-    return tenants.flatMap(tenant => this.#partsOf(tenant).apis)
+    return tenants.flatMap(tenant => this.#known(tenant).apis)
   }
 }
 
@@ -205,17 +209,60 @@ function isSame(a: object | undefined, b: object | undefined): boolean {
   return JSON.stringify(a) === JSON.stringify(b)
 }
 
-function keysOf(tenant: TenantShare): TenantParts['keys'] {
-  const subscriptions = new Map(tenant.subscriptions.map(subscription => [subscription.id, subscription]))
-  const served = tenant.keys.flatMap(key => {
+/** Unchanged keys stay the same objects: what differs is then found without looking into them. */
+function* keysOf(
+  tenant: TenantShare,
+  before: ReadonlyMap<string, KeyEntry>,
+): Generator<void, ReadonlyMap<string, KeyEntry>> {
+  const keys = new Map<string, KeyEntry>()
+  const add = (prefix: string, entry: KeyEntry) => {
+    const had = before.get(prefix)
+    keys.set(prefix, had !== undefined && isSameKey(had, entry) ? had : entry)
+  }
+  const subscriptions = new Map<string, SubscriptionShare>()
+  yield* visiting(tenant.subscriptions, subscription => subscriptions.set(subscription.id, subscription))
+  yield* visiting(tenant.keys, key => {
     const subscription = subscriptions.get(key.subscriptionId)
-    return subscription === undefined ? [] : [[key.prefix, entryOf(tenant, subscription, key)] as const]
+    if (subscription !== undefined) add(key.prefix, entryOf(tenant, subscription, key))
   })
   // their calls are refused as what they are, not as calls with an unknown key
-  const refused = (tenant.inactive ?? []).flatMap(subscription =>
-    subscription.keys.map(key => [key.prefix, entryOf(tenant, subscription, key)] as const),
+  yield* visiting(tenant.inactive ?? [], subscription => {
+    for (const key of subscription.keys) add(key.prefix, entryOf(tenant, subscription, key))
+  })
+  return keys
+}
+
+/** What leaves and what enters the table of keys: of a tenant with tens of thousands of keys, those that changed. */
+function* differing(goneParts: readonly TenantParts[], comeParts: readonly TenantParts[]) {
+  const gone: string[] = []
+  const come: (readonly [prefix: string, entry: KeyEntry])[] = []
+  // both lists begin with the tenants that changed, in one order; tenants without a counterpart follow
+  for (const [at, { keys }] of goneParts.entries()) {
+    const after = comeParts[at]?.keys ?? NOTHING.keys
+    yield* visiting(keys, ([prefix, entry]) => {
+      if (after.get(prefix) !== entry) gone.push(prefix)
+    })
+  }
+  for (const [at, { keys }] of comeParts.entries()) {
+    const before = goneParts[at]!.keys
+    yield* visiting(keys, ([prefix, entry]) => {
+      if (before.get(prefix) !== entry) come.push([prefix, entry])
+    })
+  }
+  return { gone, come }
+}
+
+function isSameKey(a: KeyEntry, b: KeyEntry): boolean {
+  return (
+    a.id === b.id &&
+    a.hash === b.hash &&
+    a.tenant === b.tenant &&
+    a.subscriptionId === b.subscriptionId &&
+    a.application === b.application &&
+    a.expiresAtMs === b.expiresAtMs &&
+    a.apiIds.length === b.apiIds.length &&
+    a.apiIds.every((id, at) => id === b.apiIds[at])
   )
-  return [...served, ...refused]
 }
 
 /** Whether the subscription has expired is a question of the call: see `subscriptionFault`. */

@@ -11,6 +11,7 @@ import { oncePer } from '../../model/once-per.ts'
 import { DEFAULT_LIMITS, type Plan, type PlanRule } from '../../model/plan.ts'
 import type { Principal } from '../../model/principal.ts'
 import { limitsOf } from '../../model/subscription.ts'
+import { visiting } from '../../shared/async/slices.ts'
 import type { Entitlement, PlanChoice, Snapshot } from './snapshot.ts'
 
 type Entitlements = Pick<Snapshot, 'entitlementOf' | 'isBlocked' | 'plansOf' | 'subscriptionFault'>
@@ -38,25 +39,28 @@ export class EntitlementIndexer {
   #filePlans: readonly Plan[] | undefined
   #controlPlans: readonly Plan[] | undefined
   #plans: ReadonlyMap<string, Plan> = new Map()
-  #ofTenant = this.#preparer()
+  #ofTenant = new WeakMap<TenantShare, TenantEntitlements>();
 
-  /** @throws Error when a consumer has a plan that does not exist. */
-  index({ plans, consumers, planRules, control }: SnapshotDocument): Entitlements {
+  /**
+   * It may be interrupted often; the next document is begun after it has ended.
+   * @throws Error when a consumer has a plan that does not exist.
+   */
+  *indexing({ plans, consumers, planRules, control }: SnapshotDocument): Generator<void, Entitlements> {
     if (plans !== this.#filePlans || control.plans !== this.#controlPlans) {
       this.#filePlans = plans
       this.#controlPlans = control.plans
       // the control plane's plans win over those of the settings file
       this.#plans = new Map([...plans, ...control.plans].map(plan => [plan.slug, plan]))
-      this.#ofTenant = this.#preparer()
+      this.#ofTenant = new WeakMap()
     }
-    const tenants = new Map(
-      [...control.tenants.values()].map(tenant => [tenant.name, this.#ofTenant(tenant)]),
-    )
+    const tenants = new Map<string, TenantEntitlements>()
+    for (const tenant of control.tenants.values()) {
+      const known = this.#ofTenant.get(tenant)
+      const made = known ?? (yield* ofTenant(tenant, this.#plans))
+      if (known === undefined) this.#ofTenant.set(tenant, made)
+      tenants.set(tenant.name, made)
+    }
     return entitlements(tenants, this.#plans, consumers, planRules ?? [])
-  }
-
-  #preparer(): (tenant: TenantShare) => TenantEntitlements {
-    return oncePer(tenant => ofTenant(tenant, this.#plans))
   }
 }
 
@@ -144,35 +148,38 @@ function entitlementOfRule({ plan: slug, per }: PlanRule, plans: ReadonlyMap<str
   return Object.freeze({ plan, limits: plan, subscriptionId: undefined, per })
 }
 
-function ofTenant(tenant: TenantShare, plans: ReadonlyMap<string, Plan>): TenantEntitlements {
+function* ofTenant(
+  tenant: TenantShare,
+  plans: ReadonlyMap<string, Plan>,
+): Generator<void, TenantEntitlements> {
   const own = new Map([...plans, ...tenant.plans.map(plan => [plan.slug, plan] as const)])
-  const subscribed = tenant.subscriptions.map(
-    subscription => [subscription, subscribedTo(subscription, own)] as const,
-  )
+  const byId = new Map<string, Subscribed>()
+  const byApplication = new Map<string, Subscribed>()
+  const direct: SubscriptionShare[] = []
+  const add = ({ application }: SubscriptionShare, entry: Subscribed) => {
+    for (const apiId of entry.apiIds) byApplication.set(applicationKey(apiId, application), entry)
+  }
+  yield* visiting(tenant.subscriptions, subscription => {
+    const entry = subscribedTo(subscription, own)
+    byId.set(subscription.id, entry)
+    if (subscription.apiIds === undefined) direct.push(subscription)
+    else add(subscription, entry)
+  })
+  // a subscription to an API itself comes before one to a product with that API
+  yield* visiting(direct, subscription => add(subscription, byId.get(subscription.id)!))
+  const faults = new Map<string, SubscriptionFault>()
+  yield* visiting(tenant.inactive ?? [], ({ id, application, state, ...of }) => {
+    faults.set(id, state)
+    for (const apiId of apisOfSubscription(of)) faults.set(applicationKey(apiId, application), state)
+  })
   const consumers = new Map<string, Entitlement>()
-  for (const { subject, plan } of tenant.consumers) {
+  const blocked = new Set<string>()
+  yield* visiting(tenant.consumers, ({ subject, plan, blocked: isBlocked }) => {
     const found = plan === null ? undefined : own.get(plan)
     if (found !== undefined) consumers.set(subject, entitlementOfPlan(found))
-  }
-  return {
-    byId: new Map(subscribed.map(([subscription, entry]) => [subscription.id, entry])),
-    // a subscription to an API itself comes before one to a product with that API
-    byApplication: new Map(
-      [...subscribed]
-        .sort(([a], [b]) => Number(a.apiIds === undefined) - Number(b.apiIds === undefined))
-        .flatMap(([subscription, entry]) =>
-          entry.apiIds.map(apiId => [applicationKey(apiId, subscription.application), entry] as const),
-        ),
-    ),
-    faults: new Map(
-      (tenant.inactive ?? []).flatMap(({ id, application, state, ...of }) => [
-        [id, state] as const,
-        ...apisOfSubscription(of).map(apiId => [applicationKey(apiId, application), state] as const),
-      ]),
-    ),
-    consumers,
-    blocked: new Set(tenant.consumers.filter(consumer => consumer.blocked).map(consumer => consumer.subject)),
-  }
+    if (isBlocked) blocked.add(subject)
+  })
+  return { byId, byApplication, faults, consumers, blocked }
 }
 
 function subscribedTo(subscription: SubscriptionShare, plans: ReadonlyMap<string, Plan>): Subscribed {

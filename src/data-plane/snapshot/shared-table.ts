@@ -1,5 +1,6 @@
 /** A table of which a changed copy shares what did not change: a few keys of a hundred thousand cost no rebuilding. It knows no content. */
 import { codeAt } from '../../model/code-at.ts'
+import { visiting } from '../../shared/async/slices.ts'
 
 /** A power of two; at 100,000 keys a bucket holds a hundred. */
 const BUCKETS = 1024
@@ -19,8 +20,8 @@ export class SharedTable<V> {
     return this.#buckets[bucketOf(key)]!.get(key)
   }
 
-  /** A table without `gone` and with `come`; this one stays as it is. What has gone is taken out first. */
-  changed(gone: Iterable<string>, come: Iterable<readonly [string, V]>): SharedTable<V> {
+  /** A table without `gone` and with `come`; this one stays as it is. What has gone is taken out first. It may be interrupted. */
+  *changing(gone: Iterable<string>, come: Iterable<readonly [string, V]>): Generator<void, SharedTable<V>> {
     const buckets = [...this.#buckets]
     const own = new Map<number, Map<string, V>>()
     const writable = (key: string): Map<string, V> => {
@@ -33,8 +34,8 @@ export class SharedTable<V> {
       }
       return bucket
     }
-    for (const key of gone) writable(key).delete(key)
-    for (const [key, value] of come) writable(key).set(key, value)
+    yield* visiting(gone, key => writable(key).delete(key))
+    yield* visiting(come, ([key, value]) => writable(key).set(key, value))
     return own.size === 0 ? this : new SharedTable(buckets)
   }
 }

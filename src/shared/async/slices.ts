@@ -36,6 +36,18 @@ export async function runInSlices<R>(work: Generator<void, R>): Promise<R> {
   }
 }
 
+/** Looking at the clock after each item would cost more than a small item does. */
+const ITEMS_PER_STEP = 64
+
+/** Work for `runInSlices`: calls `visit` with every item, and may be interrupted after each 64 of them. */
+export function* visiting<T>(items: Iterable<T>, visit: (item: T) => void): Generator<void, void> {
+  let visited = 0
+  for (const item of items) {
+    visit(item)
+    if (++visited % ITEMS_PER_STEP === 0) yield
+  }
+}
+
 /** Runs the work without interruption. Throws what it throws. */
 export function runAtOnce<R>(work: Generator<void, R>): R {
   for (;;) {

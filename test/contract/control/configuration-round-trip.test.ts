@@ -93,6 +93,27 @@ const api = fc.record(
   },
   { requiredKeys: ['name', 'upstream_url'] },
 )
+const mcpUpstream = fc.record(
+  {
+    transport: fc.constantFrom('auto', 'streamable', 'sse'),
+    session: fc.constantFrom('per-caller', 'shared'),
+    authentication: fc.constantFrom(
+      {},
+      { type: 'bearer', secret: 'crm-token' },
+      { type: 'apiKey', secret: 'a.b', header: 'X-Key' },
+      {
+        ...{ type: 'oauth2_client_credentials', secret: 'client', client_id: 'toolgate' },
+        ...{ token_url: 'https://a.example/token', client_authentication: 'post', scope: 'read write' },
+      },
+    ),
+  },
+  { requiredKeys: [] },
+)
+/** Its tools come from its server: it has no document, and no headers of proxied calls. */
+const mcpApi = fc
+  .tuple(api, fc.option(mcpUpstream))
+  .map(([{ spec: _spec, passthrough: _passthrough, ...fields }, mcp]) => ({ ...fields, type: 'mcp', mcp }))
+const anyApi = fc.oneof({ weight: 3, arbitrary: api }, { weight: 1, arbitrary: mcpApi })
 const reference = (names: readonly string[]) => fc.record({ from: fc.constantFrom(...names) })
 const webhook = fc.record(
   {
@@ -169,7 +190,7 @@ const plainTenant = fc.record(
       plan,
     ),
     apis: fc
-      .tuple(few(path, api), fc.option(versions))
+      .tuple(few(path, anyApi), fc.option(versions))
       .map(([apis, versioned]) => ({ ...apis, ...versioned })),
     products: few(slug, product),
     consumers: few(

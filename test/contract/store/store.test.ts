@@ -15,7 +15,7 @@ import {
 } from '../../../src/control-plane/store/store.ts'
 import { keyStatus } from '../../../src/model/api-key.ts'
 import { newId } from '../../../src/model/id.ts'
-import { copyTemplate } from './pglite-template.ts'
+import { copyEmptyTemplate } from './pglite-template.ts'
 import { type Cluster, POSTGRES_HINT, startCluster, WITHOUT_POSTGRES } from './postgres-cluster.ts'
 import { aKey, anApi, aPlan, aSubscription, aTenant } from './rows.ts'
 
@@ -51,7 +51,7 @@ const ADAPTERS: readonly Adapter[] = [
     skip: false,
     async open() {
       const dataDir = mkdtempSync(join(tmpdir(), 'toolgate-pglite-'))
-      await copyTemplate(join(dataDir, 'postgres'))
+      await copyEmptyTemplate(join(dataDir, 'postgres'))
       const opened = await openStore(options('pglite:', dataDir))
       return { opened, stop: async () => rmSync(dataDir, { recursive: true, force: true }) }
     },

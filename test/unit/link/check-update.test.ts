@@ -1,9 +1,12 @@
 /** The form of `passthrough` and of APIs of type mcp in updates: absent from an older control plane, else complete. */
 import { expect, it } from 'vitest'
-import { updateFault } from '../../../src/link/check-update.ts'
+import { checkingUpdate } from '../../../src/link/check-update.ts'
+import { runAtOnce } from '../../../src/shared/async/slices.ts'
 
 const API = { id: 'a', path: '/a', upstreamUrl: 'http://u', authRequired: true, requestsPerHour: null }
 const TENANT = { id: 't', name: 't', suspended: false, plans: [], subscriptions: [], keys: [], consumers: [] }
+
+const updateFault = (update: object) => runAtOnce(checkingUpdate(update))
 
 const faultOf = (passthrough: unknown) =>
   updateFault({
@@ -43,4 +46,22 @@ it('accepts an update without APIs of type mcp, and names what a wrong one lacks
   expect(of([{ ...server, mcp: { ...mcp, authentication: {} } }])).toBe(
     'tenants[0].mcpApis[0].mcp.authentication.type is not a string',
   )
+})
+
+it('may be interrupted within a tenant, and names a fault far down its lists', () => {
+  const key = { id: 'k', subscriptionId: 's', prefix: 'p', hash: 'h', expiresAtMs: null }
+  const keys: object[] = Array.from({ length: 1_000 }, () => key)
+  const steps = () => {
+    const work = checkingUpdate({
+      ...{ version: 'a'.repeat(64), base: 'b'.repeat(64), removed: [] },
+      tenants: [{ ...TENANT, apis: [], tools: [], keys }],
+    })
+    let count = 0
+    let step = work.next()
+    for (; step.done !== true; step = work.next()) count++
+    return { count, fault: step.value }
+  }
+  expect(steps()).toEqual({ count: 15, fault: undefined })
+  keys[900] = { ...key, hash: 1 }
+  expect(steps()).toEqual({ count: 14, fault: 'tenants[0].keys[900].hash is not a string' })
 })

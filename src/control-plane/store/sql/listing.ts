@@ -42,12 +42,11 @@ export async function page<DB, TB extends keyof DB, O>(
   request: PageRequest,
   order: 'asc' | 'desc' = 'asc',
 ): Promise<ListPage<O>> {
-  const counted = await query.select(sql<number>`count(*)::int`.as('total')).executeTakeFirstOrThrow()
-  const total = (counted as { total: number }).total
-  const { sort } = request
+  const { sort, limit } = request
   const column = sort?.replace('-', '') ?? 'created_at'
   const isCreation = column === 'created_at'
   const direction = sort === undefined ? order : sort.startsWith('-') ? 'desc' : 'asc'
+  const offset = (request.page - 1) * limit
   const items = await select(query)
     .$if(!isCreation, rows =>
       rows.orderBy(sql.ref(column), by =>
@@ -55,10 +54,17 @@ export async function page<DB, TB extends keyof DB, O>(
       ),
     )
     .orderBy(sql.ref('id'), direction)
-    .limit(request.limit)
-    .offset((request.page - 1) * request.limit)
+    .limit(limit)
+    .offset(offset)
     .execute()
-  return { items, total }
+  // the last page has the total in it: a search that finds little reads the rows once
+  const isLast = items.length < limit && (items.length > 0 || offset === 0)
+  return { items, total: isLast ? offset + items.length : await countOf(query) }
+}
+
+async function countOf<DB, TB extends keyof DB>(query: SelectQueryBuilder<DB, TB, object>): Promise<number> {
+  const counted = await query.select(sql<number>`count(*)::int`.as('total')).executeTakeFirstOrThrow()
+  return (counted as { total: number }).total
 }
 
 /** The first row, locked on request. */

@@ -13,6 +13,7 @@ import {
 import { EMPTY_CONTENT, seal } from '../../../../src/link/document.ts'
 import { principal } from '../../../../src/model/principal.ts'
 import type { Tool } from '../../../../src/model/tool.ts'
+import { runAtOnce } from '../../../../src/shared/async/slices.ts'
 import type { PreparedPolicy } from '../../../../src/shared/policy/engine.ts'
 import { compile, compileNow } from '../../../fixtures/compile.ts'
 import { aTool, builds } from '../../../fixtures/exchange.ts'
@@ -202,6 +203,46 @@ describe('an incremental compiler', () => {
   })
 })
 
+describe('a tenant with 20,000 subscriptions', () => {
+  const SUBSCRIPTIONS = 20_000
+  const slots = Array.from({ length: SUBSCRIPTIONS }, (_, at) => ({ at, api: at % 3 }))
+  const whole = { tenant: 0, gone: false, suspended: false, tool: false, plan: undefined, keys: slots }
+  const apis = SLOTS.map(at => ({ at, upstream: 0, path: 0 }))
+  const documentOf = (tenant: TenantShare, version: string) =>
+    seal({
+      ...EMPTY_CONTENT,
+      control: applyUpdate(EMPTY_SHARE, {
+        version,
+        base: null,
+        plans: [planOf(1)],
+        tenants: [tenant],
+        removed: [],
+      }),
+    })
+
+  it('is compiled in steps that other work may interrupt, and keeps what did not change', () => {
+    const compiler = new SnapshotCompiler(prepare)
+    const steps = (tenant: TenantShare, version: string) => {
+      const work = compiler.compiling(documentOf(tenant, version))
+      let count = 1
+      let step = work.next()
+      for (; step.done !== true; step = work.next()) count++
+      return { count, snapshot: step.value(policy) }
+    }
+    const tenant = tenantOf({ ...whole, apis })
+    const first = steps(tenant, '1')
+    expect(first.count).toBeGreaterThan(SUBSCRIPTIONS / 64)
+
+    const [key, ...others] = tenant.keys
+    const second = steps({ ...tenant, keys: [{ ...key!, hash: 'y' }, ...others] }, '2')
+    expect(second.count).toBeGreaterThan(SUBSCRIPTIONS / 64)
+    expect(second.snapshot.keyOf('tgk_00')?.hash).toBe('y')
+    expect(first.snapshot.keyOf('tgk_00')?.hash).toBe('x')
+    for (const at of [1, 7, SUBSCRIPTIONS - 1])
+      expect(second.snapshot.keyOf(`tgk_0${at}`)).toBe(first.snapshot.keyOf(`tgk_0${at}`))
+  })
+})
+
 describe('a shared table', () => {
   it('is what a map would be, and stays as it was when a changed one is made', () => {
     const key = fc.integer({ min: 0, max: 30 }).map(at => `key-${at}`)
@@ -215,7 +256,7 @@ describe('a shared table', () => {
           const was = [...oracle]
           for (const one of gone) oracle.delete(one)
           for (const [one, value] of come) oracle.set(one, value)
-          table = table.changed(gone, come)
+          table = runAtOnce(table.changing(gone, come))
           for (let at = 0; at <= 30; at++) expect(table.get(`key-${at}`)).toBe(oracle.get(`key-${at}`))
           for (const [one, value] of was) expect(before.get(one)).toBe(value)
         }
