@@ -20,7 +20,7 @@ export function countsOf(text: string): Counts {
 }
 
 export interface PathNoun {
-  /** Of the last segment that is no parameter. */
+  /** Of the last segment that is not a parameter. */
   readonly words: readonly string[]
   /** Undefined for tools that change something, and where the path does not say it. */
   readonly isCollection: boolean | undefined
