@@ -44,7 +44,7 @@ export class RunningTask {
   readonly #options: RunningTaskOptions
   #record: TaskRecord
   readonly #open = new Map<string, OpenQuestion>()
-  readonly #stops: (() => void)[]
+  readonly #stops: (() => void)[] = []
   #asked = 0
   #ended = false
   /** Writes in their order. */
@@ -56,15 +56,16 @@ export class RunningTask {
     this.#record = record
     const renewing = setInterval(() => this.#put({}), LEASE_MS / 3).unref()
     const expiry = setTimeout(() => cancellation.cancel(), record.ttlMs).unref()
-    this.#stops = [
+    this.#stops.push(
       () => clearInterval(renewing),
       () => clearTimeout(expiry),
       sessions.listen(taskChannel(record.id), signal => {
         if (signal.kind === 'task_cancel') cancellation.cancel()
         else if (signal.kind === 'task_input') this.#receive(signal.responses)
       }),
-      cancellation.onCancel(() => this.#end('cancelled', undefined)),
-    ]
+    )
+    // at once, where the call was cancelled before
+    this.#stops.push(cancellation.onCancel(() => this.#end('cancelled', undefined)))
   }
 
   get record(): TaskRecord {

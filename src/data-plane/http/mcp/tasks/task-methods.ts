@@ -107,7 +107,8 @@ export class TaskMethods {
     version: ProtocolVersion,
     writer: ResultWriter,
   ): Promise<RpcReply> {
-    const tasks = await this.#parts.sessions.tasks.list(ownerOf(exchange.principal!))
+    const stored = await this.#parts.sessions.tasks.list(ownerOf(exchange.principal!))
+    const tasks = [...stored].sort((a, b) => (cursorOf(a) < cursorOf(b) ? -1 : 1))
     // a task that has expired since does not move the others: the cursor is the time and id of the last one
     const from = cursor === undefined ? 0 : tasks.findIndex(task => cursorOf(task) > String(cursor))
     if (cursor !== undefined && (typeof cursor !== 'string' || !/^\d{13}-[\w-]{24}$/.test(cursor)))
