@@ -173,6 +173,12 @@ function readAll(read: Reader) {
     registrationRatePerMin: read.integer('REGISTRATION_RATE_PER_MIN', 10, 0, 1_000_000),
     /** Of the texts of one tool result, for MCP clients. */
     resultMaxBytes: read.bytes('RESULT_MAX', '100KiB', 1024),
+    /** Of calls that run as tasks of MCP. */
+    tasks: {
+      maxTtlMs: read.durationMs('TASK_TTL_MAX', '1h'),
+      maxPerCaller: read.integer('TASKS_PER_CALLER', 64, 1, 10_000),
+      maxResultBytes: read.bytes('TASK_RESULT_MAX', '256KiB', 1024),
+    },
     /** Of one response of a backend, which is read whole. */
     backendResponseMaxBytes: read.bytes('BACKEND_RESPONSE_MAX', '8MiB', 65_536),
     maxInFlight: read.integer('MAX_IN_FLIGHT', 10_000, 1, 1_000_000),

@@ -1,5 +1,5 @@
 /** A ToolSet as plain data (docs/reference/toolset.md, ToolSet), its status, and nothing that acts. */
-import type { AuthenticationType, OAuthClient, ToolRateLimit } from './tool.ts'
+import type { AuthenticationType, OAuthClient, TaskSupport, ToolRateLimit } from './tool.ts'
 
 /** Reference to one key of a ConfigMap or Secret (directory source: a file). */
 export interface KeyReference {
@@ -63,6 +63,7 @@ export interface ToolDefaults {
   readonly cache?: { readonly ttlMs: number }
   /** Of one result for a model. */
   readonly maxResultBytes?: number
+  readonly tasks?: TaskSupport
   /** Declares `outputSchema` from the success response of each operation. */
   readonly outputSchema: boolean
 }
@@ -97,6 +98,7 @@ export interface ToolOverride {
   /** The whole name; prefix and suffix are not added. */
   readonly name?: string
   readonly description?: string
+  readonly tasks?: TaskSupport
   /** True: the operation is not a tool. */
   readonly hidden: boolean
   /** By name of the argument. A fixed value is always sent; a hidden argument never. Neither is offered. */

@@ -85,9 +85,11 @@ export interface McpBinding {
   /** In front of every URI of this server, as clients see it; '' when absent. */
   readonly uriPrefix?: string
   /** Optional parts of MCP that the server declares. */
-  readonly serves?: readonly ('completions' | 'subscriptions' | 'logging')[]
+  readonly serves?: readonly ('completions' | 'subscriptions' | 'logging' | 'tasks')[]
   /** Flat: name, value, name, value …; without the credential. */
   readonly headers: readonly string[]
+  /** As the server lists it (MCP 2025-11-25, `execution.taskSupport`). */
+  readonly tasks?: TaskSupport
   /** `per-caller`: a session of the server is used for one caller only. */
   readonly session: 'per-caller' | 'shared'
   /** Arguments that are also sent in a header `Mcp-Param-{header}` (MCP 2026-07-28). */
@@ -132,6 +134,9 @@ export interface BackendAuthentication {
 export function isPerCaller({ type }: Pick<BackendAuthentication, 'type'>): boolean {
   return type === 'token_exchange' || type === 'authorization_code'
 }
+
+export const TASK_SUPPORT = ['optional', 'required'] as const
+export type TaskSupport = (typeof TASK_SUPPORT)[number]
 
 /** A token bucket. */
 export interface ToolRateLimit {
@@ -213,6 +218,8 @@ export interface Tool {
   readonly maxResultBytes?: number
   /** MCP lists do not hold it: clients search for it. */
   readonly listing?: 'search'
+  /** Calls may run as tasks (MCP, tasks), or clients that know tasks must ask for one; absent: they cannot. */
+  readonly tasks?: TaskSupport
   /** Result cache, opted in; milliseconds. */
   readonly cache?: { readonly ttlMs: number }
   /** Id of the control-plane API it belongs to, when there is one. */

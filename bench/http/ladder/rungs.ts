@@ -42,7 +42,7 @@ export type Rung = (typeof RUNGS)[number][0]
 
 /** Stages of the pipeline by the rung that adds them. */
 const ADDED: readonly (readonly [Rung, readonly string[]])[] = [
-  ['invoke', ['resolve-tool', 'refuse-gone-api', 'list-tools', 'invoke-tool']],
+  ['invoke', ['resolve-tool', 'refuse-gone-api', 'begin-task', 'list-tools', 'invoke-tool']],
   [
     'token',
     [
@@ -194,6 +194,7 @@ function gatewayParts(dir: string, pipeline: GatewayParts['pipeline']): GatewayP
     presentation: {},
     maxBodyBytes: 1 << 20,
     maxResultBytes: 100 * 1024,
+    taskLimits: { maxTtlMs: 60_000, maxPerCaller: 8, maxResultBytes: 1024 },
     listingOf: () => undefined,
     verifyCredentials: () => {
       throw new Error('bodies of the ladder are small')

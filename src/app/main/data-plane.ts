@@ -125,6 +125,7 @@ export async function startDataPlane(plane: DataPlaneParts): Promise<DataPlane> 
     presentation: context.settings.presentation,
     maxBodyBytes: MAX_REQUEST_BODY_BYTES,
     maxResultBytes: context.settings.resultMaxBytes,
+    taskLimits: context.settings.tasks,
     listingOf: caller => listingOf(caller, caller.snapshot, 'tools.list'),
     verifyCredentials: verifyCredentials(tokens, apiKeys),
     nowMs: context.clock.now,

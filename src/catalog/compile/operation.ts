@@ -91,6 +91,7 @@ export function compileOperation(raw: RawOperation, name: string, parts: Operati
     ...(defaults.rateLimit === undefined ? {} : { rateLimit: defaults.rateLimit }),
     ...(defaults.cache === undefined ? {} : { cache: defaults.cache }),
     ...(defaults.maxResultBytes === undefined ? {} : { maxResultBytes: defaults.maxResultBytes }),
+    ...(defaults.tasks === undefined ? {} : { tasks: defaults.tasks }),
     ...(toolSet.listing === undefined ? {} : { listing: toolSet.listing }),
     ...(toolSet.apiId === undefined ? {} : { apiId: toolSet.apiId }),
   }

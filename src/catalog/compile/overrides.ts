@@ -49,6 +49,7 @@ export function applyOverride(tool: Tool, override: ToolOverride): Tool {
   return {
     ...tool,
     ...(description === '' ? {} : { description }),
+    ...(override.tasks === undefined ? {} : { tasks: override.tasks }),
     inputSchema: {
       ...rest,
       properties: properties as NonNullable<ObjectSchema['properties']>,

@@ -113,6 +113,7 @@ function specOf(tool: Tool): Spec {
     timeout: `${tool.timeoutMs}ms`,
     ...(tool.rateLimit === undefined ? {} : { rateLimit: tool.rateLimit }),
     ...(tool.cache === undefined ? {} : { cache: { ttl: `${tool.cache.ttlMs}ms` } }),
+    ...(tool.tasks === undefined ? {} : { tasks: tool.tasks }),
     ...(tool.maxResultBytes === undefined ? {} : { maxResultKiB: Math.ceil(tool.maxResultBytes / 1024) }),
     enabled: true,
   }

@@ -1,7 +1,15 @@
 /** Compiles the lists of an MCP server with a ToolSet into tools, resources and prompts; an invalid tool does not affect the others. Pure. */
 import { isObject } from '../../model/is-object.ts'
 import type { JsonSchema } from '../../model/json-schema.ts'
-import type { BackendAuthentication, Feature, McpBinding, Tool, ToolAnnotations } from '../../model/tool.ts'
+import {
+  type BackendAuthentication,
+  type Feature,
+  type McpBinding,
+  TASK_SUPPORT,
+  type TaskSupport,
+  type Tool,
+  type ToolAnnotations,
+} from '../../model/tool.ts'
 import { type McpSource, type ToolOverride, type ToolSet, tenantOfNamespace } from '../../model/tool-set.ts'
 import { assertSchema } from '../../shared/json-schema/validate.ts'
 import type { CompileResult } from '../compile/compile-tool-set.ts'
@@ -160,9 +168,8 @@ function compileTool(
 ): Tool {
   const { tool, operationId } = entry
   const { toolDefaults: defaults } = toolSet
-  const execution = own(tool, 'execution')
-  if (isObject(execution) && own(execution, 'taskSupport') === 'required')
-    throw new SkippedOperation('it can be called only as a task')
+  const served = taskSupportOf(tool)
+  const tasks = served ?? defaults.tasks
   const title = cleanText(own(tool, 'title') ?? titleIn(own(tool, 'annotations')), MAX_TITLE)
   const description = cleanText(own(tool, 'description'), MAX_TOOL_DESCRIPTION)
   const inputSchema = own(tool, 'inputSchema')
@@ -176,10 +183,21 @@ function compileTool(
     inputSchema: boundedSchema({ ...checkedSchema(inputSchema, 'input'), type: 'object' }),
     ...(outputSchema === undefined ? {} : { outputSchema: checkedSchema(outputSchema, 'output') }),
     ...annotationsOf(tool, title),
-    mcp: bindingOf(toolSet, operationId, inputSchema, serves),
+    mcp: {
+      ...bindingOf(toolSet, operationId, inputSchema, serves),
+      ...(served === undefined ? {} : { tasks: served }),
+    },
+    ...(tasks === undefined ? {} : { tasks }),
     ...(defaults.cache === undefined ? {} : { cache: defaults.cache }),
     ...(defaults.maxResultBytes === undefined ? {} : { maxResultBytes: defaults.maxResultBytes }),
   }
+}
+
+/** Of 2025-11-25; a server of 2026-07-28 decides with each call. */
+function taskSupportOf(tool: Dict): TaskSupport | undefined {
+  const execution = own(tool, 'execution')
+  const support = isObject(execution) ? own(execution, 'taskSupport') : undefined
+  return TASK_SUPPORT.find(one => one === support)
 }
 
 /** What a tool and a feature of the server have in common. */

@@ -53,11 +53,16 @@ export async function readLists(
   return { ...(read as unknown as ServerLists), ...(serves.length === 0 ? {} : { serves }) }
 }
 
-function servesOf({ completions, resources, logging }: McpConnection['server']['capabilities']): string[] {
+/** MCP 2026-07-28, extension of tasks. */
+const TASKS = 'io.modelcontextprotocol/tasks'
+
+function servesOf(capabilities: McpConnection['server']['capabilities']): string[] {
+  const { completions, resources, logging, extensions } = capabilities
   return [
     ...(isObject(completions) ? ['completions'] : []),
     ...(isObject(resources) && resources.subscribe === true ? ['subscriptions'] : []),
     ...(isObject(logging) ? ['logging'] : []),
+    ...(isObject(extensions) && isObject(extensions[TASKS]) ? ['tasks'] : []),
   ]
 }
 

@@ -38,6 +38,7 @@ export function overlayTool(plain: Tool, manual: ToolResource, credential: strin
     ...(manual.rateLimit === undefined ? {} : { rateLimit: manual.rateLimit }),
     ...(manual.cache === undefined ? {} : { cache: manual.cache }),
     ...(manual.maxResultBytes === undefined ? {} : { maxResultBytes: manual.maxResultBytes }),
+    ...(manual.tasks === undefined ? {} : { tasks: manual.tasks }),
     ...(manual.apiRef === undefined ? {} : { apiId: manual.apiRef }),
   })
 }

@@ -1,4 +1,5 @@
 /** Reads `spec.overrides` of a ToolSet resource. It applies none. */
+import { TASK_SUPPORT } from '../../model/tool.ts'
 import type { ToolOverride, ToolSet } from '../../model/tool-set.ts'
 import type { ResourceFields } from './fields.ts'
 
@@ -20,11 +21,13 @@ function readOverride(fields: ResourceFields): ToolOverride {
     fields.fault('operation', 'is missing', 'write an operationId, or as "GET /path"')
   const name = fields.string('name', TOOL_NAME)
   const description = fields.string('description', { max: 4096 })
+  const tasks = fields.oneOf('tasks', TASK_SUPPORT)
   const args = fields.object('arguments')
   const override: ToolOverride = {
     operation: operation ?? '',
     ...(name === undefined ? {} : { name }),
     ...(description === undefined ? {} : { description }),
+    ...(tasks === undefined ? {} : { tasks }),
     hidden: fields.boolean('hidden') ?? false,
     ...(args === undefined
       ? {}

@@ -1,7 +1,7 @@
 /** Reads the spec of a Tool resource, with every fault. It makes no tool: `apply-tool.ts` does. */
 import { isObject } from '../../model/is-object.ts'
 import type { JsonSchema, ObjectSchema } from '../../model/json-schema.ts'
-import type { ToolAnnotations } from '../../model/tool.ts'
+import { TASK_SUPPORT, type TaskSupport, type ToolAnnotations } from '../../model/tool.ts'
 import type { DeclaredAuthentication, ToolDefaults } from '../../model/tool-set.ts'
 import { assertSchema } from '../../shared/json-schema/validate.ts'
 import { readAuthentication } from './authentication.ts'
@@ -32,6 +32,7 @@ export interface ToolResource {
   readonly rateLimit?: ToolDefaults['rateLimit']
   readonly cache?: ToolDefaults['cache']
   readonly maxResultBytes?: number
+  readonly tasks?: TaskSupport
   readonly enabled?: boolean
 }
 
@@ -55,6 +56,7 @@ export function readTool(meta: ResourceMeta, spec: ResourceFields): ToolResource
     rateLimit: readRateLimit(spec),
     cache: readCache(spec),
     maxResultBytes: readMaxResult(spec),
+    tasks: spec.oneOf('tasks', TASK_SUPPORT),
     enabled: spec.boolean('enabled'),
   }
   spec.close()

@@ -1,6 +1,6 @@
 /** Reads the spec of a ToolSet resource, with defaults and every fault. It reads no file. */
 
-import { isPerCaller } from '../../model/tool.ts'
+import { isPerCaller, TASK_SUPPORT } from '../../model/tool.ts'
 import {
   DEFAULT_NAMING,
   DEFAULT_REFRESH_INTERVAL_MS,
@@ -161,6 +161,7 @@ function readToolDefaults(fields: ResourceFields | undefined): ToolDefaults {
   const rateLimit = readRateLimit(fields)
   const cache = readCache(fields)
   const maxResultBytes = readMaxResult(fields)
+  const tasks = fields.oneOf('tasks', TASK_SUPPORT)
   const defaults: ToolDefaults = {
     tags: fields.list('tags') ?? [],
     timeoutMs: fields.durationMs('timeout', 1, 600_000) ?? DEFAULT_TOOL_DEFAULTS.timeoutMs,
@@ -168,6 +169,7 @@ function readToolDefaults(fields: ResourceFields | undefined): ToolDefaults {
     authentication: readAuthentication(fields) ?? DEFAULT_TOOL_DEFAULTS.authentication,
     ...(cache === undefined ? {} : { cache }),
     ...(maxResultBytes === undefined ? {} : { maxResultBytes }),
+    ...(tasks === undefined ? {} : { tasks }),
     outputSchema: fields.boolean('outputSchema') ?? false,
   }
   fields.close()

@@ -2,6 +2,8 @@
 
 import { OPTIMIZATION_LEVELS } from '../pipeline/operation.ts'
 import type { ServedFeatures } from '../snapshot/snapshot.ts'
+import { taskCapabilities } from './mcp/tasks/task-view.ts'
+import type { ProtocolVersion } from './mcp/versions.ts'
 
 export const TOKEN_OPTIMIZATION = Object.freeze({ supported: true, levels: OPTIMIZATION_LEVELS })
 
@@ -17,10 +19,11 @@ const COMMON = Object.freeze({
 /**
  * The same everywhere (docs/reference/http.md, Discovery), but for what only some servers do: it is declared where one of the catalog does it.
  * @param served undefined before the first snapshot
+ * @param version of the conversation, where there is one: tasks differ between versions
  */
-export function capabilitiesOf(served: ServedFeatures | undefined): object {
+export function capabilitiesOf(served: ServedFeatures | undefined, version?: ProtocolVersion): object {
   if (served === undefined) return COMMON
-  const { resources, prompts, completions, subscriptions, logging } = served
+  const { resources, prompts, completions, subscriptions, logging, tasks } = served
   return {
     ...COMMON,
     ...(resources
@@ -29,5 +32,6 @@ export function capabilitiesOf(served: ServedFeatures | undefined): object {
     ...(prompts ? { prompts: { listChanged: true } } : undefined),
     ...(completions ? { completions: {} } : undefined),
     ...(logging ? { logging: {} } : undefined),
+    ...(tasks && version !== undefined ? taskCapabilities(version) : undefined),
   }
 }

@@ -11,6 +11,7 @@ import type { Operation } from '../pipeline/operation.ts'
 import type { Final } from '../pipeline/outcome.ts'
 import type { Transport } from '../pipeline/transport.ts'
 import type { SessionStore } from '../sessions/session-store.ts'
+import type { TaskLimits } from '../sessions/task-store.ts'
 import type { Snapshot, ToolListing } from '../snapshot/snapshot.ts'
 import type { AttemptLimit } from './attempt-limit.ts'
 import type { Call } from './call.ts'
@@ -37,6 +38,7 @@ export interface GatewayParts {
   readonly maxBodyBytes: number
   /** Of the texts of one tool result, for MCP clients; a tool may have another. */
   readonly maxResultBytes: number
+  readonly taskLimits: TaskLimits
   /** The tools that the caller of an exchange may use, by the rule that decides lists; undefined: the policy cannot decide now. */
   readonly listingOf: (caller: Exchange) => MaybePromise<ToolListing | undefined>
   readonly verifyCredentials: (credentials: Credentials, nowMs: number) => MaybePromise<Principal | Refusal>

@@ -16,7 +16,7 @@ export type View = ProtocolVersion | 'rest'
 /** The parts of a tool that a list shows. */
 export type ListedTool = Pick<
   Tool,
-  'name' | 'title' | 'description' | 'inputSchema' | 'outputSchema' | 'annotations' | 'deprecation'
+  'name' | 'title' | 'description' | 'inputSchema' | 'outputSchema' | 'annotations' | 'deprecation' | 'tasks'
 >
 
 interface Listing {
@@ -52,6 +52,9 @@ export function toolView(tool: ListedTool, view: View, compact = false): object 
     inputSchema: listedSchema(inputSchema, since(view, '2025-11-25'), compact),
     ...(showOutput ? { outputSchema: schemaView(outputSchema) } : undefined),
     ...(Object.keys(annotations).length > 0 ? { annotations } : undefined),
+    ...(view === '2025-11-25' && tool.tasks !== undefined
+      ? { execution: { taskSupport: tool.tasks } }
+      : undefined),
     ...(since(view, '2025-06-18') ? metaOf(tool) : undefined),
   }
 }

@@ -2,6 +2,7 @@
 import type { Principal } from '../../model/principal.ts'
 import type { ClientSide } from './inquiry.ts'
 import type { Final } from './outcome.ts'
+import type { TaskSide } from './task-side.ts'
 
 /** Every part is absent where the transport, or the request, does not offer it. `Call` is the exchange. */
 export interface Transport<Call> {
@@ -19,6 +20,8 @@ export interface Transport<Call> {
   readonly forward?: (call: Call) => Promise<Final>
   /** The client, where it can be asked before the call. */
   readonly client?: ClientSide | undefined
+  /** Absent where the protocol of the request has no tasks. */
+  readonly task?: TaskSide | undefined
   /** Modern MCP: the decoded value of an `Mcp-Param-…` header; undefined when absent, null when it cannot be decoded. */
   readonly mirrored?: (name: string) => string | undefined | null
   /** Receives progress of a streaming backend; absent when the caller did not ask for progress. */

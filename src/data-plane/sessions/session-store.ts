@@ -1,5 +1,6 @@
 /** The interface of the session store: MCP sessions of protocol versions that have them, and the signals between instances. It contains no store: `memory/`, `redis/` and `threads/` implement it. */
 import type { MaybePromise } from '../../shared/call/and-then.ts'
+import type { TaskStore } from './task-store.ts'
 
 /** The facts encoded in a session id; they suffice to serve a request without a lookup. */
 export interface SessionFacts {
@@ -42,6 +43,12 @@ export type SessionSignal =
   | { readonly kind: 'response'; readonly id: string | number; readonly message: unknown }
   /** `notifications/cancelled`. */
   | { readonly kind: 'cancel'; readonly requestId: string | number }
+  /** A task changed: those who wait for it read it again. */
+  | { readonly kind: 'task_changed' }
+  /** A task is to be cancelled, by the instance that runs its call. */
+  | { readonly kind: 'task_cancel' }
+  /** Results of the open questions of a task, by name. */
+  | { readonly kind: 'task_input'; readonly responses: { readonly [name: string]: unknown } }
   /** The session was ended: calls are aborted, streams closed. */
   | { readonly kind: 'end' }
   /** An event of a resumable stream, for its listeners; `last` when it is the final one. */
@@ -63,7 +70,12 @@ export interface StreamRef {
   readonly streamId: string
 }
 
-/** A session by its id, or one of its streams. */
+/** The channel of a task, beside those of sessions. */
+export function taskChannel(id: string): string {
+  return `task:${id}`
+}
+
+/** A session by its id, one of its streams, or a task. */
 export type Channel = string | StreamRef
 
 /** The key of a channel in a store: no session id contains a slash, so no two channels share one. */
@@ -89,6 +101,8 @@ export interface Replay {
 }
 
 export interface SessionStore {
+  /** Of the same instances as the sessions. */
+  readonly tasks: TaskStore
   create(facts: SessionFacts): MaybePromise<Session>
   /** Finds a live session and renews its TTL; undefined for unknown, ended and expired ids and for bad signatures. */
   find(id: string, nowMs: number): MaybePromise<Session | undefined>

@@ -168,6 +168,8 @@ export interface ServedFeatures {
   readonly completions: boolean
   readonly subscriptions: boolean
   readonly logging: boolean
+  /** Calls of a tool may run as tasks. */
+  readonly tasks: boolean
 }
 
 export interface Snapshot {

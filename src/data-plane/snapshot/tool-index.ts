@@ -104,6 +104,7 @@ function servedBy(entries: readonly CompiledTool[]): ServedFeatures {
     ),
     subscriptions: any(({ mcp, feature }) => feature !== undefined && mcp?.serves?.includes('subscriptions')),
     logging: any(({ mcp }) => mcp?.serves?.includes('logging')),
+    tasks: any(({ tasks, mcp }) => tasks !== undefined || mcp?.serves?.includes('tasks')),
   }
 }
 

@@ -24,6 +24,7 @@ import { confirmCall } from './4-decide/confirm-call.ts'
 import { limitDecision } from './4-decide/limit-decision.ts'
 import { matchHeaders } from './4-decide/match-headers.ts'
 import { validateArguments } from './4-decide/validate-arguments.ts'
+import { beginTask } from './5-invoke/begin-task.ts'
 import { invokeProxy } from './5-invoke/invoke-proxy.ts'
 import { invokeTool } from './5-invoke/invoke-tool.ts'
 import type { LargeTexts } from './5-invoke/large-texts.ts'
@@ -89,6 +90,7 @@ export function stages(parts: StageParts): readonly Stage[] {
     limitDecision(parts.quota), // rate limits that only the final decision names
     confirmCall(), // after validation and all limits: the user confirms exactly what will run
     // 5 invoke: each handles one kind of operation
+    beginTask(), // after every check: a task stands for a call that may run
     listTools(),
     invokeTool(parts),
     invokeProxy(),

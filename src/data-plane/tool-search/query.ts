@@ -1,5 +1,6 @@
 /** A request in the words of a user → the words to search for, with weights. It searches nothing. */
 import { isActionWord } from './actions.ts'
+import { type Counts, countsOf } from './path-noun.ts'
 import { isFiller, SYNONYM_WEIGHT, synonymsOf, withoutPhrases } from './synonyms.ts'
 import { wordsOf } from './words.ts'
 
@@ -10,6 +11,7 @@ export interface Query {
   readonly terms: ReadonlyMap<string, number>
   /** All words in order, for what depends on their place. */
   readonly sequence: readonly string[]
+  readonly counts: Counts
 }
 
 const MAX_WORDS = 24
@@ -41,7 +43,7 @@ export function readQuery(text: string): Query {
   for (const [value] of withoutPaths.matchAll(VALUES)) add(wordsOf(value), () => VALUE_WEIGHT)
   if (SELF_PATTERN.test(plain)) add(SELF, () => HINT_WEIGHT)
   if (withoutPaths !== plain) add(REPOSITORY, () => HINT_WEIGHT)
-  return { words, terms: termsOf(words), sequence }
+  return { words, terms: termsOf(words), sequence, counts: countsOf(plain) }
 }
 
 function termsOf(words: ReadonlyMap<string, number>): ReadonlyMap<string, number> {

@@ -3,12 +3,21 @@ import MiniSearch from 'minisearch'
 import type { Tool } from '../../model/tool.ts'
 import type { CompiledTool } from '../snapshot/snapshot.ts'
 import { actionFit, actionsOfQuery } from './actions.ts'
+import { countFit, nounFit, type PathNoun, pathNounOf } from './path-noun.ts'
 import { type Query, readQuery } from './query.ts'
 import { synonymsOf } from './synonyms.ts'
 import { wordsOf } from './words.ts'
 
 /** How much a word counts in each field. */
-const BOOST = { name: 2, path: 1.5, summary: 2.2, description: 0.7, arguments: 0.5, tags: 0.6, source: 0.6 }
+const BOOST = {
+  name: 2.1,
+  path: 1.65,
+  summary: 2.2,
+  description: 0.9,
+  arguments: 0.5,
+  tags: 0.6,
+  source: 0.6,
+}
 /** Characters of one field that are indexed. */
 const MAX_FIELD = 600
 /** Tools that are searched in one turn of the event loop. */
@@ -18,6 +27,10 @@ const CANDIDATES = 80
 /** Share of the score of a tool that does the opposite, that belongs to another source than the one named, that leaves out all words. */
 const OPPOSITE_ACTION = 0.25
 const OTHER_SOURCE = 0.25
+/** Of a tool that returns one thing where several are asked for, or the reverse. */
+const OTHER_COUNT = 0.65
+/** Of a tool for a thing that the request does not name. */
+const NOUN_NOT_NAMED = 0.8
 const NOTHING_COVERED = 0.6
 /** Share of the score of a tool of whose name and path the request says nothing. */
 const NOTHING_MEANT = 0.45
@@ -28,6 +41,7 @@ interface Entry {
   readonly compiled: CompiledTool
   /** Of name and path. */
   readonly words: ReadonlySet<string>
+  readonly noun: PathNoun
 }
 
 interface Part {
@@ -72,7 +86,11 @@ export class ToolIndex {
       // dealt out in turn, so that words are about as frequent in each part
       const part = parts[at % count]!
       part.texts.add(rowOf(part.entries.length, tool))
-      part.entries.push({ compiled, words: new Set(wordsOf(`${nameOf(tool)} ${pathOf(tool)}`)) })
+      part.entries.push({
+        compiled,
+        words: new Set(wordsOf(`${nameOf(tool)} ${pathOf(tool)}`)),
+        noun: pathNounOf(tool),
+      })
       if (!sources.has(tool.toolSet)) sources.set(tool.toolSet, wordsOf(tool.toolSet))
       yield
     }
@@ -120,7 +138,7 @@ export class ToolIndex {
     query: SourcedQuery,
     isVisible: (tool: CompiledTool) => boolean,
   ): readonly Ranked[] {
-    const { words, terms, sources } = query
+    const { words, terms, sources, counts } = query
     const wanted = actionsOfQuery(query.sequence)
     const found = texts.search(
       { combineWith: 'OR', queries: [...terms.keys()] },
@@ -135,7 +153,7 @@ export class ToolIndex {
       },
     )
     return found.slice(0, CANDIDATES).map(({ id, score, queryTerms }) => {
-      const { compiled, words: own } = entries[id as number]!
+      const { compiled, words: own, noun } = entries[id as number]!
       const matched = new Set(queryTerms)
       const action = wanted.size === 0 ? 1 : actionFit(compiled.tool, wanted)
       const source = sources.size === 0 || sources.has(compiled.tool.toolSet) ? 1 : OTHER_SOURCE
@@ -145,6 +163,8 @@ export class ToolIndex {
           score *
           source *
           between(OPPOSITE_ACTION, action) *
+          between(OTHER_COUNT, countFit(noun, counts)) *
+          between(NOUN_NOT_NAMED, nounFit(noun, words, terms)) *
           between(NOTHING_COVERED, covered(words, matched)) *
           between(NOTHING_MEANT, shareOf(own, matched)),
       }

@@ -35,6 +35,11 @@ function pairs(text: string, words: string[]): void {
   for (let at = 0; at + 1 < characters.length; at++) words.push(characters[at]! + characters[at + 1]!)
 }
 
+/** Whether an English noun names several things. */
+export function isPlural(word: string): boolean {
+  return word.length > 3 && /[^sui]s$/i.test(word)
+}
+
 /** Without English endings; other languages lose the same letters in documents and queries alike. */
 function stem(word: string): string {
   if (word.length < 4 || /\d/.test(word)) return word

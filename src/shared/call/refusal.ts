@@ -152,6 +152,24 @@ export const REFUSALS = {
     INTERNAL_ERROR,
   ),
   backend_timeout: row(504, 'backend_timeout', 'The backend did not respond in time.', INTERNAL_ERROR),
+  task_required: row(
+    400,
+    'task_required',
+    'This tool runs as a task only. Call it as a task.',
+    METHOD_NOT_FOUND,
+  ),
+  task_unsupported: row(
+    400,
+    'task_unsupported',
+    'This tool does not run as a task. Call it without one.',
+    METHOD_NOT_FOUND,
+  ),
+  too_many_tasks: row(
+    429,
+    'too_many_tasks',
+    'This caller has as many tasks as the gateway keeps for one. Retry when one of them has expired.',
+  ),
+  tasks_unavailable: row(503, 'tasks_unavailable', 'The store of tasks cannot be reached. Retry later.'),
   cancelled: row(499, 'cancelled', 'The client cancelled the call.', INTERNAL_ERROR),
   internal_error: row(500, 'internal_error', 'Internal error.', INTERNAL_ERROR),
 } satisfies Record<string, Row>

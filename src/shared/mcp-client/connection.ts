@@ -204,8 +204,8 @@ export class McpConnection {
 }
 
 /** MCP 2026-07-28, "Request headers". */
-function modernHeaders(method: string, { name, uri }: Dict): readonly string[] {
-  const target = typeof name === 'string' ? name : typeof uri === 'string' ? uri : undefined
+function modernHeaders(method: string, { name, uri, taskId }: Dict): readonly string[] {
+  const target = [name, uri, taskId].find(value => typeof value === 'string')
   return [
     ...['mcp-protocol-version', MODERN_VERSION, 'mcp-method', method],
     ...(target === undefined ? [] : ['mcp-name', headerValue(target)]),

@@ -15,6 +15,7 @@ import type {
   SessionStore,
   StreamRef,
 } from '../../../src/data-plane/sessions/session-store.ts'
+import type { TaskRecord } from '../../../src/data-plane/sessions/task-store.ts'
 import { JoinedSessionStore } from '../../../src/data-plane/sessions/threads/joined-store.ts'
 import { SessionThreadServer } from '../../../src/data-plane/sessions/threads/thread-server.ts'
 import { SILENT } from '../../../src/shared/telemetry/log.ts'
@@ -60,6 +61,26 @@ function contract(make: (clock: Clock) => Promise<SessionStore>): void {
       id,
       legacyStream: false,
     })
+  })
+
+  it('keeps tasks of each owner apart, as many as are allowed, for as long as they last', async () => {
+    const { tasks } = store
+    const task = (id: string, owner: string): TaskRecord => ({
+      ...{ id, owner, createdAtMs: clock.nowMs, updatedAtMs: clock.nowMs, ttlMs: 60_000 },
+      ...{ aliveUntilMs: clock.nowMs, status: 'working' },
+    })
+    const [ann, bob] = [`ann-${Math.random()}`, `bob-${Math.random()}`]
+    expect(await tasks.create(task('a', ann), 2)).toBe('created')
+    expect(await tasks.create(task('b', ann), 2)).toBe('created')
+    expect(await tasks.create(task('c', ann), 2)).toBe('too_many')
+    expect(await tasks.create(task('d', bob), 2)).toBe('created')
+    expect(await tasks.get(bob, 'a')).toBeUndefined()
+    expect((await tasks.list(ann)).map(({ id }) => id).sort()).toEqual(['a', 'b'])
+    const ended: TaskRecord = { ...task('a', ann), status: 'completed', outcome: '"result":{"n":1.0}' }
+    expect(await tasks.put(ended)).toBe(true)
+    expect(await tasks.put(task('unknown', ann))).toBe(false)
+    expect(await tasks.get(ann, 'a')).toEqual(ended)
+    expect((await tasks.list(ann)).every(({ outcome }) => outcome === undefined)).toBe(true)
   })
 
   it('knows no id it has not signed', async () => {

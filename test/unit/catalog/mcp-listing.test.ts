@@ -219,7 +219,6 @@ describe('a list', () => {
       tool('none', { inputSchema: 'x' }),
       tool('remote', { inputSchema: object({ a: { $ref: 'https://evil.test/schema' } }) }),
       tool('invalid', { inputSchema: object({ a: { type: 'nothing' } }) }),
-      tool('task', { execution: { taskSupport: 'required' } }),
       tool('large', { inputSchema: object({ a: { enum: Array.from({ length: 20_000 }, (_, n) => n) } }) }),
       { description: 'nameless' },
     ])
@@ -230,8 +229,18 @@ describe('a list', () => {
       'large',
       'none',
       'remote',
-      'task',
-      'tools[7]',
+      'tools[6]',
+    ])
+  })
+
+  it('keeps how tools run as tasks', () => {
+    const { result } = compile([
+      tool('must', { execution: { taskSupport: 'required' } }),
+      tool('never', { execution: { taskSupport: 'forbidden' } }),
+    ])
+    expect(result.tools.map(({ tasks, mcp }) => [tasks, mcp!.tasks])).toEqual([
+      ['required', 'required'],
+      [undefined, undefined],
     ])
   })
 

@@ -2,17 +2,12 @@
 import { writeJson } from '../../../model/exact-number.ts'
 import { isObject } from '../../../model/is-object.ts'
 import { andThen, continueWith, type MaybePending, type MaybePromise } from '../../../shared/call/and-then.ts'
-import type { Cancellation } from '../../../shared/call/cancellation.ts'
 import { isLongJson, writeLongJson } from '../../../shared/call/long-json.ts'
 import { INTERNAL_ERROR, INVALID_PARAMS } from '../../../shared/call/rpc-errors.ts'
-import type { Exchange } from '../../pipeline/exchange.ts'
 import { offerOf } from '../../pipeline/offer.ts'
 import type { Operation } from '../../pipeline/operation.ts'
-import type { Transport } from '../../pipeline/transport.ts'
-import type { CompiledTool, Snapshot } from '../../snapshot/snapshot.ts'
 import { ToolIndexes } from '../../tool-search/tool-indexes.ts'
 import { boundedResult } from '../bounded-result.ts'
-import type { Call } from '../call.ts'
 import { capabilitiesOf } from '../capabilities.ts'
 import { emptyReason } from '../empty-list.ts'
 import { callHeaders, type Ended, type GatewayParts, runCall } from '../gateway.ts'
@@ -22,15 +17,17 @@ import { readLevel, UNKNOWN_LEVEL_MESSAGE } from '../optimization-level.ts'
 import { serverInfoOf } from '../presentation.ts'
 import { CALL_TOOL, readCall } from '../search-tools.ts'
 import { listTail, resultView, toolsForm } from '../tool-view.ts'
+import type { Conversation } from './conversation.ts'
 import { FEATURE_LISTS, type FeatureList, featureOperation, featurePage, featureReply } from './features.ts'
 import { isLogLevel } from './log-messages.ts'
 import type { RequestId, RpcRequest } from './message.ts'
-import type { PendingInput } from './modern-client.ts'
 import { pageOf } from './pagination.ts'
 import { refusedReply } from './refused.ts'
 import { fault, longMessage, ResultWriter, type RpcReply } from './result.ts'
 import { invalidSearch, isSearchCall, readSearch } from './search-calls.ts'
 import { selectionOf } from './selection.ts'
+import { callOrTask } from './tasks/task-calls.ts'
+import { TaskMethods } from './tasks/task-methods.ts'
 import {
   isModernVersion,
   MODERN_VERSIONS,
@@ -38,25 +35,6 @@ import {
   PROTOCOL_VERSIONS,
   type ProtocolVersion,
 } from './versions.ts'
-
-/** Context of a request. */
-export interface Conversation {
-  readonly call: Call
-  readonly snapshot: Snapshot
-  readonly version: ProtocolVersion
-  readonly cancellation: Cancellation
-  readonly transport: Transport<Exchange>
-  /** For `initialize` and `server/discover`: the exchange that checked the credentials; absent where that makes no difference. */
-  readonly caller?: Exchange | undefined
-  /** From 2026-07-28 on: the questions to the client when the call is pending. */
-  readonly pendingInput?: () => PendingInput | undefined
-  /** Up to 2025-11-25, with a session: notifications of changed resources. `add` returns what prevents one. */
-  readonly subscriptions?:
-    | { add(entry: CompiledTool, uri: string): string | undefined; remove(uri: string): void }
-    | undefined
-  /** Up to 2025-11-25, with a session: stores the level of log messages that the client wants. */
-  readonly setLogLevel?: ((level: string) => MaybePromise<void>) | undefined
-}
 
 type RpcOutcome = MaybePending<RpcReply>
 
@@ -66,9 +44,11 @@ export class Dispatcher {
   readonly #parts: GatewayParts
   readonly #writers: ReadonlyMap<ProtocolVersion, ResultWriter>
   readonly #indexes = new ToolIndexes()
+  readonly #tasks: TaskMethods
 
   constructor(parts: GatewayParts) {
     this.#parts = parts
+    this.#tasks = new TaskMethods(parts)
     this.#writers = new Map(
       PROTOCOL_VERSIONS.map(version => [version, new ResultWriter(version, serverInfoOf(parts, version))]),
     )
@@ -92,6 +72,10 @@ export class Dispatcher {
       case 'prompts/get':
         return this.#feature(request, conversation, writer)
     }
+    const ofTasks = request.method.startsWith('tasks/')
+      ? this.#ofTasks(request, conversation, writer)
+      : undefined
+    if (ofTasks !== undefined) return ofTasks
     if (isModernVersion(conversation.version)) {
       return request.method === 'server/discover'
         ? this.#discover(request, conversation, writer)
@@ -113,7 +97,7 @@ export class Dispatcher {
   #discover(request: RpcRequest, conversation: Conversation, writer: ResultWriter): RpcOutcome {
     const { snapshot, version, caller } = conversation
     return andThen(this.#introduce(conversation, version), ({ serverInfo, instructions }) => {
-      const capabilities = capabilitiesOf(snapshot.served)
+      const capabilities = capabilitiesOf(snapshot.served, version)
       const result = JSON.stringify({ supportedVersions: MODERN_VERSIONS, capabilities, instructions })
       const own = snapshot.views.all.length === 0 ? writer : new ResultWriter(version, serverInfo)
       return own.list(request.id, result, caller === undefined ? 'public' : 'private')
@@ -125,7 +109,7 @@ export class Dispatcher {
     if (typeof protocolVersion !== 'string')
       return fault(request.id, INVALID_PARAMS, 'protocolVersion must be a string.')
     const version = negotiate(protocolVersion)
-    const capabilities = capabilitiesOf(conversation.snapshot.served)
+    const capabilities = capabilitiesOf(conversation.snapshot.served, version)
     return andThen(this.#introduce(conversation, version), introduction =>
       writer.complete(
         request.id,
@@ -195,7 +179,7 @@ export class Dispatcher {
       selection,
     }
     const sent = isSearch ? withoutMirrors(conversation) : conversation
-    return this.#run(request.id, sent, writer, operation, ({ exchange, final }) => {
+    const render = ({ exchange, final }: Ended): RpcOutcome => {
       if (final?.kind !== 'reply') return fault(request.id, INTERNAL_ERROR, 'Internal error.')
       const { tool } = exchange.tool!
       const bounded = boundedResult(
@@ -207,7 +191,15 @@ export class Dispatcher {
       const headers = callHeaders(exchange)
       if (!isLongJson(result)) return writer.complete(request.id, writeJson(result), headers, _meta)
       return writeLongJson(result).then(pieces => writer.complete(request.id, pieces, headers, _meta))
-    })
+    }
+    const run = (by: Conversation): RpcOutcome => this.#run(request.id, by, writer, operation, render)
+    return mayBeTask(conversation) ? callOrTask(this.#parts, request, sent, writer, run) : run(sent)
+  }
+
+  #ofTasks(request: RpcRequest, conversation: Conversation, writer: ResultWriter): RpcOutcome | undefined {
+    return this.#tasks.handle(request, conversation, writer, done =>
+      this.#run(request.id, conversation, writer, { action: 'session' }, ({ exchange }) => done(exchange)),
+    )
   }
 
   #featureList(
@@ -297,6 +289,11 @@ export class Dispatcher {
           : render(ended),
     )
   }
+}
+
+/** Where a tool of the catalog runs as a task, in versions that have them. */
+function mayBeTask({ snapshot, version }: Conversation): boolean {
+  return snapshot.served.tasks && version >= '2025-11-25'
 }
 
 /** A client mirrors the arguments of the tool that it names, which is not the target of `call_tool`. */

@@ -83,6 +83,9 @@ const NAME_OF_METHOD: Readonly<Record<string, string>> = {
   'tools/call': 'name',
   'prompts/get': 'name',
   'resources/read': 'uri',
+  'tasks/get': 'taskId',
+  'tasks/update': 'taskId',
+  'tasks/cancel': 'taskId',
 }
 
 function checkMethodHeaders(request: RpcRequest, http: HttpRequest): RpcReply | undefined {

@@ -1,4 +1,5 @@
 /** POST at the MCP endpoint: body, protocol era, session, then the message. The methods themselves are in `dispatch.ts`. */
+import { isObject } from '../../../model/is-object.ts'
 import { andThen, continueWith, type MaybePromise } from '../../../shared/call/and-then.ts'
 import { Cancellation } from '../../../shared/call/cancellation.ts'
 import { INVALID_REQUEST, PARSE_ERROR } from '../../../shared/call/rpc-errors.ts'
@@ -9,7 +10,7 @@ import { PROCEED, refuseEarly } from '../early-refusal.ts'
 import { readJsonOrCall } from '../json-body.ts'
 import { traceTextsOf } from '../trace-context.ts'
 import { postBatch } from './batch.ts'
-import type { Conversation } from './dispatch.ts'
+import type { Conversation } from './conversation.ts'
 import { LegacyCalls } from './legacy.ts'
 import { subscribe } from './listen.ts'
 import { isLogLevel, logSink } from './log-messages.ts'
@@ -30,6 +31,7 @@ import { PostResponse } from './post-response.ts'
 import { progressSink } from './progress.ts'
 import { acceptsStream, badRequest, refuseMessage, replyNotFound, sessionIdOfQuery } from './replies.ts'
 import type { RpcReply } from './result.ts'
+import { TASKS_EXTENSION } from './tasks/task-view.ts'
 import { isLegacyVersion, LEGACY_VERSIONS } from './versions.ts'
 
 /** Bodies of methods that need no token. */
@@ -177,6 +179,7 @@ export class McpPost {
         client,
         mirrored: name => mirroredHeader(call.request, name),
       },
+      takesTasks: takesTasks(clientCapabilities),
       pendingInput: () => client.pendingInput(),
     }
     // the ToolView of a caller introduces the server
@@ -187,6 +190,10 @@ export class McpPost {
       continueWith(caller, known => dispatcher.dispatch(request, { ...conversation, caller: known })),
     )
   }
+}
+
+function takesTasks({ extensions }: { readonly [name: string]: unknown }): boolean {
+  return isObject(extensions) && isObject(extensions[TASKS_EXTENSION])
 }
 
 /** From 2026-07-28 on, an error without a usable id omits it. */

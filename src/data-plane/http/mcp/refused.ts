@@ -15,6 +15,7 @@ import { unknownFeature } from './features.ts'
 import { errorMessage, type RequestId } from './message.ts'
 import type { PendingInput } from './modern-client.ts'
 import { fault, type ResultWriter, type RpcReply } from './result.ts'
+import { missingCapability } from './tasks/task-view.ts'
 import { isModernVersion, type ProtocolVersion } from './versions.ts'
 
 /** The part of a conversation that the reply depends on. */
@@ -50,6 +51,7 @@ export function refusedReply(
       400,
     )
   }
+  if (refusal.reason === 'task_required' && isModernVersion(version)) return missingCapability(id)
   if (refusal.reason === 'header_mismatch')
     return fault(id, refusal.row.rpcCode, refusal.message, undefined, 400)
   if (refusal.reason === 'confirmation_pending') {

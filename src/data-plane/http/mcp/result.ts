@@ -84,6 +84,14 @@ export class ResultWriter {
     return { status: 200, headers: NO_HEADERS, body: resultMessage(id, json) }
   }
 
+  /** A task in place of a result (MCP 2025-11-25, `CreateTaskResult`; 2026-07-28, extension of tasks). */
+  task(id: RequestId, task: object): RpcReply {
+    const json = this.#modern
+      ? this.#with(JSON.stringify(task), '"resultType":"task"')
+      : JSON.stringify({ task })
+    return { status: 200, headers: NO_HEADERS, body: resultMessage(id, json) }
+  }
+
   /** MCP 2026-07-28, "Multi round-trip requests". Only for the modern era. */
   inputRequired(id: RequestId, inputRequests: object, requestState: string): RpcReply {
     const json = JSON.stringify({ inputRequests, requestState })

@@ -16,6 +16,7 @@ import {
 } from '../session-store.ts'
 import { SignalListeners } from '../signal-listeners.ts'
 import { ReplayBuffers } from './replay-buffers.ts'
+import { MemoryTaskStore } from './tasks.ts'
 
 export interface MemorySessionOptions {
   readonly keys: KeyRing
@@ -42,6 +43,7 @@ function streamsOf(entry: Entry): number {
 const SWEEP_EVERY_MS = 30_000
 
 export class MemorySessionStore implements SessionStore {
+  readonly tasks: MemoryTaskStore
   readonly #options: MemorySessionOptions
   /** In order of last use: the first is idle longest. */
   readonly #alive = new Map<string, Entry>()
@@ -55,6 +57,7 @@ export class MemorySessionStore implements SessionStore {
   constructor(options: MemorySessionOptions) {
     this.#options = options
     this.#replays = new ReplayBuffers(options.now)
+    this.tasks = new MemoryTaskStore(options.now)
     this.#sweeper = setInterval(() => this.#sweep(), SWEEP_EVERY_MS).unref()
   }
 
@@ -187,5 +190,6 @@ export class MemorySessionStore implements SessionStore {
     }
     for (const [id, untilMs] of this.#ended) if (untilMs < nowMs) this.#ended.delete(id)
     this.#replays.sweep()
+    this.tasks.sweep()
   }
 }

@@ -21,6 +21,7 @@ import {
 import { SignalListeners } from '../signal-listeners.ts'
 import type { RedisConnection } from './connection.ts'
 import { RedisReplays } from './replays.ts'
+import { RedisTaskStore } from './tasks.ts'
 
 export interface RedisSessionOptions {
   readonly redis: RedisConnection
@@ -83,6 +84,7 @@ redis.call('PEXPIRE', KEYS[1], ARGV[1])
 return alive and 1 or 0`
 
 export class RedisSessionStore implements SessionStore {
+  readonly tasks: RedisTaskStore
   readonly #options: RedisSessionOptions
   readonly #instance = randomUUID()
   readonly #listeners = new SignalListeners()
@@ -95,6 +97,7 @@ export class RedisSessionStore implements SessionStore {
   constructor(options: RedisSessionOptions) {
     this.#options = options
     this.#replays = new RedisReplays(options.redis)
+    this.tasks = new RedisTaskStore(options.redis, options.now)
     this.#timers = [
       setInterval(() => this.#beat(), STREAM_BEAT_MS).unref(),
       setInterval(() => this.#sweep(), SWEEP_MS).unref(),

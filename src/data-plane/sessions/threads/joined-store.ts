@@ -14,6 +14,7 @@ import {
   type StreamRef,
 } from '../session-store.ts'
 import { SignalListeners } from '../signal-listeners.ts'
+import { JoinedTaskStore } from './joined-tasks.ts'
 
 /** How long a found session counts as alive. Other changes of it evict the cached entry at once. */
 const CACHE_MS = 1000
@@ -27,6 +28,7 @@ interface CacheEntry {
 }
 
 export class JoinedSessionStore implements SessionStore {
+  readonly tasks: JoinedTaskStore
   readonly #line: PortLine
   readonly #listeners = new SignalListeners()
   readonly #cached = new Map<string, CacheEntry>()
@@ -41,6 +43,7 @@ export class JoinedSessionStore implements SessionStore {
   /** @param line its other end is served by a `SessionThreadServer` */
   constructor(line: PortLine) {
     this.#line = line
+    this.tasks = new JoinedTaskStore(line)
     line.serve({
       'session.signal': (id: string, signal: SessionSignal) => {
         // evicted before its listeners are called: they must not find it

@@ -9,6 +9,7 @@ import type {
   SettledFacts,
   StreamRef,
 } from '../session-store.ts'
+import { serveTasks } from './joined-tasks.ts'
 
 type StreamKind = 'legacy' | 'standalone'
 
@@ -26,6 +27,7 @@ export class SessionThreadServer {
     const listening = new Map<string, () => void>()
     const streaming = new Map<string, { id: string; kind: StreamKind; count: number }>()
     this.#lines.add(line)
+    serveTasks(line, store.tasks)
     const evictElsewhere = (id: string): Promise<void> => this.#evict(id, line)
 
     line.serve({

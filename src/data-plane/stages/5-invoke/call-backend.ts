@@ -25,9 +25,11 @@ import type { Exchange } from '../../pipeline/exchange.ts'
 import { isCall } from '../../pipeline/operation.ts'
 import type { Outcome, Reply } from '../../pipeline/outcome.ts'
 import type { BackendRequest } from '../../snapshot/snapshot.ts'
+import { awaitAcceptedWork, isAcceptedWork } from './accepted-work.ts'
 import { backendFailure } from './backend-failure.ts'
 import { backendHeaders } from './backend-headers.ts'
 import { type CallToken, callWithToken } from './backend-token.ts'
+import { callTimeoutMs } from './begin-task.ts'
 import { ProgressLines } from './progress-lines.ts'
 import { redactedPaths } from './redact-result.ts'
 import { makingResult } from './tool-result.ts'
@@ -51,14 +53,14 @@ export function callsOfBackend({ egress, upstreams, backendTokens, maxResponseBy
     cancellation: Cancellation,
     token?: CallToken,
   ): Pending<Received> {
-    const { apiId, timeoutMs } = exchange.tool!.tool
+    const { apiId } = exchange.tool!.tool
     const progress = progressOf(exchange)
     const outgoing: EgressRequest = {
       method: request.method,
       url: request.url,
       headers: backendHeaders(withBearer(request.headers, token), exchange),
       body: request.body,
-      timeoutMs: token?.timeoutMs ?? timeoutMs,
+      timeoutMs: token?.timeoutMs ?? callTimeoutMs(exchange),
       maxResponseBytes,
       cancellation,
       onHead:
@@ -69,11 +71,25 @@ export function callsOfBackend({ egress, upstreams, backendTokens, maxResponseBy
     return rules === undefined ? egress.request(outgoing) : upstreams.of(rules).request(outgoing)
   }
 
+  /** Of a task: the response of work that the backend has only accepted, once the work has ended. */
+  async function ended(
+    exchange: Exchange,
+    built: BackendRequest,
+    cancellation: Cancellation,
+    token: CallToken | undefined,
+    first: Received,
+  ): Promise<Received> {
+    if (first.kind !== 'response' || !isAcceptedWork(exchange, first)) return first
+    return awaitAcceptedWork(first, built, exchange, cancellation, request =>
+      send(exchange, request, cancellation, token),
+    )
+  }
+
   function received(exchange: Exchange, response: Received): MaybePromise<Outcome> {
     if (response.kind === 'circuit_open')
       return refuse('upstream_unavailable', { retryAfterSecs: response.retryAfterSecs })
     if (response.kind !== 'response')
-      return backendFailure(response.reason, exchange.tool!.tool.timeoutMs, maxResponseBytes)
+      return backendFailure(response.reason, callTimeoutMs(exchange), maxResponseBytes)
     // joining the body and reading it take milliseconds each: other calls come between
     if (response.body.byteLength > LARGE_BYTES) return nextTurn().then(() => responded(exchange, response))
     return responded(exchange, response)
@@ -87,15 +103,25 @@ export function callsOfBackend({ egress, upstreams, backendTokens, maxResponseBy
     if (exchange.tool!.tool.authentication.oauth !== undefined)
       return callWithToken(backendTokens, exchange, cancellation, async token => {
         const startedAt = performance.now()
-        const response = await send(exchange, built, cancellation, token)
+        const response = await ended(
+          exchange,
+          built,
+          cancellation,
+          token,
+          await send(exchange, built, cancellation, token),
+        )
         exchange.backendMs = performance.now() - startedAt
         const isRefused = response.kind === 'response' && response.status === 401
         return { outcome: await received(exchange, response), isRefused }
       })
     const startedAt = performance.now()
-    return continueWith(send(exchange, built, cancellation), response => {
-      exchange.backendMs = performance.now() - startedAt
-      return received(exchange, response)
+    return continueWith(send(exchange, built, cancellation), first => {
+      const finish = (response: Received): MaybePromise<Outcome> => {
+        exchange.backendMs = performance.now() - startedAt
+        return received(exchange, response)
+      }
+      if (!isAcceptedWork(exchange, first)) return finish(first)
+      return ended(exchange, built, cancellation, undefined, first).then(finish)
     })
   }
 

@@ -1,7 +1,7 @@
 /** Calls a tool, resource or prompt of an MCP server, and turns its response into a result. It never forwards the caller's token. */
 import type { ToolResult } from '../../../model/tool.ts'
-import type { Cancellation } from '../../../shared/call/cancellation.ts'
-import { refuse } from '../../../shared/call/refusal.ts'
+import { Cancellation } from '../../../shared/call/cancellation.ts'
+import { type Refusal, refuse } from '../../../shared/call/refusal.ts'
 import type { BackendTokens } from '../../../shared/egress/oauth/backend-tokens.ts'
 import type { OnProgress, RequestOptions, RpcError, RpcFailure } from '../../../shared/mcp-client/protocol.ts'
 import type { CircuitOpen, McpSessions } from '../../../shared/mcp-client/sessions.ts'
@@ -12,14 +12,19 @@ import { ownerOf } from '../../sessions/owner.ts'
 import { backendFailure, failedCall } from './backend-failure.ts'
 import { backendHeaders } from './backend-headers.ts'
 import { type Attempt, type CallToken, callWithToken } from './backend-token.ts'
+import { callTimeoutMs } from './begin-task.ts'
 import { featureResult } from './feature-result.ts'
 import { mcpResult } from './mcp-result.ts'
 import { NotificationLimit } from './notification-limit.ts'
 import { redactedPaths } from './redact-result.ts'
 import { askInputs, declaredCapabilities, questionHandler } from './server-questions.ts'
+import { awaitServerTask, type SendToServer, type ServerOutcome, serverTaskOf } from './server-task.ts'
 
 /** Of the texts of a server in an error. */
 const MAX_ERROR_CHARS = 4_000
+
+const CANCEL_WITHIN_MS = 5_000
+const TASKS_EXTENSION = 'io.modelcontextprotocol/tasks'
 
 /** A server could ask without end. */
 const MAX_ROUNDS = 8
@@ -38,6 +43,7 @@ export function callMcpServer(
     params: Params,
     headers: readonly string[],
     call: CallToken | undefined,
+    timeoutMs = call?.timeoutMs ?? callTimeoutMs(exchange),
   ) {
     const { tool, transport } = exchange
     const { address, key, isShared } = tool!.mcp!
@@ -59,8 +65,8 @@ export function callMcpServer(
           capabilities: onServerRequest === undefined ? undefined : capabilities,
         }
     return sessions.request(scope, method, params, {
-      timeoutMs: call?.timeoutMs ?? tool!.tool.timeoutMs,
-      ...{ maxResponseBytes, cancellation, capabilities, onServerRequest },
+      ...{ timeoutMs, maxResponseBytes, cancellation, onServerRequest },
+      capabilities: withTasks(exchange, capabilities),
       headers: backendHeaders(
         call === undefined ? headers : [...headers, 'authorization', `Bearer ${call.token}`],
         exchange,
@@ -83,14 +89,30 @@ export function callMcpServer(
     // a server that completes nothing has no suggestions (MCP, completion)
     if (asked === undefined) return done(NO_SUGGESTIONS)
     const { method, params, headers } = asked
-    const { timeoutMs } = tool!.tool
+    const timeoutMs = callTimeoutMs(exchange)
+    const asTask = sendsAsTask(exchange) ? { task: { ttl: timeoutMs } } : undefined
     exchange.responseBytes = 0
     exchange.backendMs = 0
     let inputs: Params = {}
     for (let round = 0; ; round++) {
       const startedAt = performance.now()
-      const outcome = await once(exchange, cancellation, method, { ...params, ...inputs }, headers, call)
+      const first = await once(
+        exchange,
+        cancellation,
+        method,
+        { ...params, ...asTask, ...inputs },
+        headers,
+        call,
+      )
+      const task = first.kind === 'result' && method === 'tools/call' ? serverTaskOf(first.result) : undefined
+      const outcome =
+        task === undefined
+          ? first
+          : await resultOf(task, exchange, cancellation, (name, args, cancelling, withinMs) =>
+              once(exchange, cancelling, name, args, [], call, withinMs),
+            )
       exchange.backendMs += performance.now() - startedAt
+      if (outcome.kind === 'refusal') return done(outcome)
       if (outcome.kind === 'error') return done(rpcError(outcome))
       if (outcome.kind === 'circuit_open') return done(circuitOpen(outcome))
       if (outcome.kind === 'failure')
@@ -115,6 +137,40 @@ export function callMcpServer(
       return (await attempt(exchange, cancellation)).outcome
     return callWithToken(tokens, exchange, cancellation, call => attempt(exchange, cancellation, call))
   }
+}
+
+/** The server made a task of the call: so does the gateway, where the client takes one, else the client waits. */
+async function resultOf(
+  task: NonNullable<ReturnType<typeof serverTaskOf>>,
+  exchange: Exchange,
+  cancellation: Cancellation,
+  send: SendToServer,
+): Promise<ServerOutcome | Refusal> {
+  const side = exchange.transport.task
+  if (side?.mode === 'offered' && !side.begun) {
+    const refusal = await side.begin(exchange.principal!)
+    if (refusal !== undefined) {
+      void send('tasks/cancel', { taskId: task.taskId }, new Cancellation(), CANCEL_WITHIN_MS)
+      return refusal
+    }
+  }
+  return awaitServerTask(task, exchange, cancellation, send)
+}
+
+/** The server runs it as a task only, or may and the call is one (MCP 2025-11-25). */
+function sendsAsTask({ tool, transport: { task } }: Exchange): boolean {
+  const support = tool!.tool.mcp?.tasks
+  return support === 'required' || (support === 'optional' && task?.begun === true)
+}
+
+/** The extension of 2026-07-28, where server and client of the call have it. */
+function withTasks(
+  { tool, transport: { task } }: Exchange,
+  capabilities: Params | undefined,
+): Params | undefined {
+  if (tool!.tool.mcp?.serves?.includes('tasks') !== true) return capabilities
+  if (task === undefined || task.mode === 'declined') return capabilities
+  return { ...capabilities, extensions: { [TASKS_EXTENSION]: {} } }
 }
 
 function done(outcome: Outcome): Attempt {

@@ -1,0 +1,30 @@
+/** What is known of a request beside its message: caller, version, transport, client. No behaviour. */
+import type { MaybePromise } from '../../../shared/call/and-then.ts'
+import type { Cancellation } from '../../../shared/call/cancellation.ts'
+import type { Exchange } from '../../pipeline/exchange.ts'
+import type { Transport } from '../../pipeline/transport.ts'
+import type { CompiledTool, Snapshot } from '../../snapshot/snapshot.ts'
+import type { Call } from '../call.ts'
+import type { PendingInput } from './modern-client.ts'
+import type { ProtocolVersion } from './versions.ts'
+
+/** Context of a request. */
+export interface Conversation {
+  readonly call: Call
+  readonly snapshot: Snapshot
+  readonly version: ProtocolVersion
+  readonly cancellation: Cancellation
+  readonly transport: Transport<Exchange>
+  /** For `initialize` and `server/discover`: the exchange that checked the credentials; absent where that makes no difference. */
+  readonly caller?: Exchange | undefined
+  /** From 2026-07-28 on: the client takes tasks in place of results. */
+  readonly takesTasks?: boolean
+  /** From 2026-07-28 on: the questions to the client when the call is pending. */
+  readonly pendingInput?: () => PendingInput | undefined
+  /** Up to 2025-11-25, with a session: notifications of changed resources. `add` returns what prevents one. */
+  readonly subscriptions?:
+    | { add(entry: CompiledTool, uri: string): string | undefined; remove(uri: string): void }
+    | undefined
+  /** Up to 2025-11-25, with a session: stores the level of log messages that the client wants. */
+  readonly setLogLevel?: ((level: string) => MaybePromise<void>) | undefined
+}

@@ -1,0 +1,50 @@
+/** The interface of the store of tasks: calls whose results are fetched later (MCP, tasks). It contains no store: `memory/`, `redis/` and `threads/` implement it. */
+import type { MaybePromise } from '../../shared/call/and-then.ts'
+
+export type TaskStatus = 'working' | 'input_required' | 'completed' | 'failed' | 'cancelled'
+
+/** Plain JSON. */
+export interface TaskRecord {
+  readonly id: string
+  /** `ownerOf` the caller: a task of another caller is not found. */
+  readonly owner: string
+  /** Unix ms. */
+  readonly createdAtMs: number
+  readonly updatedAtMs: number
+  /** After its creation it is removed. */
+  readonly ttlMs: number
+  /** Unix ms; the instance that runs the call renews it, and afterwards the call is lost. */
+  readonly aliveUntilMs: number
+  readonly status: TaskStatus
+  readonly statusMessage?: string
+  /** Open questions by name (MCP 2026-07-28, `inputRequests`). */
+  readonly inputRequests?: { readonly [name: string]: object }
+  /** The member `result` or `error` of the response, serialized with its name. */
+  readonly outcome?: string
+}
+
+export interface TaskLimits {
+  /** Of one task, from its creation; a client may ask for less. */
+  readonly maxTtlMs: number
+  /** Tasks that are kept for one caller. */
+  readonly maxPerCaller: number
+  /** Of one stored result. */
+  readonly maxResultBytes: number
+}
+
+/** `unavailable`: the store did not respond. */
+export type TaskCreation = 'created' | 'too_many' | 'unavailable'
+
+export interface TaskStore {
+  /** @param maxOfOwner tasks of one owner */
+  create(task: TaskRecord, maxOfOwner: number): MaybePromise<TaskCreation>
+  get(owner: string, id: string): MaybePromise<TaskRecord | undefined>
+  /** Replaces a task that is known; false: it is not, or the store did not respond. */
+  put(task: TaskRecord): MaybePromise<boolean>
+  /** The oldest first, without outcomes. */
+  list(owner: string): MaybePromise<readonly TaskRecord[]>
+}
+
+export function isEnded(status: TaskStatus): boolean {
+  return status === 'completed' || status === 'failed' || status === 'cancelled'
+}

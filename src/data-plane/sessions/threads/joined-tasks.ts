@@ -1,0 +1,37 @@
+/** The tasks of a process in its other threads: requested over a port, and served by the thread that has the store. It stores none. */
+import type { PortLine } from '../../../shared/threads/port-line.ts'
+import type { TaskCreation, TaskRecord, TaskStore } from '../task-store.ts'
+
+export class JoinedTaskStore implements TaskStore {
+  readonly #line: PortLine
+
+  /** @param line its other end is served by `serveTasks` */
+  constructor(line: PortLine) {
+    this.#line = line
+  }
+
+  create(task: TaskRecord, maxOfOwner: number): Promise<TaskCreation> {
+    return this.#line.ask<TaskCreation>('task.create', task, maxOfOwner)
+  }
+
+  get(owner: string, id: string): Promise<TaskRecord | undefined> {
+    return this.#line.ask<TaskRecord | undefined>('task.get', owner, id)
+  }
+
+  put(task: TaskRecord): Promise<boolean> {
+    return this.#line.ask<boolean>('task.put', task)
+  }
+
+  list(owner: string): Promise<readonly TaskRecord[]> {
+    return this.#line.ask<readonly TaskRecord[]>('task.list', owner)
+  }
+}
+
+export function serveTasks(line: PortLine, store: TaskStore): void {
+  line.serve({
+    'task.create': (task: TaskRecord, maxOfOwner: number) => store.create(task, maxOfOwner),
+    'task.get': (owner: string, id: string) => store.get(owner, id),
+    'task.put': (task: TaskRecord) => store.put(task),
+    'task.list': (owner: string) => store.list(owner),
+  })
+}

@@ -1,0 +1,25 @@
+/** Lets a call run as a task where its tool and its client want that, once every check has passed. It does not send the task. */
+import { refuse } from '../../../shared/call/refusal.ts'
+import type { Exchange } from '../../pipeline/exchange.ts'
+import { isCall } from '../../pipeline/operation.ts'
+import type { Stage } from '../../pipeline/stage.ts'
+
+export function beginTask(): Stage {
+  return {
+    id: 'begin-task',
+    phase: 'invoke',
+    run(exchange) {
+      const { task } = exchange.transport
+      if (task === undefined || !isCall(exchange.operation)) return undefined
+      const support = exchange.tool!.tool.tasks
+      if (task.mode === 'declined') return support === 'required' ? refuse('task_required') : undefined
+      if (support === undefined) return task.mode === 'requested' ? refuse('task_unsupported') : undefined
+      return task.begin(exchange.principal!)
+    },
+  }
+}
+
+/** Of the backend call: a task may take longer than a call that a client waits for. */
+export function callTimeoutMs({ tool, transport: { task } }: Exchange): number {
+  return task?.begun === true ? task.timeoutMs : tool!.tool.timeoutMs
+}

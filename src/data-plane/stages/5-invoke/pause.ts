@@ -1,0 +1,14 @@
+/** A wait that ends early when the call is cancelled. It repeats nothing. */
+import type { Cancellation } from '../../../shared/call/cancellation.ts'
+
+export function pause(ms: number, cancellation: Cancellation): Promise<void> {
+  return new Promise(resolve => {
+    const done = (): void => {
+      clearTimeout(timer)
+      stop()
+      resolve()
+    }
+    const timer = setTimeout(done, ms)
+    const stop = cancellation.onCancel(done)
+  })
+}

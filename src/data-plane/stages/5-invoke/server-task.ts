@@ -1,0 +1,105 @@
+/** Waits for a task of an MCP server in place of its result: asks for its state, passes its questions on, cancels it with the call. It stores nothing. */
+import { isObject } from '../../../model/is-object.ts'
+import { Cancellation } from '../../../shared/call/cancellation.ts'
+import { INTERNAL_ERROR } from '../../../shared/call/rpc-errors.ts'
+import { failure, type RpcOutcome } from '../../../shared/mcp-client/protocol.ts'
+import type { CircuitOpen } from '../../../shared/mcp-client/sessions.ts'
+import type { Exchange } from '../../pipeline/exchange.ts'
+import { callTimeoutMs } from './begin-task.ts'
+import { pause } from './pause.ts'
+import { askInputs } from './server-questions.ts'
+
+type Dict = { readonly [name: string]: unknown }
+export type ServerOutcome = RpcOutcome | CircuitOpen
+
+/** One request to the server of the task. */
+export type SendToServer = (
+  method: string,
+  params: Dict,
+  cancellation: Cancellation,
+  timeoutMs: number,
+) => Promise<ServerOutcome>
+
+const POLL_MS = { default: 1_000, min: 100, max: 10_000 }
+const STATE_WITHIN_MS = 10_000
+const CANCEL_WITHIN_MS = 5_000
+/** Of states in a row that could not be read. */
+const MAX_FAILURES = 10
+
+/** The task that a result stands for; undefined: it is the result itself. */
+export function serverTaskOf(
+  result: Dict,
+): { readonly taskId: string; readonly legacy: boolean } | undefined {
+  const { task, taskId, resultType } = result
+  if (resultType === 'task' && typeof taskId === 'string') return { taskId, legacy: false }
+  if (isObject(task) && typeof task.taskId === 'string' && !('content' in result))
+    return { taskId: task.taskId, legacy: true }
+  return undefined
+}
+
+export async function awaitServerTask(
+  { taskId, legacy }: NonNullable<ReturnType<typeof serverTaskOf>>,
+  exchange: Exchange,
+  cancellation: Cancellation,
+  send: SendToServer,
+): Promise<ServerOutcome> {
+  const cancelThere = (): void => void send('tasks/cancel', { taskId }, new Cancellation(), CANCEL_WITHIN_MS)
+  const stop = cancellation.onCancel(cancelThere)
+  const untilMs = performance.now() + callTimeoutMs(exchange)
+  let intervalMs = POLL_MS.default
+  let failures = 0
+  try {
+    for (;;) {
+      const remainingMs = untilMs - performance.now()
+      if (cancellation.cancelled) return failure('cancelled', 'the call was cancelled', true)
+      if (remainingMs <= 0) {
+        cancelThere()
+        return failure('timeout', 'the task of the server did not end in time', true)
+      }
+      const outcome = legacy
+        ? await send('tasks/result', { taskId }, cancellation, remainingMs)
+        : await send('tasks/get', { taskId }, cancellation, Math.min(STATE_WITHIN_MS, remainingMs))
+      if (outcome.kind === 'result' && legacy) return outcome
+      if (outcome.kind === 'error') return outcome
+      if (outcome.kind !== 'result') {
+        // the task goes on while the server or the way to it is restarted
+        if (++failures >= MAX_FAILURES) return outcome
+      } else {
+        failures = 0
+        const ended = endOf(outcome.result)
+        if (ended !== undefined) return ended
+        const { status, inputRequests, pollIntervalMs } = outcome.result
+        if (typeof pollIntervalMs === 'number')
+          intervalMs = Math.min(POLL_MS.max, Math.max(POLL_MS.min, pollIntervalMs))
+        if (status === 'input_required' && isObject(inputRequests)) {
+          const inputResponses = await responsesTo(exchange, inputRequests)
+          await send('tasks/update', { taskId, inputResponses }, cancellation, STATE_WITHIN_MS)
+          continue
+        }
+      }
+      await pause(Math.min(intervalMs, remainingMs), cancellation)
+    }
+  } finally {
+    stop()
+  }
+}
+
+/** MCP 2026-07-28: undefined while the task goes on. */
+function endOf({ status, result, error }: Dict): RpcOutcome | undefined {
+  if (status === 'completed' && isObject(result)) return { kind: 'result', result }
+  if (status === 'failed' && isObject(error) && typeof error.code === 'number')
+    return { kind: 'error', code: error.code, message: String(error.message ?? '') }
+  if (status === 'working' || status === 'input_required') return undefined
+  return {
+    kind: 'error',
+    code: INTERNAL_ERROR,
+    message: `the task of the server was ${String(status).slice(0, 40)}`,
+  }
+}
+
+/** Questions that the client cannot be asked are declined, so that the task can end. */
+async function responsesTo(exchange: Exchange, inputRequests: Dict): Promise<Dict> {
+  const answers = await askInputs(exchange, inputRequests)
+  if (isObject(answers)) return answers
+  return Object.fromEntries(Object.keys(inputRequests).map(name => [name, { action: 'decline' }]))
+}
