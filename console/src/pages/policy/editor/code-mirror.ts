@@ -83,7 +83,7 @@ export function createCodeMirror(
       ...completionKeymap,
       ...lintKeymap,
     ]),
-    EditorView.contentAttributes.of({ 'aria-label': `Text of ${path}`, spellcheck: 'false' }),
+    EditorView.contentAttributes.of({ 'aria-label': `Text of ${path}`, spellcheck: 'false', tabindex: '0' }),
     EditorView.updateListener.of(update => {
       if (update.docChanged && !isSilent) onChange(update.state.doc.toString())
     }),

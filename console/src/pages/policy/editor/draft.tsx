@@ -144,30 +144,30 @@ export function Draft({ policy, onChanged }: PartProps) {
           <button type="button" class="button" disabled={paths.length < 2} onClick={remove}>
             Remove
           </button>
-          <form
-            class="filters"
-            onSubmit={event => {
-              event.preventDefault()
-              const field = event.currentTarget.elements.namedItem('new-file') as HTMLInputElement
-              add(field.value.trim())
-              field.value = ''
-            }}
-          >
-            <div class="field">
-              <label for="new-file">New file</label>
-              <input
-                id="new-file"
-                name="new-file"
-                autocomplete="off"
-                spellcheck={false}
-                placeholder="toolgate/rules/…"
-              />
-            </div>
-            <button type="submit" class="button">
-              Add
-            </button>
-          </form>
         </div>
+        <form
+          class="filters"
+          onSubmit={event => {
+            event.preventDefault()
+            const field = event.currentTarget.elements.namedItem('new-file') as HTMLInputElement
+            add(field.value.trim())
+            field.value = ''
+          }}
+        >
+          <div class="field">
+            <label for="new-file">New file</label>
+            <input
+              id="new-file"
+              name="new-file"
+              autocomplete="off"
+              spellcheck={false}
+              placeholder="toolgate/rules/…"
+            />
+          </div>
+          <button type="submit" class="button">
+            Add
+          </button>
+        </form>
         <CodeEditor
           key={editorKey.value}
           schema={policy.input_schema}

@@ -92,5 +92,6 @@ export function completeRego(schema: Schema, context: CompletionContext): Comple
     ...[...KEYWORDS, 'input', 'data'].map(label => ({ label, type: 'keyword' })),
     ...BUILTINS.map(label => ({ label, type: 'function' })),
   ]
-  return { from: word?.from ?? context.pos, options, validFor: /^[\w.]*$/ }
+  // not beyond a dot: behind `input.` there are other options
+  return { from: word?.from ?? context.pos, options, validFor: /^\w*$/ }
 }

@@ -47,21 +47,19 @@ export function Report({ of: report, onOpen }: { readonly of: PolicyDraftReport;
             {cacheable === true ? 'cached' : 'not cached, because rules read time or arguments'}.
           </p>
         )}
-        <Table
-          caption="Tests that did not pass"
-          columns={[
-            { title: 'Test', cell: test => `${test.package}.${test.name}` },
-            { title: 'Result', cell: test => <Status tone="bad">{test.error ?? 'failed'}</Status> },
-            { title: 'Where', cell: test => <Place file={test.file} row={test.row} onOpen={onOpen} /> },
-          ]}
-          rows={failed}
-          keyOf={test => `${test.package}.${test.name}`}
-          empty={
-            errors.length > 0 ? undefined : (
-              <p>{`${number(tests.length)} of ${number(tests.length)} tests passed.`}</p>
-            )
-          }
-        />
+        {errors.length === 0 && (
+          <Table
+            caption="Tests that did not pass"
+            columns={[
+              { title: 'Test', cell: test => `${test.package}.${test.name}` },
+              { title: 'Result', cell: test => <Status tone="bad">{test.error ?? 'failed'}</Status> },
+              { title: 'Where', cell: test => <Place file={test.file} row={test.row} onOpen={onOpen} /> },
+            ]}
+            rows={failed}
+            keyOf={test => `${test.package}.${test.name}`}
+            empty={<p>{`${number(tests.length)} of ${number(tests.length)} tests passed.`}</p>}
+          />
+        )}
       </Section>
       {comparison !== null && (
         <Section title="Difference on recorded decisions">
