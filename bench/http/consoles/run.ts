@@ -111,4 +111,5 @@ async function openConsoles(apiUrl: string, count: number): Promise<readonly Ope
 }
 
 if (options.help) process.stdout.write(HELP)
-else process.exitCode = (await main()) ? 0 : 1
+// the backend listens in this process, and would keep it running
+else process.exit((await main()) ? 0 : 1)
