@@ -87,7 +87,7 @@ export class Maintenance {
         const anchor = await tx.audit.sweep(new Date(now() - auditRetentionMs), SWEEP_AT_ONCE)
         if (anchor === undefined) return false
         const resource = { type: 'audit record', id: String(anchor.seq), tenantId: null }
-        recordAction(tx, systemOrigin('system.audit.sweep'), resource, anchor)
+        recordAction(tx, systemOrigin('system.audit.sweep'), resource, { after: anchor })
         return true
       })
     while (!this.#stopped && (await sweep())) {}

@@ -9,6 +9,7 @@ import { BUNDLE_LIMITS } from '../../src/shared/policy/bundle.ts'
 import { BROWSER } from '../fixtures/browser-page.ts'
 import { type ConsoleBrowser, openConsoleBrowser } from '../fixtures/console-browser.ts'
 import { type Deployment, deploy } from '../fixtures/deployment.ts'
+import { opa } from '../fixtures/policy/author.ts'
 import { altered, manifestWith, SHIPPED } from '../fixtures/policy/inputs.ts'
 
 const missing = BROWSER === undefined && process.env.REQUIRE_SERVICES !== '1'
@@ -82,5 +83,75 @@ describe.skipIf(missing)(
       await expect.poll(() => page.locator('dl.facts').first().textContent()).toContain('readers-call')
       expect(faults).toEqual([])
     })
+
+    it.skipIf(opa === undefined)(
+      'edits the rules: completion, an error at its line, the difference, the candidate, and the return',
+      { timeout: 600_000 },
+      async () => {
+        const shown = await browser.newPage(deployment.running.addresses.api_url!)
+        const { page, faults, signIn, open, accessibilityFaults } = shown
+        const shot = async (name: string): Promise<void> => {
+          if (process.env.SCREENSHOTS !== undefined)
+            await page.screenshot({ path: join(process.env.SCREENSHOTS, `${name}.png`), fullPage: true })
+        }
+        await signIn('demo-admin')
+        await open('policy')
+        await page.getByRole('link', { name: 'Edit the rules' }).click()
+        await page.getByRole('textbox', { name: /^Text of toolgate/ }).waitFor()
+
+        // keyboard only: a new file, completion from the schema, an error
+        await page.getByLabel('New file').fill('toolgate/rules/night/night.rego')
+        await page.keyboard.press('Enter')
+        await page.getByRole('textbox', { name: 'Text of toolgate/rules/night/night.rego' }).focus()
+        await page.keyboard.press('Control+End')
+        await page.keyboard.type('\ndeny if input.')
+        await page.getByRole('option', { name: /^subject/ }).waitFor()
+        await page.keyboard.press('Escape')
+        await page.keyboard.type('subject = ')
+        await page.getByRole('button', { name: 'Check and compare' }).click()
+        const alert = page.getByRole('alert')
+        await alert.getByText('The draft does not compile.').waitFor()
+        await alert
+          .getByRole('button', { name: /^toolgate\/rules\/night\/night\.rego:\d+$/ })
+          .first()
+          .click()
+        await shot('policy-editor-error')
+        await page.getByRole('button', { name: 'Begin again' }).click()
+
+        // what the promotion before allows is not in these sources: the draft would deny it again
+        await page.getByLabel('File', { exact: true }).selectOption('toolgate/operations/data.yaml')
+        await page.getByRole('textbox', { name: 'Text of toolgate/operations/data.yaml' }).focus()
+        await page.keyboard.press('Control+End')
+        await page.keyboard.type('\nreports.read: {all: [read]}')
+        await page.getByText('1 file changed.').waitFor()
+        await page.getByRole('button', { name: 'Check and compare' }).click()
+        await page.getByRole('row', { name: /would be denied.*shop_getProduct.*demo-viewer/ }).waitFor()
+        for (const colorScheme of ['light', 'dark'] as const) {
+          await page.emulateMedia({ colorScheme })
+          expect(await accessibilityFaults(), colorScheme).toEqual([])
+          await shot(`policy-editor-${colorScheme}`)
+        }
+        await page.setViewportSize({ width: 390, height: 844 })
+        expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(390)
+        await shot('policy-editor-phone')
+        await page.setViewportSize({ width: 1280, height: 800 })
+
+        await page.getByRole('button', { name: 'Make it the candidate' }).click()
+        await page.getByText('is compared with the policy in force').waitFor()
+        const agent = await deployment.token('demo-agent')
+        expect((await deployment.post('/mcp/tools/call', CALL, agent)).status).toBeLessThan(500)
+        await page.getByRole('button', { name: 'Promote' }).waitFor()
+        await expect
+          .poll(() => page.locator('dl.facts').filter({ hasText: 'Decisions compared' }).textContent())
+          .toMatch(/Decisions compared[1-9]/)
+        await page.getByRole('button', { name: 'Promote' }).click()
+        await page.getByRole('dialog').getByRole('button', { name: 'Promote' }).click()
+        const kept = page.getByRole('row').filter({ hasText: 'readers-call' })
+        await kept.getByRole('button', { name: 'Roll back' }).click()
+        await page.getByRole('dialog').getByRole('button', { name: 'Roll back' }).click()
+        await kept.getByText('in force').waitFor()
+        expect(faults).toEqual([])
+      },
+    )
   },
 )

@@ -846,6 +846,17 @@ export interface components {
             from: string | null;
             /** @description Whether global plans differ. */
             plans: boolean | null;
+            /** @description What differs in these tenants, at most 500; null: not known, or too many. */
+            resources: {
+                /** @enum {string} */
+                change: "added" | "changed" | "removed";
+                id: string;
+                /** @enum {string} */
+                kind: "tenant" | "plan" | "api" | "subscription" | "key" | "consumer" | "tool";
+                /** @description A path, an application, a prefix or a name. */
+                name: string;
+                tenant_id: string;
+            }[] | null;
             /**
              * Format: date-time
              * @description When it acknowledged a version last.
@@ -1364,6 +1375,114 @@ export interface components {
             rate_limit_per_minute?: number;
             rate_limit_per_second?: number;
             requires_approval?: boolean;
+        };
+        Policy: {
+            candidate: {
+                compared?: number;
+                failed?: number;
+                fault?: string;
+                flipped?: number;
+                flips?: components["schemas"]["PolicyFlip"][];
+                max_flips: number;
+                revision?: string;
+                skipped?: number;
+            } | null;
+            compiler: components["schemas"]["PolicyCompiler"];
+            /** @description What the bundle in force was built from; null when the bundle does not say. */
+            files: components["schemas"]["PolicyFile"][] | null;
+            /** @description Revisions to which the policy can return, the newest first. */
+            history: {
+                revision: string;
+                /**
+                 * Format: date-time
+                 * @example 2026-01-31T12:00:00.000Z
+                 */
+                since: string;
+            }[];
+            /** @description JSON schema of the input, for completion. */
+            input_schema: {
+                [key: string]: unknown;
+            };
+            /** @description Why no other revision can be put in force here; null when it can. */
+            read_only: string | null;
+            revision: string;
+            /**
+             * Format: date-time
+             * @example 2026-01-31T12:00:00.000Z
+             */
+            since: string;
+        };
+        PolicyCompiler: {
+            available: boolean;
+            /** @description How to install it; null when it is there. */
+            hint: string | null;
+            version: string;
+        };
+        PolicyDraftReport: {
+            cacheable: boolean | null;
+            comparison: {
+                compared: number;
+                failed: number;
+                flipped: number;
+                flips: components["schemas"]["PolicyFlip"][];
+                /** @description Decisions of which arguments were masked. */
+                masked: number;
+                /** @description The revision in force. */
+                revision: string;
+            } | null;
+            compiler: components["schemas"]["PolicyCompiler"];
+            decision: {
+                allow: boolean;
+                obligations: {
+                    [key: string]: unknown;
+                } | null;
+                reasons: {
+                    code: string;
+                    message: string;
+                    rules: {
+                        file: string;
+                        line: number;
+                        title: string;
+                    }[];
+                }[];
+                revision: string;
+                unavailable: boolean;
+            } | null;
+            errors: {
+                column: number | null;
+                file: string | null;
+                message: string;
+                row: number | null;
+            }[];
+            /** @description Of the compiled draft; null when it has errors. */
+            revision: string | null;
+            tests: {
+                error: string | null;
+                file: string;
+                name: string;
+                package: string;
+                passed: boolean;
+                row: number;
+            }[];
+        };
+        PolicyFile: {
+            content: string;
+            /** @example toolgate/rules/scope/scope.rego */
+            path: string;
+        };
+        PolicyFlip: {
+            action: string;
+            consumer: string;
+            count: number;
+            /** @enum {string} */
+            direction: "allow→deny" | "deny→allow";
+            /** @description Ids of some of the decisions. */
+            examples: string[];
+            resource: string;
+            rule: string;
+        };
+        PolicyRevision: {
+            revision: string;
         };
         PortalApi: {
             auth_required: boolean;

@@ -14,7 +14,7 @@ export function Shortcuts({ pages }: { readonly pages: readonly PageEntry[] }) {
   useEffect(() => {
     let prefixAtMs = 0
     const onKey = (event: KeyboardEvent): void => {
-      if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return
+      if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event)) return
       if (document.querySelector('dialog[open]') !== null) return
       const page = pages.find(({ key }) => key === event.key)
       if (page !== undefined && performance.now() - prefixAtMs < PREFIX_MS) navigate(page.path)
@@ -66,6 +66,9 @@ export function showShortcuts(): void {
   isHelpOpen.value = true
 }
 
-function isTyping(target: EventTarget | null): boolean {
-  return target instanceof HTMLElement && /^(input|select|textarea)$/i.test(target.tagName)
+function isTyping(event: KeyboardEvent): boolean {
+  // of an event in a shadow root, `target` is its host
+  const target = event.composedPath()[0]
+  if (!(target instanceof HTMLElement)) return false
+  return target.isContentEditable || /^(input|select|textarea)$/i.test(target.tagName)
 }

@@ -115,6 +115,29 @@ function Gateways() {
   )
 }
 
+type ResourceChange = NonNullable<GatewayDifference['resources']>[number]
+
+const CHANGE_TONES = { added: 'good', changed: 'warn', removed: 'bad' } as const
+
+const differenceColumns = (names: ReadonlyMap<string, string | null>) => [
+  {
+    title: 'Resource',
+    cell: ({ kind, id, name }: ResourceChange) => (
+      <>
+        {`${kind} ${name}`}
+        <span class="sub">
+          <code>{id}</code>
+        </span>
+      </>
+    ),
+  },
+  {
+    title: 'Change',
+    cell: ({ change }: ResourceChange) => <Status tone={CHANGE_TONES[change]}>{change}</Status>,
+  },
+  { title: 'Tenant', cell: ({ tenant_id }: ResourceChange) => names.get(tenant_id) ?? tenant_id },
+]
+
 /** What a gateway that is behind does not serve yet. */
 function DifferenceDialog({ of: each, onClose }: { readonly of: Gateway; readonly onClose: () => void }) {
   const difference = useResource(
@@ -122,9 +145,9 @@ function DifferenceDialog({ of: each, onClose }: { readonly of: Gateway; readonl
     [each.id, each.snapshot_version ?? ''],
   )
   return (
-    <Dialog title={`${each.name} and the newest configuration`} onClose={onClose}>
+    <Dialog title={`${each.name} and the newest configuration`} onClose={onClose} wide>
       <Loaded of={difference}>
-        {({ from, to, since, versions, plans, tenants }) => (
+        {({ from, to, since, versions, plans, tenants, resources }) => (
           <>
             <Facts
               rows={[
@@ -144,6 +167,20 @@ function DifferenceDialog({ of: each, onClose }: { readonly of: Gateway; readonl
                 ],
               ]}
             />
+            {from !== to &&
+              (resources === null ? (
+                <p class="muted">
+                  Which resources differ is not known: there are too many, or the version is too old.
+                </p>
+              ) : (
+                <Table
+                  caption="Resources that differ"
+                  columns={differenceColumns(new Map((tenants ?? []).map(({ id, name }) => [id, name])))}
+                  rows={resources}
+                  keyOf={({ tenant_id, kind, id }) => `${tenant_id} ${kind} ${id}`}
+                  empty={<p class="muted">No resource differs.</p>}
+                />
+              ))}
             {since !== null && from !== to && (
               <a class="button" href={href('audit', { since })}>
                 Who changed what since

@@ -143,6 +143,7 @@ export async function startControlPlane(plane: ControlPlaneParts): Promise<Contr
       store,
       verifier: tokens,
       policy: policy.current,
+      workshop: policy.workshop,
       gatewayUrl,
       apiUrl,
       version: VERSION,

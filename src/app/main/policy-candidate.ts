@@ -1,5 +1,8 @@
-/** Owns the candidate bundle (`POLICY_SHADOW`), which is compared with the live one, and its promotion. It decides nothing. */
-import { rename, writeFile } from 'node:fs/promises'
+/** Owns the candidate bundle, which is compared with the live one, and its promotion. It decides nothing. */
+import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { SerialQueue } from '../../shared/async/serial-queue.ts'
+import { readBundle } from '../../shared/policy/bundle.ts'
 import type { BundleDistribution } from '../../shared/policy/live/distribution.ts'
 import { fileSource } from '../../shared/policy/live/file-source.ts'
 import { CANDIDATE } from '../../shared/policy/live/follower.ts'
@@ -7,15 +10,21 @@ import { type LivePolicy, type LivePolicyOptions, loadBundle } from '../../share
 import { joinedStatus, type ShadowStatus } from '../../shared/policy/live/shadow.ts'
 import { watchSource } from '../../shared/policy/live/source.ts'
 import type { AppContext } from './app-context.ts'
+import { putInForce } from './policy-in-force.ts'
 
 /** The reason for refusing a promotion without a candidate. */
-export const NO_CANDIDATE = 'No candidate is configured: set POLICY_SHADOW.'
+export const NO_CANDIDATE =
+  'There is no candidate: set POLICY_SHADOW, or make one in the policy editor of the console.'
 
 export interface Candidate {
-  /** For operators: of all planes and threads together. */
-  status(): Promise<object>
+  /** For operators: of all planes and threads together; undefined when there is none. */
+  status(): Promise<object | undefined>
+  /** Takes the place of the candidate before. @returns why it cannot be compared; undefined when it is */
+  offer(bundle: Uint8Array): Promise<string | undefined>
+  /** @returns why a promotion would be refused; undefined when it would not @param revision absent: whichever is the candidate */
+  obstacle(revision?: string): Promise<string | undefined>
   /** @returns why it was not promoted; undefined when it now serves */
-  promote(): Promise<string | undefined>
+  promote(revision?: string): Promise<string | undefined>
 }
 
 export interface CandidateParts {
@@ -25,63 +34,86 @@ export interface CandidateParts {
   readonly distribution: BundleDistribution
 }
 
-/** undefined where no candidate is set. */
-export function openCandidate({
-  context,
-  live,
-  options,
-  distribution,
-}: CandidateParts): Candidate | undefined {
+export function openCandidate(parts: CandidateParts): Candidate {
+  const { context, live, options, distribution } = parts
   const { settings, closers } = context
-  const { shadow: path, pollMs, maxFlips, bundle: liveBundle } = settings.policy
-  if (path === undefined) return undefined
+  const { shadow, pollMs, maxFlips, bundle: liveBundle } = settings.policy
+  const path = shadow ?? join(settings.dataDir, 'policy', 'candidate.tar.gz')
+  const changes = new SerialQueue()
   let bundle: Uint8Array | undefined
   let fault: string | undefined
 
-  async function take(archive: Uint8Array): Promise<boolean> {
-    // a changed candidate starts from zero: earlier comparisons were made with another bundle
+  async function leave(): Promise<void> {
     bundle = undefined
-    try {
-      if (distribution.isActive(CANDIDATE))
-        await distribution.swap({ slot: CANDIDATE, bundle: undefined }, () => {})
-      const { policy } = await loadBundle(archive, options)
-      policy.close()
-      await distribution.swap({ slot: CANDIDATE, bundle: archive }, () => {
-        bundle = archive
-      })
-      fault = undefined
-      return true
-    } catch (error) {
-      fault = (error as Error).message
-      return false
-    }
+    if (distribution.isActive(CANDIDATE))
+      await distribution.swap({ slot: CANDIDATE, bundle: undefined }, () => {})
   }
-  const source = fileSource(path)
-  const watching = watchSource(source, pollMs, take, reason => {
-    fault = reason
-  })
-  closers.add('candidate policy', () => watching.stop())
+  const take = (archive: Uint8Array): Promise<boolean> =>
+    changes.run(async () => {
+      // written by `offer`, and read again from its file
+      if (bundle !== undefined && Buffer.compare(bundle, archive) === 0) return true
+      try {
+        // a changed candidate starts from zero: earlier comparisons were made with another bundle
+        await leave()
+        const { policy } = await loadBundle(archive, options)
+        policy.close()
+        await distribution.swap({ slot: CANDIDATE, bundle: archive }, () => {
+          bundle = archive
+        })
+        fault = undefined
+        return true
+      } catch (error) {
+        fault = (error as Error).message
+        return false
+      }
+    })
+  if (shadow === undefined) void readFile(path).then(take, () => {})
+  else {
+    const watching = watchSource(fileSource(path), pollMs, take, reason => {
+      fault = reason
+    })
+    closers.add('candidate policy', () => watching.stop())
+  }
 
   async function compared(): Promise<ShadowStatus | undefined> {
     const asked = await Promise.allSettled(distribution.members.map(async member => member.shadow()))
     return joinedStatus(asked.flatMap(one => (one.status === 'fulfilled' ? (one.value ?? []) : [])))
   }
+  async function obstacle(revision?: string): Promise<string | undefined> {
+    if (shadow === undefined && bundle === undefined && fault === undefined) return NO_CANDIDATE
+    const status = await compared()
+    if (bundle === undefined || status === undefined)
+      return `The candidate cannot be used: ${fault ?? 'it has not been read yet'}.`
+    if (revision !== undefined && readBundle(bundle).revision !== revision)
+      return `The candidate is revision ${status.revision} now, not ${revision}.`
+    return obstacleOf(status, maxFlips)
+  }
 
   return {
-    status: async () => ({ ...(await compared()), max_flips: maxFlips, fault }),
-    async promote() {
-      const promoted = bundle
-      const status = await compared()
-      if (promoted === undefined || status === undefined)
-        return `The candidate cannot be used: ${fault ?? 'it has not been read yet'}.`
-      const obstacle = obstacleOf(status, maxFlips)
-      if (obstacle !== undefined) return obstacle
-      if (/^https?:/.test(liveBundle))
-        return `POLICY_BUNDLE is a URL; publish revision ${status.revision} there.`
-      // the file first: the promoted bundle must survive a restart
-      await writeFile(`${liveBundle}.promoted`, promoted)
-      await rename(`${liveBundle}.promoted`, liveBundle)
-      return (await live.offer(promoted)) === 'rejected' ? live.status.fault : undefined
+    async status() {
+      if (shadow === undefined && bundle === undefined && fault === undefined) return undefined
+      return { ...(await compared()), max_flips: maxFlips, fault }
+    },
+    async offer(archive) {
+      try {
+        await mkdir(dirname(path), { recursive: true })
+        await writeFile(`${path}.part`, archive)
+        await rename(`${path}.part`, path)
+      } catch (error) {
+        return `The candidate cannot be written: ${(error as Error).message}`
+      }
+      return (await take(archive)) ? undefined : fault
+    },
+    obstacle,
+    async promote(revision) {
+      const refused = await obstacle(revision)
+      if (refused !== undefined) return refused
+      const failed = await putInForce(bundle!, { live, options, file: liveBundle })
+      if (failed !== undefined || shadow !== undefined) return failed
+      // it would be compared with itself
+      await changes.run(leave)
+      await rm(path, { force: true })
+      return undefined
     },
   }
 }

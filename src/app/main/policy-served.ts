@@ -18,7 +18,7 @@ import { createOpaWasmEngine } from '../../shared/policy/opa-wasm/engine.ts'
 import { createBundleTrial } from '../../shared/policy/opa-wasm/trial.ts'
 import { presentText } from '../../shared/tls/client-tls.ts'
 import type { AppContext } from './app-context.ts'
-import { NO_CANDIDATE, openCandidate } from './policy-candidate.ts'
+import { type Candidate, openCandidate } from './policy-candidate.ts'
 
 /** The policy that a plane evaluates, and its changes. */
 export interface PlanePolicy {
@@ -37,7 +37,8 @@ export interface PolicyOwner {
   promote(): Promise<string | undefined>
 }
 
-export interface OpenPolicyOwner extends PolicyOwner {
+/** What the other threads need of the owner. */
+export interface ServedPolicyOwner extends PolicyOwner {
   /** The policy of the control plane. A gateway joins with a separate one, because its resources have other numbers. */
   readonly plane: PlanePolicy
   /** See `BundleDistribution`. */
@@ -45,6 +46,13 @@ export interface OpenPolicyOwner extends PolicyOwner {
   leave(member: Member): void
   /** Adds recent inputs that a new bundle is tried on. */
   alsoTryOn(recent: () => readonly PolicyInput[]): void
+}
+
+export interface OpenPolicyOwner extends ServedPolicyOwner {
+  readonly live: LivePolicy
+  readonly candidate: Candidate
+  /** With which bundles are tried and prepared. */
+  readonly options: LivePolicyOptions
 }
 
 /** The one of the process. @throws Error naming what cannot be opened */
@@ -165,10 +173,13 @@ async function openOwner(context: AppContext): Promise<OpenPolicyOwner> {
           ? {}
           : { attempts: retry.attempts, next_attempt_at: new Date(retry.nextAttemptAt).toISOString() }),
         ...(tenants === undefined ? {} : { tenants: tenants.status }),
-        ...(candidate === undefined ? {} : { candidate: await candidate.status() }),
+        candidate: await candidate.status(),
       }
     },
-    promote: async () => (candidate === undefined ? NO_CANDIDATE : candidate.promote()),
+    promote: () => candidate.promote(),
+    live,
+    candidate,
+    options,
   }
 }
 

@@ -2,6 +2,7 @@
 
 import { join } from 'node:path'
 import { threadId } from 'node:worker_threads'
+import type { PolicyWorkshop } from '../../control-plane/api/policy-workshop.ts'
 import type { PolicyOperations } from '../../data-plane/http/admin-policy.ts'
 import { withDoubles } from '../../model/exact-number.ts'
 import type { DecisionObserver, PolicyInput } from '../../shared/policy/engine.ts'
@@ -21,6 +22,7 @@ import {
   policyOwner,
   preparerOf,
 } from './policy-served.ts'
+import { openPolicyWorkshop } from './policy-workshop.ts'
 
 export interface GatewayPolicy extends PlanePolicy {
   readonly decisions: DecisionObserver
@@ -33,22 +35,29 @@ const TRIED_INPUTS = 64
 /** The recorder of the gateway in the same process: the control plane must not overwrite its log. */
 const recorderOn = new WeakMap<AppContext, DecisionRecorder>()
 
+export interface ControlPolicy extends PlanePolicy {
+  /** undefined with a policy server, which keeps its own bundles. */
+  readonly workshop: PolicyWorkshop | undefined
+}
+
 /** The policy of the control plane, in the owner's thread. */
-export async function openControlPolicy(context: AppContext): Promise<PlanePolicy> {
+export async function openControlPolicy(context: AppContext): Promise<ControlPolicy> {
   const beside = recorderOn.get(context)
   const recorder = beside ?? openRecorder(context)
   let plane: PlanePolicy
+  let workshop: PolicyWorkshop | undefined
   if (context.settings.policy.engine === 'opa-http') plane = await openPolicyServer(context)
   else {
     const owner = await policyOwner(context)
     if (beside === undefined) owner.alsoTryOn(() => inputsOf(recorder))
     plane = owner.plane
+    workshop = openPolicyWorkshop(context, owner, recorder)
   }
   let current = recordedPolicy(plane.current(), recorder)
   plane.onSwap(next => {
     current = recordedPolicy(next, recorder)
   })
-  return { ...plane, current: () => current }
+  return { ...plane, current: () => current, workshop }
 }
 
 /**
@@ -103,8 +112,7 @@ async function follow(
   return followed
 }
 
-function showCandidate({ settings, metrics }: AppContext, follower: PolicyFollower): void {
-  if (settings.policy.shadow === undefined) return
+function showCandidate({ metrics }: AppContext, follower: PolicyFollower): void {
   metrics.read('platform_policy_shadow_compared', () => follower.shadow?.compared ?? 0)
   metrics.read('platform_policy_shadow_flips', () => follower.shadow?.flipped ?? 0)
 }

@@ -13,6 +13,7 @@ import { fleetCallEndpoints } from './routes/fleet-calls.ts'
 import { gatewayEndpoints } from './routes/gateways.ts'
 import { metricsEndpoints } from './routes/metrics.ts'
 import { planEndpoints } from './routes/plans.ts'
+import { policyEndpoints } from './routes/policy.ts'
 import { portalEndpoints } from './routes/portal.ts'
 import { productEndpoints } from './routes/products.ts'
 import { subscriptionEndpoints } from './routes/subscriptions.ts'
@@ -34,6 +35,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
   ...deploymentEndpoints,
   ...portalEndpoints,
   ...configurationEndpoints,
+  ...policyEndpoints,
   ...auditEndpoints,
 ]
 

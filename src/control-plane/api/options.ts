@@ -9,6 +9,7 @@ import type { PreparedPolicy } from '../../shared/policy/engine.ts'
 import type { HttpRequest } from '../../shared/server/listener.ts'
 import type { Store } from '../store/store.ts'
 import type { RequestLog } from './http/access-log.ts'
+import type { PolicyWorkshop } from './policy-workshop.ts'
 
 export interface ApiCorsOptions {
   /** `*` allows all origins; otherwise exact origins. */
@@ -39,6 +40,8 @@ export interface ControlPlaneOptions {
   readonly verifier: TokenVerifier
   /** The current policy. The control plane needs a separate one, because its cache keys would collide with those of tools. */
   readonly policy: () => PreparedPolicy
+  /** Compiles drafts of the policy and puts them in force; absent where a policy server has the policy. */
+  readonly workshop?: PolicyWorkshop | undefined
   /** Public address of the gateway, the prefix of tenants' addresses. */
   readonly gatewayUrl: string
   /** Public address of this API, without `/v1`. */

@@ -1,6 +1,8 @@
 /** What endpoints need besides their transaction. It contains no logic. */
+
 import type { Fleet } from '../publisher/fleet.ts'
 import type { Publisher } from '../publisher/publisher.ts'
+import type { PolicyWorkshop } from './policy-workshop.ts'
 
 export interface Services {
   readonly gatewayUrl: string
@@ -10,4 +12,6 @@ export interface Services {
   readonly httpsOnly: boolean
   /** Why a document cannot have tools; undefined when it can. */
   readonly specFault: ((spec: string) => string | undefined) | undefined
+  /** undefined: a policy server has the policy. */
+  readonly workshop: PolicyWorkshop | undefined
 }

@@ -16,32 +16,14 @@ import type { CompiledApi, ControlPlaneOptions } from '../api/options.ts'
 import type { ShareRows } from '../store/repositories.ts'
 import { EVERY_TENANT, type Store, type Transaction } from '../store/store.ts'
 import { planShare, tenantShares } from './share.ts'
+import { NO_CHANGES, type SnapshotChanges, VersionSteps } from './version-steps.ts'
 
-/** Versions that a gateway may be behind and still be sent only what changed. */
-const KEPT_STEPS = 256
 const EVENTS_AT_ONCE = 1_000
 const BACKOFF = { firstMs: 100, maxMs: 1_000 }
 /** A document whose compilation failed, for example because the compiler ran out of memory beside another one. */
 const RECOMPILE = { firstMs: 1_000, maxMs: 60_000 }
 /** Before the first publication there are no previous tools, and gateways would drop those that they serve. */
 const FIRST_ATTEMPTS = 3
-
-interface Step {
-  readonly from: string
-  readonly tenants: ReadonlySet<string>
-  readonly plans: boolean
-}
-
-export interface SnapshotChanges {
-  /** Published since. */
-  readonly versions: number
-  /** Ids of tenants that were changed, added or removed. */
-  readonly tenants: ReadonlySet<string>
-  /** The global plans were changed. */
-  readonly plans: boolean
-}
-
-const NO_CHANGES: SnapshotChanges = Object.freeze({ versions: 0, tenants: new Set<string>(), plans: false })
 
 interface ApiTools extends CompiledApi {
   readonly tenantId: string
@@ -71,8 +53,7 @@ export class Publisher {
   readonly #provisioning = new Set<string>()
   /** API → its tools and the revision they were compiled from. */
   readonly #tools = new Map<string, ApiTools>()
-  /** Oldest first. */
-  #steps: Step[] = []
+  readonly #steps = new VersionSteps()
   #share: ControlShare = EMPTY_SHARE
   #seq = -1
   #publishedAt = new Date(0)
@@ -133,23 +114,15 @@ export class Publisher {
 
   /** What has changed since a version; undefined when it is too old to be known. */
   changesSince(version: string): SnapshotChanges | undefined {
-    const first = this.#steps.findIndex(step => step.from === version)
-    if (first < 0) return version === this.#share.version ? NO_CHANGES : undefined
-    const steps = this.#steps.slice(first)
-    return {
-      versions: steps.length,
-      tenants: new Set(steps.flatMap(step => [...step.tenants])),
-      plans: steps.some(step => step.plans),
-    }
+    return version === this.#share.version ? NO_CHANGES : this.#steps.changesSince(version)
   }
 
   /** The update from `version` (null: none) to the newest share; undefined when there is none, or nothing is published. */
   updateFrom(version: string | null): ShareUpdate | undefined {
     const { version: newest, plans, tenants } = this.#share
     if (version === newest || !this.isPublished) return undefined
-    const first = version === null ? -1 : this.#steps.findIndex(step => step.from === version)
-    if (first < 0) return wholeShare(this.#share)
-    const steps = this.#steps.slice(first)
+    const steps = version === null ? undefined : this.#steps.since(version)
+    if (steps === undefined) return wholeShare(this.#share)
     const touched = new Set(steps.flatMap(step => [...step.tenants]))
     const changed: TenantShare[] = []
     const removed: string[] = []
@@ -269,8 +242,7 @@ export class Publisher {
     this.#share = Object.freeze({ ...next, version: versionOf(next) })
     this.#publishedAt = new Date(this.#options.now())
     const touched = new Set([...changed.map(share => share.id), ...removed])
-    this.#steps.push({ from, tenants: touched, plans: plansChanged })
-    if (this.#steps.length > KEPT_STEPS) this.#steps = this.#steps.slice(-KEPT_STEPS)
+    this.#steps.add({ from, tenants: touched, plans: plansChanged }, before, this.#share.tenants)
     for (const listener of this.#listeners) listener()
   }
 

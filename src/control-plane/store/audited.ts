@@ -48,14 +48,22 @@ export function audited(tx: Transaction, origin: AuditOrigin): Transaction {
   }
 }
 
-/** Records an action that changes no resource, such as a repeated delivery. */
+/** What is known of an action beyond its origin. */
+export interface ActionRecord {
+  /** Absent: as the address says. */
+  readonly id?: string
+  readonly before?: object | undefined
+  readonly after?: object | undefined
+}
+
+/** Records an action that changes no resource of the database, such as a repeated delivery. */
 export function recordAction(
   tx: Transaction,
   origin: AuditOrigin,
   resource: Change['resource'],
-  after?: object,
+  { id = resource.id, before, after }: ActionRecord = {},
 ): void {
-  append(tx, origin, { resource, before: undefined, after })
+  append(tx, origin, { resource: { ...resource, id }, before, after })
 }
 
 interface Change {

@@ -55,10 +55,41 @@ it('names each tenant that was changed since, to those who may see it', async ()
   }
   const all = await read('platform')
   expect(all).toMatchObject({ from, versions: 2, plans: false })
+  expect(all.resources).toEqual([
+    { tenant_id: world.acme, kind: 'api', id: expect.stringMatching(/^api_/), name: '/one', change: 'added' },
+    {
+      tenant_id: world.globex,
+      kind: 'api',
+      id: expect.stringMatching(/^api_/),
+      name: '/two',
+      change: 'added',
+    },
+  ])
   expect(all.to).not.toBe(from)
   expect(new Set(all.tenants.map((each: { name: string }) => each.name))).toEqual(new Set(['acme', 'globex']))
   for (const caller of ['viewer', 'auditor'] as const)
-    expect((await read(caller)).tenants).toEqual([{ id: world.acme, name: 'acme' }])
+    expect(await read(caller)).toMatchObject({
+      tenants: [{ id: world.acme, name: 'acme' }],
+      resources: [{ tenant_id: world.acme, name: '/one' }],
+    })
   expect((await read('globex:viewer')).tenants).toEqual([{ id: world.globex, name: 'globex' }])
   expect((await plane.call('unprivileged', 'GET', `/v1/gateways/${id}/difference`)).status).toBe(403)
+})
+
+it('names what was changed and removed by its id, joined over versions, and nothing of a key but its prefix', async () => {
+  const base = `/v1/tenants/${world.acme}`
+  const revoked = await plane.call('admin', 'DELETE', `${base}/apikeys/${world.key}`)
+  expect(revoked.status).toBeLessThan(300)
+  await plane.control.refresh()
+  const patched = await plane.call('admin', 'PATCH', `${base}/apis/${world.api}`, { auth_required: false })
+  expect(patched.status, JSON.stringify(patched.body)).toBe(200)
+  await plane.control.refresh()
+  const { resources } = await read('platform')
+  expect(resources).toEqual(
+    expect.arrayContaining([
+      expect.objectContaining({ kind: 'key', id: world.key, change: 'removed' }),
+      { tenant_id: world.acme, kind: 'api', id: world.api, name: '/orders', change: 'changed' },
+    ]),
+  )
+  expect(JSON.stringify(resources)).not.toContain(world.secret.slice(13))
 })

@@ -17,6 +17,7 @@ import { createOpaWasmEngine } from '../../../src/shared/policy/opa-wasm/engine.
 import { createSealer } from '../../../src/shared/secrets/sealer.ts'
 import { copyTemplate } from '../store/pglite-template.ts'
 import { type Cluster, POSTGRES_HINT, startCluster, WITHOUT_POSTGRES } from '../store/postgres-cluster.ts'
+import { FIXED_WORKSHOP } from './fixed-workshop.ts'
 
 /** Name of a caller → roles, tenant and scopes; the name is the token. */
 export const CALLERS = {
@@ -132,6 +133,7 @@ export async function openPlane({ cluster, options, mail }: PlaneOptions = {}): 
     store,
     verifier,
     policy: () => policy,
+    workshop: FIXED_WORKSHOP,
     gatewayUrl: 'https://gw.example',
     apiUrl: 'https://api.example',
     version: '0.1.0',

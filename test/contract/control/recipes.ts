@@ -180,6 +180,21 @@ type Maker = (plane: Plane, world: World) => Recipe | Promise<Recipe>
 export const RECIPES: { readonly [operationId: string]: Maker } = {
   listAuditRecords: () => ({ repeated: 200 }),
   exportAuditRecords: () => ({ repeated: 200 }),
+  readPolicy: () => ({ repeated: 200 }),
+  checkPolicyDraft: () => ({
+    body: {
+      input: {
+        subject: { type: 'token', id: 'someone', properties: {} },
+        action: { name: 'tools.call' },
+        resource: { type: 'tool', id: 'get_order', properties: {} },
+        context: {},
+      },
+    },
+    repeated: 200,
+  }),
+  shadowPolicyDraft: () => ({ body: { revision: 'draft' }, repeated: 200 }),
+  promotePolicyCandidate: () => ({ body: { revision: 'draft' }, repeated: 200 }),
+  rollBackPolicy: () => ({ body: { revision: 'first' }, repeated: 200 }),
   listFleetCalls: () => ({ repeated: 200 }),
   readFleetOverview: () => ({ repeated: 200 }),
   listFleetTools: () => ({ repeated: 200 }),

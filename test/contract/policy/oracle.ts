@@ -102,7 +102,8 @@ export function expectedOf(input: PolicyInput): Expected {
 
 function concernsEveryTenant(name: string): boolean {
   return (
-    name === 'admin' || /^control\.(tenants\.|plans\.(create|update|delete)$|gateways\.delete$)/.test(name)
+    name === 'admin' ||
+    /^control\.(tenants\.|plans\.(create|update|delete)$|policy\.|gateways\.delete$)/.test(name)
   )
 }
 
@@ -152,6 +153,7 @@ const ROWS: Readonly<Record<string, readonly string[]>> = {
   proxy: ['proxy'],
   admin: [
     'admin control.tenants.list control.tenants.create control.tenants.update control.tenants.delete control.gateways.delete',
+    'control.policy.read control.policy.check control.policy.change',
   ],
   'own tenant': ['control.tenants.read'],
   decisions: ['control.decisions.read control.audit.read control.calls.read'],

@@ -22,7 +22,7 @@ export interface Candidate {
   readonly flipped?: number
   readonly failed?: number
   readonly skipped?: number
-  readonly flips?: readonly Flip[]
+  readonly flips?: readonly Flip[] | undefined
   readonly max_flips: number
   readonly fault?: string
 }
@@ -63,18 +63,23 @@ const COLUMNS = [
   },
 ]
 
+/** At the gateway of this console: the way where there is no control plane. */
+const promoteHere = (): Promise<unknown> => gateway('admin/policy/promote', { method: 'POST' })
+
 export function CandidateCard({
   of: candidate,
+  promote: send = promoteHere,
   onPromoted,
 }: {
   readonly of: Candidate
+  readonly promote?: (revision: string) => Promise<unknown>
   readonly onPromoted: () => Promise<void>
 }) {
   const refused = useSignal<string | undefined>(undefined)
   const { revision, compared = 0, flipped = 0, failed = 0, skipped = 0, flips = [], fault } = candidate
   const promote = async (): Promise<void> => {
     try {
-      await gateway('admin/policy/promote', { method: 'POST' })
+      await send(revision ?? '')
       refused.value = undefined
     } catch (error) {
       if (!(error instanceof ApiError)) throw error

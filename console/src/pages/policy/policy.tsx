@@ -4,9 +4,11 @@ import { useResource } from '../../api/resource.ts'
 import { Empty, Loaded, Page, Section } from '../../components/layout.tsx'
 import { Table } from '../../components/table.tsx'
 import { Ago, Facts, number } from '../../components/text.tsx'
-import { href, query, setQuery } from '../../state/router.ts'
+import { href, query, segments, setQuery } from '../../state/router.ts'
+import { hasControlPlane, may } from '../../state/session.ts'
 import { type Candidate, CandidateCard } from './candidate.tsx'
 import { Decisions } from './decisions.tsx'
+import { PolicyEditor } from './editor/editor.tsx'
 import { Explained } from './explained.tsx'
 
 interface PolicyStatus {
@@ -27,11 +29,26 @@ interface PolicyStatus {
 }
 
 export function Policy() {
+  return segments.value[1] === 'editor' && hasControlPlane.value ? <PolicyEditor /> : <PolicyOverview />
+}
+
+function PolicyOverview() {
   const status = useResource(signal => gateway<PolicyStatus>('admin/policy', { signal }), [], 5_000)
   const id = query.value.get('decision')
   const { candidate, rules = [] } = status.value.value ?? {}
   return (
-    <Page title="Policy" lead="The rules in force, and why a call was denied.">
+    <Page
+      title="Policy"
+      lead="The rules in force, and why a call was denied."
+      actions={
+        hasControlPlane.value &&
+        may('policy.read') && (
+          <a class="button" href={href('policy/editor')}>
+            Edit the rules
+          </a>
+        )
+      }
+    >
       <Section title="In force">
         <Loaded of={status}>{found => <InForce of={found} />}</Loaded>
       </Section>

@@ -3,10 +3,10 @@
 import type { Joined, Member } from '../../../shared/policy/live/distribution.ts'
 import type { BundleChange } from '../../../shared/policy/live/follower.ts'
 import type { PortLine } from '../../../shared/threads/port-line.ts'
-import type { OpenPolicyOwner, PolicyOwner } from '../policy-served.ts'
+import type { PolicyOwner, ServedPolicyOwner } from '../policy-served.ts'
 
 /** In the owner's thread: lets the thread at the other end join, and removes it when it ends. */
-export function servePolicy(line: PortLine, owner: OpenPolicyOwner): void {
+export function servePolicy(line: PortLine, owner: ServedPolicyOwner): void {
   // a thread that has ended is ignored: its replacement starts with the active bundles
   const unlessEnded = async (asked: Promise<unknown>): Promise<void> => {
     try {

@@ -2,6 +2,7 @@
 import type { z } from 'zod'
 import type { Principal } from '../../../model/principal.ts'
 import type { Tenant } from '../../../model/tenant.ts'
+import type { ActionRecord } from '../../store/audited.ts'
 import type { Transaction } from '../../store/store.ts'
 import type { Services } from '../services.ts'
 
@@ -40,6 +41,8 @@ export interface EndpointResult {
   readonly location?: string
   /** The body contains a key: it is encrypted before it is stored for `Idempotency-Key`. */
   readonly secret?: boolean
+  /** What the audit records about an action that changes no resource of the database. */
+  readonly recorded?: ActionRecord
   /** Makes the body when the transaction has ended, because it takes long. */
   readonly afterwards?: () => Promise<unknown>
   /** The transaction is rolled back after the work is done. */

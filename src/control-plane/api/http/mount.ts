@@ -120,7 +120,8 @@ async function serve(
       const result = (await endpoint.run(call)) ?? {}
       if (result.dryRun === true) throw new DryRun(result)
       // a repetition, or an action such as a delivery that is sent again
-      if (isAudited && tx.audit.appended === 0) recordAction(tx, origin, targetOf(endpoint, call))
+      if (isAudited && tx.audit.appended === 0)
+        recordAction(tx, origin, targetOf(endpoint, call), result.recorded)
       return result
     }
     const key = request.headers.get('idempotency-key')

@@ -32,7 +32,7 @@ const PLANS: Requirement = { ...DECIDE, shared: ['admin'], every_tenant: true }
 const ROWS: readonly (readonly [pattern: RegExp, requirement: Requirement])[] = [
   [/^public\./, { all: [] }],
   [/^tenants\.read$/, { any: ['read', 'admin'], every_tenant: true }],
-  [/^tenants\.|^gateways\.delete$/, TENANTS],
+  [/^tenants\.|^policy\.|^gateways\.delete$/, TENANTS],
   [/^plans\.(create|update|delete)$/, PLANS],
   [/^subscriptions\.(approve|reject|suspend|resume|migrate)$/, DECIDE],
   [/^(config\.apply|consumers\.update)$/, DECIDE],

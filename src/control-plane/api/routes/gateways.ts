@@ -7,6 +7,7 @@ import {
   REPORTED_STATUSES,
 } from '../../../model/gateway-instance.ts'
 import { reachesEveryTenant } from '../../../model/principal.ts'
+import { CHANGE_WORDS, CHANGED_KINDS } from '../../publisher/resource-changes.ts'
 import { EVERY_TENANT } from '../../store/store.ts'
 import { type Endpoint, type Subject, type SubjectQuestion, tagged } from '../http/endpoint.ts'
 import { conflict, found } from '../http/problem.ts'
@@ -52,6 +53,8 @@ const shownGateway = z
   })
   .openapi('Gateway')
 
+const MAX_SHOWN_RESOURCES = 500
+
 const shownDifference = z
   .object({
     from: z.string().nullable().openapi({ description: 'The version it serves; null: none.' }),
@@ -68,6 +71,20 @@ const shownDifference = z
       .openapi({
         description:
           'Tenants whose configuration differs, limited to that of the caller; without a name: it is not served any more.',
+      }),
+    resources: z
+      .array(
+        z.object({
+          tenant_id: z.string(),
+          kind: z.enum(CHANGED_KINDS),
+          id: z.string(),
+          name: z.string().openapi({ description: 'A path, an application, a prefix or a name.' }),
+          change: z.enum(CHANGE_WORDS),
+        }),
+      )
+      .nullable()
+      .openapi({
+        description: `What differs in these tenants, at most ${MAX_SHOWN_RESOURCES}; null: not known, or too many.`,
       }),
   })
   .openapi('GatewayDifference')
@@ -231,6 +248,11 @@ export const gatewayEndpoints: readonly Endpoint[] = [
               : [...changes.tenants].filter(mayShow).map(id => ({
                   ...{ id, name: publisher.share.tenants.get(id)?.name ?? null },
                 })),
+          resources:
+            changes?.resources
+              ?.filter(({ tenantId }) => mayShow(tenantId))
+              .slice(0, MAX_SHOWN_RESOURCES)
+              .map(({ tenantId, ...change }) => ({ tenant_id: tenantId, ...change })) ?? null,
         },
       }
     },

@@ -78,6 +78,18 @@ export class DecisionRecorder implements DecisionObserver {
     })
   }
 
+  /** The newest entries of the log first, of all threads, at most so many. Without a log, those in the memory of this thread. */
+  newest(count: number): Promise<readonly DecisionEntry[]> {
+    const { log, dir } = this.#options
+    if (log === undefined) return Promise.resolve(this.recent(count))
+    return this.#searches.run(async () => {
+      await log.flush()
+      const found: DecisionEntry[] = []
+      for await (const entry of newestDecisions(dir)) if (found.push(entry) >= count) break
+      return found
+    })
+  }
+
   /** The newest entries first, at most so many. */
   recent(count: number): readonly DecisionEntry[] {
     const newest: DecisionEntry[] = []

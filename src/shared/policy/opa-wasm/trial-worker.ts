@@ -1,34 +1,42 @@
 /** The worker thread that a bundle is tried in: it loads the bundle and evaluates recent inputs. It serves no call. */
 import { parentPort } from 'node:worker_threads'
-import type { PolicyInput } from '../engine.ts'
+import type { Decision, PolicyInput } from '../engine.ts'
 import { createOpaWasmEngine } from './engine.ts'
 
 export interface TrialJob {
   readonly bundle: Uint8Array
   readonly inputs: readonly PolicyInput[]
   readonly maxEvaluationMs: number
+  /** True: a decision that cannot be made is one of the result; otherwise it is a fault of the bundle. */
+  readonly wantsDecisions: boolean
 }
 
 export type TrialMessage =
   /** The worker has the bundle in hand: from now on it is the bundle that takes its time. */
   | { readonly kind: 'begun' }
   /** What is wrong with the bundle; '' when it may serve. */
-  | { readonly kind: 'done'; readonly fault: string }
+  | { readonly kind: 'done'; readonly fault: string; readonly decisions: readonly Decision[] }
 
 const port = parentPort
 if (port === null) throw new Error('this file runs as a worker thread')
 
 port.on('message', (job: TrialJob) => {
   post({ kind: 'begun' })
-  void tried(job).then(fault => post({ kind: 'done', fault }))
+  void tried(job).then(result => post({ kind: 'done', ...result }))
 })
 
 function post(message: TrialMessage): void {
   port!.postMessage(message)
 }
 
-async function tried({ bundle, inputs, maxEvaluationMs }: TrialJob): Promise<string> {
+interface Tried {
+  readonly fault: string
+  readonly decisions: readonly Decision[]
+}
+
+async function tried({ bundle, inputs, maxEvaluationMs, wantsDecisions }: TrialJob): Promise<Tried> {
   let failed = ''
+  const decisions: Decision[] = []
   const engine = createOpaWasmEngine({
     maxEvaluationMs,
     onFailure: (failure, detail) => {
@@ -38,13 +46,16 @@ async function tried({ bundle, inputs, maxEvaluationMs }: TrialJob): Promise<str
   try {
     const policy = await engine.prepare(bundle)
     for (const [at, input] of inputs.entries()) {
-      await policy.decide(input, String(at), at)
-      if (failed !== '')
-        return `the policy bundle cannot decide about ${input.action.name} ${input.resource.id} (${failed})`
+      const decision = await policy.decide(input, String(at), at)
+      if (wantsDecisions) decisions.push(decision)
+      else if (failed !== '') {
+        const fault = `the policy bundle cannot decide about ${input.action.name} ${input.resource.id} (${failed})`
+        return { fault, decisions }
+      }
     }
     policy.close()
-    return ''
+    return { fault: '', decisions }
   } catch (error) {
-    return (error as Error).message
+    return { fault: (error as Error).message, decisions }
   }
 }

@@ -1,12 +1,14 @@
 /** Tries a bundle in a worker thread, with bounds on time and memory, before it may serve: an endless rule stops that thread and no other. */
 
 import { JobWorker, type WorkerJob } from '../../threads/job-worker.ts'
-import type { PolicyInput } from '../engine.ts'
+import type { Decision, PolicyInput } from '../engine.ts'
 import type { TrialJob, TrialMessage } from './trial-worker.ts'
 
 export interface BundleTrial {
   /** @throws Error that says what is wrong with the bundle. */
   run(bundle: Uint8Array, inputs: readonly PolicyInput[]): Promise<void>
+  /** What the bundle decides, in the order of the inputs. @throws Error that says what is wrong with the bundle. */
+  decide(bundle: Uint8Array, inputs: readonly PolicyInput[]): Promise<readonly Decision[]>
   close(): Promise<void>
 }
 
@@ -32,31 +34,46 @@ export function createBundleTrial(limits: TrialLimits = DEFAULT_LIMITS): BundleT
     { maxOldGenerationSizeMb: limits.maxHeapMb },
     limits.idleMs,
   )
+  async function decisionsOf(
+    bundle: Uint8Array,
+    inputs: readonly PolicyInput[],
+    wantsDecisions: boolean,
+  ): Promise<readonly Decision[]> {
+    const job = { bundle, inputs, maxEvaluationMs: limits.maxEvaluationMs, wantsDecisions }
+    const { fault, decisions } = await worker.run(trial(job, limits))
+    if (fault !== '') throw new Error(fault)
+    return decisions
+  }
   return {
     async run(bundle, inputs) {
-      const job = { bundle, inputs, maxEvaluationMs: limits.maxEvaluationMs }
-      const fault = await worker.run(trial(job, limits))
-      if (fault !== '') throw new Error(fault)
+      await decisionsOf(bundle, inputs, false)
     },
+    decide: (bundle, inputs) => decisionsOf(bundle, inputs, true),
     close: () => worker.close(),
   }
 }
 
-/** Its result is what is wrong with the bundle, or ''. */
-function trial(job: TrialJob, { timeoutMs }: TrialLimits): WorkerJob<TrialMessage, string> {
+type Tried = Omit<Extract<TrialMessage, { readonly kind: 'done' }>, 'kind'>
+
+/** Its result names what is wrong with the bundle, or ''. */
+function trial(job: TrialJob, { timeoutMs }: TrialLimits): WorkerJob<TrialMessage, Tried> {
   return {
     message: job,
     timeoutMs: START_MS + timeoutMs,
     receive(message, running) {
-      if (message.kind === 'done') return message.fault
+      if (message.kind === 'done') return message
       running.restartTimeout(timeoutMs)
       return undefined
     },
-    fail(reason) {
-      if (reason === 'exit') return 'the policy bundle cannot be used: its trial ended unexpectedly'
-      if (reason === 'timeout')
-        return `the policy bundle cannot be used: its trial took longer than ${timeoutMs / 1000} s`
-      return `the policy bundle cannot be used: it broke its trial (${reason.message.slice(0, 200)})`
-    },
+    fail: reason => ({
+      fault: `the policy bundle cannot be used: ${reasonOf(reason, timeoutMs)}`,
+      decisions: [],
+    }),
   }
+}
+
+function reasonOf(reason: Error | 'exit' | 'timeout', timeoutMs: number): string {
+  if (reason === 'exit') return 'its trial ended unexpectedly'
+  if (reason === 'timeout') return `its trial took longer than ${timeoutMs / 1000} s`
+  return `it broke its trial (${reason.message.slice(0, 200)})`
 }

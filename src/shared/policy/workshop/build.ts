@@ -9,7 +9,7 @@ import { SIGNATURES_FILE } from '../signatures.ts'
 import { inspectRules } from './annotations.ts'
 import { type RunOpa, rulesThatNeverMatch } from './never.ts'
 import { type Environment, OPA_VERSION, runProgram } from './opa.ts'
-import { readSources, revisionOf, type Source } from './sources.ts'
+import { packedSources, readSources, readTests, revisionOf, SOURCES_FILE, type Source } from './sources.ts'
 
 export interface BuildOptions {
   /** Folder of the policies. */
@@ -17,6 +17,8 @@ export interface BuildOptions {
   /** Address of the `opa` program. */
   readonly opa: string
   readonly env: Environment
+  /** Absent: it runs without bounds, for the author at the machine. */
+  readonly run?: RunOpa
   /** Must take what was built: a bundle that no gateway could load is a fault here, not there. @throws Error saying why not */
   readonly trial: (bundle: Uint8Array) => Promise<void>
   /** File with the private key (PEM) to sign with; undefined: the bundle is not signed. */
@@ -46,12 +48,12 @@ export async function buildBundle(options: BuildOptions): Promise<Built> {
     const files = unpack(readFileSync(join(work, 'bundle.tar.gz')), BUNDLE_LIMITS)
     const reads = readsFound(await opa(['deps', '-f', 'json', '-d', '.', dotted(DEFAULT_ENTRYPOINT)]))
     const rules = inspectRules(await opa(['inspect', '-a', '-f', 'json', '.']))
-    const runHere: RunOpa = (cwd, args) => runProgram(options.opa, args, { cwd, env: options.env })
-    const never = await rulesThatNeverMatch(sources, rules.coded, runHere)
+    const never = await rulesThatNeverMatch(sources, rules.coded, runnerOf(options))
     if (never.length > 0) throw new Error(never.join('\n'))
     const revision = revisionOf(sources)
     const coded = rules.coded.map(rule => withArguments(rule, sources))
     const contents = repacked(files, revision, { opa: OPA_VERSION, reads, rules: coded })
+    contents.set(SOURCES_FILE, packedSources([...sources, ...readTests(options.dir)]))
     const { declared, cacheable } = checkReads(pack(contents), reads)
     await options.trial(pack(contents))
     if (options.signingKey !== undefined)
@@ -102,9 +104,13 @@ function copySources(sources: readonly Source[], to: string): void {
 }
 
 async function runOpa(options: BuildOptions, cwd: string, args: readonly string[]): Promise<string> {
-  const { exitCode, stdout, stderr } = await runProgram(options.opa, args, { cwd, env: options.env })
+  const { exitCode, stdout, stderr } = await runnerOf(options)(cwd, args)
   if (exitCode !== 0) throw new Error(`opa ${args[0]} says:\n${`${stdout}\n${stderr}`.trim()}`)
   return stdout
+}
+
+function runnerOf({ opa, env, run }: BuildOptions): RunOpa {
+  return run ?? ((cwd, args) => runProgram(opa, args, { cwd, env }))
 }
 
 function dotted(entrypoint: string): string {

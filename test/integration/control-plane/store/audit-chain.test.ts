@@ -21,7 +21,12 @@ beforeAll(async () => {
   const store = await openMigratedStore({ url: 'pglite:', dataDir, now: Date.now, onFault })
   for (let at = 1; at <= RECORDS; at++)
     await store.write(EVERY_TENANT, async tx =>
-      recordAction(tx, systemOrigin('system.test'), { type: 'test', id: String(at), tenantId: null }, { at }),
+      recordAction(
+        tx,
+        systemOrigin('system.test'),
+        { type: 'test', id: String(at), tenantId: null },
+        { after: { at } },
+      ),
     )
   await store.close()
 }, 60_000)

@@ -1,0 +1,115 @@
+/**
+ * `npm run bench:consoles`: tool calls a second of a gateway with open consoles and without, in turns. It fails below the bound. The
+ * consoles read what their pages read: event streams, polling, files; one of them runs in Chromium where that is installed.
+ */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { openResults } from '../../record.ts'
+import { ratioSpread } from '../../statistics.ts'
+import { startBackend } from '../load/backend.ts'
+import { pinLoad } from '../load/child.ts'
+import { runClosedLoop } from '../load/closed-loop.ts'
+import { ControlApi, tokenOf } from '../load/control-api.ts'
+import { CALL_REST, over } from '../load/requests.ts'
+import { copyToolSets, serve } from '../load/toolgate.ts'
+import { type ConsolePage, type OpenConsole, openBrowser, openConsole } from './open-console.ts'
+
+const HELP = `Usage: npm run bench:consoles -- [options]
+
+  --consoles N   how many are open (20)
+  --rounds N     pairs of measurements (8)
+  --seconds S    of each measurement (5)
+  --connections N  of the load (16)
+  --min RATIO    fails below it (0.97)
+  --browser      one of the consoles in Chromium; it takes CPU time from the gateway unless the machine has several cores
+  --out FILE     results as NDJSON (a new file in bench/results/)
+`
+const { values: options } = parseArgs({
+  options: {
+    consoles: { type: 'string', default: '20' },
+    rounds: { type: 'string', default: '8' },
+    seconds: { type: 'string', default: '5' },
+    connections: { type: 'string', default: '16' },
+    min: { type: 'string', default: '0.97' },
+    browser: { type: 'boolean', default: false },
+    out: { type: 'string' },
+    help: { type: 'boolean', default: false },
+  },
+})
+
+/** Half of the consoles follow the calls, which costs most. */
+const SHOWN: readonly ConsolePage[] = ['calls', 'now', 'calls', 'limits', 'calls', 'now', 'calls', 'fleet']
+const WARM_SECONDS = 5
+const SUITE = 'http/consoles'
+const say = (text: string): void => void process.stderr.write(`${text}\n`)
+
+async function main(): Promise<boolean> {
+  const count = Number(options.consoles)
+  const seconds = Number(options.seconds)
+  pinLoad()
+  const dir = mkdtempSync(join(tmpdir(), 'toolgate-consoles-'))
+  const toolSets = copyToolSets(dir, startBackend())
+  const gateway = await serve('server', {
+    DATA_DIR: join(dir, 'data'),
+    DATABASE_URL: 'pglite:memory',
+    EXAMPLE: 'false',
+    TOOLSETS: toolSets.path,
+    WORKERS: '1',
+    // as in production
+    DECISION_LOG_PERCENT: '1',
+  })
+  try {
+    const token = await tokenOf(gateway.auth_url, 'demo-agent')
+    await new ControlApi(gateway.api_url, await tokenOf(gateway.auth_url, 'demo-admin')).limitAgents(0)
+    const request = over(CALL_REST, { authorization: `Bearer ${token}` })
+    const load = {
+      url: gateway.gateway_url,
+      request,
+      connections: Number(options.connections),
+      side: 'load' as const,
+    }
+    say('warming up')
+    await runClosedLoop({ ...load, seconds: WARM_SECONDS })
+    const [without, beside]: [number[], number[]] = [[], []]
+    for (let round = 1; round <= Number(options.rounds); round++) {
+      // which comes first alternates, so that a slow drift favours neither
+      for (const open of round % 2 === 0 ? [true, false] : [false, true]) {
+        const consoles = open ? await openConsoles(gateway.api_url, count) : []
+        const { perSecond } = await runClosedLoop({ ...load, seconds })
+        ;(open ? beside : without).push(perSecond)
+        const requests = consoles.reduce((sum, each) => sum + each.requests(), 0)
+        const events = consoles.reduce((sum, each) => sum + each.events(), 0)
+        await Promise.all(consoles.map(each => each.close()))
+        const what = open ? `${count} consoles, ${requests} requests, ${events} events` : 'no console'
+        say(`round ${round}: ${Math.round(perSecond)} calls/s with ${what}`)
+      }
+    }
+    const results = openResults('consoles', options.out)
+    const common = { suite: SUITE, metric: 'throughput', unit: 'calls/s', better: 'higher' as const }
+    results.write({ ...common, case: 'without', samples: without })
+    const reference = { case: `${SUITE}/without`, samples: without }
+    results.write({ ...common, case: 'open', samples: beside, reference, setup: { consoles: count } })
+    const { median, min, max } = ratioSpread(beside, without)
+    say(
+      `${median.toFixed(3)} of the throughput without consoles (${min.toFixed(3)} to ${max.toFixed(3)}); ${results.file}`,
+    )
+    return median >= Number(options.min)
+  } finally {
+    await gateway.stop()
+    rmSync(dir, { recursive: true, force: true })
+  }
+}
+
+async function openConsoles(apiUrl: string, count: number): Promise<readonly OpenConsole[]> {
+  const browser = options.browser ? await openBrowser(apiUrl) : undefined
+  const others = Array.from({ length: count - (browser === undefined ? 0 : 1) }, (_, at) =>
+    openConsole(apiUrl, SHOWN[at % SHOWN.length]!),
+  )
+  return [...(browser === undefined ? [] : [browser]), ...(await Promise.all(others))]
+}
+
+if (options.help) process.stdout.write(HELP)
+// the backend listens in this process, and would keep it running
+else process.exit((await main()) ? 0 : 1)

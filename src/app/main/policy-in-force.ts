@@ -1,0 +1,39 @@
+/** Puts a bundle in force for good: tried, written to `POLICY_BUNDLE`, then swapped in all planes and threads. It chooses no bundle. */
+import { rename, writeFile } from 'node:fs/promises'
+import { readBundle } from '../../shared/policy/bundle.ts'
+import { type LivePolicy, type LivePolicyOptions, loadBundle } from '../../shared/policy/live/live-policy.ts'
+
+export interface InForceParts {
+  readonly live: LivePolicy
+  readonly options: LivePolicyOptions
+  /** `POLICY_BUNDLE`. */
+  readonly file: string
+}
+
+/** @returns why it is not in force; undefined when it is */
+export async function putInForce(
+  bundle: Uint8Array,
+  { live, options, file }: InForceParts,
+): Promise<string | undefined> {
+  const before = live.current.bundle
+  try {
+    if (/^https?:/.test(file))
+      return `POLICY_BUNDLE is a URL; publish revision ${readBundle(bundle).revision} there.`
+    // what cannot be served must not be in the file at the next start
+    const { policy } = await loadBundle(bundle, options)
+    policy.close()
+    await replace(file, bundle)
+  } catch (error) {
+    return `The bundle is not in force: ${(error as Error).message}`
+  }
+  if ((await live.offer(bundle)) !== 'rejected') return undefined
+  const { fault } = live.status
+  await replace(file, before).catch(() => {})
+  return fault
+}
+
+/** The file first: what is in force must survive a restart. */
+async function replace(file: string, bundle: Uint8Array): Promise<void> {
+  await writeFile(`${file}.promoted`, bundle)
+  await rename(`${file}.promoted`, file)
+}

@@ -1,0 +1,243 @@
+/** The policy editor's side of the process: compiles drafts with `opa`, compares them with recorded decisions, promotes and rolls back. It decides about no call. */
+import { createHash } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { DraftFiles, DraftQuestion, PolicyWorkshop } from '../../control-plane/api/policy-workshop.ts'
+import { withDoubles } from '../../model/exact-number.ts'
+import { SerialQueue } from '../../shared/async/serial-queue.ts'
+import { readBundle } from '../../shared/policy/bundle.ts'
+import type { PolicyInput } from '../../shared/policy/engine.ts'
+import { BundleHistory } from '../../shared/policy/live/history.ts'
+import { countFlip, type FlipKinds, sortedFlips } from '../../shared/policy/log/flips.ts'
+import type { DecisionRecorder } from '../../shared/policy/log/recorder.ts'
+import { type BundleTrial, createBundleTrial } from '../../shared/policy/opa-wasm/trial.ts'
+import type { Built } from '../../shared/policy/workshop/build.ts'
+import { type CompiledDraft, compileDraft } from '../../shared/policy/workshop/draft.ts'
+import { findOpa, OPA_VERSION } from '../../shared/policy/workshop/opa.ts'
+import { sourcesIn } from '../../shared/policy/workshop/sources.ts'
+import type { AppContext } from './app-context.ts'
+import { putInForce } from './policy-in-force.ts'
+import type { OpenPolicyOwner } from './policy-served.ts'
+
+/** Beside the PATH; `npm run dev:policy` installs it there. */
+const TOOLS_DIR = '.tools/bin'
+const SCHEMA = new URL('../../../policies/schemas/input.json', import.meta.url)
+/** Drafts that wait for the compiler. */
+const MAX_WAITING = 4
+/** The last drafts stay compiled, so that what was checked is not compiled again. */
+const KEPT_DRAFTS = 8
+const MAX_KINDS = 1000
+const SHOWN_KINDS = 100
+/** How long it is believed that there is no compiler. */
+const LOOK_AGAIN_MS = 30_000
+
+const MISSING = `opa ${OPA_VERSION} is not on the PATH of the control plane and not in ${TOOLS_DIR}. Install its release from https://github.com/open-policy-agent/opa/releases/tag/v${OPA_VERSION}, or run \`npm run dev:policy\` in the repository.`
+
+export function openPolicyWorkshop(
+  context: AppContext,
+  owner: OpenPolicyOwner,
+  recorder: DecisionRecorder,
+): PolicyWorkshop {
+  const { closers, settings, log } = context
+  const trial = createBundleTrial()
+  closers.add('trial of drafts', () => trial.close())
+  const history = new BundleHistory(join(settings.dataDir, 'policy', 'history'))
+  const keep = (current: OpenPolicyOwner['live']['current']): Promise<void> =>
+    history.keep(current, current.bundle).catch((error: unknown) => {
+      log.warn({ err: error }, 'the policy bundle is not kept for a return to it: DATA_DIR cannot be written')
+    })
+  void keep(owner.live.current)
+  owner.live.onSwap(next => void keep(next))
+  return new Workshop({ owner, recorder, trial, history, bundleFile: settings.policy.bundle })
+}
+
+interface WorkshopParts {
+  readonly owner: OpenPolicyOwner
+  readonly recorder: DecisionRecorder
+  readonly trial: BundleTrial
+  readonly history: BundleHistory
+  readonly bundleFile: string
+}
+
+class Workshop implements PolicyWorkshop {
+  readonly #parts: WorkshopParts
+  readonly #compiled = new Map<string, CompiledDraft>()
+  readonly #queue = new SerialQueue()
+  #waiting = 0
+  #opa: { readonly file: string | undefined; readonly atMs: number } | undefined
+
+  constructor(parts: WorkshopParts) {
+    this.#parts = parts
+  }
+
+  get revision(): string {
+    return this.#parts.owner.live.current.revision
+  }
+
+  async status(): Promise<object> {
+    const { owner, history, bundleFile } = this.#parts
+    const { revision, since, bundle } = owner.live.current
+    const isRemote = /^https?:/.test(bundleFile)
+    return {
+      revision,
+      since: new Date(since).toISOString(),
+      compiler: await this.#compiler(),
+      read_only: isRemote ? 'POLICY_BUNDLE is a URL: publish the bundle there.' : null,
+      files: listed(sourcesIn(bundle)),
+      input_schema: JSON.parse(await readFile(SCHEMA, 'utf8')) as unknown,
+      candidate: (await owner.candidate.status()) ?? null,
+      history: (await history.list()).map(kept => ({
+        revision: kept.revision,
+        since: new Date(kept.since).toISOString(),
+      })),
+    }
+  }
+
+  async check({ files, input, decisions }: DraftQuestion): Promise<object | undefined> {
+    const draft = files === undefined ? undefined : await this.#draft(files)
+    if (files !== undefined && draft === undefined) return undefined
+    const current = this.#parts.owner.live.current.bundle
+    const built = draft?.built
+    // without a draft, or with one that does not compile, nothing can be compared
+    const bundle = files === undefined ? current : built?.archive
+    return {
+      compiler: await this.#compiler(),
+      errors: draft?.errors ?? [],
+      tests: draft?.tests ?? [],
+      revision: built?.revision ?? null,
+      cacheable: built?.cacheable ?? null,
+      comparison: built === undefined ? null : await this.#compared(built.archive, decisions),
+      decision: input === undefined || bundle === undefined ? null : await this.#decided(bundle, input),
+    }
+  }
+
+  hasDraft(revision: string): boolean {
+    return this.#built(revision) !== undefined
+  }
+
+  async shadow(revision: string): Promise<string | undefined> {
+    const built = this.#built(revision)
+    if (built === undefined) return `Revision ${revision} is not compiled any more. Check the draft again.`
+    return this.#parts.owner.candidate.offer(built.archive)
+  }
+
+  obstacle(revision: string): Promise<string | undefined> {
+    return this.#parts.owner.candidate.obstacle(revision)
+  }
+
+  promote(revision: string): Promise<string | undefined> {
+    return this.#parts.owner.candidate.promote(revision)
+  }
+
+  async isKept(revision: string): Promise<boolean> {
+    return (await this.#parts.history.list()).some(kept => kept.revision === revision)
+  }
+
+  async rollBack(revision: string): Promise<string | undefined> {
+    const { owner, history, bundleFile } = this.#parts
+    const bundle = await history.read(revision)
+    if (bundle === undefined) return `Revision ${revision} is not kept any more.`
+    return putInForce(bundle, { live: owner.live, options: owner.options, file: bundleFile })
+  }
+
+  #built(revision: string): Built | undefined {
+    return [...this.#compiled.values()].find(({ built }) => built?.revision === revision)?.built
+  }
+
+  /** undefined: too many wait. @throws Error without a compiler */
+  async #draft(files: DraftFiles): Promise<CompiledDraft | undefined> {
+    const key = createHash('sha256')
+      .update(JSON.stringify(Object.entries(files).sort()))
+      .digest('hex')
+    const known = this.#compiled.get(key)
+    if (known !== undefined) return known
+    const opa = await this.#findOpa()
+    if (opa === undefined) throw new Error(MISSING)
+    if (this.#waiting >= MAX_WAITING) return undefined
+    this.#waiting++
+    try {
+      return await this.#queue.run(async () => {
+        const schema = await readFile(SCHEMA, 'utf8')
+        const { trial } = this.#parts
+        const inputs = this.#parts.recorder.recent(64).map(({ input }) => plain(input))
+        const draft = await compileDraft(files, { opa, schema, trial: bundle => trial.run(bundle, inputs) })
+        this.#compiled.set(key, draft)
+        for (const [oldest] of this.#compiled) {
+          if (this.#compiled.size <= KEPT_DRAFTS) break
+          this.#compiled.delete(oldest)
+        }
+        return draft
+      })
+    } finally {
+      this.#waiting--
+    }
+  }
+
+  async #compared(draft: Uint8Array, count: number): Promise<object> {
+    const { owner, recorder, trial } = this.#parts
+    const { bundle, revision } = owner.live.current
+    const entries = (await recorder.newest(count)).filter(({ unavailable }) => unavailable !== true)
+    const inputs = entries.map(({ input }) => plain(input))
+    const old = await trial.decide(bundle, inputs)
+    const now = await trial.decide(draft, inputs)
+    const kinds: FlipKinds = new Map()
+    let [flipped, failed] = [0, 0]
+    for (const [at, entry] of entries.entries()) {
+      const [before, after] = [old[at]!, now[at]!]
+      if (before.unavailable === true || after.unavailable === true) failed++
+      else if (before.allow !== after.allow) {
+        flipped++
+        countFlip(kinds, MAX_KINDS, entry, before, after)
+      }
+    }
+    return {
+      revision,
+      compared: entries.length - failed,
+      flipped,
+      failed,
+      masked: entries.filter(({ masked }) => masked === true).length,
+      flips: sortedFlips(kinds).slice(0, SHOWN_KINDS),
+    }
+  }
+
+  async #decided(bundle: Uint8Array, input: unknown): Promise<object> {
+    const [decision] = await this.#parts.trial.decide(bundle, [plain(input)])
+    const { allow, reasons, obligations, revision, unavailable = false } = decision!
+    const { rules } = readBundle(bundle)
+    const explained = reasons.map(reason => ({
+      code: reason.code,
+      message: reason.message,
+      rules: rules
+        .filter(({ code }) => code === reason.code)
+        .map(({ title, file, line }) => ({ title, file, line })),
+    }))
+    return { allow, unavailable, revision, reasons: explained, obligations: obligations ?? null }
+  }
+
+  async #compiler(): Promise<object> {
+    const found = await this.#findOpa()
+    return {
+      available: found !== undefined,
+      version: OPA_VERSION,
+      hint: found === undefined ? MISSING : null,
+    }
+  }
+
+  async #findOpa(): Promise<string | undefined> {
+    const known = this.#opa
+    if (known !== undefined && (known.file !== undefined || Date.now() - known.atMs < LOOK_AGAIN_MS))
+      return known.file
+    const file = await findOpa(TOOLS_DIR, process.env)
+    this.#opa = { file, atMs: Date.now() }
+    return file
+  }
+}
+
+/** It crosses to another thread, where exact numbers would lose their class. */
+function plain(input: unknown): PolicyInput {
+  return withDoubles(input) as PolicyInput
+}
+
+function listed(files: DraftFiles | undefined): readonly object[] | null {
+  return files === undefined ? null : Object.entries(files).map(([path, content]) => ({ path, content }))
+}

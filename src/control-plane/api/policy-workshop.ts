@@ -1,0 +1,31 @@
+/** What the control plane asks of the process about its policy: compile, compare, promote. It implements nothing. */
+
+/** Path → text of rego modules, tests and data documents. */
+export type DraftFiles = Readonly<Record<string, string>>
+
+/** What to do with a draft besides compiling it. */
+export interface DraftQuestion {
+  /** Absent: the policy in force. */
+  readonly files?: DraftFiles | undefined
+  /** Input of one decision. */
+  readonly input?: unknown
+  /** How many recorded decisions are made again. */
+  readonly decisions: number
+}
+
+/** The policy of this process, and drafts of it; objects are JSON as the OpenAPI document describes it. */
+export interface PolicyWorkshop {
+  status(): Promise<object>
+  /** undefined: too many drafts are being compiled. @throws Error with what the caller has to change */
+  check(question: DraftQuestion): Promise<object | undefined>
+  /** Of the bundle in force. */
+  readonly revision: string
+  /** Whether a draft of this revision was compiled here of late. */
+  hasDraft(revision: string): boolean
+  /** Each returns why it was not done; undefined when it was. */
+  shadow(revision: string): Promise<string | undefined>
+  obstacle(revision: string): Promise<string | undefined>
+  promote(revision: string): Promise<string | undefined>
+  isKept(revision: string): Promise<boolean>
+  rollBack(revision: string): Promise<string | undefined>
+}

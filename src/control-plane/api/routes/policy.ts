@@ -1,0 +1,286 @@
+/** Routes and schemas of the policy editor: what is in force, drafts, their comparison, promotion and the return to an earlier revision. It compiles nothing. */
+import { type Endpoint, tagged } from '../http/endpoint.ts'
+import { conflict, unavailable } from '../http/problem.ts'
+import { count, shaped, shownMoment, textField } from '../schemas/fields.ts'
+import { z } from '../schemas/zod.ts'
+import type { Services } from '../services.ts'
+
+const endpoint = tagged('policy')
+
+const MAX_FILES = 200
+const MAX_FILE_CHARS = 200_000
+const MAX_CHARS = 600_000
+const MAX_DECISIONS = 5_000
+const PATH =
+  /^(?:[A-Za-z0-9_][A-Za-z0-9_-]*\/){0,8}(?:[A-Za-z0-9_][A-Za-z0-9_-]*\.rego|data\.(?:json|ya?ml))$/
+
+const file = z
+  .object({
+    path: shaped(PATH, 200, 'must be the path of a .rego file, of data.json, data.yaml or data.yml.').openapi(
+      {
+        example: 'toolgate/rules/scope/scope.rego',
+      },
+    ),
+    content: textField(MAX_FILE_CHARS, 0),
+  })
+  .openapi('PolicyFile')
+
+const files = z
+  .array(file)
+  .min(1, 'must have at least 1 file.')
+  .max(MAX_FILES, `must have at most ${MAX_FILES} files.`)
+  .refine(list => new Set(list.map(({ path }) => path)).size === list.length, 'has a path twice.')
+  .refine(
+    list => list.reduce((sum, { content }) => sum + content.length, 0) <= MAX_CHARS,
+    `must have at most ${MAX_CHARS} characters together.`,
+  )
+  .openapi({ description: 'All modules, tests and data documents of the policy.' })
+
+const part = z.looseObject({})
+const holder = z.looseObject({ properties: part })
+const input = z
+  .looseObject({ subject: holder, action: part, resource: holder, context: part })
+  .openapi({ description: 'Input of a decision, as in docs/reference/policy-input.md.' })
+
+const revision = shaped(/^[\w.-]+$/, 64, 'must be a revision.').openapi({
+  example: '0c6e4f1f7f6f4e0a9d1c2b3a4f5e6d7c',
+})
+
+const compiler = z
+  .object({
+    available: z.boolean(),
+    version: z.string(),
+    hint: z.string().nullable().openapi({ description: 'How to install it; null when it is there.' }),
+  })
+  .openapi('PolicyCompiler')
+
+const flip = z
+  .object({
+    direction: z.enum(['allow→deny', 'deny→allow']),
+    rule: z.string(),
+    action: z.string(),
+    resource: z.string(),
+    consumer: z.string(),
+    count: z.int(),
+    examples: z.array(z.string()).openapi({ description: 'Ids of some of the decisions.' }),
+  })
+  .openapi('PolicyFlip')
+
+const candidate = z.object({
+  revision: z.string().optional(),
+  compared: z.int().optional(),
+  flipped: z.int().optional(),
+  failed: z.int().optional(),
+  skipped: z.int().optional(),
+  flips: z.array(flip).optional(),
+  max_flips: z.int(),
+  fault: z.string().optional(),
+})
+
+const shownPolicy = z
+  .object({
+    revision: z.string(),
+    since: shownMoment,
+    compiler,
+    read_only: z
+      .string()
+      .nullable()
+      .openapi({ description: 'Why no other revision can be put in force here; null when it can.' }),
+    files: z.array(file).nullable().openapi({
+      description: 'What the bundle in force was built from; null when the bundle does not say.',
+    }),
+    input_schema: z
+      .record(z.string(), z.unknown())
+      .openapi({ description: 'JSON schema of the input, for completion.' }),
+    candidate: candidate.nullable(),
+    history: z
+      .array(z.object({ revision: z.string(), since: shownMoment }))
+      .openapi({ description: 'Revisions to which the policy can return, the newest first.' }),
+  })
+  .openapi('Policy')
+
+const report = z
+  .object({
+    compiler,
+    errors: z.array(
+      z.object({
+        file: z.string().nullable(),
+        row: z.int().nullable(),
+        column: z.int().nullable(),
+        message: z.string(),
+      }),
+    ),
+    tests: z.array(
+      z.object({
+        package: z.string(),
+        name: z.string(),
+        file: z.string(),
+        row: z.int(),
+        passed: z.boolean(),
+        error: z.string().nullable(),
+      }),
+    ),
+    revision: z
+      .string()
+      .nullable()
+      .openapi({ description: 'Of the compiled draft; null when it has errors.' }),
+    cacheable: z.boolean().nullable(),
+    comparison: z
+      .object({
+        revision: z.string().openapi({ description: 'The revision in force.' }),
+        compared: z.int(),
+        flipped: z.int(),
+        failed: z.int(),
+        masked: z.int().openapi({ description: 'Decisions of which arguments were masked.' }),
+        flips: z.array(flip),
+      })
+      .nullable(),
+    decision: z
+      .object({
+        allow: z.boolean(),
+        unavailable: z.boolean(),
+        revision: z.string(),
+        reasons: z.array(
+          z.object({
+            code: z.string(),
+            message: z.string(),
+            rules: z.array(z.object({ title: z.string(), file: z.string(), line: z.int() })),
+          }),
+        ),
+        obligations: z.record(z.string(), z.unknown()).nullable(),
+      })
+      .nullable(),
+  })
+  .openapi('PolicyDraftReport')
+
+const shownRevision = z.object({ revision: z.string() }).openapi('PolicyRevision')
+
+/** @throws Problem where a policy server has the policy */
+function workshopOf({ workshop }: Services): NonNullable<Services['workshop']> {
+  if (workshop === undefined) throw conflict('POLICY_ENGINE is opa-http: the policy server has the policy.')
+  return workshop
+}
+
+function busy() {
+  return unavailable('Too many drafts are being compiled. Repeat the request later.', 2)
+}
+
+/** Errors of the workshop are about the draft, or about what has to be installed. @throws Problem */
+async function orConflict<T>(work: Promise<T>): Promise<T> {
+  try {
+    return await work
+  } catch (error) {
+    throw conflict((error as Error).message)
+  }
+}
+
+/** @throws Problem with the reason for which it was not done */
+async function done(work: Promise<string | undefined>): Promise<void> {
+  const reason = await orConflict(work)
+  if (reason !== undefined) throw conflict(reason)
+}
+
+const byPath = (list: readonly { readonly path: string; readonly content: string }[]) =>
+  Object.fromEntries(list.map(({ path, content }) => [path, content]))
+
+export const policyEndpoints: readonly Endpoint[] = [
+  endpoint('readPolicy', 'get', '/policy', {
+    summary: 'Read the policy in force, its sources, its candidate and the revisions before',
+    action: 'control.policy.read',
+    reach: 'platform',
+    success: { description: 'The policy', schema: shownPolicy },
+    async run({ services }) {
+      const workshop = workshopOf(services)
+      return { afterwards: () => workshop.status() }
+    },
+  }),
+  endpoint('checkPolicyDraft', 'post', '/policy/check', {
+    summary: 'Compile and test a draft of the policy, and make recorded decisions again with it',
+    action: 'control.policy.check',
+    reach: 'platform',
+    body: z.object({
+      files: files.optional().openapi({ description: 'Absent: only `input`, with the policy in force.' }),
+      input: input.optional(),
+      decisions: count(0, MAX_DECISIONS).default(1000).openapi({
+        description: 'How many of the last recorded decisions are compared.',
+      }),
+    }),
+    idempotencyKey: false,
+    audited: false,
+    success: { status: 200, description: 'Errors, tests and differences', schema: report },
+    async run({ services, body }) {
+      const workshop = workshopOf(services)
+      const question = { ...body, files: body.files && byPath(body.files) }
+      return {
+        async afterwards() {
+          const found = await orConflict(workshop.check(question))
+          if (found === undefined) throw busy()
+          return found
+        },
+      }
+    },
+  }),
+  endpoint('shadowPolicyDraft', 'post', '/policy/candidate', {
+    summary: 'Make a draft the candidate, which is compared with the policy in force on live traffic',
+    action: 'control.policy.change',
+    reach: 'platform',
+    body: z.object({ revision }),
+    idempotencyKey: false,
+    success: { status: 200, description: 'The revision of the candidate', schema: shownRevision },
+    async run({ services, body }) {
+      const workshop = workshopOf(services)
+      if (!workshop.hasDraft(body.revision))
+        throw conflict(`This instance has not compiled revision ${body.revision}. Check the draft again.`)
+      return {
+        recorded: { id: body.revision, after: { candidate: body.revision } },
+        async afterwards() {
+          await done(workshop.shadow(body.revision))
+          return { revision: body.revision }
+        },
+      }
+    },
+  }),
+  endpoint('promotePolicyCandidate', 'post', '/policy/promote', {
+    summary: 'Put the candidate in force, in all threads together',
+    action: 'control.policy.change',
+    reach: 'platform',
+    body: z.object({ revision }),
+    idempotencyKey: false,
+    success: { status: 200, description: 'The revision in force', schema: shownRevision },
+    async run({ services, body }) {
+      const workshop = workshopOf(services)
+      await done(workshop.obstacle(body.revision))
+      return {
+        recorded: changeTo(body.revision, workshop.revision),
+        async afterwards() {
+          await done(workshop.promote(body.revision))
+          return { revision: workshop.revision }
+        },
+      }
+    },
+  }),
+  endpoint('rollBackPolicy', 'post', '/policy/rollback', {
+    summary: 'Put an earlier revision in force again',
+    action: 'control.policy.change',
+    reach: 'platform',
+    body: z.object({ revision }),
+    idempotencyKey: false,
+    success: { status: 200, description: 'The revision in force', schema: shownRevision },
+    async run({ services, body }) {
+      const workshop = workshopOf(services)
+      if (!(await workshop.isKept(body.revision)))
+        throw conflict(`Revision ${body.revision} is not kept any more. See history of GET /v1/policy.`)
+      return {
+        recorded: changeTo(body.revision, workshop.revision),
+        async afterwards() {
+          await done(workshop.rollBack(body.revision))
+          return { revision: workshop.revision }
+        },
+      }
+    },
+  }),
+]
+
+function changeTo(next: string, current: string) {
+  return { id: next, before: { revision: current }, after: { revision: next } }
+}

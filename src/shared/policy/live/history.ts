@@ -1,0 +1,57 @@
+/** The last bundles that were in force, on disk, so that one of them can be in force again. It serves none. */
+import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { SerialQueue } from '../../async/serial-queue.ts'
+
+export interface KeptBundle {
+  readonly revision: string
+  /** Unix ms: when it was in force last, from. */
+  readonly since: number
+}
+
+const KEPT = 20
+const FILE = /^(\d{1,15})-([\w.-]{1,64})\.tar\.gz$/
+
+export class BundleHistory {
+  readonly #dir: string
+  readonly #changes = new SerialQueue()
+
+  constructor(dir: string) {
+    this.#dir = dir
+  }
+
+  /** Keeps a bundle under its revision, once, and deletes the oldest beyond the limit. */
+  keep({ revision, since }: KeptBundle, bundle: Uint8Array): Promise<void> {
+    return this.#changes.run(async () => {
+      const name = `${since}-${revision}.tar.gz`
+      if (!FILE.test(name)) return
+      await mkdir(this.#dir, { recursive: true })
+      await writeFile(join(this.#dir, `${name}.part`), bundle)
+      await rename(join(this.#dir, `${name}.part`), join(this.#dir, name))
+      const older = (await this.#files()).filter(file => file.name !== name)
+      const superseded = older.filter((file, at) => file.revision === revision || at >= KEPT - 1)
+      for (const file of superseded) await rm(join(this.#dir, file.name), { force: true })
+    })
+  }
+
+  /** The newest first. */
+  async list(): Promise<readonly KeptBundle[]> {
+    return (await this.#files()).map(({ revision, since }) => ({ revision, since }))
+  }
+
+  /** undefined when it is not kept. */
+  async read(revision: string): Promise<Uint8Array | undefined> {
+    const found = (await this.#files()).find(file => file.revision === revision)
+    return found && readFile(join(this.#dir, found.name)).catch(() => undefined)
+  }
+
+  async #files(): Promise<readonly (KeptBundle & { readonly name: string })[]> {
+    const names = await readdir(this.#dir).catch(() => [])
+    return names
+      .flatMap(name => {
+        const [, since, revision] = FILE.exec(name) ?? []
+        return revision === undefined ? [] : [{ name, revision, since: Number(since) }]
+      })
+      .sort((a, b) => b.since - a.since)
+  }
+}
