@@ -1669,9 +1669,6 @@ export interface components {
              */
             statuses: number[];
         } | null;
-        Revocation: {
-            reason?: string;
-        };
         /**
          * @description Name of the variable that holds the value; the tree never holds the value itself.
          * @default null

@@ -244,14 +244,13 @@ export const subscriptionEndpoints: readonly Endpoint[] = [
   endpoint('revokeSubscription', 'delete', ONE, {
     summary: 'Revoke a subscription and its keys permanently',
     action: 'control.subscriptions.revoke',
+    // in the query: the listeners refuse a DELETE with a body
     query: z.object({ reason: textField(500).optional() }),
-    body: z.strictObject({ reason: textField(500).optional() }).openapi('Revocation'),
-    bodyOptional: true,
     success: { description: 'The subscription is revoked' },
     subject: ownedBy,
-    async run({ tx, params, query, body }) {
+    async run({ tx, params, query }) {
       const subscription = await findSubscription(tx, params.subscription_id!, 'lock')
-      await revokeSubscription(tx, subscription, body.reason ?? query.reason ?? null)
+      await revokeSubscription(tx, subscription, query.reason ?? null)
     },
   }),
   endpoint('readUsage', 'get', `${ONE}/usage`, {
