@@ -159,6 +159,8 @@ function ofTenant(tenant: TenantShare, plans: ReadonlyMap<string, Plan>): Tenant
     // a subscription to an API itself comes before one to a product with that API
     byApplication: new Map(
       [...subscribed]
+        // applications of other tenants call with keys: a token of this tenant with the same name is not one of them
+        .filter(([{ subscriber }]) => subscriber === undefined)
         .sort(([a], [b]) => Number(a.apiIds === undefined) - Number(b.apiIds === undefined))
         .flatMap(([subscription, entry]) =>
           entry.apiIds.map(apiId => [applicationKey(apiId, subscription.application), entry] as const),

@@ -16,6 +16,7 @@ import { statements as apiVisibility } from './0014-api-visibility.ts'
 import { statements as mcpApis } from './0016-mcp-apis.ts'
 import { statements as notices } from './0017-notices.ts'
 import { statements as products } from './0018-products.ts'
+import { statements as sharedApis } from './0019-shared-apis.ts'
 
 export interface Migration {
   readonly name: string
@@ -41,4 +42,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: '0016-mcp-apis', statements: mcpApis },
   { name: '0017-notices', statements: notices },
   { name: '0018-products', statements: products },
+  { name: '0019-shared-apis', statements: sharedApis },
 ]
