@@ -135,6 +135,7 @@ const SUBSCRIPTION: Shape = {
   apiId: 'string',
   apiIds: { optionalListOf: 'string' },
   application: 'string',
+  subscriber: 'string?',
   plan: 'string',
   rateLimit: 'number?',
   quota: 'number?',

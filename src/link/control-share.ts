@@ -61,6 +61,8 @@ export interface SubscriptionShare {
   readonly apiIds?: readonly string[]
   /** The consumer. */
   readonly application: string
+  /** Name of the tenant of the application, where the API is shared with it; it calls with keys only. Absent: the owner of the API. */
+  readonly subscriber?: string
   /** Slug: the tenant's own plan of that name, else the global one. */
   readonly plan: string
   /** Per minute. */

@@ -31,6 +31,17 @@ export interface Deprecation {
 export const API_VISIBILITIES = ['tenant', 'public'] as const
 export type ApiVisibility = (typeof API_VISIBILITIES)[number]
 
+/** Means every tenant among those that an API is shared with. */
+export const EVERY_OTHER_TENANT = '*'
+
+/** Tenants besides the owner whose members may see the API in their catalog and request subscriptions to it. */
+export interface Sharing {
+  /** Name of the owner, which readers in other tenants cannot look up. */
+  readonly by: string
+  /** Ids, because a name may be used again after a deletion, or `*` alone. */
+  readonly with: readonly string[]
+}
+
 /** `mcp`: the upstream is an MCP server. */
 export const API_TYPES = ['http', 'mcp'] as const
 export type ApiType = (typeof API_TYPES)[number]
@@ -63,6 +74,8 @@ export interface Api {
   readonly portalVisibility: boolean
   /** Who sees it there. */
   readonly visibility: ApiVisibility
+  /** null: with no other tenant. */
+  readonly sharing: Sharing | null
   readonly status: ApiStatus
   /** When it became `deprecated`; null: it is not. */
   readonly deprecatedAt: Date | null
@@ -85,6 +98,10 @@ export function moveApi(api: Api, to: ApiStatus, at: Date): Transition<Api> {
   const move = moveStatus('An API', MOVES, api, to)
   if (!move.ok || !move.changed || to === 'retired') return move
   return moved({ ...move.value, deprecatedAt: to === 'deprecated' ? at : null })
+}
+
+export function isSharedWith({ sharing }: Pick<Api, 'sharing'>, tenantId: string): boolean {
+  return sharing !== null && (sharing.with.includes(EVERY_OTHER_TENANT) || sharing.with.includes(tenantId))
 }
 
 /** What does not belong together, with the name of its field; undefined: nothing. */

@@ -19,6 +19,8 @@ export interface Principal {
   readonly subscriptionId: string | undefined
   /** Set when the credential is a key: the only APIs that it opens. */
   readonly apiIds?: readonly string[] | undefined
+  /** Set when the credential is a key of an application of another tenant than `tenant`, which owns the API: name of the application's tenant. */
+  readonly subscriber?: string
   /** Unix ms after which the credential is no longer valid. */
   readonly expiresAtMs: number
   /**
@@ -43,6 +45,7 @@ export function principal(fields: Omit<Principal, 'visibilityKey'>): Principal {
     ...(fields.rights === undefined ? undefined : { rights: fields.rights }),
     subscriptionId: fields.subscriptionId,
     ...(fields.apiIds === undefined ? undefined : { apiIds: fields.apiIds }),
+    ...(fields.subscriber === undefined ? undefined : { subscriber: fields.subscriber }),
     expiresAtMs: fields.expiresAtMs,
     visibilityKey: JSON.stringify([fields.tenant ?? null, roles, scopes, ...confinement(fields)]),
   })

@@ -32,6 +32,8 @@ export interface Subscription {
   readonly requestedPlan: string | null
   /** The consumer: a token whose consumer equals it, or a key of this subscription, is this application. */
   readonly application: string
+  /** The tenant of an application that is subscribed to an API shared with it; its `application` is `{tenant}/{application}`. null: the owner's. */
+  readonly subscriberTenantId: string | null
   readonly callbackUrl: string | null
   /** Written and read by the application. */
   readonly metadata: { readonly [name: string]: string }
@@ -118,6 +120,16 @@ export function resume(subscription: Subscription, at: Date): Transition<Subscri
   if (subscription.expiresAt !== null && subscription.expiresAt <= at)
     return illegal('The subscription has passed its expiry date. Change the date first.')
   return moved({ ...subscription, status: 'approved', reason: null, suspendedAt: null })
+}
+
+/** The application of another tenant, as subscriptions, counters and reports of the owner have it. */
+export function applicationOf(tenant: string, application: string): string {
+  return `${tenant}/${application}`
+}
+
+/** Name of the tenant in `applicationOf`; names of tenants hold no slash. */
+export function subscriberOf(application: string): string {
+  return application.slice(0, application.indexOf('/'))
 }
 
 /** The fields that can change while a subscription is open. */

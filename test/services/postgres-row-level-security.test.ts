@@ -32,6 +32,9 @@ describe.skipIf(WITHOUT_POSTGRES)(`row-level security on PostgreSQL${POSTGRES_HI
       for (const tenant of [a, b]) {
         await tx.tenants.insert(tenant)
         await tx.apis.insert(anApi(tenant.id, NOW))
+        // of both, only one is shared with the other
+        const sharing = tenant === b ? { by: 'b', with: [a.id] } : null
+        await tx.apis.insert(anApi(tenant.id, NOW, { path: '/shared', sharing }))
         const fields = {
           url: 'https://x.example',
           events: ['*'],
@@ -71,17 +74,19 @@ describe.skipIf(WITHOUT_POSTGRES)(`row-level security on PostgreSQL${POSTGRES_HI
     try {
       expect(await seen(undefined, 'select id from tenants')).toEqual([])
       expect(await seen(undefined, 'select tenant_id from apis')).toEqual([])
-      expect(await seen(a.id, 'select tenant_id from apis')).toEqual([a.id])
+      expect(await seen(a.id, 'select tenant_id from apis order by id')).toEqual([a.id, a.id, b.id])
+      expect(await seen(b.id, 'select tenant_id from apis order by id')).toEqual([b.id, b.id])
       for (const table of ['events', 'webhooks', 'deliveries']) {
         expect(await seen(undefined, `select tenant_id from ${table}`)).toEqual([])
         expect(await seen(a.id, `select tenant_id from ${table}`)).toEqual([a.id])
         expect(await seen(a.id, `delete from ${table}`)).toBe(1)
       }
-      expect(await seen(a.id, 'update apis set name = name')).toBe(1)
+      // a shared one can be read, not changed
+      expect(await seen(a.id, 'update apis set name = name')).toBe(2)
       expect(await seen(a.id, 'delete from tenants')).toBe(1)
       expect(await seen(a.id, 'delete from plans')).toBe(0)
       expect(await seen(a.id, 'select count(*)::int from plans')).toEqual([4])
-      expect(await seen(EVERY_TENANT, 'select count(*)::int from apis')).toEqual([2])
+      expect(await seen(EVERY_TENANT, 'select count(*)::int from apis')).toEqual([4])
     } finally {
       await client.end()
     }

@@ -39,6 +39,7 @@ export interface components {
             rate_limit: {
                 requests_per_hour: number;
             } | null;
+            shared_with: string[];
             /** @description The OpenAPI document as it was sent; only in responses with a single API. */
             spec?: unknown;
             /** @description What became of the OpenAPI document: `pending` until it is compiled, `error` with the reason when it has no tools; `degraded` names operations that did not become tools and references that are not resolved. */
@@ -138,6 +139,11 @@ export interface components {
             rate_limit?: {
                 requests_per_hour: number;
             } | null;
+            /**
+             * @description Ids of other tenants, or `*` for all: with `portal_visibility`, their members see the API in the catalog and request subscriptions.
+             * @example []
+             */
+            shared_with?: string[];
             /** @description OpenAPI document, object or text. */
             spec?: {
                 [key: string]: unknown;
@@ -361,6 +367,12 @@ export interface components {
                             rate_limit: {
                                 requests_per_hour: number;
                             } | null;
+                            /**
+                             * @description Ids of other tenants, or `*` for all: with `portal_visibility`, their members see the API in the catalog and request subscriptions.
+                             * @default []
+                             * @example []
+                             */
+                            shared_with: string[];
                             /**
                              * @description OpenAPI document, object or text.
                              * @default null
@@ -1143,6 +1155,12 @@ export interface components {
                 requests_per_hour: number;
             } | null;
             /**
+             * @description Ids of other tenants, or `*` for all: with `portal_visibility`, their members see the API in the catalog and request subscriptions.
+             * @default []
+             * @example []
+             */
+            shared_with: string[];
+            /**
              * @description OpenAPI document, object or text.
              * @default null
              */
@@ -1788,9 +1806,6 @@ export interface components {
              */
             statuses: number[];
         } | null;
-        Revocation: {
-            reason?: string;
-        };
         /**
          * @description Name of the variable that holds the value; the tree never holds the value itself.
          * @default null
@@ -1849,6 +1864,11 @@ export interface components {
             revoked_at: string | null;
             /** @enum {string} */
             status: "pending_approval" | "approved" | "suspended" | "rejected" | "revoked" | "expired";
+            /**
+             * @description Tenant of the application, where the API is shared with it; `application` then begins with its name. null: the owner of the API.
+             * @example ten_01kaa3b8w5f0gvm2f7z2q9x4td
+             */
+            subscriber_tenant_id: string | null;
             /**
              * Format: date-time
              * @example 2026-01-31T12:00:00.000Z

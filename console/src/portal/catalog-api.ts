@@ -1,7 +1,7 @@
 /** Reads the catalog: as a visitor without a token, or as a user of a tenant. It draws nothing. */
 import { ApiError, control } from '../api/client.ts'
-import type { List, PortalApi, PublicApi } from '../api/types.ts'
-import { user } from '../state/session.ts'
+import type { List, PortalApi, PublicApi, Subscription } from '../api/types.ts'
+import { crossesTenants, user } from '../state/session.ts'
 
 export type CatalogApi = PublicApi & Partial<Pick<PortalApi, 'tenant_id' | 'visibility'>>
 
@@ -30,6 +30,17 @@ export async function readApi(id: string): Promise<CatalogApi> {
       if (!(error instanceof ApiError) || (error.status !== 404 && error.status !== 403)) throw error
     }
   return publicCatalog(`apis/${encodeURIComponent(id)}`)
+}
+
+/** Whether users of the tenant can subscribe to it: their catalog has it, as their own or as one that is shared with them. */
+export function isOffered(api: CatalogApi): boolean {
+  return isOwnTenant(api) || (api.tenant_id !== undefined && !crossesTenants.value)
+}
+
+/** Whether a subscription is one of the user's application. The owner of a shared API has its tenant in front of the application. */
+export function isOwnApplication({ application, subscriber_tenant_id }: Subscription): boolean {
+  const { consumer, tenant } = user.value!
+  return application === (subscriber_tenant_id === null ? consumer : `${tenant}/${consumer}`)
 }
 
 /** Whether the API belongs to the user's tenant, where it can be subscribed to. */

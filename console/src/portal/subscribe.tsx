@@ -9,7 +9,7 @@ import { number, State } from '../components/text.tsx'
 import { KeyNotice, type ShownKey } from '../pages/catalogue/keys.tsx'
 import { href } from '../state/router.ts'
 import { may, user } from '../state/session.ts'
-import { type CatalogApi, isOwnTenant } from './catalog-api.ts'
+import { type CatalogApi, isOffered, isOwnApplication, isOwnTenant } from './catalog-api.ts'
 import { signInHref } from './sign-in.ts'
 
 const ENDED = new Set(['rejected', 'revoked', 'expired'])
@@ -28,10 +28,11 @@ export function Subscribe({ api }: { readonly api: CatalogApi }) {
         </div>
       </div>
     )
-  if (!isOwnTenant(api))
+  if (!isOffered(api))
     return (
       <p class="card">
-        The API belongs to the tenant {api.tenant}. Users of that tenant can subscribe their applications.
+        The API belongs to the tenant {api.tenant}. Users of that tenant can subscribe their applications, and
+        users of tenants with which it is shared.
       </p>
     )
   return <OfTenant api={api} />
@@ -39,9 +40,11 @@ export function Subscribe({ api }: { readonly api: CatalogApi }) {
 
 function OfTenant({ api }: { readonly api: CatalogApi }) {
   const { consumer, tenant } = user.value!
-  const base = `tenants/${encodeURIComponent(tenant!)}/subscriptions`
+  const base = `tenants/${encodeURIComponent(isOwnTenant(api) ? tenant! : api.tenant_id!)}/subscriptions`
+  // the list of another tenant is closed; that over all tenants has what belongs to the user's
+  const listed = isOwnTenant(api) ? base : 'subscriptions'
   const list = useResource(
-    () => control<List<Subscription>>(base + queryOf({ api_id: api.id, sort: '-created_at', limit: 20 })),
+    () => control<List<Subscription>>(listed + queryOf({ api_id: api.id, sort: '-created_at', limit: 20 })),
     [api.id, consumer],
   )
   const requesting = useSignal(false)
@@ -73,18 +76,17 @@ function OfTenant({ api }: { readonly api: CatalogApi }) {
                 <SubscriptionState key={each.id} of={each} />
               ))}
               <div class="actions">
-                {!open.some(({ application }) => application === consumer) &&
-                  may('subscriptions.create', true) && (
-                    <button
-                      type="button"
-                      class="button primary"
-                      onClick={() => {
-                        requesting.value = true
-                      }}
-                    >
-                      Subscribe
-                    </button>
-                  )}
+                {!open.some(isOwnApplication) && may('subscriptions.create', true) && (
+                  <button
+                    type="button"
+                    class="button primary"
+                    onClick={() => {
+                      requesting.value = true
+                    }}
+                  >
+                    Subscribe
+                  </button>
+                )}
                 {open.length > 0 && (
                   <a class="button" href={href('subscriptions')}>
                     Keys and usage

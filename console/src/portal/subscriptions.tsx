@@ -11,6 +11,7 @@ import { Ago, number } from '../components/text.tsx'
 import { KeysDialog } from '../pages/catalogue/keys.tsx'
 import { href } from '../state/router.ts'
 import { may, user } from '../state/session.ts'
+import { isOwnApplication } from './catalog-api.ts'
 import { PlanChoice, SubscriptionState } from './subscribe.tsx'
 
 const USAGE_EVERY_MS = 15_000
@@ -71,7 +72,7 @@ function Card({
   const close = (): void => {
     open.value = undefined
   }
-  const own = of.application === user.value?.consumer
+  const own = isOwnApplication(of)
   const isLive = of.status === 'approved' || of.status === 'suspended'
   const changePlan = async (fields: FormData): Promise<void> => {
     await control(pathOf(of), { method: 'PATCH', body: { plan: fields.get('plan') } })

@@ -12,6 +12,7 @@ import type {
 import { aliasPath, publicPath, toolPrefixOf } from '../../model/api.ts'
 import { DEFAULT_MCP_UPSTREAM } from '../../model/mcp-upstream.ts'
 import type { Plan, PlanRecord } from '../../model/plan.ts'
+import { subscriberOf } from '../../model/subscription.ts'
 import type { Tool } from '../../model/tool.ts'
 import type { ShareRows } from '../store/repositories.ts'
 
@@ -47,6 +48,9 @@ export function tenantShares(rows: ShareRows, tools: (apiId: string) => readonly
         id: subscription.id,
         ...opened(subscription, apisOf),
         application: subscription.application,
+        ...(subscription.subscriberTenantId === null
+          ? {}
+          : { subscriber: subscriberOf(subscription.application) }),
         plan: subscription.plan,
         rateLimit: subscription.rateLimit,
         quota: subscription.quota,

@@ -59,6 +59,8 @@ export interface ApiFilter extends Search {
   /** True: without the retired ones. */
   readonly offered?: boolean | undefined
   readonly tenantId?: string | undefined
+  /** True: with those that other tenants share with the tenant of the scope and show in the catalog. */
+  readonly sharedToo?: true | undefined
   /** True: only those that every visitor may see, of tenants that are active. */
   readonly forVisitors?: true | undefined
 }
@@ -67,6 +69,8 @@ export interface ApiFilter extends Search {
 type NamedApi = Pick<Api, 'id' | 'name' | 'version' | 'status' | 'portalVisibility'>
 
 export interface ApiRepository extends Rows<Api, ApiFilter> {
+  /** One that another tenant shares with the tenant of the scope and shows in the catalog. */
+  findShared(id: string): Promise<Api | undefined>
   /** Those with these ids, in the order of ids. */
   named(ids: readonly string[], locking?: Locking): Promise<readonly NamedApi[]>
   /** Of a tenant, with one of these paths. */
@@ -103,8 +107,11 @@ export interface SubscriptionFilter extends Search {
   readonly plan?: string | undefined
   readonly application?: string | undefined
   readonly tenantId?: string | undefined
+  readonly subscriberTenantId?: string | undefined
   /** Only subscriptions of this application, in addition to the other filters. */
   readonly onlyApplication?: string | undefined
+  /** Set: with those to APIs that other tenants share with the tenant of the scope, whose name this is. */
+  readonly heldBy?: string | undefined
 }
 
 export interface SubscriptionRepository extends Rows<Subscription, SubscriptionFilter> {
@@ -123,6 +130,8 @@ interface ApiKeyFilter extends Search {
   readonly subscriptionId?: string | undefined
   /** Only keys of this application's subscriptions, in addition to the other filters. */
   readonly onlyApplication?: string | undefined
+  /** Only keys of subscriptions of applications of this other tenant. */
+  readonly subscriberTenantId?: string | undefined
 }
 
 export interface ApiKeyRepository extends Rows<ApiKey, ApiKeyFilter> {
@@ -246,7 +255,16 @@ export interface ShareRows {
   > & { readonly hasSpec: boolean })[]
   readonly subscriptions: readonly Pick<
     Subscription,
-    'id' | 'tenantId' | 'apiId' | 'productId' | 'application' | 'plan' | 'rateLimit' | 'quota' | 'expiresAt'
+    | 'id'
+    | 'tenantId'
+    | 'apiId'
+    | 'productId'
+    | 'application'
+    | 'subscriberTenantId'
+    | 'plan'
+    | 'rateLimit'
+    | 'quota'
+    | 'expiresAt'
   >[]
   readonly inactive: readonly Pick<
     Subscription,

@@ -268,13 +268,13 @@ function isSameKey(a: KeyEntry, b: KeyEntry): boolean {
 /** Whether the subscription has expired is a question of the call: see `subscriptionFault`. */
 function entryOf(
   { name: tenant }: TenantShare,
-  subscription: Pick<SubscriptionShare, 'id' | 'apiId' | 'apiIds' | 'application'>,
+  subscription: Pick<SubscriptionShare, 'id' | 'apiId' | 'apiIds' | 'application' | 'subscriber'>,
   { id, hash, expiresAtMs }: Omit<KeyShare, 'subscriptionId'>,
 ): KeyEntry {
   const expires = expiresAtMs ?? Number.POSITIVE_INFINITY
-  const { id: subscriptionId, application } = subscription
+  const { id: subscriptionId, application, subscriber } = subscription
   const apiIds = apisOfSubscription(subscription)
-  return { id, hash, tenant, subscriptionId, apiIds, application, expiresAtMs: expires }
+  return { id, hash, tenant, subscriptionId, apiIds, application, subscriber, expiresAtMs: expires }
 }
 
 /** Lists of tools of all tenants. */

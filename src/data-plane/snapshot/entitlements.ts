@@ -162,6 +162,8 @@ function* ofTenant(
   yield* visiting(tenant.subscriptions, subscription => {
     const entry = subscribedTo(subscription, own)
     byId.set(subscription.id, entry)
+    // applications of other tenants call with keys: a token of this tenant with the same name is not one of them
+    if (subscription.subscriber !== undefined) return
     if (subscription.apiIds === undefined) direct.push(subscription)
     else add(subscription, entry)
   })

@@ -9,12 +9,22 @@ export function keyLookup(
   snapshot: () => Snapshot | undefined,
 ): (prefix: string) => ApiKeyRecord | undefined {
   const recordOf = oncePer(
-    ({ id, hash, expiresAtMs, application, tenant, subscriptionId, apiIds }: KeyEntry): ApiKeyRecord => ({
+    ({
+      id,
+      hash,
+      expiresAtMs,
+      application,
+      subscriber,
+      tenant,
+      subscriptionId,
+      apiIds,
+    }: KeyEntry): ApiKeyRecord => ({
       id,
       hash,
       status: 'active',
       expiresAtMs: Number.isFinite(expiresAtMs) ? expiresAtMs : undefined,
       application,
+      subscriber,
       tenant,
       subscriptionId,
       apiIds,

@@ -148,6 +148,8 @@ export interface KeyEntry {
   readonly subscriptionId: string
   readonly apiIds: readonly string[]
   readonly application: string
+  /** Name of the application's tenant, where it is not the owner of the API. */
+  readonly subscriber: string | undefined
   /** Unix ms; Infinity when the key does not expire. */
   readonly expiresAtMs: number
 }

@@ -16,6 +16,8 @@ export interface ApiKeyRecord {
   readonly expiresAtMs: number | undefined
   /** Application of the subscription; quotas count for it. */
   readonly application: string
+  /** Name of the application's tenant, where it is not the one whose API the key opens. */
+  readonly subscriber?: string | undefined
   readonly tenant: string | undefined
   readonly subscriptionId: string | undefined
   /** The only APIs that the key opens. */
@@ -93,6 +95,7 @@ function principalFor(found: ApiKeyRecord, expiresAtMs: number): Principal {
     scopes: found.scopes,
     subscriptionId: found.subscriptionId,
     apiIds: found.apiIds,
+    ...(found.subscriber === undefined ? undefined : { subscriber: found.subscriber }),
     expiresAtMs,
   })
 }

@@ -147,7 +147,10 @@ describe.each(DATABASES)('own things and those of others on $name', database => 
     }
 
     it('has an expectation for every endpoint', () => {
-      const owned = ENDPOINTS.filter(endpoint => endpoint.subject !== undefined && endpoint.reach === 'path')
+      // the subject of a list is the tenant of a subscriber: `shared-apis.test.ts`
+      const owned = ENDPOINTS.filter(
+        ({ id, subject, reach }) => subject !== undefined && reach === 'path' && !LISTS.includes(id),
+      )
       const expected = [...Object.keys(OWNED)].filter(id => id !== 'approveSubscription')
       expect(owned.map(endpoint => endpoint.id).sort()).toEqual(expected.sort())
       const narrowable = ENDPOINTS.filter(endpoint => endpoint.narrowable === true)

@@ -297,7 +297,6 @@ export const RECIPES: { readonly [operationId: string]: Maker } = {
   }),
   revokeSubscription: async (plane, world) => ({
     params: { subscription_id: await aSubscription(plane, world) },
-    body: { reason: 'unpaid' },
     repeated: 204,
   }),
   readUsage: (_plane, world) => ({ params: { subscription_id: world.subscription }, repeated: 200 }),

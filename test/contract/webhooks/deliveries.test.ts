@@ -56,7 +56,7 @@ describe.each(DATABASES)('deliveries on $name', database => {
       const key = await acme.approve(subscription)
       const keyId = (await acme.call('GET', `/apikeys?subscription_id=${subscription}`)).body.items[0].id
       const rotated = (await acme.call('POST', `/apikeys/${keyId}/rotate`, {})).body
-      await acme.call('DELETE', `/subscriptions/${subscription}`, { reason: 'unpaid' })
+      await acme.call('DELETE', `/subscriptions/${subscription}?reason=unpaid`)
       const short = await acme.call('POST', '/subscriptions', {
         api_id: (await acme.call('GET', `/subscriptions/${subscription}`)).body.api_id,
         ...{ plan: 'gold', application: 'short', ttl: '1h' },

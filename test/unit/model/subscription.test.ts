@@ -25,6 +25,7 @@ function subscription(fields: Partial<Subscription> = {}): Subscription {
     productId: null,
     plan: 'silver',
     application: 'shop',
+    subscriberTenantId: null,
     callbackUrl: null,
     status: 'pending_approval',
     reason: null,

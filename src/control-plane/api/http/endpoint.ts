@@ -16,6 +16,8 @@ export interface EndpointCall<Query, Body> {
   readonly principal: Principal
   /** The tenant of the path or, where the path names none, the one the caller acts in; undefined = all of them. */
   readonly tenant: Tenant | undefined
+  /** The caller's tenant, where the path names another one and the caller may not act for every tenant. */
+  readonly guest: Tenant | undefined
   /** Set where the endpoint is `narrowable`: the response must be limited to this application. */
   readonly onlyApplication: string | undefined
   /** '' when absent. */
@@ -70,7 +72,7 @@ export interface Subject {
 
 /** The part of a call that is known before authorization. */
 export interface SubjectQuestion
-  extends Pick<EndpointCall<unknown, unknown>, 'tx' | 'params' | 'principal' | 'tenant'> {
+  extends Pick<EndpointCall<unknown, unknown>, 'tx' | 'params' | 'principal' | 'tenant' | 'guest'> {
   /** The caller may act for every tenant. */
   readonly crossesTenants: boolean
   /** Parsed but not validated; undefined without a body. */

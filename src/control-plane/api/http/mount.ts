@@ -177,6 +177,10 @@ function scopeOf(endpoint: Endpoint, { tenant, unknownTenant, crossesTenants }: 
   return NO_TENANT
 }
 
+function guestOf({ home, tenant, crossesTenants }: Standing): Standing['home'] {
+  return crossesTenants || tenant === undefined || home?.id === tenant.id ? undefined : home
+}
+
 /** A scope without rows: the transaction finds nothing, and authorization decides on the error. */
 const NO_TENANT = 'none'
 
@@ -191,11 +195,12 @@ async function prepare(
 ): Promise<EndpointCall<unknown, unknown>> {
   const params = context.req.param() as Record<string, string>
   const { principal, tenant, unknownTenant, crossesTenants } = standing
+  const guest = endpoint.reach === 'path' ? guestOf(standing) : undefined
   const rawBody = body.kind === 'json' ? body.value : undefined
   // PostgreSQL text holds no NUL: no row has such an id, and the query would fail.
   const queryable = Object.values(params).every(value => !value.includes('\0'))
   const subject = queryable
-    ? await endpoint.subject?.({ tx, params, principal, tenant, crossesTenants, rawBody })
+    ? await endpoint.subject?.({ tx, params, principal, tenant, guest, crossesTenants, rawBody })
     : undefined
   const byReach = endpoint.reach === 'platform' ? null : (tenant?.name ?? unknownTenant ?? null)
   if (endpoint.reach !== 'platform' && byReach === null && !crossesTenants) {
@@ -212,7 +217,10 @@ async function prepare(
   if (endpoint.narrowable === true) {
     onlyApplication = await authorizeList(options.policy(), standing, question)
   } else await authorizeRequest(options.policy(), standing, question)
-  if (endpoint.method !== 'get') await refuseSuspended(endpoint, standing, tx, question.tenant)
+  if (endpoint.method !== 'get') {
+    await refuseSuspended(endpoint, standing, tx, question.tenant)
+    if (guest !== undefined) await refuseSuspended(endpoint, standing, tx, byReach)
+  }
   if (endpoint.reach !== 'platform' && unknownTenant !== undefined) throw notFound('tenant')
   if (!queryable) throw notFound(endpoint.tag)
   const query = validateQuery(endpoint, new URL(context.req.url).searchParams)
@@ -226,6 +234,7 @@ async function prepare(
     body: checked.value,
     principal,
     tenant,
+    guest,
     onlyApplication,
     ifMatch: context.req.header('if-match') ?? '',
     services,

@@ -1,5 +1,6 @@
 /** Routes and schemas of API keys; only the response that creates a key contains it. The rules are in `services/api-keys.ts`. */
 import { API_KEY_STATUSES, type ApiKey, keyStatus } from '../../../model/api-key.ts'
+import { applicationOf } from '../../../model/subscription.ts'
 import {
   type Endpoint,
   type EndpointResult,
@@ -23,6 +24,7 @@ import {
 import { camelCased, fieldNames, present } from '../schemas/present.ts'
 import { z } from '../schemas/zod.ts'
 import { createKey, type IssuedKey, revokeOne, rotate } from '../services/api-keys.ts'
+import { subjectOfSubscription } from './subscription-subject.ts'
 
 const endpoint = tagged('API key')
 const MAX_GRACE_HOURS = 168
@@ -74,19 +76,28 @@ function issued({ record, key }: IssuedKey, now: Date): EndpointResult {
 }
 
 /** A key belongs to the application of its subscription; */
-async function ownedBy({ tx, params, principal }: SubjectQuestion): Promise<Subject> {
+async function ownedBy(question: SubjectQuestion): Promise<Subject> {
+  const { tx, params } = question
   const key = await tx.keys.find(params.key_id!)
   const subscription = key === undefined ? undefined : await tx.subscriptions.find(key.subscriptionId)
-  return { own: subscription?.application === principal.consumer }
+  return subjectOfSubscription(subscription, question)
 }
 
 /** so does a new key. A body without a subscription is refused by validation. */
-async function requestedBy({ tx, rawBody, principal }: SubjectQuestion): Promise<Subject> {
+async function requestedBy(question: SubjectQuestion): Promise<Subject> {
+  const { tx, rawBody } = question
   const id = (rawBody as { subscription_id?: unknown } | null | undefined)?.subscription_id
   if (typeof id !== 'string') return { own: true }
   // PostgreSQL text holds no NUL: no row has such an id, and the query would fail.
   const subscription = id.includes('\0') ? undefined : await tx.subscriptions.find(id)
-  return { own: subscription?.application === principal.consumer }
+  return subjectOfSubscription(subscription, question)
+}
+
+/** A tenant with subscriptions to the shared APIs of another one sees their keys, and no others. */
+async function listedBy({ tx, guest }: SubjectQuestion): Promise<Subject> {
+  if (guest === undefined) return {}
+  const held = await tx.subscriptions.list({ subscriberTenantId: guest.id }, { page: 1, limit: 1 })
+  return held.total === 0 ? {} : { tenant: guest.name }
 }
 
 export const apiKeyEndpoints: readonly Endpoint[] = [
@@ -102,8 +113,10 @@ export const apiKeyEndpoints: readonly Endpoint[] = [
     }),
     narrowable: true,
     success: { description: 'A page of keys', schema: listOf(shownKey, 'ApiKeyList') },
-    async run({ tx, query, onlyApplication }) {
-      const filter = { ...camelCased(query), onlyApplication }
+    subject: listedBy,
+    async run({ tx, query, guest, onlyApplication: own }) {
+      const onlyApplication = guest === undefined || own === undefined ? own : applicationOf(guest.name, own)
+      const filter = { ...camelCased(query), onlyApplication, subscriberTenantId: guest?.id }
       return { body: envelope(await tx.keys.list(filter, query), query, key => show(key, tx.now)) }
     },
   }),

@@ -43,8 +43,9 @@ const filters = {
 /** Tenant id → name, with one query for each tenant of a page. */
 export async function tenantNames(tx: Transaction, apis: readonly Api[]): Promise<Map<string, string>> {
   const names = new Map<string, string>()
-  for (const { tenantId } of apis) {
-    if (!names.has(tenantId)) names.set(tenantId, (await tx.tenants.find(tenantId))?.name ?? '')
+  for (const { tenantId, sharing } of apis) {
+    if (!names.has(tenantId))
+      names.set(tenantId, (await tx.tenants.find(tenantId))?.name ?? sharing?.by ?? '')
   }
   return names
 }

@@ -36,7 +36,8 @@ async function detailsOf(
 
 /** @throws Problem not_found */
 async function visible({ tx, params }: Pick<EndpointCall<unknown, unknown>, 'tx' | 'params'>) {
-  const api = await tx.apis.find(params.api_id!)
+  const id = params.api_id!
+  const api = (await tx.apis.find(id)) ?? (await tx.apis.findShared(id))
   if (api === undefined || !api.portalVisibility || api.status === 'retired') throw notFound('API')
   return { api, tenant: await tx.tenants.find(api.tenantId) }
 }
@@ -52,7 +53,7 @@ export const portalEndpoints: readonly Endpoint[] = [
       schema: listOf(shownPortalApi, 'PortalApiList'),
     },
     async run({ tx, query, services }) {
-      const filter = { ...camelCased(query), portalVisibility: true, offered: true }
+      const filter = { ...camelCased(query), portalVisibility: true, offered: true, sharedToo: true } as const
       return { body: await listApis(tx, filter, query, services.gatewayUrl, showPortalApi) }
     },
   }),
@@ -64,7 +65,8 @@ export const portalEndpoints: readonly Endpoint[] = [
     async run(call) {
       const { api, tenant } = await visible(call)
       const isShown = (fields: { readonly portal_visibility?: unknown }) => fields.portal_visibility === true
-      const details = await detailsOf(call.tx, api, tenant?.name ?? '', call.services, isShown)
+      const owner = tenant?.name ?? api.sharing?.by ?? ''
+      const details = await detailsOf(call.tx, api, owner, call.services, isShown)
       return { body: showPortalApi(api, details) }
     },
   }),

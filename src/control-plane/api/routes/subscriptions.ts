@@ -1,5 +1,7 @@
 /** Routes and schemas of subscriptions and their usage. The rules are in `services/subscriptions.ts`. */
+import { isSharedWith } from '../../../model/api.ts'
 import {
+  applicationOf,
   SUBSCRIPTION_STATUSES,
   type Subscription,
   type SubscriptionChange,
@@ -41,6 +43,7 @@ import {
   suspendSubscription,
 } from '../services/subscriptions.ts'
 import { currentUsage } from '../services/usage.ts'
+import { subjectOfSubscription } from './subscription-subject.ts'
 
 const endpoint = tagged('subscription')
 
@@ -61,16 +64,25 @@ async function list(tx: Transaction, filter: SubscriptionFilter, page: PageReque
   return { body: envelope(found, page, item => show(item, prefixes.get(item.id) ?? null)) }
 }
 
-/** A new subscription belongs to the application in the body. A body without an application is refused by validation. */
-async function requestedBy({ rawBody, principal }: SubjectQuestion): Promise<Subject> {
-  const application = (rawBody as { application?: unknown } | null | undefined)?.application
-  return { own: typeof application !== 'string' || application === principal.consumer }
+/**
+ * A new subscription belongs to the application in the body, and to the caller's tenant where the API is shared with that. A body without
+ * an application is refused by validation.
+ */
+async function requestedBy({ tx, rawBody, principal, guest }: SubjectQuestion): Promise<Subject> {
+  const { application, api_id: id } = (rawBody ?? {}) as { application?: unknown; api_id?: unknown }
+  const own = typeof application !== 'string' || application === principal.consumer
+  if (guest === undefined || typeof id !== 'string' || id.includes('\0')) return { own }
+  const api = await tx.apis.find(id)
+  const isOffered = api?.portalVisibility === true && isSharedWith(api, guest.id)
+  return isOffered ? { tenant: guest.name, own } : { own }
 }
 
 /** A subscription belongs to its application. */
-async function ownedBy({ tx, params, principal }: SubjectQuestion): Promise<Subject> {
-  const subscription = await tx.subscriptions.find(params.subscription_id!)
-  return { own: subscription?.application === principal.consumer }
+async function ownedBy(question: SubjectQuestion): Promise<Subject> {
+  return subjectOfSubscription(
+    await question.tx.subscriptions.find(question.params.subscription_id!),
+    question,
+  )
 }
 
 /** A plan that needs approval is only requested by a caller who may not approve. */
@@ -127,14 +139,18 @@ export const subscriptionEndpoints: readonly Endpoint[] = [
       schema: shownSubscription,
     },
     subject: requestedBy,
-    async run({ tx, tenant, body }) {
+    async run({ tx, tenant, guest, body }) {
       if (body.ttl !== null && body.expires_at !== null) {
         throw invalidField('ttl', 'must be absent when expires_at is given.')
       }
       requireTarget(body)
       const expiresAt = body.expires_at === null ? null : new Date(body.expires_at)
-      const { ttl: ttlSeconds, ...fields } = camelCased(body)
-      const request = { ...fields, plan: body.plan, ttlSeconds, expiresAt }
+      const { ttl: ttlSeconds, application, ...fields } = camelCased(body)
+      const subscriber = {
+        subscriberTenantId: guest?.id ?? null,
+        application: guest === undefined ? application : applicationOf(guest.name, application),
+      }
+      const request = { ...fields, ...subscriber, plan: body.plan, ttlSeconds, expiresAt }
       const { subscription, key } = await requestSubscription(tx, tenant!.id, request)
       const location = `/tenants/${tenant!.id}/subscriptions/${subscription.id}`
       return { ...(await shown(tx, subscription, key)), location }
@@ -244,14 +260,13 @@ export const subscriptionEndpoints: readonly Endpoint[] = [
   endpoint('revokeSubscription', 'delete', ONE, {
     summary: 'Revoke a subscription and its keys permanently',
     action: 'control.subscriptions.revoke',
+    // in the query: the listeners refuse a DELETE with a body
     query: z.object({ reason: textField(500).optional() }),
-    body: z.strictObject({ reason: textField(500).optional() }).openapi('Revocation'),
-    bodyOptional: true,
     success: { description: 'The subscription is revoked' },
     subject: ownedBy,
-    async run({ tx, params, query, body }) {
+    async run({ tx, params, query }) {
       const subscription = await findSubscription(tx, params.subscription_id!, 'lock')
-      await revokeSubscription(tx, subscription, body.reason ?? query.reason ?? null)
+      await revokeSubscription(tx, subscription, query.reason ?? null)
     },
   }),
   endpoint('readUsage', 'get', `${ONE}/usage`, {
@@ -280,6 +295,7 @@ export const subscriptionEndpoints: readonly Endpoint[] = [
     query: z.object({ ...filters, tenant_id: textField(100).optional() }),
     narrowable: true,
     success: { description: 'A page of subscriptions', schema: shownList },
-    run: ({ tx, query, onlyApplication }) => list(tx, { ...camelCased(query), onlyApplication }, query),
+    run: ({ tx, tenant, query, onlyApplication }) =>
+      list(tx, { ...camelCased(query), onlyApplication, heldBy: tenant?.name }, query),
   }),
 ]

@@ -5,6 +5,7 @@ import {
   API_TYPES,
   API_VISIBILITIES,
   type Deprecation,
+  EVERY_OTHER_TENANT,
   VERSION_CHOICES,
   type Versioning,
 } from '../../../model/api.ts'
@@ -114,6 +115,21 @@ const deprecation = z
   })
   .openapi('Deprecation', { description: 'The announced end of an API.' })
 
+const MAX_SHARED_WITH = 100
+const sharedWith = z
+  .array(
+    shaped(/^(ten_[0-9a-z]{26}|\*)$/, 30, 'must be the id of a tenant, or *.'),
+    'must be a list of ids of tenants.',
+  )
+  .max(MAX_SHARED_WITH, `must name at most ${MAX_SHARED_WITH} tenants.`)
+  .refine(ids => new Set(ids).size === ids.length, 'must not name a tenant more than once.')
+  .refine(ids => ids.length < 2 || !ids.includes(EVERY_OTHER_TENANT), 'must be * alone, or ids.')
+  .openapi({
+    example: [],
+    description:
+      'Ids of other tenants, or `*` for all: with `portal_visibility`, their members see the API in the catalog and request subscriptions.',
+  })
+
 const fields = {
   name: textField(100).openapi({ example: 'Orders' }),
   description: textField(4000, 0),
@@ -135,6 +151,7 @@ const fields = {
   spec: spec.nullable(),
   portal_visibility: z.boolean('must be true or false.'),
   visibility: word(API_VISIBILITIES),
+  shared_with: sharedWith,
 }
 
 const { path: _path, ...withoutPath } = fields
@@ -156,6 +173,7 @@ export const apiShape = {
   traffic: fields.traffic.default(null),
   spec: fields.spec.default(null),
   portal_visibility: fields.portal_visibility.default(false),
+  shared_with: fields.shared_with.default([]),
   visibility: fields.visibility.default('tenant').openapi({
     description:
       'To whom the catalog shows the API when `portal_visibility` is true: `tenant`, callers of its tenant; `public`, every visitor without a token.',
@@ -209,5 +227,6 @@ export function apiFields(body: z.output<typeof apiPatch>) {
     spec: body.spec === undefined ? undefined : body.spec === null ? null : writeJson(body.spec),
     portalVisibility: body.portal_visibility,
     visibility: body.visibility,
+    sharedWith: body.shared_with,
   }
 }

@@ -68,6 +68,7 @@ export const shownApi = z
     traffic: traffic.nullable(),
     portal_visibility: z.boolean(),
     visibility: z.enum(API_VISIBILITIES),
+    shared_with: z.array(z.string()),
     spec: shownSpec,
     spec_status: z
       .object({
@@ -154,6 +155,7 @@ export function shownLimits(api: Api) {
   return {
     rateLimit: api.requestsPerHour === null ? null : { requests_per_hour: api.requestsPerHour },
     mcp: api.mcp && shownMcpUpstream(api.mcp),
+    sharedWith: api.sharing?.with ?? [],
     passthrough: shownPassthrough(api),
     traffic: api.traffic && shownTraffic(api.traffic),
     versioning: api.versioning && {

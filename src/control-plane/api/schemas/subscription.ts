@@ -16,6 +16,10 @@ export const shownSubscription = z
       .nullable()
       .openapi({ description: 'Plan that the application has requested instead; approve or reject it.' }),
     application: z.string(),
+    subscriber_tenant_id: shownId('ten').nullable().openapi({
+      description:
+        'Tenant of the application, where the API is shared with it; `application` then begins with its name. null: the owner of the API.',
+    }),
     callback_url: z.string().nullable(),
     metadata: z.record(z.string(), z.string()),
     status: z.enum(SUBSCRIPTION_STATUSES),

@@ -5,6 +5,7 @@ import {
   apiKeyOf,
   apiTypeFault,
   claimedPaths,
+  isSharedWith,
   isVersionLabel,
   moveApi,
   versionConflict,
@@ -34,7 +35,10 @@ export type ApiFields = Pick<
   | 'spec'
   | 'portalVisibility'
   | 'visibility'
->
+> & {
+  /** As in `Sharing`; empty: with none. */
+  readonly sharedWith: readonly string[]
+}
 
 /** @throws Problem validation_error for a document that is not OpenAPI */
 export function requireUsableSpec(spec: string | null | undefined, { specFault }: Services): void {
@@ -42,11 +46,16 @@ export function requireUsableSpec(spec: string | null | undefined, { specFault }
   if (fault !== undefined) throw invalidField('spec', `is not a usable OpenAPI document: ${fault}.`)
 }
 
-export async function createApi(tx: Transaction, tenantId: string, fields: ApiFields): Promise<Api> {
+export async function createApi(
+  tx: Transaction,
+  tenantId: string,
+  { sharedWith, ...fields }: ApiFields,
+): Promise<Api> {
   const api: Api = {
     ...fields,
     ...newRecord(tx, 'api'),
     tenantId,
+    sharing: await sharingOf(tx, tenantId, sharedWith),
     status: 'active',
     deprecatedAt: null,
   }
@@ -56,6 +65,11 @@ export async function createApi(tx: Transaction, tenantId: string, fields: ApiFi
   await tx.deployments.complete({ apiId: api.id })
   announce(tx, 'api.created', api)
   return api
+}
+
+async function sharingOf(tx: Transaction, tenantId: string, ids: readonly string[]): Promise<Api['sharing']> {
+  if (ids.length === 0) return null
+  return { by: (await tx.tenants.find(tenantId))!.name, with: ids }
 }
 
 /** @throws Problem validation_error */
@@ -78,16 +92,27 @@ export async function patchApi(
 ): Promise<Api> {
   const api = found(await tx.apis.find(id, 'lock'), 'API')
   checkIfMatch(ifMatch, api.revision)
-  const { status = api.status, ...fields } = patch
+  const { status = api.status, sharedWith, ...fields } = patch
   const move = moveApi(api, status, tx.now)
   if (!move.ok) throw conflict(move.reason, [{ field: 'status', message: move.reason }])
-  const wanted = patched(move.value, fields)
+  const sharing = sharedWith && (await sharingOf(tx, api.tenantId, sharedWith))
+  const wanted = patched(move.value, { ...fields, sharing })
   requireFittingType(wanted)
   if (apiKeyOf(wanted) !== apiKeyOf(api) || wanted.versioning !== api.versioning)
     await claimAddress(tx, wanted)
   const updated = await tx.apis.update(wanted)
   announce(tx, 'api.updated', updated)
+  if (sharing !== undefined && api.sharing !== null) await revokeUnshared(tx, updated)
   return updated
+}
+
+/** Ends the subscriptions of tenants with which the API is not shared any more. */
+async function revokeUnshared(tx: Transaction, api: Api): Promise<void> {
+  for (const subscription of await tx.subscriptions.openOf({ apiId: api.id })) {
+    const { subscriberTenantId } = subscription
+    if (subscriberTenantId !== null && !isSharedWith(api, subscriberTenantId))
+      await revokeSubscription(tx, subscription, 'The API is not shared with this tenant any more.', api)
+  }
 }
 
 /**

@@ -1,4 +1,5 @@
 /** Moves the subscriptions of an API to another API or version, each with its event. It changes no key and no limit. */
+import { isSharedWith } from '../../../model/api.ts'
 import { migrate, type Subscription } from '../../../model/subscription.ts'
 import type { Transaction } from '../../store/store.ts'
 import { conflict, found, invalidField } from '../http/problem.ts'
@@ -17,7 +18,7 @@ interface MigrationRequest {
 
 interface Migration {
   readonly migrated: readonly Subscription[]
-  /** Their applications have an open subscription to the other API. */
+  /** Their applications have an open subscription to the other API, or it is not shared with their tenant. */
   readonly skipped: readonly Subscription[]
   /** Number of those that a repeated call would migrate. */
   readonly remaining: number
@@ -39,7 +40,9 @@ export async function migrateSubscriptions(tx: Transaction, request: MigrationRe
   const wanted = locked
     .get(from.id)!
     .filter(({ application }) => applications?.includes(application) !== false)
-  const movable = wanted.filter(({ application }) => !subscribed.has(application))
+  const mayMove = ({ application, subscriberTenantId }: Subscription) =>
+    !subscribed.has(application) && (subscriberTenantId === null || isSharedWith(to, subscriberTenantId))
+  const movable = wanted.filter(mayMove)
   const migrated: Subscription[] = []
   for (const subscription of movable.slice(0, MAX_MIGRATED)) {
     const move = migrate(subscription, to.id)
@@ -51,7 +54,7 @@ export async function migrateSubscriptions(tx: Transaction, request: MigrationRe
   }
   return {
     migrated,
-    skipped: wanted.filter(({ application }) => subscribed.has(application)),
+    skipped: wanted.filter(each => !mayMove(each)),
     remaining: movable.length - migrated.length,
   }
 }

@@ -28,7 +28,14 @@ import { eventOf } from './subscription-event.ts'
 
 type SubscriptionRequest = Pick<
   Subscription,
-  'apiId' | 'productId' | 'application' | 'callbackUrl' | 'metadata' | 'ttlSeconds' | 'expiresAt'
+  | 'apiId'
+  | 'productId'
+  | 'application'
+  | 'subscriberTenantId'
+  | 'callbackUrl'
+  | 'metadata'
+  | 'ttlSeconds'
+  | 'expiresAt'
 > & {
   /** undefined: that of the product. */
   readonly plan: string | undefined
@@ -106,7 +113,9 @@ export async function approveSubscription(
     return { subscription: approved, key: undefined }
   }
   const keys = await tx.keys.ofSubscription(approved.id)
-  const issued = keys.length === 0 ? await issueKey(tx, approved, 'default', null) : undefined
+  // an application of another tenant makes its keys itself: the owner does not see them
+  const isFirst = keys.length === 0 && approved.subscriberTenantId === null
+  const issued = isFirst ? await issueKey(tx, approved, 'default', null) : undefined
   const data = issued === undefined ? {} : { key_prefix: issued.record.prefix }
   const event = await eventOf(tx, 'subscription.approved', approved, data)
   const { application } = approved

@@ -16,6 +16,7 @@ import { statements as apiVisibility } from './0014-api-visibility.ts'
 import { statements as mcpApis } from './0016-mcp-apis.ts'
 import { statements as notices } from './0017-notices.ts'
 import { statements as products } from './0018-products.ts'
+import { statements as sharedApis } from './0019-shared-apis.ts'
 import { statements as scaleIndexes } from './0020-scale-indexes.ts'
 
 export interface Migration {
@@ -42,5 +43,6 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: '0016-mcp-apis', statements: mcpApis },
   { name: '0017-notices', statements: notices },
   { name: '0018-products', statements: products },
+  { name: '0019-shared-apis', statements: sharedApis },
   { name: '0020-scale-indexes', statements: scaleIndexes },
 ]

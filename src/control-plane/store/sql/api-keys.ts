@@ -17,13 +17,17 @@ export function apiKeyRepository({ db, scope, now }: SqlSession): ApiKeyReposito
       await db.insertInto('apiKeys').values(key).execute()
     },
     find: (id, locking) => first(mine().where('id', '=', id).selectAll(), locking),
-    async list({ q, status: wanted, subscriptionId, onlyApplication }, request) {
+    async list({ q, status: wanted, subscriptionId, onlyApplication, subscriberTenantId }, request) {
       let query = mine()
       if (q !== undefined) query = query.where(eb => matches(eb, [eb.ref('name'), eb.ref('prefix')], q))
       if (wanted !== undefined) query = query.where(status, '=', wanted)
       if (subscriptionId !== undefined) query = query.where('subscriptionId', '=', subscriptionId)
-      if (onlyApplication !== undefined) {
-        const own = db.selectFrom('subscriptions').where('application', '=', onlyApplication).select('id')
+      if (onlyApplication !== undefined || subscriberTenantId !== undefined) {
+        const own = db
+          .selectFrom('subscriptions')
+          .where('subscriberTenantId', 'is not distinct from', subscriberTenantId ?? null)
+          .$if(onlyApplication !== undefined, all => all.where('application', '=', onlyApplication!))
+          .select('id')
         query = query.where('subscriptionId', 'in', own)
       }
       return page(query, from => from.selectAll('apiKeys'), request)

@@ -1,7 +1,9 @@
 /** Queries on APIs; removed APIs are invisible to all of them. Rules of the life cycle are in `model/api.ts`. */
+import { type SqlBool, sql } from 'kysely'
 import type { Api } from '../../../model/api.ts'
 import { VISITED_TENANTS } from '../../../model/tenant.ts'
 import type { ApiRepository } from '../repositories.ts'
+import { EVERY_TENANT } from '../store.ts'
 import { first, given, inScope, isRow, matches, page } from './listing.ts'
 import type { SqlSession } from './session.ts'
 
@@ -23,6 +25,7 @@ export const API_COLUMNS = [
   'spec',
   'portalVisibility',
   'visibility',
+  'sharing',
   'status',
   'deprecatedAt',
   'deprecation',
@@ -32,18 +35,22 @@ export const API_COLUMNS = [
 ] as const
 
 /** null becomes the JSON null, which is read as null. */
-function jsonOf({ mcp, passthrough, traffic, versioning, deprecation }: Api) {
+function jsonOf({ mcp, passthrough, traffic, versioning, deprecation, sharing }: Api) {
   return {
     mcp: JSON.stringify(mcp),
     passthrough: JSON.stringify(passthrough),
     traffic: JSON.stringify(traffic),
     versioning: JSON.stringify(versioning),
     deprecation: JSON.stringify(deprecation),
+    sharing: JSON.stringify(sharing),
   }
 }
 
 export function apiRepository({ db, scope, now }: SqlSession): ApiRepository {
-  const mine = () => db.selectFrom('apis').where('deletedAt', 'is', null).where(inScope(scope))
+  const kept = () => db.selectFrom('apis').where('deletedAt', 'is', null)
+  const mine = () => kept().where(inScope(scope))
+  /** Shared with the tenant of the scope; without those that their owner does not show. */
+  const isShared = sql<SqlBool>`sharing -> 'with' ?| array['*', ${scope}]::text[] and portal_visibility`
   return {
     async insert(api) {
       await db
@@ -52,8 +59,16 @@ export function apiRepository({ db, scope, now }: SqlSession): ApiRepository {
         .execute()
     },
     find: (id, locking) => first(mine().where('id', '=', id).select(API_COLUMNS), locking),
-    async list({ q, status, portalVisibility, offered, tenantId, forVisitors }, request) {
-      let query = mine().where(eb => eb.and(given({ status, portalVisibility, tenantId })))
+    findShared: id =>
+      scope === EVERY_TENANT
+        ? Promise.resolve(undefined)
+        : first(kept().where(isShared).where('id', '=', id).select(API_COLUMNS)),
+    async list({ q, status, portalVisibility, offered, tenantId, forVisitors, sharedToo }, request) {
+      const within =
+        sharedToo === true && scope !== EVERY_TENANT
+          ? kept().where(eb => eb.or([inScope(scope), isShared]))
+          : mine()
+      let query = within.where(eb => eb.and(given({ status, portalVisibility, tenantId })))
       if (q !== undefined) {
         query = query.where(eb => matches(eb, [eb.ref('name'), eb.ref('description'), eb.ref('path')], q))
       }

@@ -54,6 +54,7 @@ export function shareRepository({ db, scope, now }: SqlSession): ShareRepository
           'apiId',
           'productId',
           'application',
+          'subscriberTenantId',
           'plan',
           'rateLimit',
           'quota',

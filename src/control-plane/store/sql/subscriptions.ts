@@ -1,9 +1,11 @@
 /** Queries on subscriptions. Rules of the life cycle are in `model/subscription.ts`. */
-import { sql } from 'kysely'
+import { type ExpressionBuilder, sql } from 'kysely'
 import { OPEN_STATUSES } from '../../../model/subscription.ts'
 import type { SubscriptionRepository } from '../repositories.ts'
+import { EVERY_TENANT } from '../store.ts'
 import { first, given, inScope, isRow, matches, page } from './listing.ts'
 import type { SqlSession } from './session.ts'
+import type { Tables } from './tables.ts'
 
 export function subscriptionRepository({ db, scope, now }: SqlSession): SubscriptionRepository {
   const mine = () => db.selectFrom('subscriptions').where(inScope(scope))
@@ -15,10 +17,26 @@ export function subscriptionRepository({ db, scope, now }: SqlSession): Subscrip
         .execute()
     },
     find: (id, locking) => first(mine().where('id', '=', id).selectAll(), locking),
-    async list({ q, status, apiId, productId, plan, application, tenantId, onlyApplication }, request) {
-      let query = mine().where(eb => eb.and(given({ status, apiId, productId, plan, application, tenantId })))
+    async list(filter, request) {
+      const { q, onlyApplication, heldBy } = filter
+      const { status, apiId, productId, plan, application, tenantId, subscriberTenantId } = filter
+      const equal = { status, apiId, productId, plan, application, tenantId, subscriberTenantId }
+      const withHeld = heldBy !== undefined && scope !== EVERY_TENANT
+      const all = withHeld
+        ? db
+            .selectFrom('subscriptions')
+            .where(eb => eb.or([inScope(scope), eb('subscriberTenantId', '=', scope)]))
+        : mine()
+      let query = all.where(eb => eb.and(given(equal)))
       if (q !== undefined) query = query.where(eb => matches(eb, [eb.ref('application')], q))
-      if (onlyApplication !== undefined) query = query.where('application', '=', onlyApplication)
+      if (onlyApplication !== undefined) {
+        const held = (eb: ExpressionBuilder<Tables, 'subscriptions'>) =>
+          eb.and({ subscriberTenantId: scope, application: `${heldBy}/${onlyApplication}` })
+        // an application of another tenant may have the same name
+        const own = (eb: ExpressionBuilder<Tables, 'subscriptions'>) =>
+          eb.and([eb('application', '=', onlyApplication), eb('subscriberTenantId', 'is', null)])
+        query = query.where(eb => (withHeld ? eb.or([own(eb), held(eb)]) : own(eb)))
+      }
       return page(query, from => from.selectAll('subscriptions'), request)
     },
     async openOf(of) {

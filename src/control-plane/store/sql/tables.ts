@@ -22,12 +22,13 @@ type Mutable<T> = { -readonly [K in keyof T]: T[K] }
 export interface Tables {
   tenants: Mutable<Omit<Tenant, 'settings'>> & { settings: JsonColumn<TenantSettings> }
   plans: Mutable<PlanRecord>
-  apis: Mutable<Omit<Api, 'mcp' | 'passthrough' | 'traffic' | 'versioning' | 'deprecation'>> & {
+  apis: Mutable<Omit<Api, 'mcp' | 'passthrough' | 'traffic' | 'versioning' | 'deprecation' | 'sharing'>> & {
     mcp: JsonColumn<Api['mcp']>
     passthrough: JsonColumn<Api['passthrough']>
     traffic: JsonColumn<Api['traffic']>
     versioning: JsonColumn<Api['versioning']>
     deprecation: JsonColumn<Api['deprecation']>
+    sharing: JsonColumn<Api['sharing']>
     deletedAt: ColumnType<Date | null, Date | null | undefined, Date | null>
   }
   subscriptions: Mutable<Omit<Subscription, 'metadata'>> & { metadata: JsonColumn<Subscription['metadata']> }

@@ -14,7 +14,13 @@ export function requireSubscription(): Stage {
       const { operation, snapshot, tool, tenant } = exchange
       const principal = exchange.principal!
       if (snapshot.isBlocked(principal.tenant, principal.consumer)) return refuse('consumer_blocked')
-      const { subscriptionId, apiIds } = principal
+      const { subscriptionId, apiIds, subscriber } = principal
+      // a tenant that is deleted is not in the snapshot
+      if (
+        subscriber !== undefined &&
+        (snapshot.isSuspended(subscriber) || snapshot.tenantIdOf(subscriber) === undefined)
+      )
+        return refuse('tenant_suspended')
       if (subscriptionId !== undefined && apiIds !== undefined) {
         const fault = snapshot.subscriptionFault(principal, apiIds[0] ?? '', exchange.receivedAtMs)
         if (fault !== undefined) return refuse(`subscription_${fault}`)

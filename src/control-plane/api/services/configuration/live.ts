@@ -84,7 +84,7 @@ function tenantResource({ name, tier, region, adminEmail, status, settings }: Te
 }
 
 function liveApi(api: Api, tenant: string): TreeResource {
-  const { rateLimit, mcp, passthrough, traffic, versioning, deprecation } = shownLimits(api)
+  const { rateLimit, mcp, passthrough, traffic, versioning, deprecation, sharedWith } = shownLimits(api)
   const fields = {
     name: api.name,
     description: api.description,
@@ -100,6 +100,7 @@ function liveApi(api: Api, tenant: string): TreeResource {
     traffic,
     portal_visibility: api.portalVisibility,
     visibility: api.visibility,
+    shared_with: sharedWith,
     status: api.status,
   }
   return apiResource(tenant, apiKeyOf(api), fields, api.spec === null ? null : readJson(api.spec))
