@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Builds the image and tests it where no registry of images can be reached: mmdebstrap makes the base, and node comes from npm.
 #   bash scripts/image.sh [--node 24]        needs root, buildah, podman, runc and mmdebstrap; a check before a release, about three minutes
-# The container runs as in production: any user but root, read-only root, no capabilities, no new privileges, the default seccomp profile, 512 MB.
+# The container runs as in production: any user but root, read-only root, no capabilities, no new privileges, the default seccomp profile, 512 MB
+# (MEMORY=1g for more).
 # It prints size, time from start to ready, and memory. The base and node stay in .tools, everything else is removed.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -65,7 +66,7 @@ run() (
   # out of memory, the monitor writes a file where it runs
   cd "$work"
   podman run --runtime runc --network host --cgroups "${CGROUPS:-enabled}" --name "$name" --detach \
-    --read-only --read-only-tmpfs=false --cap-drop all --security-opt no-new-privileges --memory 512m --memory-swap 512m \
+    --read-only --read-only-tmpfs=false --cap-drop all --security-opt no-new-privileges --memory "${MEMORY:-512m}" --memory-swap "${MEMORY:-512m}" \
     --ulimit nofile=4096:4096 --ulimit nproc=4096:4096 --health-interval disable --volume "$work/data:/data" "$@" localhost/toolgate >/dev/null
 )
 mkdir -m 0700 "$work/data"
