@@ -34,12 +34,14 @@ in_root='
   cp -r "$work/." "$root/tmp/given/"
   chmod -R a+rX "$root/tmp/given" && chmod 1777 "$root/tmp" && chown 12345:12345 "$root/home/fresh"
   touch "$root/etc/resolv.conf" && mount --bind /etc/resolv.conf "$root/etc/resolv.conf"
+  # the registry may have an authority that only this machine knows
+  mount --bind /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/ca-certificates.crt"
   ln -sfn /opt/npm/bin/npm-cli.js "$root/usr/local/bin/npm"
   ln -sfn /opt/npm/bin/npx-cli.js "$root/usr/local/bin/npx"
   mount -t proc proc "$root/proc"
   mount --rbind /dev "$root/dev"
   exec chroot "$root" setpriv --reuid 12345 --regid 12345 --clear-groups \
-    env -i HOME=/home/fresh PATH=/opt/nodes/bin:/usr/local/bin:/usr/bin:/bin npm_config_registry="$registry" \
+    env -i HOME=/home/fresh PATH=/opt/nodes/bin:/usr/local/bin:/usr/bin:/bin SMOKE_PATIENCE="${SMOKE_PATIENCE:-1}" npm_config_registry="$registry" npm_config_cafile=/etc/ssl/certs/ca-certificates.crt \
     bash -c "cd && $command"
 '
 # try NODE NAME COMMAND: one line, with what it took and the size of what was installed; the output is shown when it fails
@@ -59,6 +61,6 @@ try() {
 for node in $nodes; do
   try "$node" package 'node /tmp/given/smoke.mjs /tmp/given/package.tgz && mkdir size && cd size && npm install --offline --silent /tmp/given/package.tgz && du -sm node_modules | sed "s/\t.*/ MB/; s/^/installed /"'
   [[ -z $clones ]] ||
-    try "$node" clone 'mkdir toolgate && cd toolgate && tar -xzf /tmp/given/clone.tar.gz && npm ci --no-audit --no-fund --silent && node scripts/smoke.mjs'
+    try "$node" clone 'mkdir toolgate && cd toolgate && tar -xzf /tmp/given/clone.tar.gz && npm ci --no-audit --no-fund --loglevel=error && node scripts/smoke.mjs'
 done
 exit "$failed"

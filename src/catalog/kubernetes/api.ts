@@ -9,6 +9,10 @@ export interface KubeObject {
     readonly uid?: string
     readonly resourceVersion?: string
     readonly creationTimestamp?: string
+    readonly deletionTimestamp?: string
+    /** Changes with the spec. */
+    readonly generation?: number
+    readonly finalizers?: readonly string[]
     readonly annotations?: { readonly [name: string]: string }
     readonly labels?: { readonly [name: string]: string }
     readonly ownerReferences?: readonly {
@@ -21,7 +25,7 @@ export interface KubeObject {
   readonly status?: { readonly [field: string]: unknown }
 }
 
-export type Plural = 'toolsets' | 'tools' | 'toolviews'
+export type Plural = 'toolsets' | 'tools' | 'toolviews' | 'gatewayinstances' | 'gatewaybindings'
 
 /** All objects of a kind, kept current by a watch that is reopened after errors. */
 export interface WatchedKind {

@@ -92,6 +92,8 @@ export class Kube {
       'helm/toolgate/crds/toolsets.toolgate.dev',
       'helm/toolgate/crds/tools.toolgate.dev',
       'helm/toolgate/crds/toolviews.toolgate.dev',
+      'helm/toolgate/crds/gatewayinstances.toolgate.dev',
+      'helm/toolgate/crds/gatewaybindings.toolgate.dev',
       'kubernetes/rbac',
       'kubernetes/tenant-binding',
     ]) {
@@ -100,7 +102,7 @@ export class Kube {
         if (refused !== undefined) throw new Error(`deploy/${file}.yaml: ${refused}`)
       }
     }
-    for (const plural of ['toolsets', 'tools', 'toolviews']) {
+    for (const plural of ['toolsets', 'tools', 'toolviews', 'gatewayinstances', 'gatewaybindings']) {
       const path = `/apis/toolgate.dev/v1alpha1/${plural}`
       await eventually(
         async () => (await this.request('GET', path)).status === 200,
@@ -198,8 +200,8 @@ export class Kube {
   }
 
   /** What a pod of the gateway would find in its file system: a token of its service account. */
-  async gatewayToken(): Promise<string> {
-    const path = '/api/v1/namespaces/toolgate/serviceaccounts/toolgate/token'
+  async gatewayToken(account = 'toolgate'): Promise<string> {
+    const path = `/api/v1/namespaces/toolgate/serviceaccounts/${account}/token`
     const body = {
       apiVersion: 'authentication.k8s.io/v1',
       kind: 'TokenRequest',
@@ -215,17 +217,30 @@ export class Kube {
   }
 
   /** Path of a kubeconfig with the rights of the gateway. @param port of a proxy in front of the API server */
-  async gatewayKubeconfig(port = this.#port): Promise<string> {
+  gatewayKubeconfig(port = this.#port): Promise<string> {
+    return this.kubeconfigOf('toolgate', port)
+  }
+
+  /** Path of a kubeconfig with the rights of a service account in the namespace toolgate. */
+  async kubeconfigOf(account: string, port = this.#port): Promise<string> {
+    return this.#kubeconfig(account, await this.gatewayToken(account), port)
+  }
+
+  adminKubeconfig(): string {
+    return this.#kubeconfig('admin', ADMIN_TOKEN, this.#port)
+  }
+
+  #kubeconfig(user: string, token: string, port: number): string {
     const server = `https://127.0.0.1:${port}`
     const config = {
       apiVersion: 'v1',
       kind: 'Config',
       'current-context': 'test',
-      contexts: [{ name: 'test', context: { cluster: 'test', user: 'gateway' } }],
+      contexts: [{ name: 'test', context: { cluster: 'test', user } }],
       clusters: [{ name: 'test', cluster: { server, 'insecure-skip-tls-verify': true } }],
-      users: [{ name: 'gateway', user: { token: await this.gatewayToken() } }],
+      users: [{ name: user, user: { token } }],
     }
-    return this.#write('gateway.yaml', stringify(config))
+    return this.#write(`${user}.yaml`, stringify(config))
   }
 
   async stop(): Promise<void> {

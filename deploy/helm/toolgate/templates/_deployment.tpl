@@ -3,6 +3,8 @@
 {{- $root := .root -}}
 {{- $name := printf "%s-%s" (include "toolgate.name" $root) .plane -}}
 {{- $settings := mergeOverwrite (deepCopy .settings) (deepCopy $root.Values.settings) (deepCopy .values.settings) -}}
+{{- $secrets := .values.secrets -}}
+{{- $scheme := ternary "HTTPS" "HTTP" (hasKey $secrets (ternary "GATEWAY_CERT" "API_CERT" (eq .plane "gateway"))) -}}
 {{- $usesCluster := and (eq .plane "gateway") (eq $root.Values.toolSets.source "kubernetes") -}}
 apiVersion: apps/v1
 kind: Deployment
@@ -83,15 +85,15 @@ spec:
             {{- end }}
           # the process serves under known host names only
           startupProbe:
-            httpGet: { path: /health, port: http, httpHeaders: [{ name: Host, value: localhost }] }
+            httpGet: { path: /health, port: http, scheme: {{ $scheme }}, httpHeaders: [{ name: Host, value: localhost }] }
             periodSeconds: 2
             failureThreshold: 60
           livenessProbe:
-            httpGet: { path: /health, port: http, httpHeaders: [{ name: Host, value: localhost }] }
+            httpGet: { path: /health, port: http, scheme: {{ $scheme }}, httpHeaders: [{ name: Host, value: localhost }] }
             periodSeconds: 10
             timeoutSeconds: 3
           readinessProbe:
-            httpGet: { path: /ready, port: http, httpHeaders: [{ name: Host, value: localhost }] }
+            httpGet: { path: /ready, port: http, scheme: {{ $scheme }}, httpHeaders: [{ name: Host, value: localhost }] }
             periodSeconds: 2
             timeoutSeconds: 2
             failureThreshold: 2

@@ -1,4 +1,4 @@
-/** Calls `/v1/config` of a control plane with a token from the environment. It prints nothing. */
+/** Calls `/v1/config` and other resources of a control plane with a token from the environment. It prints nothing. */
 
 import { hostOf } from '../../../model/bare-host.ts'
 import { readJson, writeJson } from '../../../model/exact-number.ts'
@@ -23,6 +23,8 @@ export interface ConfigResponse {
 
 export interface ConfigRequest {
   readonly method: 'GET' | 'POST'
+  /** Below `/v1/`; absent: `config`. */
+  readonly path?: string
   readonly query: { readonly [name: string]: string | undefined }
   readonly body?: object
   readonly ifMatch?: string
@@ -35,8 +37,8 @@ export async function connect(options: ConfigOptions, env: CommandContext['env']
   const read = new Reader(env)
   const base = (options.url ?? read.text('API_URL', DEFAULT_URL)).replace(/\/+$/, '')
   const token = await tokenOf(read)
-  return async ({ method, query, body, ifMatch }) => {
-    const url = new URL(`${base}/v1/config`)
+  return async ({ method, path = 'config', query, body, ifMatch }) => {
+    const url = new URL(`${base}/v1/${path}`)
     for (const [name, value] of Object.entries(query))
       if (value !== undefined) url.searchParams.set(name, value)
     const response = await fetch(url, {

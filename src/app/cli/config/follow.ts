@@ -1,0 +1,92 @@
+/** `toolgate config follow`: connects the GatewayBinding objects of a cluster with a control plane until a signal. The reconciliation is in `catalog/kubernetes/gateways`. */
+import type { ControlPlaneAccess } from '../../../catalog/kubernetes/gateways/objects.ts'
+import type { ShownDeployment, ShownGateway } from '../../../catalog/kubernetes/gateways/status.ts'
+import { isObject } from '../../../model/is-object.ts'
+import { createLogger } from '../../../shared/telemetry/logger.ts'
+import { Reader } from '../../settings/reader.ts'
+import { readClusterSettings } from '../../settings/tool-sets.ts'
+import { SettingsError } from '../../settings.ts'
+import { type CommandContext, CommandFailure, EXIT, print } from '../command.ts'
+import { onStopSignal } from '../signals.ts'
+import { type ConfigClient, type ConfigRequest, connect } from './client.ts'
+import type { ConfigOptions } from './options.ts'
+
+/** Shorter than tokens live. */
+const TOKEN_MS = 60_000
+const PAGE = 100
+/** A cluster with more gateways shows the state of the first ones. */
+const MAX_PAGES = 10
+
+export async function followCluster(options: ConfigOptions, env: CommandContext['env']): Promise<number> {
+  const stopped = new Promise<void>(resolve => onStopSignal(resolve))
+  const read = new Reader(env)
+  const cluster = readClusterSettings(read)
+  const apiGroup = read.text('API_GROUP', 'toolgate.dev')
+  const log = createLogger(read.text('LOG_LEVEL', 'info'))
+  if (read.faults.length > 0) throw new SettingsError(read.faults)
+  // a wrong token is found before the cluster is watched
+  const access = accessOf(renewing(await connect(options, env), () => connect(options, env)))
+  const { connectKubernetes } = await import('../../../catalog/kubernetes/client.ts')
+  const { GatewayObjects } = await import('../../../catalog/kubernetes/gateways/objects.ts')
+  const api = connectKubernetes({ apiGroup, kubeconfig: cluster.kubeconfig, log })
+  for (const plural of ['gatewayinstances', 'gatewaybindings'] as const) {
+    const reason = await api.whyNotServed(plural)
+    if (reason !== undefined)
+      throw new CommandFailure(`${reason}. Apply deploy/helm/toolgate/crds and the rights of this version.`)
+  }
+  const { namespace: leaseNamespace, identity } = cluster
+  const objects = new GatewayObjects({ api, apiGroup, access, log, leaseNamespace, identity })
+  await Promise.race([objects.start(), stopped])
+  print('{"ready":true}\n')
+  await stopped
+  await objects.close()
+  return process.exit(EXIT.ok)
+}
+
+/** A client whose token is fetched again. */
+function renewing(first: ConfigClient, connectAgain: () => Promise<ConfigClient>): ConfigClient {
+  let current = { call: first, untilMs: performance.now() + TOKEN_MS }
+  return async request => {
+    if (performance.now() > current.untilMs)
+      current = { call: await connectAgain(), untilMs: performance.now() + TOKEN_MS }
+    return current.call(request)
+  }
+}
+
+function accessOf(call: ConfigClient): ControlPlaneAccess {
+  const list = async (path: string, query: ConfigRequest['query']): Promise<readonly object[]> => {
+    const { body } = await call({ method: 'GET', path, query: { limit: String(PAGE), ...query } })
+    if (!isObject(body) || !Array.isArray(body.items))
+      throw new Error(`The control plane responded to /v1/${path} without items.`)
+    return body.items as readonly object[]
+  }
+  const listAll = async (path: string, query: ConfigRequest['query']): Promise<readonly object[]> => {
+    const all: object[] = []
+    for (let page = 1; page <= MAX_PAGES; page++) {
+      const items = await list(path, { ...query, page: String(page) })
+      all.push(...items)
+      if (items.length < PAGE) break
+    }
+    return all
+  }
+  return {
+    async apply(tree, { overwriteDrift }) {
+      const query = { prune: 'true', overwrite_drift: overwriteDrift ? 'true' : undefined }
+      await call({ method: 'POST', query, body: tree })
+    },
+    gateways: async () => (await listAll('gateways', {})) as readonly ShownGateway[],
+    async apiId(tenant, key) {
+      const [path, version] = key.split('@')
+      const apis = (await listAll(`tenants/${encodeURIComponent(tenant)}/apis`, { q: path })) as readonly {
+        readonly id: string
+        readonly path: string
+        readonly version: string
+      }[]
+      return apis.find(api => api.path === path && (version === undefined || api.version === version))?.id
+    },
+    async deployment(apiId, gatewayId) {
+      const [found] = await list('deployments', { api_id: apiId, gateway_id: gatewayId })
+      return found as ShownDeployment | undefined
+    },
+  }
+}

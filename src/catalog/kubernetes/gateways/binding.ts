@@ -1,0 +1,73 @@
+/** A GatewayBinding object → the configuration tree that it stands for. It sends nothing. */
+import { createHash } from 'node:crypto'
+import { isObject } from '../../../model/is-object.ts'
+import { tenantOfNamespace } from '../../../model/tool-set.ts'
+import { parseDocumentText } from '../../document/parse-document.ts'
+import type { KubeObject } from '../api.ts'
+
+const CONFIGURATION = { apiVersion: 'toolgate.dev/v1', kind: 'Configuration' } as const
+
+export interface Binding {
+  readonly tenant: string
+  /** Key of the API in a configuration tree: its path, with `@` and the version where the path has several. */
+  readonly key: string
+  readonly api: Readonly<Record<string, unknown>>
+  /** Name of the GatewayInstance whose state the status shows; undefined: none. */
+  readonly instance: string | undefined
+  readonly overwriteDrift: boolean
+}
+
+/** Reads one key of a ConfigMap. @throws Error that names what is missing */
+export type ReadConfigMap = (namespace: string, name: string, key: string) => Promise<string>
+
+/** @throws Error with field, reason and fix */
+export async function readBinding(object: KubeObject, readConfigMap: ReadConfigMap): Promise<Binding> {
+  const { namespace } = object.metadata
+  const tenant = tenantOfNamespace(namespace)
+  if (tenant === undefined || tenant === null)
+    throw new Error(
+      `metadata.namespace is ${namespace}, which belongs to no tenant: create the GatewayBinding in tenant-{name}`,
+    )
+  const { path, api, gatewayRef, overwriteDrift } = object.spec ?? {}
+  if (typeof path !== 'string' || !path.startsWith('/'))
+    throw new Error('spec.path is missing: write the path of the API, such as /orders or /orders@2')
+  if (!isObject(api))
+    throw new Error('spec.api is missing: write the fields that the API has in a configuration tree')
+  const reference = isObject(gatewayRef) ? gatewayRef.name : undefined
+  return {
+    ...{ tenant, key: path, overwriteDrift: overwriteDrift === true },
+    api: { ...api, ...(await documentOf(namespace, api.spec, readConfigMap)) },
+    instance: typeof reference === 'string' ? reference : undefined,
+  }
+}
+
+/** The document itself, or that of a ConfigMap in the namespace of the binding. */
+async function documentOf(
+  namespace: string,
+  spec: unknown,
+  readConfigMap: ReadConfigMap,
+): Promise<{ readonly spec?: unknown }> {
+  if (!isObject(spec) || !isObject(spec.configMapRef)) return {}
+  const { name, key } = spec.configMapRef
+  if (typeof name !== 'string' || typeof key !== 'string')
+    throw new Error('spec.api.spec.configMapRef needs name and key of a ConfigMap')
+  return { spec: parseDocumentText(await readConfigMap(namespace, name, key)) }
+}
+
+/** One owner for each object, so that no object changes or deletes resources of another. */
+export function ownerOf({ namespace, name }: { readonly namespace: string; readonly name: string }): string {
+  return `kubernetes-${createHash('sha256').update(`${namespace}/${name}`).digest('hex').slice(0, 24)}`
+}
+
+export function treeOf(object: KubeObject, { tenant, key, api }: Binding): object {
+  return {
+    ...CONFIGURATION,
+    owner: ownerOf(object.metadata),
+    tenants: { [tenant]: { apis: { [key]: api } } },
+  }
+}
+
+/** With `prune`, deletes what the binding has applied. */
+export function emptyTreeOf(object: KubeObject): object {
+  return { ...CONFIGURATION, owner: ownerOf(object.metadata) }
+}

@@ -1,0 +1,287 @@
+/**
+ * Every command block of the pages: executed here, executed by the file that is named, or with the reason why it cannot run. A block that is in
+ * none of the lists fails. `DOC_BLOCKS=all` also runs what takes longer than a minute. Data blocks are read by the parsers of the product.
+ */
+import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { parseDocument } from 'yaml'
+import { readResource } from '../../src/catalog/resource/resource.ts'
+import { copyTemplate } from '../contract/store/pglite-template.ts'
+import {
+  type Cluster,
+  POSTGRES_HINT,
+  startCluster,
+  WITHOUT_POSTGRES,
+} from '../contract/store/postgres-cluster.ts'
+import { built } from '../fixtures/built.ts'
+import { type Deployment, deploy, post } from '../fixtures/deployment.ts'
+import { freePorts } from '../fixtures/planes.ts'
+
+const ROOT = join(import.meta.dirname, '../..')
+const FOLDERS = ['docs', 'policies', 'bench', 'console']
+const PAGES = [
+  ...['README.md', 'CONTRIBUTING.md', 'SECURITY.md'],
+  ...FOLDERS.flatMap(folder =>
+    readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
+      .filter(path => path.endsWith('.md') && !/(^|\/)(node_modules|\.vitepress)\//.test(path))
+      .map(path => `${folder}/${path}`),
+  ),
+]
+
+interface Block {
+  readonly page: string
+  readonly language: string
+  readonly text: string
+  /** Page and first words, which identify it. */
+  readonly name: string
+}
+
+const BLOCKS: readonly Block[] = PAGES.flatMap(page =>
+  [...readFileSync(join(ROOT, page), 'utf8').matchAll(/^```(\w+)\n([\s\S]*?)^```$/gm)].map(
+    ([, language, text]) => ({
+      ...{ page, language: language!, text: text! },
+      name: `${page}: ${text!.split('\n')[0]!.slice(0, 40).trim()}`,
+    }),
+  ),
+)
+const COMMANDS = BLOCKS.filter(({ language }) => ['sh', 'bash', 'console'].includes(language))
+
+/** Block → the file that executes its commands. */
+const EXECUTED_BY: Readonly<Record<string, string>> = {
+  // on a machine with Node and npm only
+  'README.md: npm ci && npm start      # gateway, cont': 'scripts/fresh-roots.sh',
+  'CONTRIBUTING.md: git clone <this repository> toolgate &&': 'scripts/fresh-roots.sh',
+  'CONTRIBUTING.md: npx toolgate demo          # the main jo': 'scripts/smoke.mjs',
+  'docs/install.md: npm install toolgate-0.1.0.tgz': 'scripts/smoke.mjs',
+  'docs/install.md: npm run pack -- .pack': 'scripts/image.sh',
+  'docs/install.md: kubectl create namespace toolgate': 'test/services/helm-chart.test.ts',
+  'docs/reference/mcp-servers.md: npx toolgate bridge --port 9100 -- npx -':
+    'test/services/mcp-servers.test.ts',
+  // the whole check
+  'README.md: npm run test:unit        # hermetic, und': '.ci/run',
+  'CONTRIBUTING.md: npm run test:unit': '.ci/run',
+  'CONTRIBUTING.md: npm run bench:compare -- HEAD --filter k': '.ci/run',
+  'console/README.md: npm start                     # builds a': '.ci/run',
+  'policies/README.md: npm ci': 'test/e2e/policy-walk.test.ts',
+  'policies/README.md: npx toolgate demo': 'test/e2e/policy-walk.test.ts',
+  'policies/README.md: npm run policy:test': 'test/e2e/policy-walk.test.ts',
+  'policies/README.md: npm run policy:build': 'test/e2e/policy-walk.test.ts',
+  'policies/README.md: npx toolgate policy explain ID': 'test/e2e/policy-operations.test.ts',
+}
+
+/** Block → why no machine of ours can execute it. */
+const CANNOT: Readonly<Record<string, string>> = {
+  'docs/install.md: npm install --global toolgate-0.1.0.tgz':
+    'needs systemd as the first process; test/architecture/deploy.test.ts verifies the unit',
+  'bench/README.md: npm ci': 'measures for an hour; each command has a short form in the check',
+  'bench/README.md: bash scripts/services.sh nginx wrk': 'measures for an hour',
+  'bench/where-time-goes.md: npm run build':
+    'measures for a minute; test/services/bench-profile.test.ts runs the command',
+}
+
+let deployment: Deployment
+let cluster: Cluster | undefined
+const folder = mkdtempSync(join(tmpdir(), 'doc-blocks-'))
+const DATA_DIR = join(folder, 'data')
+const executed = new Set<string>()
+
+interface Said {
+  readonly code: number
+  readonly out: string
+  readonly err: string
+}
+
+/** The block whose name begins so, marked as executed. */
+function block(start: string): string {
+  const found = COMMANDS.filter(({ name }) => name.startsWith(start))
+  expect(found.map(({ name }) => name)).toHaveLength(1)
+  executed.add(found[0]!.name)
+  return found[0]!.text
+}
+
+/** The commands of a block, without comments. */
+const linesOf = (text: string): string[] =>
+  text
+    .replaceAll('\\\n', ' ')
+    .split('\n')
+    .map(line => line.replace(/\s+# .*$/, '').trim())
+    .filter(line => line !== '')
+
+/** In a shell in which `npx toolgate` is the build, and the addresses are those of the deployment. */
+function sh(text: string, env: Readonly<Record<string, string>> = {}): Promise<Said> {
+  const { gateway_url, api_url, auth_url, metrics_url } = deployment.running.addresses
+  const own = text
+    .replaceAll('http://localhost:8080', gateway_url)
+    .replaceAll('http://localhost:8081', api_url)
+    .replaceAll(/http:\/\/localhost:8082\/realms\/platform/g, auth_url)
+    .replaceAll('http://localhost:9464', metrics_url)
+  const options = {
+    cwd: folder,
+    env: { PATH: `${folder}/bin:${process.env.PATH}`, HOME: folder, ...env },
+    timeout: 120_000,
+  }
+  return new Promise(resolve =>
+    execFile('bash', ['-euo', 'pipefail', '-c', own], options, (error, out, err) =>
+      resolve({ code: error === null ? 0 : Number(error.code ?? -1), out, err }),
+    ),
+  )
+}
+
+async function ok(text: string, env?: Readonly<Record<string, string>>): Promise<string> {
+  const { code, out, err } = await sh(text, env)
+  if (code !== 0) throw new Error(`exit code ${code} of\n${text}\n${out}\n${err}`)
+  return out
+}
+
+beforeAll(async () => {
+  mkdirSync(join(folder, 'bin'))
+  for (const [name, body] of [
+    ['toolgate', 'exec "$NODE" "$TOOLGATE" "$@"'],
+    ['npx', '[ "$1" = toolgate ] || exit 99; shift; exec "$NODE" "$TOOLGATE" "$@"'],
+  ]) {
+    const path = join(folder, 'bin', name!)
+    const head = `#!/bin/sh\nNODE='${process.execPath}' TOOLGATE='${built('cli/index.js')}'\n`
+    writeFileSync(path, `${head}${body}\n`)
+    chmodSync(path, 0o755)
+  }
+  await copyTemplate(join(DATA_DIR, 'postgres'))
+  deployment = await deploy({ DATA_DIR })
+}, 240_000)
+afterAll(async () => {
+  await deployment?.stop()
+  await cluster?.stop()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+describe('command blocks', () => {
+  it('docs/guide.md: a token, the tools, a call', async () => {
+    const out = await ok(block('docs/guide.md: TOKEN='))
+    expect(out).toContain('"shop_listProducts"')
+    expect(out).toContain('"isError":false')
+  })
+
+  it('docs/guide.md: the configuration in git', async () => {
+    const token = await deployment.token('demo-admin')
+    const text = block('docs/guide.md: export TOOLGATE_TOKEN=…').replace(/^export .*\n/, '')
+    const { api_url } = deployment.running.addresses
+    const out = await ok(text, { TOOLGATE_TOKEN: token, API_URL: api_url })
+    expect(out).toContain('Applied.')
+    expect(readFileSync(join(folder, 'toolgate.yaml'), 'utf8')).toContain('kind: Configuration')
+  })
+
+  it('docs/portal.md: an API is published', async () => {
+    const { api_url } = deployment.running.addresses
+    const token = await deployment.token('demo-admin')
+    const api = await post(
+      `${api_url}/v1/tenants/acme/apis`,
+      { name: 'Orders', version: '1', path: '/doc-blocks', upstream_url: 'https://orders.example' },
+      token,
+    )
+    expect([api.status, api.text]).toEqual([201, expect.any(String)])
+    const out = await ok(block('docs/portal.md: curl'), { API: api_url, ID: api.json.id, TOKEN: token })
+    expect(JSON.parse(out)).toMatchObject({ portal_visibility: true, visibility: 'public' })
+  })
+
+  it('docs/troubleshooting.md: the first three signals', async () => {
+    const out = await ok(block('docs/troubleshooting.md: curl'))
+    for (const expected of ['"status":"healthy"', 'platform_degraded{part=', 'challenge'])
+      expect(out).toContain(expected)
+  })
+
+  it('bench/where-time-goes.md: the timing of one call', async () => {
+    const env = { GATEWAY: deployment.url, ADMIN: await deployment.token('demo-admin') }
+    expect(await ok(block('bench/where-time-goes.md: curl'), env)).toMatch(/^server-timing: .*total;dur=/im)
+  })
+
+  it('docs/backup.md: backup and restore', async () => {
+    const [backup, restore] = linesOf(block('docs/backup.md: toolgate db backup'))
+    const [from, to] = ['from', 'to'].map(name => ({ DATA_DIR: join(folder, name), DATABASE_URL: 'pglite:' }))
+    await copyTemplate(join(from!.DATA_DIR, 'postgres'))
+    await ok('toolgate db migrate', from)
+    expect(await ok(backup!, from)).toContain('counts and contents agree')
+    await copyTemplate(join(to!.DATA_DIR, 'postgres'))
+    expect(await ok(restore!, to)).toContain('counts and contents agree')
+  })
+
+  it.skipIf(WITHOUT_POSTGRES)(`docs/backup.md: copy to PostgreSQL${POSTGRES_HINT}`, async () => {
+    cluster = await startCluster()
+    const url = await cluster.database('copied')
+    const text = block('docs/backup.md: toolgate db copy').replace(/'postgres:[^']*'/, `'${url}'`)
+    expect(await ok(text, { DATA_DIR: join(folder, 'from'), DATABASE_URL: 'pglite:' })).toContain(
+      'counts and contents agree',
+    )
+  })
+
+  it('docs/guide.md: the planes apart', async () => {
+    const lines = linesOf(block('docs/guide.md: ROLE=control-plane'))
+    expect(lines).toHaveLength(3)
+    if (process.env.DOC_BLOCKS !== 'all') return
+    const [gateway, api, auth, metrics, other] = await freePorts(5)
+    const ports: Record<string, number> = { 8080: gateway!, 8081: api!, 8082: auth!, 9465: other! }
+    const own = (line: string) => line.replaceAll(/\b(8080|8081|8082|9465)\b/g, port => String(ports[port]))
+    const env = {
+      ...{ PATH: `${folder}/bin:${process.env.PATH}`, HOME: folder, LOG_LEVEL: 'error', EXAMPLE_PORT: '0' },
+      ...{ GATEWAY_PORT: String(gateway), API_PORT: String(api), AUTH_PORT: String(auth) },
+      ...{ METRICS_PORT: String(metrics), WORKERS: '1' },
+    }
+    const running = []
+    try {
+      for (const line of lines.slice(0, 2)) {
+        const child = spawn('bash', ['-c', `exec env ${own(line)}`], { cwd: folder, env })
+        running.push(child)
+        for await (const ready of createInterface({ input: child.stdout! })) if (ready.startsWith('{')) break
+      }
+      const urls = `--url http://localhost:${gateway} --api-url http://localhost:${api} --auth-url http://localhost:${auth}/realms/platform`
+      expect(await ok(`${lines[2]} ${urls}`)).toBeTruthy()
+    } finally {
+      for (const child of running) {
+        child.kill('SIGTERM')
+        if (child.exitCode === null) await once(child, 'exit')
+      }
+    }
+  }, 120_000)
+})
+
+describe('the lists of blocks', () => {
+  it('have every command block once', () => {
+    const known = [...executed, ...Object.keys(EXECUTED_BY), ...Object.keys(CANNOT)]
+    const nameOf = (name: string) => known.filter(start => name.startsWith(start))
+    expect(COMMANDS.map(({ name }) => name).filter(name => nameOf(name).length === 0)).toEqual([])
+    const names = COMMANDS.map(({ name }) => name)
+    expect(known.filter(start => !names.some(name => name.startsWith(start)))).toEqual([])
+  })
+
+  it('name files that exist', () => {
+    expect(Object.values(EXECUTED_BY).filter(path => !existsSync(join(ROOT, path)))).toEqual([])
+  })
+})
+
+describe('data blocks', () => {
+  const data = BLOCKS.filter(
+    ({ language, text }) => ['yaml', 'json'].includes(language) && !text.includes('…'),
+  )
+
+  it.each(data)('$name', ({ language, text }) => {
+    if (language === 'json') return void JSON.parse(text)
+    const document = parseDocument(text)
+    expect(document.errors).toEqual([])
+    const value = document.toJS() as { readonly kind?: unknown } | null
+    if (!['ToolSet', 'Tool', 'ToolView'].includes(String(value?.kind))) return
+    const result = readResource(value, 'toolgate.dev')
+    expect(result.ok ? [] : result.faults).toEqual([])
+  })
+})
