@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
 # Builds the image and tests it where no registry of images can be reached: mmdebstrap makes the base, and node comes from npm.
 #   bash scripts/image.sh [--node 24]        needs root, buildah, podman, runc and mmdebstrap; a check before a release, about three minutes
-# The container runs as in production: any user but root, read-only root, no capabilities, no new privileges, the default seccomp profile, 512 MB
-# (MEMORY=1g for more).
+# The container runs as in production: any user but root, read-only root, no capabilities, no new privileges, the default seccomp profile, 512 MB.
 # It prints size, time from start to ready, and memory. The base and node stay in .tools, everything else is removed.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -66,14 +65,14 @@ run() (
   # out of memory, the monitor writes a file where it runs
   cd "$work"
   podman run --runtime runc --network host --cgroups "${CGROUPS:-enabled}" --name "$name" --detach \
-    --read-only --read-only-tmpfs=false --cap-drop all --security-opt no-new-privileges --memory "${MEMORY:-512m}" --memory-swap "${MEMORY:-512m}" \
+    --read-only --read-only-tmpfs=false --cap-drop all --security-opt no-new-privileges --memory 512m --memory-swap 512m \
     --ulimit nofile=4096:4096 --ulimit nproc=4096:4096 --health-interval disable --volume "$work/data:/data" "$@" localhost/toolgate >/dev/null
 )
 mkdir -m 0700 "$work/data"
 chown 10001:10001 "$work/data"
 began_ms=$(date +%s%3N)
 run --env NODE_ENV=development --env ALLOW_INSECURE_DEV=true --env GATEWAY_PORT=18080 --env API_PORT=18081 --env AUTH_PORT=18082 \
-  --env METRICS_PORT=19464 --env EXAMPLE_PORT=18090 --env WORKERS=1
+  --env METRICS_PORT=19464 --env EXAMPLE_PORT=18090 --env WORKERS=2
 for ((i = 0; i < 600; i++)); do
   ! podman logs "$name" 2>/dev/null | grep -q '^{"ready":true' || break
   [[ $(podman inspect "$name" --format '{{.State.Running}}') == true ]] ||

@@ -155,6 +155,7 @@ const INACTIVE: Shape = {
   apiId: 'string',
   apiIds: { optionalListOf: 'string' },
   application: 'string',
+  subscriber: 'string?',
   state: 'string',
   keys: { listOf: { id: 'string', prefix: 'string', hash: 'string', expiresAtMs: 'number?' } },
 }

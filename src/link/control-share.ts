@@ -99,6 +99,8 @@ export interface InactiveSubscriptionShare {
   /** As of a subscription that is served. */
   readonly apiIds?: readonly string[]
   readonly application: string
+  /** As of a subscription that is served. */
+  readonly subscriber?: string
   readonly state: SubscriptionFault
   readonly keys: readonly Omit<KeyShare, 'subscriptionId'>[]
 }

@@ -18,9 +18,10 @@ describe.each(TOPOLOGIES)('a week on %s', topology => {
   describe.skipIf(topology === 'PostgreSQL' && WITHOUT_POSTGRES)(`with ${SIZE.apis} APIs`, () => {
     let deployment: WeekDeployment
     let week: Week
-    const startedAt = performance.now()
+    let startedAt: number
 
     beforeAll(async () => {
+      startedAt = performance.now()
       deployment = await startTopology(topology)
       week = new Week(deployment, SIZE)
     }, DAY_MS)

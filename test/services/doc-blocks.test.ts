@@ -29,7 +29,7 @@ import {
 } from '../contract/store/postgres-cluster.ts'
 import { built } from '../fixtures/built.ts'
 import { type Deployment, deploy, post } from '../fixtures/deployment.ts'
-import { freePorts } from '../fixtures/planes.ts'
+import { freePorts } from '../fixtures/free-ports.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 const FOLDERS = ['docs', 'policies', 'bench', 'console']

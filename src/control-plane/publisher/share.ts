@@ -48,9 +48,7 @@ export function tenantShares(rows: ShareRows, tools: (apiId: string) => readonly
         id: subscription.id,
         ...opened(subscription, apisOf),
         application: subscription.application,
-        ...(subscription.subscriberTenantId === null
-          ? {}
-          : { subscriber: subscriberOf(subscription.application) }),
+        ...subscriber(subscription),
         plan: subscription.plan,
         rateLimit: subscription.rateLimit,
         quota: subscription.quota,
@@ -114,6 +112,16 @@ function opened(
   return { apiId: apiIds[0] ?? '', apiIds }
 }
 
+function subscriber({
+  application,
+  subscriberTenantId,
+}: Pick<ShareRows['inactive'][number], 'application' | 'subscriberTenantId'>): Pick<
+  SubscriptionShare,
+  'subscriber'
+> {
+  return subscriberTenantId === null ? {} : { subscriber: subscriberOf(application) }
+}
+
 /** So that a call with such a key is refused as what it is. */
 function inactiveShares(
   subscriptions: ShareRows['inactive'],
@@ -126,8 +134,8 @@ function inactiveShares(
     if (group === undefined) groups.set(subscriptionId, [key])
     else group.push(key)
   }
-  return subscriptions.map(({ id, application, status, ...of }) => ({
-    ...{ id, application, ...opened(of, apisOf) },
+  return subscriptions.map(({ id, application, subscriberTenantId, status, ...of }) => ({
+    ...{ id, application, ...opened(of, apisOf), ...subscriber({ application, subscriberTenantId }) },
     state: status === 'suspended' ? 'suspended' : 'expired',
     keys: groups.get(id) ?? [],
   }))

@@ -268,7 +268,7 @@ export interface ShareRows {
   >[]
   readonly inactive: readonly Pick<
     Subscription,
-    'id' | 'tenantId' | 'apiId' | 'productId' | 'application' | 'status'
+    'id' | 'tenantId' | 'apiId' | 'productId' | 'application' | 'subscriberTenantId' | 'status'
   >[]
   readonly products: readonly Pick<Product, 'id' | 'tenantId' | 'apiIds'>[]
   readonly keys: readonly Pick<

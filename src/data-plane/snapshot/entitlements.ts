@@ -170,8 +170,9 @@ function* ofTenant(
   // a subscription to an API itself comes before one to a product with that API
   yield* visiting(direct, subscription => add(subscription, byId.get(subscription.id)!))
   const faults = new Map<string, SubscriptionFault>()
-  yield* visiting(tenant.inactive ?? [], ({ id, application, state, ...of }) => {
+  yield* visiting(tenant.inactive ?? [], ({ id, application, subscriber, state, ...of }) => {
     faults.set(id, state)
+    if (subscriber !== undefined) return
     for (const apiId of apisOfSubscription(of)) faults.set(applicationKey(apiId, application), state)
   })
   const consumers = new Map<string, Entitlement>()

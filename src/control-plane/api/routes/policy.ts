@@ -15,7 +15,7 @@ const PATH =
   /^(?:[A-Za-z0-9_][A-Za-z0-9_-]*\/){0,8}(?:[A-Za-z0-9_][A-Za-z0-9_-]*\.rego|data\.(?:json|ya?ml))$/
 
 const file = z
-  .object({
+  .strictObject({
     path: shaped(PATH, 200, 'must be the path of a .rego file, of data.json, data.yaml or data.yml.').openapi(
       {
         example: 'toolgate/rules/scope/scope.rego',
@@ -198,7 +198,7 @@ export const policyEndpoints: readonly Endpoint[] = [
     summary: 'Compile and test a draft of the policy, and make recorded decisions again with it',
     action: 'control.policy.check',
     reach: 'platform',
-    body: z.object({
+    body: z.strictObject({
       files: files.optional().openapi({ description: 'Absent: only `input`, with the policy in force.' }),
       input: input.optional(),
       decisions: count(0, MAX_DECISIONS).default(1000).openapi({
@@ -224,7 +224,7 @@ export const policyEndpoints: readonly Endpoint[] = [
     summary: 'Make a draft the candidate, which is compared with the policy in force on live traffic',
     action: 'control.policy.change',
     reach: 'platform',
-    body: z.object({ revision }),
+    body: z.strictObject({ revision }),
     idempotencyKey: false,
     success: { status: 200, description: 'The revision of the candidate', schema: shownRevision },
     async run({ services, body }) {
@@ -244,16 +244,18 @@ export const policyEndpoints: readonly Endpoint[] = [
     summary: 'Put the candidate in force, in all threads together',
     action: 'control.policy.change',
     reach: 'platform',
-    body: z.object({ revision }),
+    body: z.strictObject({ revision }),
     idempotencyKey: false,
     success: { status: 200, description: 'The revision in force', schema: shownRevision },
     async run({ services, body }) {
       const workshop = workshopOf(services)
-      await done(workshop.obstacle(body.revision))
+      // a repetition after a lost response has the same result
+      const isInForce = workshop.revision === body.revision
+      if (!isInForce) await done(workshop.obstacle(body.revision))
       return {
         recorded: changeTo(body.revision, workshop.revision),
         async afterwards() {
-          await done(workshop.promote(body.revision))
+          if (!isInForce) await done(workshop.promote(body.revision))
           return { revision: workshop.revision }
         },
       }
@@ -263,7 +265,7 @@ export const policyEndpoints: readonly Endpoint[] = [
     summary: 'Put an earlier revision in force again',
     action: 'control.policy.change',
     reach: 'platform',
-    body: z.object({ revision }),
+    body: z.strictObject({ revision }),
     idempotencyKey: false,
     success: { status: 200, description: 'The revision in force', schema: shownRevision },
     async run({ services, body }) {

@@ -67,7 +67,7 @@ export function shareRepository({ db, scope, now }: SqlSession): ShareRepository
         .where('status', 'in', ['suspended', 'expired'])
         .where(eb => eb.or([eb('status', '=', 'suspended'), eb('expiresAt', '>', refusedUntil)]))
         .where(wanted)
-        .select(['id', 'tenantId', 'apiId', 'productId', 'application', 'status'])
+        .select(['id', 'tenantId', 'apiId', 'productId', 'application', 'subscriberTenantId', 'status'])
         .orderBy('id')
         .execute()
       const keys = await db
