@@ -90,7 +90,11 @@ export function providerConfiguration(parts: ConfigurationParts): Configuration 
       devInteractions: { enabled: false },
       clientCredentials: { enabled: true },
       registration: { enabled: true, initialAccessToken: false },
-      revocation: { enabled: true },
+      revocation: {
+        enabled: true,
+        // RFC 7009 §2.1; the library's own rule writes a notice
+        allowedPolicy: (_, client, token) => token.clientId === client.clientId,
+      },
       clientIdMetadataDocument: {
         enabled: true,
         ack: 'draft-02',

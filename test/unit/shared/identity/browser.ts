@@ -3,12 +3,17 @@
 export class Browser {
   readonly #cookies = new Map<string, string>()
 
+  /** As a `Cookie` header has them. */
+  get cookies(): string {
+    return [...this.#cookies].map(([name, value]) => `${name}=${value}`).join('; ')
+  }
+
   /** One exchange, redirects not followed. */
   async open(url: string, form?: Record<string, string>): Promise<Response> {
     const response = await fetch(url, {
       redirect: 'manual',
       method: form === undefined ? 'GET' : 'POST',
-      headers: { cookie: [...this.#cookies].map(([name, value]) => `${name}=${value}`).join('; ') },
+      headers: { cookie: this.cookies },
       ...(form === undefined ? {} : { body: new URLSearchParams(form) }),
     })
     for (const line of response.headers.getSetCookie()) {

@@ -9,7 +9,9 @@ import { jwsVerifier } from '../../../../src/shared/identity/verify-jws.ts'
 describe('a signature over bytes', () => {
   const own = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   const other = generateKeyPairSync('ec', { namedCurve: 'P-256' })
-  const verify = jwsVerifier(own.publicKey.export({ type: 'spki', format: 'pem' }) as string)
+  // within the tests, so that a mutant of it meets them
+  const verify = (jws: string) =>
+    jwsVerifier(own.publicKey.export({ type: 'spki', format: 'pem' }) as string)(jws)
   const signed = (key: typeof own.privateKey) =>
     new CompactSign(Buffer.from('content')).setProtectedHeader({ alg: 'ES256' }).sign(key)
 
@@ -17,6 +19,14 @@ describe('a signature over bytes', () => {
     expect(Buffer.from(await verify(await signed(own.privateKey))).toString()).toBe('content')
     await expect(verify(await signed(other.privateKey))).rejects.toThrow()
     await expect(verify('a.b.c')).rejects.toThrow()
+  })
+
+  it('is not accepted with an algorithm that shares its key with the signer', async () => {
+    const shared = own.publicKey.export({ type: 'spki', format: 'pem' }) as string
+    const forged = await new CompactSign(Buffer.from('content'))
+      .setProtectedHeader({ alg: 'HS256' })
+      .sign(Buffer.from(shared))
+    await expect(verify(forged)).rejects.toThrow('"alg" (Algorithm) Header Parameter value not allowed')
   })
 
   it('is verified by public keys only', () => {
