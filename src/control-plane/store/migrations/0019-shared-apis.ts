@@ -4,7 +4,7 @@ import { ID } from './row-security.ts'
 const READER = `current_setting('toolgate.tenant', true)`
 
 export const statements: readonly string[] = [
-  `alter table apis add column sharing jsonb not null default 'null'`,
+  `alter table apis add column sharing jsonb`,
   `create index apis_shared on apis using gin ((sharing -> 'with')) where deleted_at is null`,
   `create policy shared_rows on apis for select using (sharing -> 'with' ?| array['*', ${READER}])`,
 
