@@ -69,7 +69,7 @@ function unpackTemplate(directory: string): void {
 function runChild(directory: string): Promise<void> {
   const library = createRequire(import.meta.url).resolve('@electric-sql/pglite')
   return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, ['-e', SCRIPT, library, directory], {
+    const child = spawn(process.execPath, ['--liftoff-only', '-e', SCRIPT, library, directory], {
       stdio: ['ignore', 'ignore', 'pipe'],
       timeout: CREATE_TIMEOUT_MS,
     })

@@ -9,6 +9,7 @@ import { CHANNEL } from '../sql/session.ts'
 import { readSignal } from '../sql/signal.ts'
 import { database, sqlStore } from '../sql/sql-store.ts'
 import { createTransfer } from '../transfer.ts'
+import { baselineModule } from './baseline-module.ts'
 import { create, exists } from './create.ts'
 import { pgliteDialect } from './dialect.ts'
 import { PrivateNodeFs } from './private-files.ts'
@@ -58,9 +59,10 @@ const START_PARAMETERS = [...PGlite.defaultStartParams, '-c', 'shared_buffers=16
 
 /** @throws Error naming the directory and the fix; PGlite names neither */
 async function start(directory: string | undefined): Promise<PGlite> {
-  if (directory === undefined) return PGlite.create({ startParams: START_PARAMETERS })
+  const options = { startParams: START_PARAMETERS, pgliteWasmModule: baselineModule() }
+  if (directory === undefined) return PGlite.create(options)
   try {
-    return await PGlite.create({ fs: new PrivateNodeFs(directory), startParams: START_PARAMETERS })
+    return await PGlite.create({ ...options, fs: new PrivateNodeFs(directory) })
   } catch (error) {
     // of the file system, not of the content
     if ((error as NodeJS.ErrnoException).code !== undefined) throw error
