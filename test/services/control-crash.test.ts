@@ -21,7 +21,7 @@ import {
 
 const SOAKS = process.env.SOAK === '1'
 const ROUNDS = SOAKS ? 50 : 3
-/** Acknowledged before a kill; each comes with two changes or more of its own. */
+/** Acknowledged before a kill; each comes with two changes or more. */
 const TENANTS_PER_ROUND = SOAKS ? 14 : 2
 const MIN_CHANGES = SOAKS ? 2_000 : 2 * ROUNDS
 const WRITERS = 4

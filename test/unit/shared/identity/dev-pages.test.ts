@@ -199,7 +199,7 @@ describe('a person', () => {
   it('is named by its tokens, and asked in the name of the client', async () => {
     const provider = await start()
     const { client, html, tokens } = await tokensOf(provider, 'developer')
-    // it gave no name of its own
+    // it gave no name
     expect(html).toContain(client)
     expect(decodeJwt(tokens.id_token!)).toMatchObject({ sub: 'developer', aud: client })
     const claims = decodeJwt(tokens.access_token!)

@@ -190,7 +190,7 @@ describe('an outage', () => {
     expect(asked.length).toBeGreaterThanOrEqual(back + 2)
   })
 
-  it('does not start the cool-down of unknown keys, and has one of its own', async () => {
+  it('does not start the cool-down of unknown keys, but a separate one', async () => {
     const source = open({ jwksUri: CERTS, cooldownMs: 1_000, firstRetryMs: 5_000 })
     await settled(source)
     response = DOWN
@@ -207,7 +207,7 @@ describe('an outage', () => {
     expect(warnings).toMatchObject([[{ stale: false }, 'the signing keys could not be fetched']])
   })
 
-  it('includes a response that is no key set, and a rejected fetch', async () => {
+  it('includes a response without a key set, and a rejected fetch', async () => {
     response = { ok: true, json: { keys: [] } }
     const source = open({ jwksUri: CERTS })
     expect(await settled(source)).toBe(false)

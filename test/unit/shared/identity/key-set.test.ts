@@ -68,7 +68,7 @@ describe('a set of keys', () => {
     })
   })
 
-  it('takes keys for signatures, with and without a purpose of their own', async () => {
+  it('takes keys for signatures, with and without a stated purpose', async () => {
     const keys = [
       jwkOf(ec, { kid: 'none' }),
       jwkOf(ec, { kid: 'sig', use: 'sig' }),
