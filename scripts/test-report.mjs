@@ -9,7 +9,7 @@ const MAX_OUTPUT = { lines: 60, characters: 3200 }
 const LINE_CHARACTERS = 200
 const NO_FILE = 'no file'
 
-/** `{ended, running: [file], files: {file: {passed, skipped, faults: [{name, message}]}}}`, written to `TEST_REPORT` as each file ends. */
+/** `{ended, running: [file], files: {file: {passed, skipped, importMs, testsMs, faults: [{name, message}]}}}`, written to `TEST_REPORT` as each file ends. */
 export default class TestReport {
   report = { ended: false, running: [], files: {} }
 
@@ -20,11 +20,14 @@ export default class TestReport {
   onTestModuleEnd(module) {
     const file = module.relativeModuleId
     const tests = [...module.children.allTests()]
+    const { prepareDuration, environmentSetupDuration, collectDuration, duration } = module.diagnostic()
     const count = state => tests.filter(test => test.result().state === state).length
     this.report.running = this.report.running.filter(other => other !== file)
     this.report.files[file] = {
       passed: count('passed'),
       skipped: count('skipped'),
+      importMs: Math.round(prepareDuration + environmentSetupDuration + collectDuration),
+      testsMs: Math.round(duration),
       faults: [
         ...faults('the file itself', module.errors()),
         ...[...module.children.allSuites()].flatMap(suite => faults(suite.fullName, suite.errors())),
@@ -49,7 +52,7 @@ export default class TestReport {
   }
 
   fault(file, name, message) {
-    this.report.files[file] ??= { passed: 0, skipped: 0, faults: [] }
+    this.report.files[file] ??= { passed: 0, skipped: 0, importMs: 0, testsMs: 0, faults: [] }
     this.report.files[file].faults.push({ name, message })
   }
 
@@ -147,11 +150,32 @@ function print(log, code, first, second) {
   return faultCount === 0 && passed > 0
 }
 
-/** `files REPORT` prints the files with faults; `print LOG EXIT-CODE REPORT [SECOND-REPORT]` exits 1 if the tests failed. */
+/** The files in which a run spends most, by folder and one by one. */
+function slowest({ files }) {
+  const rows = Object.entries(files).map(([file, { importMs, testsMs }]) => ({ file, importMs, testsMs }))
+  const folders = new Map()
+  for (const row of rows) {
+    const folder = row.file.split('/').slice(0, 2).join('/')
+    folders.set(folder, [...(folders.get(folder) ?? []), row])
+  }
+  const sums = [...folders].map(([folder, of]) => ({
+    file: `${folder} (${of.length} files)`,
+    importMs: of.reduce((sum, row) => sum + row.importMs, 0),
+    testsMs: of.reduce((sum, row) => sum + row.testsMs, 0),
+  }))
+  const line = ({ file, importMs, testsMs }) =>
+    `${(importMs / 1000).toFixed(1).padStart(8)} s import ${(testsMs / 1000).toFixed(1).padStart(8)} s tests  ${file}`
+  const byTime = (a, b) => b.importMs + b.testsMs - a.importMs - a.testsMs
+  return [...sums.sort(byTime), ...rows.sort(byTime).slice(0, 40)].map(line)
+}
+
+/** `files REPORT` prints the files with faults; `slowest REPORT` where the time went; `print LOG EXIT-CODE REPORT [SECOND-REPORT]` exits 1 if the tests failed. */
 if (process.argv[1] !== undefined && realpathSync(process.argv[1]) === fileURLToPath(import.meta.url)) {
   const [what, ...rest] = process.argv.slice(2)
   if (what === 'files') {
     for (const file of failing(read(rest[0]))) if (file !== NO_FILE) console.log(file)
+  } else if (what === 'slowest') {
+    console.log(slowest(read(rest[0])).join('\n'))
   } else {
     const [log, code, first, second] = rest
     process.exitCode = print(log, Number(code), read(first), second && read(second)) ? 0 : 1

@@ -96,8 +96,8 @@ interface ProductFilter extends Search {
 export interface ProductRepository extends Rows<Product, ProductFilter> {
   /** Keeps the row for the history of its subscriptions, but hides it; its slug is free again. */
   remove(id: string): Promise<void>
-  /** Removes an API from the products of its tenant. */
-  withdraw(apiId: string): Promise<void>
+  /** Those with an API, locked. */
+  holding(apiId: string): Promise<readonly Product[]>
 }
 
 export interface SubscriptionFilter extends Search {

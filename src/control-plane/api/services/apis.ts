@@ -14,6 +14,7 @@ import type { Transaction } from '../../store/store.ts'
 import { checkIfMatch } from '../http/entity-tag.ts'
 import { conflict, found, invalidField } from '../http/problem.ts'
 import type { Services } from '../services.ts'
+import { withdrawFromProducts } from './products.ts'
 import { newRecord, type Patch, patched } from './records.ts'
 import { revokeSubscription } from './subscriptions.ts'
 
@@ -143,7 +144,7 @@ export async function deleteApi(tx: Transaction, id: string): Promise<void> {
   for (const subscription of await tx.subscriptions.openOf({ apiId: id })) {
     await revokeSubscription(tx, subscription, 'The API was deleted.', api)
   }
-  await tx.products.withdraw(id)
+  await withdrawFromProducts(tx, id)
   await tx.apis.remove(id)
   announce(tx, 'api.deleted', api)
 }

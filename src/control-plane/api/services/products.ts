@@ -58,6 +58,14 @@ export async function deleteProduct(tx: Transaction, id: string): Promise<void> 
   announce(tx, 'product.deleted', product)
 }
 
+/** Takes an API that is deleted out of the products that hold it. */
+export async function withdrawFromProducts(tx: Transaction, apiId: string): Promise<void> {
+  for (const product of await tx.products.holding(apiId)) {
+    const apiIds = product.apiIds.filter(id => id !== apiId)
+    announce(tx, 'product.updated', await tx.products.update({ ...product, apiIds }))
+  }
+}
+
 /** APIs are locked, so that none is deleted meanwhile. */
 async function requireParts(
   tx: Transaction,

@@ -1,5 +1,5 @@
 /** Queries on products; removed ones are invisible to all of them. */
-import { sql } from 'kysely'
+import { type SqlBool, sql } from 'kysely'
 import type { ProductRepository } from '../repositories.ts'
 import { first, given, inScope, isRow, matches, page } from './listing.ts'
 import type { SqlSession } from './session.ts'
@@ -50,9 +50,12 @@ export function productRepository({ db, scope, now }: SqlSession): ProductReposi
     async remove(id) {
       await db.updateTable('products').set({ deletedAt: now }).where(isRow(scope, { id })).execute()
     },
-    async withdraw(apiId) {
-      await sql`update products set api_ids = api_ids - ${apiId}::text, revision = revision + 1, updated_at = ${now}::timestamptz
-        where ${inScope(scope)} and api_ids @> to_jsonb(${apiId}::text)`.execute(db)
-    },
+    holding: apiId =>
+      mine()
+        .where(sql<SqlBool>`api_ids @> to_jsonb(${apiId}::text)`)
+        .select(PRODUCT_COLUMNS)
+        .orderBy('id')
+        .forUpdate()
+        .execute(),
   }
 }
