@@ -48,8 +48,6 @@ export class Http1Connection implements ResponseSink {
   #gone = false
   #failure: Error | undefined
   #paused = false
-  /** Of the body in the read that is being parsed. */
-  #pieces = 0
 
   constructor(owner: ConnectionOwner) {
     this.#owner = owner
@@ -109,7 +107,6 @@ export class Http1Connection implements ResponseSink {
     }
     this.#sentAtMs = 0
     this.#paused = false
-    this.#pieces = 0
     try {
       const used = this.#parser.feed(bytes, length)
       if (used < length) this.#reusable = false
@@ -118,7 +115,7 @@ export class Http1Connection implements ResponseSink {
       return false
     }
     if (this.#parser.done) this.#complete()
-    else if (!this.#paused && (length === bytes.length || this.#pieces > MAX_PIECES_PER_TURN)) {
+    else if (!this.#paused && (length === bytes.length || this.#parser.pieces > MAX_PIECES_PER_TURN)) {
       // more has arrived, up to 2 MB of which libuv would read at once: other work comes between
       setImmediate(this.#resume)
       return false
@@ -135,7 +132,6 @@ export class Http1Connection implements ResponseSink {
   }
 
   data(chunk: Uint8Array): void {
-    this.#pieces++
     if (this.#handler?.onData(chunk) === false) this.#paused = true
   }
 

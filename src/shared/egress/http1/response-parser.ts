@@ -3,10 +3,11 @@
 import { Http1Error } from './response-handler.ts'
 import { type Framing, type ResponseHead, readHead } from './response-head.ts'
 
-/** Where the parts of a response go; the chunk is a copy that may be kept. */
+/** Where the parts of a response go. */
 export interface ResponseSink {
   head(head: ResponseHead): void
-  data(chunk: Uint8Array): void
+  /** What one read holds of the body, at once; a copy that may be kept. */
+  data(content: Uint8Array): void
 }
 
 /** Node's own default for a whole head. */
@@ -37,6 +38,12 @@ export class ResponseParser {
   #left = 0
   #trailerBytes = 0
   #informational = 0
+  /** The content of the current read: one range of it, or several copied into `#joined`. */
+  #from = 0
+  #to = 0
+  #joined: Buffer | undefined
+  #joinedBytes = 0
+  #pieces = 0
 
   constructor(sink: ResponseSink) {
     this.#sink = sink
@@ -60,12 +67,29 @@ export class ResponseParser {
     return this.#state === 'done'
   }
 
+  /** How many pieces the content of the last read had; many of them take long. */
+  get pieces(): number {
+    return this.#pieces
+  }
+
   /**
    * @param bytes the first `length` of them are new; they may be overwritten after the call
    * @returns how many belonged to the response: fewer than `length` only when it is complete
    * @throws Http1Error `HPE_…`; the connection is of no use any more
    */
   feed(bytes: Buffer, length: number): number {
+    this.#from = 0
+    this.#to = 0
+    this.#pieces = 0
+    try {
+      return this.#read(bytes, length)
+    } finally {
+      // also before an error: what has arrived is passed on
+      this.#pass(bytes)
+    }
+  }
+
+  #read(bytes: Buffer, length: number): number {
     let at = 0
     while (at < length && this.#state !== 'done') {
       switch (this.#state) {
@@ -77,7 +101,7 @@ export class ResponseParser {
           at = this.#readCounted(bytes, at, length)
           break
         case 'until-close':
-          this.#sink.data(copy(bytes, at, length))
+          this.#take(bytes, at, length)
           at = length
           break
         case 'chunk-line':
@@ -146,8 +170,33 @@ export class ResponseParser {
     const end = Math.min(length, at + this.#left)
     this.#left -= end - at
     if (this.#left === 0) this.#state = this.#state === 'length' ? 'done' : 'chunk-end'
-    this.#sink.data(copy(bytes, at, end))
+    this.#take(bytes, at, end)
     return end
+  }
+
+  /** A read may hold ten thousand chunks of one byte, each of which would be a turn of its reader. */
+  #take(bytes: Buffer, from: number, to: number): void {
+    this.#pieces++
+    if (this.#to === 0) {
+      this.#from = from
+      this.#to = to
+      return
+    }
+    if (this.#joined === undefined) {
+      this.#joined = Buffer.allocUnsafe(bytes.length - this.#from)
+      this.#joinedBytes = bytes.copy(this.#joined, 0, this.#from, this.#to)
+    }
+    this.#joinedBytes += bytes.copy(this.#joined, this.#joinedBytes, from, to)
+  }
+
+  #pass(bytes: Buffer): void {
+    if (this.#to === 0) return
+    const joined = this.#joined
+    if (joined === undefined) return this.#sink.data(copy(bytes, this.#from, this.#to))
+    this.#joined = undefined
+    const content = joined.subarray(0, this.#joinedBytes)
+    // a reader that keeps it keeps no more than twice its size
+    this.#sink.data(content.length * 2 < joined.length ? Buffer.from(content) : content)
   }
 
   #readChunkLine(bytes: Buffer, at: number, length: number): number {

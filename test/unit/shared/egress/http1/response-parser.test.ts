@@ -171,3 +171,48 @@ describe('a response over HTTP/1.1', () => {
     expect(readOurs([Buffer.from(response, 'latin1')])).toBeUndefined()
   })
 })
+
+describe('the content of one read', () => {
+  const passed = (text: string, sizes: readonly number[]): string[] => {
+    const contents: Uint8Array[] = []
+    const parser = new ResponseParser({ head() {}, data: content => void contents.push(content) })
+    parser.begin('GET')
+    const bytes = Buffer.from(text, 'latin1')
+    // every read arrives in the same buffer, as it does from a socket
+    const shared = Buffer.alloc(64 * 1024)
+    let at = 0
+    for (const size of sizes) {
+      bytes.copy(shared, 0, at, at + size)
+      at += size
+      try {
+        parser.feed(shared, size)
+      } catch {
+        contents.push(Buffer.from('refused'))
+      }
+    }
+    shared.fill(0)
+    return contents.map(content => Buffer.from(content).toString('latin1'))
+  }
+  const HEAD = 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n'
+
+  test('is passed on at once, of however many chunks it consists', () => {
+    const chunks = Array.from({ length: 9_000 }, (_, at) => `1\r\n${at % 10}\r\n`).join('')
+    const text = `${HEAD}${chunks}0\r\n\r\n`
+    const digits = Array.from({ length: 9_000 }, (_, at) => at % 10).join('')
+    expect(passed(text, [text.length])).toEqual([digits])
+    expect(passed(text, [HEAD.length, 6, 12, text.length - HEAD.length - 18])).toEqual([
+      '0',
+      '12',
+      digits.slice(3),
+    ])
+  })
+
+  test('is passed on before what is not valid after it', () => {
+    const text = `${HEAD}1\r\na\r\n2\r\nbc\r\nnonsense\r\n`
+    expect(passed(text, [text.length])).toEqual(['abc', 'refused'])
+  })
+
+  test('of a read without content is nothing', () => {
+    expect(passed(HEAD, [20, HEAD.length - 20])).toEqual([])
+  })
+})
