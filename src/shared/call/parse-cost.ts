@@ -11,6 +11,25 @@ const SLOTS = 4_096
 const MULTIPLIER = (Math.floor(Math.random() * 2 ** 31) << 1) | 1
 const seen = new Int32Array(SLOTS)
 
+/** A search for the next quote pays off from about so many bytes on. */
+const STEP = 64
+
+/** The closing quote after a place within a text, which no escape divides; the end when there is none. In one pass, whatever is escaped. */
+function endOfText(bytes: Uint8Array, from: number): number {
+  let at = from
+  for (;;) {
+    const next = bytes.indexOf(QUOTE, at)
+    if (next < 0) return bytes.length
+    let slashes = 0
+    while (next - 1 - slashes >= at && bytes[next - 1 - slashes] === BACKSLASH) slashes++
+    if (slashes % 2 === 0) return next
+    // many escaped quotes are passed one by one
+    const stop = Math.min(bytes.length, next + STEP)
+    for (at = next + 1; at < stop && bytes[at] !== QUOTE; at++) if (bytes[at] === BACKSLASH) at++
+    if (at < stop) return at
+  }
+}
+
 /** @returns nanoseconds, as soon as they are above the limit */
 export function parseCost(bytes: Uint8Array, limitNs: number): number {
   seen.fill(0)
@@ -21,12 +40,14 @@ export function parseCost(bytes: Uint8Array, limitNs: number): number {
     if (byte === QUOTE) {
       const from = at + 1
       let hash = 1
-      for (at = from; at < end; at++) {
+      const hashed = Math.min(end, from + MAX_HASHED)
+      for (at = from; at < hashed; at++) {
         const char = bytes[at]!
         if (char === QUOTE) break
         if (char === BACKSLASH) at++
         hash = Math.imul(hash, MULTIPLIER) + char
       }
+      if (bytes[at] !== QUOTE || at > hashed) at = endOfText(bytes, at)
       // the colon may follow behind white space; then the name counts as a text and the colon as a new name
       if (bytes[at + 1] !== 0x3a) cost += COST.text
       else {

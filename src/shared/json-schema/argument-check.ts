@@ -9,7 +9,7 @@ import type { WorkerJob } from '../threads/job-worker.ts'
 import type { CheckOutcome } from './argument-fault.ts'
 import type { CheckMessage, CheckRequest, SchemaMessage } from './check-messages.ts'
 import { type ArgumentSize, programOf, SchemaCost } from './cost.ts'
-import { measureUpTo, prepareValidator, type SteppedValidator, TOO_DEEP } from './validate.ts'
+import { isWarm, measureUpTo, prepareValidator, type SteppedValidator, TOO_DEEP, warmUp } from './validate.ts'
 
 export interface CheckLimits extends FairJobLimits {
   /** Nanoseconds of the bound; a check above it leaves this thread. */
@@ -59,6 +59,7 @@ export class ArgumentChecker {
     this.#limits = limits
     const file = new URL('./check-worker.ts', import.meta.url)
     this.#worker = new FairJobWorker(file, { maxOldGenerationSizeMb: MAX_HEAP_MB, stackSizeMb: 4 }, limits)
+    void warmUp(nextTurn)
   }
 
   /**
@@ -124,7 +125,7 @@ function checkIn(
 ): MaybePromise<CheckOutcome> {
   const faults = validator.check(args, size)
   if (faults !== undefined) return faults
-  if (!isQuick) return checkInTurns(validator, args, size)
+  if (!isQuick || !isWarm()) return checkInTurns(validator, args, size)
   for (;;) {
     validator.compileNext()
     const checked = validator.check(args, size)

@@ -49,7 +49,8 @@ function ajvWith(options: Options): Ajv2020 {
     ownProperties: true,
     // Large schemas that many places refer to would be copied into each of them.
     inlineRefs: 10,
-    code: { regExp },
+    // its optimizer takes as long as the rest of a compilation, and the code runs no faster for it
+    code: { regExp, optimize: false },
     ...options,
   })
   // The module's default export is the plugin in ESM and CommonJS builds alike; its types know only the latter.
@@ -76,21 +77,65 @@ class SchemaCompiler {
     this.#exact = exact
   }
 
-  compile(schema: JsonSchema, observer: CompileObserver | undefined): ValidateFunction {
+  get isOpen(): boolean {
+    return this.#ajv !== undefined && this.#used < SCHEMAS_PER_AJV
+  }
+
+  /** Makes the next instance of Ajv, which takes milliseconds for the first ones of a thread. */
+  open(): void {
+    this.#ajv = ajvWith(this.#options)
+    if (this.#exact) addExactKeywords(this.#ajv)
+    this.#used = 0
+  }
+
+  compile(schema: JsonSchema, observer?: CompileObserver): ValidateFunction {
+    if (!this.isOpen) this.open()
     observer?.('compiling')
-    const compiled = this.#compile(schema)
+    this.#used++
+    compiledSchemas++
+    const compiled = this.#ajv!.compile(schema)
     observer?.('compiled')
     return compiled
   }
+}
 
-  #compile(schema: JsonSchema): ValidateFunction {
-    if (this.#ajv === undefined || this.#used >= SCHEMAS_PER_AJV) {
-      this.#ajv = ajvWith(this.#options)
-      if (this.#exact) addExactKeywords(this.#ajv)
-      this.#used = 0
+/** Of this thread. */
+let compiledSchemas = 0
+/** Before so many schemas, V8 interprets Ajv: a small schema takes ten times as long to compile. */
+const WARM_SCHEMAS = 24
+
+/** Each has the engine read another of its tables, once. */
+const WARM_PATTERNS = [
+  '^\\p{L}+$',
+  '^(?:\\p{Lu}|\\p{N}){1,5}$',
+  '^[^\\w\\s]*$',
+  '^(?:a|b)+(?:c|d)+$',
+  '^.{1,20}$',
+  '\\P{Ll}',
+]
+
+/** Whether a small schema is compiled in about a millisecond. */
+export function isWarm(): boolean {
+  return compiledSchemas >= WARM_SCHEMAS
+}
+
+/** Compiles schemas of the usual kinds, each step in a turn, so that the first calls of a thread do not wait for V8. Never rejects. */
+export async function warmUp(nextTurn: () => Promise<void>): Promise<void> {
+  const text = { type: 'string', minLength: 1, maxLength: 64, pattern: '^[a-z]+$' }
+  const properties = { a: text, b: { type: 'integer', minimum: 0 }, c: { enum: ['x', 'y'] } }
+  for (let at = 0; at < WARM_SCHEMAS; at++) {
+    const items = { type: 'object', properties, required: ['a'], additionalProperties: false }
+    const schema = {
+      type: 'object',
+      title: String(at),
+      properties: { ...properties, list: { type: 'array', items } },
     }
-    this.#used++
-    return this.#ajv.compile(schema)
+    const compiler = at % 2 === 0 ? plain.first : plain.all
+    await nextTurn()
+    linearMatcher(WARM_PATTERNS[at % WARM_PATTERNS.length]!)?.test('a1')
+    await nextTurn()
+    if (!compiler.isOpen) compiler.open()
+    else compiler.compile(at < 8 ? { ...schema, properties } : schema)({ a: 'a', list: [{ a: 1 }] })
   }
 }
 
@@ -192,7 +237,9 @@ class LazyCheck {
 
   compileNext(): void {
     const { first, all } = this.#compilers
-    if (this.#quick === undefined) this.#quick = first.compile(this.#schema, this.#observer)
+    const compiler = this.#quick === undefined ? first : all
+    if (!compiler.isOpen) compiler.open()
+    else if (this.#quick === undefined) this.#quick = first.compile(this.#schema, this.#observer)
     else this.#thorough ??= all.compile(this.#schema, this.#observer)
   }
 }
@@ -201,7 +248,7 @@ const asserting = new SchemaCompiler({ validateSchema: true })
 
 /** Throws when the schema is not a valid JSON Schema 2020-12; used where schemas come from people and MCP servers. */
 export function assertSchema(schema: JsonSchema): void {
-  asserting.compile(withDoubles(schema) as JsonSchema, undefined)
+  asserting.compile(withDoubles(schema) as JsonSchema)
 }
 
 const NO_FAULTS: readonly ArgumentFault[] = Object.freeze([])

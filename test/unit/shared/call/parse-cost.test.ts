@@ -1,4 +1,5 @@
 /** The bound of the time that a JSON text takes to parse: high where it is, low for ordinary records. */
+import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { parseCost } from '../../../../src/shared/call/parse-cost.ts'
 
@@ -36,5 +37,49 @@ describe('the bound', () => {
 
   it('is found early when it is above the limit', () => {
     expect(parseCost(Buffer.from(listOf(100_000, () => ({}))), 1_000)).toBeLessThan(2_000)
+  })
+})
+
+describe('long texts', () => {
+  /** The texts of a body, each of which ends at its first quote without an escape. */
+  const textsOf = (json: string): readonly string[] => json.match(/"(?:[^"\\]|\\[\s\S])*"/g) ?? []
+
+  it('end where JSON ends them, whatever they escape', () => {
+    const pieces = fc.oneof(
+      fc.constantFrom(
+        '\\\\',
+        '\\"',
+        '\\n',
+        'a',
+        '\\\\\\"',
+        '\\\\'.repeat(40),
+        'x'.repeat(63),
+        '\\"'.repeat(33),
+      ),
+      fc.nat(70).map(count => 'y'.repeat(count)),
+    )
+    const text = fc.array(pieces, { maxLength: 12 }).map(list => `"${list.join('')}"`)
+    fc.assert(
+      fc.property(fc.array(text, { maxLength: 6 }), texts => {
+        const json = `[${texts.join(',')}]`
+        expect(textsOf(json)).toEqual(texts)
+        // a list, its commas and its texts: what is outside of them costs otherwise
+        const commas = Math.max(0, texts.length - 1)
+        expect(parseCost(Buffer.from(json), 1e9)).toBe(30 + 20 * commas + 40 * texts.length)
+      }),
+    )
+  })
+
+  it.each([
+    ['plain', 'x'.repeat(1_000_000)],
+    ['of escaped quotes', '\\"'.repeat(500_000)],
+    ['of backslashes', '\\\\'.repeat(500_000)],
+    ['without an end', `${'x'.repeat(999_999)}\\"`],
+  ])('%s are passed in milliseconds', (_, content) => {
+    const bytes = Buffer.from(`"${content}"`)
+    parseCost(bytes, 1e9)
+    const startedAt = performance.now()
+    for (let round = 0; round < 10; round++) expect(parseCost(bytes, 1e9)).toBe(40)
+    expect((performance.now() - startedAt) / 10).toBeLessThan(20)
   })
 })
