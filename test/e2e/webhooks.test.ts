@@ -62,10 +62,13 @@ it('sends what happens, retries it an hour later by the clock of the tests, and 
   const hmac = createHmac('sha256', SECRET).update(created!.raw).digest('hex')
   expect(created!.headers['x-platform-signature']).toBe(`sha256=${hmac}`)
 
+  const shown = async () => (await api('GET', `${base}/webhooks/${made.json.id}/deliveries`)).json.items[0]
+  // the receiver has the request before it responds
+  await until('its success', async () => (await shown()).status === 'success')
+
   // Fails, and what is due in a minute is sent after a restart, by a clock that was moved.
   status = 503
   const second = await ask('second')
-  const shown = async () => (await api('GET', `${base}/webhooks/${made.json.id}/deliveries`)).json.items[0]
   await until('the failure', async () => (await shown()).error !== null)
   expect(await shown()).toMatchObject({
     ...{ status: 'pending', attempt: 1, status_code: 503, response_body: 'noted' },

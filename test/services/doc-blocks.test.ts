@@ -1,19 +1,10 @@
 /**
- * Every command block of the pages: executed here, executed by the file that is named, or with the reason why it cannot run. A block that is in
- * none of the lists fails. `DOC_BLOCKS=all` also runs what takes longer than a minute. Data blocks are read by the parsers of the product.
+ * Every command of the pages: executed here, executed by the file that is named, or with the reason why it cannot run. A command without one
+ * fails. `DOC_BLOCKS=all` also runs what takes longer than a minute. Data blocks are read by the parsers of the product.
  */
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import {
-  chmodSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs'
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -60,28 +51,71 @@ const BLOCKS: readonly Block[] = PAGES.flatMap(page =>
 )
 const COMMANDS = BLOCKS.filter(({ language }) => ['sh', 'bash', 'console'].includes(language))
 
-/** Block → the file that executes its commands. */
-const EXECUTED_BY: Readonly<Record<string, string>> = {
-  // on a machine with Node and npm only
-  'README.md: npm ci && npm start      # gateway, cont': 'scripts/fresh-roots.sh',
-  'CONTRIBUTING.md: git clone <this repository> toolgate &&': 'scripts/fresh-roots.sh',
-  'CONTRIBUTING.md: npx toolgate demo          # the main jo': 'scripts/smoke.mjs',
-  'docs/install.md: npm install toolgate-0.1.0.tgz': 'scripts/smoke.mjs',
-  'docs/install.md: npm run pack -- .pack': 'scripts/image.sh',
-  'docs/install.md: kubectl create namespace toolgate': 'test/services/helm-chart.test.ts',
-  'docs/reference/mcp-servers.md: npx toolgate bridge --port 9100 -- npx -':
-    'test/services/mcp-servers.test.ts',
-  // the whole check
-  'README.md: npm run test:unit        # hermetic, und': '.ci/run',
-  'CONTRIBUTING.md: npm run test:unit': '.ci/run',
-  'CONTRIBUTING.md: npm run bench:compare -- HEAD --filter k': '.ci/run',
-  'console/README.md: npm start                     # builds a': '.ci/run',
-  'policies/README.md: npm ci': 'test/e2e/policy-walk.test.ts',
-  'policies/README.md: npx toolgate demo': 'test/e2e/policy-walk.test.ts',
-  'policies/README.md: npm run policy:test': 'test/e2e/policy-walk.test.ts',
-  'policies/README.md: npm run policy:build': 'test/e2e/policy-walk.test.ts',
-  'policies/README.md: npx toolgate policy explain ID': 'test/e2e/policy-operations.test.ts',
+interface Rule {
+  readonly command: RegExp
+  /** The file that executes it, and what in that file does. */
+  readonly by?: readonly [file: string, text: string]
+  /** Why no machine of ours executes it as it stands. */
+  readonly cannot?: string
 }
+
+const FRESH = 'scripts/fresh-roots.sh'
+const SMOKE = 'scripts/smoke.mjs'
+const IMAGE = 'scripts/image.sh'
+const CHECK = '.ci/run'
+const PART = 'runs a part of what npm test runs, which .ci/run executes'
+
+/** For the commands of blocks that are not executed here. The first rule counts. */
+const RULES: readonly Rule[] = [
+  // on a machine with Node and npm only
+  { command: /^git clone /, by: [FRESH, 'git archive HEAD'] },
+  { command: /^cd toolgate$/, by: [FRESH, 'cd toolgate'] },
+  { command: /^npm ci$/, by: [FRESH, 'npm ci'] },
+  { command: /^npm start$/, by: [SMOKE, "['npm', ['start']]"] },
+  { command: /^npx toolgate serve$/, by: [SMOKE, "['npx', ['toolgate', 'serve']]"] },
+  { command: /^npx toolgate demo( --control-plane)?$/, by: [SMOKE, "'npx', ['toolgate', 'demo'"] },
+  { command: /^npm install toolgate-/, by: [SMOKE, "run('npm', ['install'"] },
+  { command: /^npx toolgate --help$/, by: ['test/unit/app/cli/help.test.ts', "'--help'"] },
+  {
+    command: /^npx toolgate bridge /,
+    by: ['test/integration/mcp-servers/bridge.test.ts', "[BIN, 'bridge'"],
+  },
+  // the image and the chart
+  { command: /^npm run pack /, by: [IMAGE, 'npm run --silent pack -- .pack'] },
+  { command: /^buildah build /, by: [IMAGE, 'buildah build '] },
+  { command: /^podman run /, by: [IMAGE, 'podman run '] },
+  {
+    command: /^(kubectl|helm) /,
+    by: ['test/services/helm-chart.test.ts', 'the commands of docs/install.md install it'],
+  },
+  // the whole check
+  { command: /^bash \.ci\/run$/, cannot: 'this test is a part of it' },
+  { command: /^npm test$/, by: [CHECK, 'npm test'] },
+  { command: /^npm run (lint|typecheck|build|policy:test|bench:gate)$/, by: [CHECK, 'npm run --silent '] },
+  { command: /^npm run test:unit$/, cannot: PART },
+  { command: /^npx vitest run test\//, cannot: PART },
+  { command: /^npm run build:console$/, by: ['package.json', 'npm run --silent build:console'] },
+  { command: /^npm run test:nodes$/, by: [CHECK, 'scripts/test-nodes.sh'] },
+  { command: /^npm run console:types$/, by: ['test/integration/console/types.test.ts', 'console-types'] },
+  // the policies
+  { command: /^npm run policy:build$/, by: ['test/e2e/policy-walk.test.ts', 'npm run policy:build'] },
+  { command: /^curl .*\/mcp\/health/, by: ['test/e2e/policy-walk.test.ts', '/mcp/health'] },
+  {
+    command: /^npx toolgate policy explain /,
+    by: ['test/e2e/policy-operations.test.ts', "command(['explain'"],
+  },
+  { command: /^npx toolgate policy replay/, by: ['test/e2e/policy-operations.test.ts', "command(['replay'"] },
+  {
+    command: /^npx toolgate policy diff /,
+    by: ['test/integration/shared/policy/diff-at-scale.test.ts', "['policy', 'diff'"],
+  },
+  // what takes long
+  {
+    command: /^npm run (chaos|stalls|fuzz) -- --minutes/,
+    cannot: 'takes as many minutes; test/chaos, test/stalls and test/fuzz have short forms',
+  },
+  { command: /^npm run bench(:\w+)?\b/, cannot: 'measures for minutes; test/unit/bench checks its verdicts' },
+]
 
 /** Block → why no machine of ours can execute it. */
 const CANNOT: Readonly<Record<string, string>> = {
@@ -256,17 +290,34 @@ describe('command blocks', () => {
   }, 120_000)
 })
 
-describe('the lists of blocks', () => {
-  it('have every command block once', () => {
-    const known = [...executed, ...Object.keys(EXECUTED_BY), ...Object.keys(CANNOT)]
-    const nameOf = (name: string) => known.filter(start => name.startsWith(start))
-    expect(COMMANDS.map(({ name }) => name).filter(name => nameOf(name).length === 0)).toEqual([])
-    const names = COMMANDS.map(({ name }) => name)
-    expect(known.filter(start => !names.some(name => name.startsWith(start)))).toEqual([])
+describe('the commands of other blocks', () => {
+  const others = COMMANDS.filter(
+    ({ name }) => !Object.keys(CANNOT).some(start => name.startsWith(start)),
+  ).flatMap(({ name, text }) =>
+    linesOf(text)
+      .flatMap(line => line.split(' && '))
+      .filter(line => !line.startsWith('#'))
+      .map(line => ({ name, line: line.trim() })),
+  )
+  const ruleOf = (line: string) => RULES.find(({ command }) => command.test(line))
+
+  it('are executed by a file, or have a reason why they cannot be', () => {
+    const rest = others.filter(({ name }) => !executed.has(name))
+    expect(rest.length).toBeGreaterThan(30)
+    expect(rest.filter(({ line }) => ruleOf(line) === undefined)).toEqual([])
+    expect(RULES.filter(rule => !rest.some(({ line }) => ruleOf(line) === rule))).toEqual([])
   })
 
-  it('name files that exist', () => {
-    expect(Object.values(EXECUTED_BY).filter(path => !existsSync(join(ROOT, path)))).toEqual([])
+  it('stand in the files that execute them', () => {
+    const missing = RULES.filter(
+      ({ by, cannot }) => cannot === undefined && !readFileSync(join(ROOT, by![0]), 'utf8').includes(by![1]),
+    )
+    expect(missing).toEqual([])
+  })
+
+  it('and blocks that cannot be executed are there', () => {
+    const names = COMMANDS.map(({ name }) => name)
+    expect(Object.keys(CANNOT).filter(start => !names.some(name => name.startsWith(start)))).toEqual([])
   })
 })
 
