@@ -140,14 +140,19 @@ class Search {
     operations.push(plain(seed))
     await this.#gateway.login()
     const installed = toolSetOf(random, operations, this.#gateway.backendUrl)
-    const installMs = await this.#gateway.install(installed)
-    this.#judge({ seed, what: 'install', firstMs: installMs, leastMs: installMs, status: 0 })
+    const firstMs = await this.#gateway.install(installed)
+    let leastMs = firstMs
+    // by other names, since what has not changed is not compiled again
+    for (let at = 0; at < REPEATS && leastMs > MAX_TURN_MS; at++)
+      leastMs = Math.min(leastMs, await this.#gateway.install(this.#renamed(seed, operations, `i${at}`)))
+    if (firstMs > MAX_TURN_MS) await this.#gateway.install(installed)
+    this.#judge({ seed, what: 'install', firstMs, leastMs, status: 0 })
     for (const operation of operations)
       for (let at = 0; at < CALLS_PER_OPERATION; at++) {
         const call = this.#callOf(random, operation)
-        const { firstMs, leastMs } = await this.#try(seed, call(operation.name))
+        const tried = await this.#try(seed, call(operation.name))
         // what is made for the first call of a tool shows once: other tools of the same form show it again
-        if (at === 0 && firstMs > MAX_TURN_MS && leastMs <= MAX_TURN_MS) {
+        if (at === 0 && tried.firstMs > MAX_TURN_MS && tried.leastMs <= MAX_TURN_MS) {
           await this.#tryFirstCalls(seed, operation, call)
           await this.#gateway.install(installed)
         }
@@ -161,14 +166,20 @@ class Search {
     )
   }
 
+  #renamed(seed: number, operations: readonly Operation[], suffix: string): object {
+    const renamed = operations.map(operation => {
+      const name = `${operation.name}_${suffix}`
+      return { ...operation, name, path: `/${name}` }
+    })
+    return toolSetOf(seeded(seed), renamed, this.#gateway.backendUrl)
+  }
+
   async #tryFirstCalls(seed: number, operation: Operation, call: (name: string) => Case): Promise<void> {
     let least = { leastMs: Number.POSITIVE_INFINITY, what: '', status: 0 }
     let firstMs = 0
     for (let at = 0; at < REPEATS && least.leastMs > MAX_TURN_MS; at++) {
-      const name = `${operation.name}_${at}`
-      const fresh = { ...operation, name, path: `/${name}` }
-      await this.#gateway.install(toolSetOf(seeded(seed), [fresh], this.#gateway.backendUrl))
-      const { what, send } = call(name)
+      await this.#gateway.install(this.#renamed(seed, [operation], String(at)))
+      const { what, send } = call(`${operation.name}_${at}`)
       const { status } = await send()
       const ms = await this.#gateway.longestTurn()
       if (at === 0) firstMs = ms
