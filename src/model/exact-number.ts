@@ -120,15 +120,30 @@ export const EXACT_COST_FACTOR = 10
 
 /** False when no number of the text needs a closer look. It looks at every fifth character, because most texts have none. */
 export function mayHoldExact(text: string): boolean {
+  return mayHoldExactIn(text, 0, text.length)
+}
+
+/** Characters that are looked through in a millisecond or two. */
+const RANGE = 32_768
+
+/** The same, interruptible. */
+export function* lookingForExact(text: string): Generator<void, boolean> {
+  for (let from = 0; from < text.length; from += RANGE, yield)
+    if (mayHoldExactIn(text, from, Math.min(text.length, from + RANGE))) return true
+  return false
+}
+
+/** Whether a number that touches the range needs a closer look. */
+function mayHoldExactIn(text: string, start: number, stop: number): boolean {
   const end = text.length
-  for (let at = 0; at < end; at += STRIDE) {
+  for (let at = start; at < stop; at += STRIDE) {
     if (!isNumeric(text.charCodeAt(at))) continue
     let from = at
     while (from > 0 && isNumeric(text.charCodeAt(from - 1))) from--
     while (++at < end && isNumeric(text.charCodeAt(at)));
     if (at - from >= STRIDE && mayBegin(text, from) && DOUBTFUL.test(text.slice(from, at))) return true
   }
-  for (let at = text.indexOf('-0'); at >= 0; at = text.indexOf('-0', at + 2))
+  for (let at = text.indexOf('-0', start); at >= 0 && at < stop; at = text.indexOf('-0', at + 2))
     if (mayBegin(text, at) && !/^-0\.0*[1-9]/.test(text.slice(at, at + 32))) return true
   return false
 }

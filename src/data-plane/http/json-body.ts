@@ -1,6 +1,6 @@
 /** Reads a bounded JSON body. It returns a value or a refusal and does not interpret the value. */
 
-import { EXACT_COST_FACTOR, mayHoldExact, readJson as parseJson } from '../../model/exact-number.ts'
+import { EXACT_COST_FACTOR, lookingForExact, readJson as parseJson } from '../../model/exact-number.ts'
 import { loneSurrogateAt } from '../../model/lone-surrogate.ts'
 import { nextTurn, runInSlices } from '../../shared/async/slices.ts'
 import { parseCost } from '../../shared/call/parse-cost.ts'
@@ -94,7 +94,10 @@ async function parseLong(bytes: Uint8Array): Promise<JsonBody> {
   await nextTurn()
   try {
     const text = decoder.decode(bytes)
-    if (costNs * EXACT_COST_FACTOR > MAX_PARSE_NS && mayHoldExact(text)) return TOO_COSTLY_EXACT
+    if (costNs * EXACT_COST_FACTOR > MAX_PARSE_NS) {
+      await nextTurn()
+      if (await runInSlices(lookingForExact(text))) return TOO_COSTLY_EXACT
+    }
     await nextTurn()
     const { value, loneSurrogateAt: lone } = await runInSlices(readLongJson(text))
     await nextTurn()

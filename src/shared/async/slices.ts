@@ -29,10 +29,11 @@ export async function inSlices<T>(
 export async function runInSlices<R>(work: Generator<void, R>): Promise<R> {
   let startedAt = performance.now()
   for (let step = work.next(); ; step = work.next()) {
+    const isOver = performance.now() - startedAt >= SLICE_MS
+    // what follows a long last step has its own turn
+    if (isOver) await nextTurn()
     if (step.done === true) return step.value
-    if (performance.now() - startedAt < SLICE_MS) continue
-    await nextTurn()
-    startedAt = performance.now()
+    if (isOver) startedAt = performance.now()
   }
 }
 

@@ -308,7 +308,20 @@ function faultsOf(errors: readonly ErrorObject[] | null | undefined): readonly A
   return [...faults.values()]
 }
 
+/** Characters; a caller may send a name of a megabyte, or a document have such a constant, which twenty faults would repeat. */
+const MAX_PATH_CHARS = 256
+const MAX_MESSAGE_CHARS = 1_000
+
 function faultOf(error: ErrorObject): ArgumentFault {
+  const { path, message } = wholeFaultOf(error)
+  return { path: shortened(path, MAX_PATH_CHARS), message: shortened(message, MAX_MESSAGE_CHARS) }
+}
+
+function shortened(text: string, maxChars: number): string {
+  return text.length <= maxChars ? text : `${text.slice(0, maxChars)}…`
+}
+
+function wholeFaultOf(error: ErrorObject): ArgumentFault {
   const path = error.instancePath
   const params = error.params as { readonly [key: string]: unknown }
   if (error.keyword === 'required') {

@@ -1,5 +1,5 @@
 /** JSON-RPC messages of a server: reads them within a bound of cost, and writes those of a client. It sends nothing. */
-import { EXACT_COST_FACTOR, mayHoldExact, readJson, writeJson } from '../../model/exact-number.ts'
+import { EXACT_COST_FACTOR, lookingForExact, readJson, writeJson } from '../../model/exact-number.ts'
 import { isObject } from '../../model/is-object.ts'
 import { parseCost } from '../call/parse-cost.ts'
 import type { Dict, RpcError, RpcResult } from './protocol.ts'
@@ -49,7 +49,7 @@ function* parsing(text: string, maxParseNs: number): Generator<void, unknown> {
     yield
     const costNs = parseCost(Buffer.from(text), maxParseNs)
     yield
-    if (costNs * (mayHoldExact(text) ? EXACT_COST_FACTOR : 1) > maxParseNs)
+    if (costNs * ((yield* lookingForExact(text)) ? EXACT_COST_FACTOR : 1) > maxParseNs)
       throw new MessageError(`a message of ${text.length} characters with too many values to be read in time`)
     yield
   }

@@ -1,6 +1,6 @@
 /** Turns a backend response into a tool result. It sees neither request nor caller. */
 
-import { EXACT_COST_FACTOR, mayHoldExact, readJson } from '../../../model/exact-number.ts'
+import { EXACT_COST_FACTOR, lookingForExact, readJson } from '../../../model/exact-number.ts'
 import type { Content, ToolResult } from '../../../model/tool.ts'
 import { parseCost } from '../../../shared/call/parse-cost.ts'
 import { readLongJson } from '../../../shared/call/read-long-json.ts'
@@ -214,7 +214,7 @@ function* structuredOf(body: Uint8Array, { text }: { readonly text: string }): G
   if (body.byteLength > MAX_STRUCTURED_BYTES) return TOO_COSTLY
   const costNs = parseCost(body, MAX_PARSE_NS)
   if (costNs > MAX_PARSE_NS) return TOO_COSTLY
-  if (costNs * EXACT_COST_FACTOR > MAX_PARSE_NS && mayHoldExact(text)) return TOO_COSTLY
+  if (costNs * EXACT_COST_FACTOR > MAX_PARSE_NS && (yield* lookingForExact(text))) return TOO_COSTLY
   try {
     if (body.byteLength <= MAX_READ_AT_ONCE) return readJson(text)
     const { value } = yield* readLongJson(text)
