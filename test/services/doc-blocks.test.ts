@@ -99,6 +99,10 @@ const RULES: readonly Rule[] = [
   { command: /^npm run console:types$/, by: ['test/integration/console/types.test.ts', 'console-types'] },
   // the policies
   { command: /^npm run policy:build$/, by: ['test/e2e/policy-walk.test.ts', 'npm run policy:build'] },
+  {
+    command: /^npx toolgate policy build /,
+    by: ['test/e2e/policy-walk.test.ts', 'npx toolgate policy build --bundle candidate.tar.gz'],
+  },
   { command: /^curl .*\/mcp\/health/, by: ['test/e2e/policy-walk.test.ts', '/mcp/health'] },
   {
     command: /^npx toolgate policy explain /,
