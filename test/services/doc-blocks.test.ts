@@ -276,12 +276,20 @@ describe('command blocks', () => {
       ...{ GATEWAY_PORT: String(gateway), API_PORT: String(api), AUTH_PORT: String(auth) },
       ...{ METRICS_PORT: String(metrics), WORKERS: '1' },
     }
+    // the deployment of the other blocks holds the data folder beside
+    const cwd = join(folder, 'apart')
+    mkdirSync(cwd)
     const running = []
     try {
       for (const line of lines.slice(0, 2)) {
-        const child = spawn('bash', ['-c', `exec env ${own(line)}`], { cwd: folder, env })
+        const child = spawn('bash', ['-c', `exec env ${own(line)}`], { cwd, env })
         running.push(child)
-        for await (const ready of createInterface({ input: child.stdout! })) if (ready.startsWith('{')) break
+        let isReady = false
+        for await (const said of createInterface({ input: child.stdout! })) {
+          isReady = said.startsWith('{"ready":true')
+          if (isReady) break
+        }
+        expect(isReady, line).toBe(true)
       }
       const urls = `--url http://localhost:${gateway} --api-url http://localhost:${api} --auth-url http://localhost:${auth}/realms/platform`
       expect(await ok(`${lines[2]} ${urls}`)).toBeTruthy()
