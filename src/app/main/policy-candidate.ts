@@ -14,7 +14,7 @@ import { putInForce } from './policy-in-force.ts'
 
 /** The reason for refusing a promotion without a candidate. */
 export const NO_CANDIDATE =
-  'There is no candidate: set POLICY_SHADOW, or make one in the policy editor of the console.'
+  'A candidate is missing: set POLICY_SHADOW, or make one in the policy editor of the console.'
 
 export interface Candidate {
   /** For operators: of all planes and threads together; undefined when there is none. */

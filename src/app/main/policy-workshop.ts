@@ -28,7 +28,7 @@ const MAX_WAITING = 4
 const KEPT_DRAFTS = 8
 const MAX_KINDS = 1000
 const SHOWN_KINDS = 100
-/** How long it is believed that there is no compiler. */
+/** How long a missing compiler is taken for missing before it is looked for again. */
 const LOOK_AGAIN_MS = 30_000
 
 const MISSING = `opa ${OPA_VERSION} is not on the PATH of the control plane and not in ${TOOLS_DIR}. Install its release from https://github.com/open-policy-agent/opa/releases/tag/v${OPA_VERSION}, or run \`npm run dev:policy\` in the repository.`

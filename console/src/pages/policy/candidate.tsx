@@ -4,17 +4,9 @@ import { ApiError, gateway } from '../../api/client.ts'
 import { ConfirmButton } from '../../components/dialog.tsx'
 import { Empty } from '../../components/layout.tsx'
 import { Table } from '../../components/table.tsx'
-import { Facts, number, Status } from '../../components/text.tsx'
+import { Facts, number } from '../../components/text.tsx'
 import { href } from '../../state/router.ts'
-
-interface Flip {
-  readonly direction: 'allow→deny' | 'deny→allow'
-  readonly rule: string
-  readonly action: string
-  readonly resource: string
-  readonly consumer: string
-  readonly count: number
-}
+import { type Flip, flipColumns } from './flip-columns.tsx'
 
 export interface Candidate {
   readonly revision?: string
@@ -28,28 +20,7 @@ export interface Candidate {
 }
 
 const COLUMNS = [
-  {
-    title: 'Change',
-    cell: ({ direction, rule }: Flip) => (
-      <>
-        <Status tone={direction === 'allow→deny' ? 'bad' : 'warn'}>
-          {direction === 'allow→deny' ? 'would be denied' : 'would be allowed'}
-        </Status>
-        <span class="sub">{rule}</span>
-      </>
-    ),
-  },
-  {
-    title: 'What',
-    cell: ({ action, resource }: Flip) => (
-      <>
-        {resource}
-        <span class="sub">{action}</span>
-      </>
-    ),
-  },
-  { title: 'Consumer', cell: ({ consumer }: Flip) => consumer },
-  { title: 'Decisions', numeric: true, cell: ({ count }: Flip) => number(count) },
+  ...flipColumns,
   {
     title: '',
     cell: ({ action, resource, consumer }: Flip) =>
@@ -63,7 +34,7 @@ const COLUMNS = [
   },
 ]
 
-/** At the gateway of this console: the way where there is no control plane. */
+/** At the gateway of this console: for consoles without a control plane. */
 const promoteHere = (): Promise<unknown> => gateway('admin/policy/promote', { method: 'POST' })
 
 export function CandidateCard({

@@ -4,6 +4,7 @@ import { Empty, Section } from '../../../components/layout.tsx'
 import { Table } from '../../../components/table.tsx'
 import { Facts, Json, number, Status } from '../../../components/text.tsx'
 import { href } from '../../../state/router.ts'
+import { flipColumns } from '../flip-columns.tsx'
 
 type OnOpen = (file: string, row: number) => void
 
@@ -87,29 +88,8 @@ export function Report({ of: report, onOpen }: { readonly of: PolicyDraftReport;
   )
 }
 
-export const FLIP_COLUMNS = [
-  {
-    title: 'Change',
-    cell: ({ direction, rule }: PolicyFlip) => (
-      <>
-        <Status tone={direction === 'allow→deny' ? 'bad' : 'warn'}>
-          {direction === 'allow→deny' ? 'would be denied' : 'would be allowed'}
-        </Status>
-        <span class="sub">{rule}</span>
-      </>
-    ),
-  },
-  {
-    title: 'What',
-    cell: ({ action, resource }: PolicyFlip) => (
-      <>
-        {resource}
-        <span class="sub">{action}</span>
-      </>
-    ),
-  },
-  { title: 'Consumer', cell: ({ consumer }: PolicyFlip) => consumer },
-  { title: 'Decisions', numeric: true, cell: ({ count }: PolicyFlip) => number(count) },
+const FLIP_COLUMNS = [
+  ...flipColumns,
   {
     title: '',
     cell: ({ examples: [id] }: PolicyFlip) =>
