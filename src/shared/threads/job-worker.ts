@@ -52,10 +52,19 @@ export class JobWorker {
     await ending?.terminate()
   }
 
+  #start(): Worker {
+    // the worker does not need the settings and secrets of the process
+    const worker = startThread(this.#file, { resourceLimits: this.#resourceLimits, env: {} })
+    // an error between two jobs has no other listener and would end the process; a worker that has ended gets no further job
+    const drop = (): void => {
+      if (this.#worker === worker) this.#worker = undefined
+    }
+    return worker.on('error', drop).on('exit', drop)
+  }
+
   async #run<Message, Result>(job: WorkerJob<Message, Result>): Promise<Result> {
     clearTimeout(this.#idle)
-    // the worker does not need the settings and secrets of the process
-    this.#worker ??= startThread(this.#file, { resourceLimits: this.#resourceLimits, env: {} })
+    this.#worker ??= this.#start()
     const { result, broken } = await runIn(this.#worker, job)
     if (broken) await this.#end()
     else this.#idle = setTimeout(() => void this.#end(), this.#idleMs).unref()
