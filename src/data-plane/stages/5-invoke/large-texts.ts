@@ -1,18 +1,25 @@
 /** Rewrites the texts of large results in a worker thread, because parsing them would block this one. It rewrites nothing itself. */
 import { FairJobWorker } from '../../../shared/threads/fair-job-worker.ts'
+import type { WorkerJob } from '../../../shared/threads/job-worker.ts'
 import type { ActiveLevel } from '../shared/token-optimization.ts'
 
 export type TextRewrite = { readonly level: ActiveLevel } | { readonly paths: readonly (readonly string[])[] }
 
-export interface TextJob {
-  readonly text: string
-  readonly how: TextRewrite
+/** A piece of the text; the last one has `how`. */
+export interface TextPiece {
+  readonly piece: string
+  readonly how?: TextRewrite
 }
 
-/** undefined: the text cannot be rewritten in this way. */
-export interface RewriteMessage {
+/** `next` asks for another piece. Text undefined: it cannot be rewritten in this way. */
+export type RewriteMessage = 'next' | RewrittenText
+
+interface RewrittenText {
   readonly text: string | undefined
 }
+
+/** A message copies its piece in one turn of the event loop. */
+const PIECE_CHARS = 1024 * 1024
 
 const TIMEOUT_MS = 3_000
 const LIMITS = { maxPendingPerOwner: 8, maxPending: 32, pauseMs: 5_000 }
@@ -28,16 +35,29 @@ export class LargeTexts {
 
   /** @returns undefined when the text cannot be rewritten, takes too long or too many are pending. Never rejects */
   async rewrite(owner: string, text: string, how: TextRewrite): Promise<string | undefined> {
-    const job = () => ({
-      message: { text, how } satisfies TextJob,
-      timeoutMs: TIMEOUT_MS,
-      receive: (message: RewriteMessage) => message,
-      fail: (): RewriteMessage => ({ text: undefined }),
-    })
-    return (await this.#worker.run(owner, job))?.text
+    return (await this.#worker.run(owner, () => rewriting(text, how)))?.text
   }
 
   close(): Promise<void> {
     return this.#worker.close()
+  }
+}
+
+function rewriting(text: string, how: TextRewrite): WorkerJob<RewriteMessage, RewrittenText> {
+  let from = 0
+  const nextPiece = (): TextPiece => {
+    const piece = text.slice(from, from + PIECE_CHARS)
+    from += PIECE_CHARS
+    return from < text.length ? { piece } : { piece, how }
+  }
+  return {
+    message: nextPiece(),
+    timeoutMs: TIMEOUT_MS,
+    receive(message, running) {
+      if (message !== 'next') return message
+      setImmediate(() => running.post(nextPiece()))
+      return undefined
+    },
+    fail: () => ({ text: undefined }),
   }
 }

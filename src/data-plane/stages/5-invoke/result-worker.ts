@@ -1,13 +1,19 @@
 /** The worker thread that rewrites the texts of large results. It keeps nothing between jobs. */
 import { parentPort } from 'node:worker_threads'
 import { optimizeText } from '../shared/token-optimization.ts'
-import type { RewriteMessage, TextJob } from './large-texts.ts'
+import type { RewriteMessage, TextPiece, TextRewrite } from './large-texts.ts'
 import { redactText } from './redact-result.ts'
 
 const port = parentPort
 if (port === null) throw new Error('this file runs as a worker thread')
 
-port.on('message', ({ text, how }: TextJob) => {
-  const rewritten = 'level' in how ? optimizeText(text, how.level) : redactText(text, how.paths)
-  port.postMessage({ text: rewritten } satisfies RewriteMessage)
+const pieces: string[] = []
+
+port.on('message', ({ piece, how }: TextPiece) => {
+  pieces.push(piece)
+  port.postMessage(how === undefined ? 'next' : rewrite(pieces.splice(0).join(''), how))
 })
+
+function rewrite(text: string, how: TextRewrite): RewriteMessage {
+  return { text: 'level' in how ? optimizeText(text, how.level) : redactText(text, how.paths) }
+}

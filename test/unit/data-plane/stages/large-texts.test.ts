@@ -36,6 +36,16 @@ describe('a large text', () => {
     expect(await largeTexts.rewrite('acme', `${text}x`, { paths: [['*', 'name']] })).toBeUndefined()
   })
 
+  it('is sent in pieces and read as one text, also where a piece ends within a character', async () => {
+    const long = JSON.stringify({ title: `${'\u{1F600}'.repeat(1_100_000)}x`, note: null, end: 'y' })
+    const shifted = JSON.stringify({ name: `${'\u{1F600}'.repeat(1_100_000)}x`, note: null, end: 'y' })
+    for (const one of [long, shifted]) {
+      const [name] = Object.keys(JSON.parse(one))
+      const redacted = await largeTexts.rewrite('acme', one, { paths: [['note']] })
+      expect(redacted === JSON.stringify({ ...JSON.parse(one), note: undefined }), name).toBe(true)
+    }
+  })
+
   it('stays as it is while too many of its owner are pending', async () => {
     const pending = Array.from({ length: 9 }, () => largeTexts.rewrite('acme', text, { level: 'moderate' }))
     expect((await Promise.all(pending)).filter(one => one === undefined)).toHaveLength(1)
