@@ -51,13 +51,17 @@ export class Bridge {
     this.#options = options
     this.#tokenHash = options.token === undefined ? undefined : hashOf(`Bearer ${options.token}`)
     this.#listener = createListener('node', {
-      ...{ host: options.host, port: options.port, limits: DEFAULT_LISTENER_LIMITS },
+      host: options.host,
+      port: options.port,
+      limits: DEFAULT_LISTENER_LIMITS,
       handler: onlyHosts(
         allowHosts([options.host]),
         (request, response) => this.#handle(request, response),
         () => {},
       ),
-      ...{ allowChunkedRequests: true, sharePort: false, onRefused: () => {} },
+      allowChunkedRequests: true,
+      sharePort: false,
+      onRefused: () => {},
       onHandlerError: error => options.log(`a request failed: ${(error as Error).message}`),
     })
   }

@@ -69,8 +69,10 @@ export class McpApis {
       this.#applied = toolSets
       await this.#reconciler.begin({
         toolSets: toolSets.map(toolSet => ({
-          ...{ namespace: toolSet.namespace, name: toolSet.name },
-          ...{ toolSet, fault: undefined },
+          namespace: toolSet.namespace,
+          name: toolSet.name,
+          toolSet,
+          fault: undefined,
         })),
         manualTools: [],
         views: [],
@@ -110,7 +112,11 @@ function toolSetOf(api: McpApiShare, tenant: string): ToolSet {
     namespace: `tenant-${tenant}`,
     displayName: name.slice(0, MAX_NAME_CHARS),
     source: {
-      ...{ kind: 'mcp', url: upstreamUrl, transport: mcp.transport, session: mcp.session, headers: {} },
+      kind: 'mcp',
+      url: upstreamUrl,
+      transport: mcp.transport,
+      session: mcp.session,
+      headers: {},
       ...(header === null ? {} : { keyHeader: header }),
       refreshIntervalMs: DEFAULT_MCP_REFRESH_MS,
       features: ['tools', 'resources', 'prompts'],

@@ -103,7 +103,10 @@ export function createConnections(options: ConnectionsOptions): (request: Reques
     if (begun === undefined) return say('This tool set needs no connection, or does not exist.', 404)
     const { url, state, verifier } = begun
     const pending: PendingConnection = {
-      ...{ id, state, verifier, startedAtMs: now() },
+      id,
+      state,
+      verifier,
+      startedAtMs: now(),
       principal: user.principal,
     }
     return redirect(url, cookies.writeConnection(pending, request, secure))

@@ -35,11 +35,19 @@ type Colors = Readonly<Record<ColorName, string>>
 /** The colors of `styles/main.css`, and its muted text, which a theme cannot change; a test compares them. */
 export const DEFAULTS: Readonly<Record<Scheme, Colors & { readonly muted: string }>> = {
   light: {
-    ...{ accent: '#2450d8', button: '#2450d8', back: '#f6f7f9', surface: '#ffffff', text: '#1a2029' },
+    accent: '#2450d8',
+    button: '#2450d8',
+    back: '#f6f7f9',
+    surface: '#ffffff',
+    text: '#1a2029',
     muted: '#566070',
   },
   dark: {
-    ...{ accent: '#8aa8ff', button: '#3559d6', back: '#0e1116', surface: '#161b22', text: '#e6eaf0' },
+    accent: '#8aa8ff',
+    button: '#3559d6',
+    back: '#0e1116',
+    surface: '#161b22',
+    text: '#e6eaf0',
     muted: '#9ba6b5',
   },
 }

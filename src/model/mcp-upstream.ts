@@ -40,8 +40,15 @@ export const DEFAULT_MCP_UPSTREAM: McpUpstream = Object.freeze({
   transport: 'auto',
   session: 'per-caller',
   authentication: Object.freeze({
-    ...{ type: 'none', secret: null, header: null, tokenUrl: null, clientId: null },
-    ...{ clientAuthentication: 'basic', scope: null, audience: null, resource: null },
+    type: 'none',
+    secret: null,
+    header: null,
+    tokenUrl: null,
+    clientId: null,
+    clientAuthentication: 'basic',
+    scope: null,
+    audience: null,
+    resource: null,
   } as const),
 })
 

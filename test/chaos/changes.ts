@@ -61,15 +61,27 @@ export function startChanges(system: System, accounts: Accounts, record: RunReco
     const name = `life-${names++}`
     const upstream = `${system.backends.main.url}/${name}`
     const api = await client.change('POST', `${base}/apis`, {
-      ...{ name, path: `/${name}`, upstream_url: `${upstream}/a`, auth_required: true },
+      name,
+      path: `/${name}`,
+      upstream_url: `${upstream}/a`,
+      auth_required: true,
     })
     const { id } = await client.change('POST', `${base}/subscriptions`, {
-      ...{ api_id: api.id, plan: 'enterprise', application: `${name}-application` },
+      api_id: api.id,
+      plan: 'enterprise',
+      application: `${name}-application`,
     })
     promise('created', id)
     const life: Life = {
-      ...{ name, apiId: api.id, subscriptionId: id, keys: [], oldKeys: [] },
-      ...{ upstream: `/${name}/a`, subscribed: true, exists: true, unknown: false },
+      name,
+      apiId: api.id,
+      subscriptionId: id,
+      keys: [],
+      oldKeys: [],
+      upstream: `/${name}/a`,
+      subscribed: true,
+      exists: true,
+      unknown: false,
     }
     await pause()
     const { api_key } = await client.change('POST', `${base}/subscriptions/${id}/approve`, {})
@@ -176,8 +188,14 @@ class ControlClient {
       const { status, text } = response
       const ok = status !== 0 && status < 500
       this.#record.calls.push({
-        ...{ kind: 'change', member: control.name, id: `${method} ${path}`, startedAt, endedAt: now() },
-        ...{ status, ok, detail: ok ? '' : text.slice(0, 200) },
+        kind: 'change',
+        member: control.name,
+        id: `${method} ${path}`,
+        startedAt,
+        endedAt: now(),
+        status,
+        ok,
+        detail: ok ? '' : text.slice(0, 200),
       })
       if (status >= 200 && status < 300) return jsonOf(response)
       // it may have been carried out although its response was lost

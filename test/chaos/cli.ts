@@ -148,7 +148,14 @@ async function main(): Promise<number> {
     return result.findings.length === 0 ? 0 : EXIT.found
   }
   const result = await runChaos({
-    ...{ seed, forMs, everyMs, gateways, controls, kinds, rate, progress: say },
+    seed,
+    forMs,
+    everyMs,
+    gateways,
+    controls,
+    kinds,
+    rate,
+    progress: say,
     ...(dir === undefined ? {} : { dir }),
   })
   print(options, result, summary(result))

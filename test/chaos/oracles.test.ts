@@ -10,16 +10,14 @@ import type { CallRecord, Kind } from './record.ts'
 import { scheduleOf } from './schedule.ts'
 
 const call = (fields: Partial<CallRecord>): CallRecord => ({
-  ...{
-    kind: 'proxy',
-    member: 'gateway-0',
-    id: 'a.0',
-    startedAt: 0,
-    endedAt: 1,
-    status: 200,
-    ok: true,
-    detail: '',
-  },
+  kind: 'proxy',
+  member: 'gateway-0',
+  id: 'a.0',
+  startedAt: 0,
+  endedAt: 1,
+  status: 200,
+  ok: true,
+  detail: '',
   ...fields,
 })
 const seen = (
@@ -27,7 +25,10 @@ const seen = (
   beganAt: number,
   endedAt: number | undefined = beganAt + 1,
 ): BackendCall => ({
-  ...{ requestId, path: '/', beganAt, endedAt },
+  requestId,
+  path: '/',
+  beganAt,
+  endedAt,
 })
 
 describe('the limit of a minute', () => {
@@ -151,7 +152,10 @@ describe('webhooks', () => {
       delivery('2', 'subscription.key_rotated', 'tgk_2'),
     ]
     expect(await checkWebhooks(promised, received, 0)).toEqual({
-      ...{ findings: [], promised: 2, deliveries: 2, received: 3 },
+      findings: [],
+      promised: 2,
+      deliveries: 2,
+      received: 3,
     })
   })
 

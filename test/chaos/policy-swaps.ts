@@ -57,9 +57,17 @@ export async function swapPolicies(options: SwapOptions): Promise<SwapResult> {
   put(file, 0)
   await copyTemplate(join(dir, 'data', 'postgres'))
   const gateway = new ServeProcess({
-    ...{ GATEWAY_PORT: '0', API_PORT: '0', AUTH_PORT: '0', METRICS_PORT: '0', EXAMPLE_PORT: '0' },
-    ...{ DATA_DIR: join(dir, 'data'), WORKERS: String(options.workers), LOG_LEVEL: 'error' },
-    ...{ POLICY_BUNDLE: file, POLICY_POLL: '50ms', DECISION_LOG: 'off' },
+    GATEWAY_PORT: '0',
+    API_PORT: '0',
+    AUTH_PORT: '0',
+    METRICS_PORT: '0',
+    EXAMPLE_PORT: '0',
+    DATA_DIR: join(dir, 'data'),
+    WORKERS: String(options.workers),
+    LOG_LEVEL: 'error',
+    POLICY_BUNDLE: file,
+    POLICY_POLL: '50ms',
+    DECISION_LOG: 'off',
   })
   const { gateway_url: url, auth_url: issuer } = await gateway.start()
   const busy = startBusy(options.busy, MAX_BUSY_MS)

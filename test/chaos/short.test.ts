@@ -15,7 +15,12 @@ it.skipIf(skipped)(
   },
   async () => {
     const result = await runChaos({
-      ...{ seed: SEED, forMs: 24_000, everyMs: 8_000, gateways: 2, controls: 2, rate: 0.5 },
+      seed: SEED,
+      forMs: 24_000,
+      everyMs: 8_000,
+      gateways: 2,
+      controls: 2,
+      rate: 0.5,
       kinds: ['gateway-kill', 'redis-reset', 'postgres-terminate'],
     })
     expect(result.findings, `npm run chaos -- --seed ${SEED}; logs in ${result.dir}`).toEqual([])

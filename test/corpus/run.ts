@@ -34,9 +34,17 @@ export interface RunOptions {
 
 export function emptyScore(): Score {
   return {
-    ...{ documents: 0, ready: 0, operations: 0, tools: 0, schemasCompiled: 0 },
-    ...{ roundTrips: 0, roundTripsValid: 0, roundTripsUnjudged: 0 },
-    ...{ maxLoopDelayMs: undefined, loopDelaysOver50Ms: 0, seconds: 0 },
+    documents: 0,
+    ready: 0,
+    operations: 0,
+    tools: 0,
+    schemasCompiled: 0,
+    roundTrips: 0,
+    roundTripsValid: 0,
+    roundTripsUnjudged: 0,
+    maxLoopDelayMs: undefined,
+    loopDelaysOver50Ms: 0,
+    seconds: 0,
     reasons: new Map(),
   }
 }

@@ -223,8 +223,12 @@ describe('the migration of subscriptions', () => {
     expect(receiver.events[0]).toMatchObject({
       event: 'subscription.migrated',
       data: {
-        ...{ subscription_id: subscriptionId, api_id: ids['/orders@v2'], from_api_id: ids['/orders@v1'] },
-        ...{ from_version: 'v1', to_version: 'v2', reason: 'v1 ends' },
+        subscription_id: subscriptionId,
+        api_id: ids['/orders@v2'],
+        from_api_id: ids['/orders@v1'],
+        from_version: 'v1',
+        to_version: 'v2',
+        reason: 'v1 ends',
       },
     })
     const records = await world.api('GET', `/audit?resource_id=${subscriptionId}&limit=1`, world.root)

@@ -18,7 +18,9 @@ describe.skipIf(!hasSmtp())(`notices by mail${hasSmtp() ? '' : SMTP_HINT}`, () =
   beforeAll(async () => {
     const authority = new Authority(dir)
     server = await startMailServer({
-      ...{ mode: 'starttls', ...authority.issue('mail'), login: ['toolgate', 'a password of tests'] },
+      mode: 'starttls',
+      ...authority.issue('mail'),
+      login: ['toolgate', 'a password of tests'],
     })
     world = await twoTenants({
       SMTP_URL: `smtp://localhost:${server.port}`,

@@ -65,7 +65,11 @@ it('lists them under the prefix of the tool set, without those of a tool set tha
   const { resources } = (await post('resources/list')).json.result
   expect(resources).toEqual(
     ['demo://note', 'named+demo://note'].map(uri => ({
-      ...{ uri, name: 'note', title: 'Note', description: 'A note.', mimeType: 'text/plain' },
+      uri,
+      name: 'note',
+      title: 'Note',
+      description: 'A note.',
+      mimeType: 'text/plain',
     })),
   )
   const { resourceTemplates } = (await post('resources/templates/list')).json.result
@@ -77,7 +81,9 @@ it('lists them under the prefix of the tool set, without those of a tool set tha
   expect(prompts).toEqual(
     expect.arrayContaining(
       ['greet', 'named_greet'].map(name => ({
-        ...{ name, title: 'Greeting', description: 'Greets a city.' },
+        name,
+        title: 'Greeting',
+        description: 'Greets a city.',
         arguments: [{ name: 'city', required: true }],
       })),
     ),
@@ -158,7 +164,9 @@ async function connected(capabilities: object = {}): Promise<Client> {
 it('serves the official client, which reads the capabilities first', async () => {
   const client = await connected()
   expect(client.getServerCapabilities()).toMatchObject({
-    ...{ resources: { listChanged: true, subscribe: true }, prompts: { listChanged: true }, completions: {} },
+    resources: { listChanged: true, subscribe: true },
+    prompts: { listChanged: true },
+    completions: {},
   })
   expect((await client.readResource({ uri: 'demo://note' })).contents).toMatchObject([{ text: 'a note' }])
   const { messages } = await client.getPrompt({ name: 'greet', arguments: { city: 'Lima' } })
@@ -226,7 +234,9 @@ it('passes log messages of the level that a session asked for', async () => {
 it('asks the model of a client with a session, if the client has declared one', async () => {
   const client = await connected({ sampling: {} })
   client.setRequestHandler(CreateMessageRequestSchema, () => ({
-    ...{ role: 'assistant' as const, model: 'test', content: { type: 'text' as const, text: 'Lima' } },
+    role: 'assistant' as const,
+    model: 'test',
+    content: { type: 'text' as const, text: 'Lima' },
   }))
   const { messages } = await client.getPrompt({ name: 'sample' })
   expect(messages[0]!.content).toMatchObject({ text: 'sampled Lima' })

@@ -47,7 +47,10 @@ beforeAll(async () => {
   owner = await of('shop', 'acme', 'tenant-admin')
   const register = (name: string) =>
     made(`/tenants/${world.acme}/apis`, owner, {
-      ...{ name, path: `/${name}`, upstream_url: world.upstreamUrl, portal_visibility: true },
+      name,
+      path: `/${name}`,
+      upstream_url: world.upstreamUrl,
+      portal_visibility: true,
     })
   shared = (await register('shared')).id
   own = (await register('own')).id
@@ -135,7 +138,8 @@ it('ends with the suspension of either tenant, until it is lifted', async () => 
     expect((await set('suspended')).status).toBe(200)
     await expect.poll(() => called(), REACHES).toBe(403)
     const late = await api('POST', `/tenants/${world.acme}/apikeys`, member, {
-      ...{ subscription_id: subscription, name: 'late' },
+      subscription_id: subscription,
+      name: 'late',
     })
     expect(late.status).toBe(403)
     expect((await set('active')).status).toBe(200)

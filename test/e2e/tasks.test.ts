@@ -75,7 +75,9 @@ describe('tasks of 2025-11-25', () => {
         return result(response, id, {
           tools: [
             {
-              ...{ name: 'far', description: 'Runs far away.', inputSchema: { type: 'object' } },
+              name: 'far',
+              description: 'Runs far away.',
+              inputSchema: { type: 'object' },
               execution: { taskSupport: 'required' },
             },
           ],
@@ -92,11 +94,9 @@ describe('tasks of 2025-11-25', () => {
     writeFileSync(
       join(folder, 'far.json'),
       JSON.stringify({
-        ...{
-          apiVersion: 'toolgate.dev/v1alpha1',
-          kind: 'ToolSet',
-          metadata: { name: 'far', namespace: 'platform' },
-        },
+        apiVersion: 'toolgate.dev/v1alpha1',
+        kind: 'ToolSet',
+        metadata: { name: 'far', namespace: 'platform' },
         spec: { displayName: 'Far', source: { mcp: { url: server.url } } },
       }),
     )
@@ -118,7 +118,9 @@ describe('tasks of 2025-11-25', () => {
 
   it('are declared, listed with their tools, and run past the timeout of the tool', async () => {
     const { result } = await ask('initialize', {
-      ...{ protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'c', version: '1' } },
+      protocolVersion: '2025-11-25',
+      capabilities: {},
+      clientInfo: { name: 'c', version: '1' },
     })
     expect(result.capabilities.tasks).toEqual({ list: {}, cancel: {}, requests: { tools: { call: {} } } })
     const { tools } = (await ask('tools/list', {})).result

@@ -256,7 +256,11 @@ describe('operators', () => {
     const byName = new Map<string, Json>(views.map((row: { name: string }) => [row.name, row]))
     expect([...byName.keys()]).toEqual(['counter', 'agents', 'cut', 'shop', 'short'])
     expect(byName.get('counter')).toMatchObject({
-      ...{ path: '/mcp/counter', tools: 7, listed: 7, warnings: [], status: { phase: 'Ready' } },
+      path: '/mcp/counter',
+      tools: 7,
+      listed: 7,
+      warnings: [],
+      status: { phase: 'Ready' },
     })
     const short = byName.get('short')
     expect(short).toMatchObject({ tools: 30, token_budget: 2000, over_budget: 'search' })

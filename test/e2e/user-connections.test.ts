@@ -83,29 +83,34 @@ async function signIn(browser: CookieBrowser, url: string, account: string, unti
 async function tokenOf(account: string): Promise<string> {
   const redirect = 'http://127.0.0.1:9/callback'
   const registered = await gateway.post('/oauth/register', {
-    ...{ redirect_uris: [redirect], token_endpoint_auth_method: 'none' },
+    redirect_uris: [redirect],
+    token_endpoint_auth_method: 'none',
     grant_types: ['authorization_code', 'refresh_token'],
   })
   const metadata = await (await fetch(`${gateway.url}/.well-known/oauth-authorization-server`)).json()
   const verifier = randomBytes(32).toString('base64url')
   const url = new URL((metadata as { authorization_endpoint: string }).authorization_endpoint)
   for (const [name, value] of Object.entries({
-    ...{ response_type: 'code', client_id: registered.json.client_id, redirect_uri: redirect, state: 'x' },
+    response_type: 'code',
+    client_id: registered.json.client_id,
+    redirect_uri: redirect,
+    state: 'x',
     scope: 'openid platform:read platform:execute',
     code_challenge: createHash('sha256').update(verifier).digest('base64url'),
-    ...{ code_challenge_method: 'S256', resource: gateway.url },
+    code_challenge_method: 'S256',
+    resource: gateway.url,
   }))
     url.searchParams.set(name, value)
   const back = await signIn(new CookieBrowser(), url.href, account, redirect)
   const response = await fetch(`${gateway.url}/oauth/token`, {
     method: 'POST',
     body: new URLSearchParams({
-      ...{ grant_type: 'authorization_code', client_id: registered.json.client_id, redirect_uri: redirect },
-      ...{
-        code: new URL(back.url).searchParams.get('code')!,
-        code_verifier: verifier,
-        resource: gateway.url,
-      },
+      grant_type: 'authorization_code',
+      client_id: registered.json.client_id,
+      redirect_uri: redirect,
+      code: new URL(back.url).searchParams.get('code')!,
+      code_verifier: verifier,
+      resource: gateway.url,
     }),
   })
   return ((await response.json()) as { access_token: string }).access_token
@@ -231,7 +236,9 @@ it('asks a client of 2026-07-28 that shows addresses to open the page', async ()
   }
   const request = rpc('tools/call', { name: 'mail_read', arguments: {}, _meta: meta })
   const { json } = await gateway.post('/mcp', request, token, {
-    ...{ 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'tools/call', 'mcp-name': 'mail_read' },
+    'mcp-protocol-version': '2026-07-28',
+    'mcp-method': 'tools/call',
+    'mcp-name': 'mail_read',
     accept: 'application/json, text/event-stream',
   })
   expect(json.result).toMatchObject({

@@ -71,7 +71,10 @@ it('sends what happens, retries it an hour later by the clock of the tests, and 
   const second = await ask('second')
   await until('the failure', async () => (await shown()).error !== null)
   expect(await shown()).toMatchObject({
-    ...{ status: 'pending', attempt: 1, status_code: 503, response_body: 'noted' },
+    status: 'pending',
+    attempt: 1,
+    status_code: 503,
+    response_body: 'noted',
   })
   for (const counter of ['delivered', 'retries']) {
     const line = new RegExp(`^platform_webhook_${counter}_total 1$`, 'm')

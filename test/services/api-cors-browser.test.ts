@@ -21,8 +21,11 @@ describe.skipIf(missing)(`pages${missing ? ' (skipped: apt-get install chromium)
     backend = await startScriptedBackend()
     backend.script(sends(200, 'read', { etag: '"1"' }))
     const cors = {
-      ...{ origins: [named.origin], methods: ['GET', 'PUT'], expose_headers: ['etag'] },
-      ...{ allow_headers: ['authorization', 'x-team'], credentials: true },
+      origins: [named.origin],
+      methods: ['GET', 'PUT'],
+      expose_headers: ['etag'],
+      allow_headers: ['authorization', 'x-team'],
+      credentials: true,
     }
     ruled = await publishRuled(world, 'ruled', backend.url, { cors })
   })
@@ -48,7 +51,8 @@ describe.skipIf(missing)(`pages${missing ? ' (skipped: apt-get install chromium)
     }
   }
   const asked = (method: string, headers: Record<string, string> = {}): Asked => ({
-    ...{ url: ruled.url, method },
+    url: ruled.url,
+    method,
     headers: { authorization: `Bearer ${world.root}`, ...headers },
   })
 

@@ -115,7 +115,9 @@ describe.skipIf(missing)(
     it('changes the plan of a subscription on the page Limits', async () => {
       const api = await register('acme', 'limited')
       const made = await send('POST', 'tenants/acme/subscriptions', {
-        ...{ api_id: api.id, application: 'demo-agent', plan: 'small' },
+        api_id: api.id,
+        application: 'demo-agent',
+        plan: 'small',
       })
       const { page, open: show, signIn, accessibilityFaults } = await open()
       await signIn('demo-admin')
@@ -193,15 +195,19 @@ describe.skipIf(missing)(
       const { page, open: show, signIn } = await open()
       await signIn('demo-admin')
       const row = {
-        ...{ at: new Date().toISOString(), worker: 1, action: 'tools.call', access: 'rest', tenant: 'acme' },
-        ...{
-          consumer: 'demo-agent',
-          tool: 'shop_getProduct',
-          kind: 'success',
-          outcome: 'success',
-          status: 200,
-        },
-        ...{ duration_ms: 1, backend_ms: 1, cache_hit: false },
+        at: new Date().toISOString(),
+        worker: 1,
+        action: 'tools.call',
+        access: 'rest',
+        tenant: 'acme',
+        consumer: 'demo-agent',
+        tool: 'shop_getProduct',
+        kind: 'success',
+        outcome: 'success',
+        status: 200,
+        duration_ms: 1,
+        backend_ms: 1,
+        cache_hit: false,
       }
       const events = Array.from({ length: 100 }, (_, event) => {
         const calls = Array.from({ length: 1_000 }, (__, at) => ({ id: `${event}-${at}`, ...row }))

@@ -44,7 +44,9 @@ interface Block {
 const BLOCKS: readonly Block[] = PAGES.flatMap(page =>
   [...readFileSync(join(ROOT, page), 'utf8').matchAll(/^```(\w+)\n([\s\S]*?)^```$/gm)].map(
     ([, language, text]) => ({
-      ...{ page, language: language!, text: text! },
+      page,
+      language: language!,
+      text: text!,
       name: `${page}: ${text!.split('\n')[0]!.slice(0, 40).trim()}`,
     }),
   ),
@@ -272,9 +274,15 @@ describe('command blocks', () => {
     const ports: Record<string, number> = { 8080: gateway!, 8081: api!, 8082: auth!, 9465: other! }
     const own = (line: string) => line.replaceAll(/\b(8080|8081|8082|9465)\b/g, port => String(ports[port]))
     const env = {
-      ...{ PATH: `${folder}/bin:${process.env.PATH}`, HOME: folder, LOG_LEVEL: 'error', EXAMPLE_PORT: '0' },
-      ...{ GATEWAY_PORT: String(gateway), API_PORT: String(api), AUTH_PORT: String(auth) },
-      ...{ METRICS_PORT: String(metrics), WORKERS: '1' },
+      PATH: `${folder}/bin:${process.env.PATH}`,
+      HOME: folder,
+      LOG_LEVEL: 'error',
+      EXAMPLE_PORT: '0',
+      GATEWAY_PORT: String(gateway),
+      API_PORT: String(api),
+      AUTH_PORT: String(auth),
+      METRICS_PORT: String(metrics),
+      WORKERS: '1',
     }
     // the deployment of the other blocks holds the data folder beside
     const cwd = join(folder, 'apart')

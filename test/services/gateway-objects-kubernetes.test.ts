@@ -38,14 +38,13 @@ describe.skipIf(!isInstalled && !required)(
       const { api_url, auth_url } = deployment.running.addresses
       follower = spawn(process.execPath, [built('cli/index.js'), 'config', 'follow'], {
         env: {
-          ...{
-            PATH: process.env.PATH,
-            API_URL: api_url,
-            AUTH_ISSUER: auth_url,
-            POD_NAMESPACE: 'toolgate',
-            POD_NAME: 'one',
-          },
-          ...{ TOOLGATE_CLIENT_ID: 'demo-admin', TOOLGATE_CLIENT_SECRET: 'demo-admin-secret' },
+          PATH: process.env.PATH,
+          API_URL: api_url,
+          AUTH_ISSUER: auth_url,
+          POD_NAMESPACE: 'toolgate',
+          POD_NAME: 'one',
+          TOOLGATE_CLIENT_ID: 'demo-admin',
+          TOOLGATE_CLIENT_SECRET: 'demo-admin-secret',
           KUBECONFIG: await kube.kubeconfigOf('edge-toolgate-bindings'),
         },
         stdio: ['ignore', 'pipe', 'inherit'],

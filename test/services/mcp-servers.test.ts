@@ -51,7 +51,11 @@ describe.skipIf(missing)('MCP servers (brought by scripts/services.sh mcp-server
         cwd: folder,
         env: { PATH: process.env.PATH!, MEMORY_FILE_PATH: join(folder, 'memory.jsonl') },
       },
-      ...{ host: '127.0.0.1', port: 0, maxSessions: SESSIONS + 10, idleMs: 600_000, log: () => {} },
+      host: '127.0.0.1',
+      port: 0,
+      maxSessions: SESSIONS + 10,
+      idleMs: 600_000,
+      log: () => {},
     })
     bridges.push(bridge)
     return bridge.listen()

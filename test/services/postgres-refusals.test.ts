@@ -43,8 +43,13 @@ describe.skipIf(WITHOUT_POSTGRES)(`a control plane that PostgreSQL refuses${POST
     const child = spawn(process.execPath, [join(import.meta.dirname, '../../dist/cli/index.js'), 'serve'], {
       env: {
         PATH: process.env.PATH,
-        ...{ ROLE: 'control-plane', GATEWAY_URL: 'http://gateway.example', API_PORT: '0', METRICS_PORT: '0' },
-        ...{ AUTH_ISSUER: 'http://127.0.0.1:9/realms/none', DATABASE_URL: url, DATA_DIR: dataDir },
+        ROLE: 'control-plane',
+        GATEWAY_URL: 'http://gateway.example',
+        API_PORT: '0',
+        METRICS_PORT: '0',
+        AUTH_ISSUER: 'http://127.0.0.1:9/realms/none',
+        DATABASE_URL: url,
+        DATA_DIR: dataDir,
       },
       stdio: ['ignore', 'pipe', 'pipe'],
     })

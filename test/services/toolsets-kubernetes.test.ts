@@ -42,17 +42,16 @@ describe.skipIf(!KUBE_INSTALLED && !required)('Kubernetes (bring it: scripts/ser
     const kubeconfig = await kube.gatewayKubeconfig()
     current.source = createKubernetesSource({
       api: connectKubernetes({ apiGroup: 'toolgate.dev', kubeconfig, log: SILENT }),
-      ...{
-        apiGroup: 'toolgate.dev',
-        egress,
-        log: SILENT,
-        onDamage: noDamage,
-        review: reviewView,
-        leaseNamespace: 'toolgate',
-        identity,
-      },
+      apiGroup: 'toolgate.dev',
+      egress,
+      log: SILENT,
+      onDamage: noDamage,
+      review: reviewView,
+      leaseNamespace: 'toolgate',
+      identity,
       dataDir: join(root, `${identity}-${++started}`),
-      ...{ resyncMs: 700, leaseSeconds: 3 },
+      resyncMs: 700,
+      leaseSeconds: 3,
     })
     running.push(current.source)
     await current.source.start(tools => {
@@ -302,17 +301,17 @@ describe.skipIf(!KUBE_INSTALLED && !required)('Kubernetes (bring it: scripts/ser
       // An instance that starts meanwhile waits: an empty list is not a valid state.
       const late: (readonly Tool[])[] = []
       const starting = createKubernetesSource({
-        ...{
-          api: other,
-          apiGroup: 'toolgate.dev',
-          egress,
-          log: SILENT,
-          onDamage: noDamage,
-          review: reviewView,
-          leaseNamespace: 'toolgate',
-          identity: 'late',
-        },
-        ...{ dataDir: join(root, 'late'), resyncMs: 700, leaseSeconds: 3 },
+        api: other,
+        apiGroup: 'toolgate.dev',
+        egress,
+        log: SILENT,
+        onDamage: noDamage,
+        review: reviewView,
+        leaseNamespace: 'toolgate',
+        identity: 'late',
+        dataDir: join(root, 'late'),
+        resyncMs: 700,
+        leaseSeconds: 3,
       })
       running.push(starting)
       const ready = starting.start(tools => late.push(tools))

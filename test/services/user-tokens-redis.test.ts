@@ -37,7 +37,9 @@ describe.skipIf(!hasRedis())('in Redis', () => {
 
   async function instance(): Promise<UserTokens> {
     const client = openConnection(redis.url, {
-      ...{ commandTimeoutMs: 1_000, firstRetryMs: 50, maxRetryMs: 500 },
+      commandTimeoutMs: 1_000,
+      firstRetryMs: 50,
+      maxRetryMs: 500,
       onError: () => {},
     })
     clients.push(client)

@@ -69,8 +69,15 @@ export class StallGateway {
     const toolSets = join(dir, 'sets')
     mkdirSync(toolSets)
     const env = {
-      ...{ GATEWAY_PORT: '0', API_PORT: '0', AUTH_PORT: '0', METRICS_PORT: '0', EXAMPLE_PORT: '0' },
-      ...{ DATA_DIR: join(dir, 'data'), TOOLSETS: toolSets, LOG_LEVEL: 'error', WORKERS: '2' },
+      GATEWAY_PORT: '0',
+      API_PORT: '0',
+      AUTH_PORT: '0',
+      METRICS_PORT: '0',
+      EXAMPLE_PORT: '0',
+      DATA_DIR: join(dir, 'data'),
+      TOOLSETS: toolSets,
+      LOG_LEVEL: 'error',
+      WORKERS: '2',
     }
     const probe = pathToFileURL(join(import.meta.dirname, 'probe.mjs')).href
     const child = spawn(process.execPath, ['--import', probe, join(ROOT, 'dist/cli/index.js'), 'serve'], {

@@ -124,7 +124,8 @@ async function pipelineRung(
   const mcp = new McpEndpoint(parts, cors, {
     keys: fileKeyRing(join(dir, 'session-keys')),
     watches: new ResourceWatches({
-      ...{ egress, tokens: new BackendTokens({ egress, now: Date.now }) },
+      egress,
+      tokens: new BackendTokens({ egress, now: Date.now }),
       client: { name: 'bench', version: '1' },
     }),
     calls: new CallReader(kernel.envelope),

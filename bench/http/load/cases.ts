@@ -57,7 +57,10 @@ export async function startCases(
     }
     progress('starting control plane and gateway')
     const toolgate = await startToolgate({
-      ...{ upstream: backend, workers, side: 'server', mcpServer: `${backend}${MCP_SERVER}` },
+      upstream: backend,
+      workers,
+      side: 'server',
+      mcpServer: `${backend}${MCP_SERVER}`,
     })
     running.push(toolgate)
     progress('starting the servers it is compared with')

@@ -570,7 +570,7 @@ export interface components {
              */
             expose_headers: string[];
             /**
-             * @description So long browsers keep the response to a preflight.
+             * @description How long browsers keep the response to a preflight, in seconds.
              * @default 600
              */
             max_age_secs: number;
@@ -871,7 +871,7 @@ export interface components {
             }[] | null;
             /**
              * Format: date-time
-             * @description When it acknowledged a version last.
+             * @description Time of its last acknowledgment of a version.
              * @example 2026-01-31T12:00:00.000Z
              */
             since: string | null;

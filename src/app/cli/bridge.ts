@@ -71,7 +71,12 @@ async function serve({ env }: CommandContext, command: readonly string[], option
   const { Bridge } = await import('../../bridge/bridge.ts')
   const bridge = new Bridge({
     command: { command: command[0]!, args: command.slice(1), cwd, env: environment(env, options.env ?? {}) },
-    ...{ host, port, maxSessions, idleMs, token, log: (line: string) => printProgress(`bridge: ${line}`) },
+    host,
+    port,
+    maxSessions,
+    idleMs,
+    token,
+    log: (line: string) => printProgress(`bridge: ${line}`),
   } satisfies BridgeOptions)
   const url = await bridge.listen().catch((error: Error) => {
     throw new CommandFailure(error.message)

@@ -24,7 +24,8 @@ const REDIS = { commandTimeoutMs: 1_000, firstRetryMs: 50, maxRetryMs: 1_000 }
 export function openUserTokens(context: AppContext): UserTokens {
   const { settings, egress, clock } = context
   return new UserTokens({
-    ...{ egress, now: clock.now },
+    egress,
+    now: clock.now,
     async open() {
       const key = settings.secretsKey ?? keptKey(join(settings.dataDir, 'connections.key')).key
       return { store: await openStore(context), sealer: createSealer(key) }
@@ -68,7 +69,12 @@ export function withConnections(context: AppContext, parts: PageParts, handler: 
     const egress = createEgress({ allow: [hostOf(gatewayAddress)], allowLoopback: true })
     closers.add('connections of the page of connections', () => egress.close())
     const respond = createConnections({
-      ...{ egress, verifier, gatewayAddress, gatewayUrl, onFault, book: bookOf(parts) },
+      egress,
+      verifier,
+      gatewayAddress,
+      gatewayUrl,
+      onFault,
+      book: bookOf(parts),
       sealer: createSealer(settings.secretsKey ?? keptKey(join(settings.dataDir, 'console.key')).key),
       clientId: settings.console.clientId,
       now: clock.now,

@@ -173,7 +173,10 @@ export async function startDataPlane(plane: DataPlaneParts): Promise<DataPlane> 
   const withPage = withConnections(
     context,
     {
-      ...{ users, gatewayAddress, verifier: tokens, gatewayUrl: plane.gatewayUrl },
+      users,
+      gatewayAddress,
+      verifier: tokens,
+      gatewayUrl: plane.gatewayUrl,
       snapshot: () => snapshot.current,
     },
     router.handler,

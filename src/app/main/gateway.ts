@@ -96,7 +96,14 @@ async function openHere(
   })
   const meter = openMeter(context)
   const plane = await startDataPlane({
-    ...{ context, server, gatewayUrl, issuer, quota, meter, sessions, recordAction },
+    context,
+    server,
+    gatewayUrl,
+    issuer,
+    quota,
+    meter,
+    sessions,
+    recordAction,
   })
   return { plane, port: server.port, httpServer: server.listener.kind }
 }

@@ -12,10 +12,7 @@ export function mailOptions({ settings, metrics, log }: AppContext): MailOptions
   return {
     onOmitted(mails) {
       omitted += mails
-      log.warn(
-        { mails },
-        'notices were not written as mails: the tenant has had as many as it may have in a day',
-      )
+      log.warn({ mails }, 'notices were not sent by mail: the tenant has reached its daily number of mails')
     },
   }
 }

@@ -70,16 +70,14 @@ async function sourceOf(
   const { toolSets, dataDir, apiGroup } = settings
   if (toolSets.source === 'directory')
     return createDirectorySource({
-      ...{
-        directory: toolSets.directory,
-        dataDir,
-        egress,
-        apiGroup,
-        variables,
-        log,
-        onDamage,
-        review: reviewView,
-      },
+      directory: toolSets.directory,
+      dataDir,
+      egress,
+      apiGroup,
+      variables,
+      log,
+      onDamage,
+      review: reviewView,
     })
   const { kubeconfig, namespace, identity } = toolSets
   // loading the client takes 60 MiB of memory
@@ -92,6 +90,13 @@ async function sourceOf(
       onFault: fault => conditions.set('tool-sets', fault),
       log,
     }),
-    ...{ apiGroup, dataDir, egress, log, onDamage, review: reviewView, identity, leaseNamespace: namespace },
+    apiGroup,
+    dataDir,
+    egress,
+    log,
+    onDamage,
+    review: reviewView,
+    identity,
+    leaseNamespace: namespace,
   })
 }

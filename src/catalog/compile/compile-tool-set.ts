@@ -99,8 +99,11 @@ export function compileToolSet(
   tools.push(...features.features)
   skipped.push(...features.skipped)
   return {
-    ...{ tools, skipped, notices: notices.all() },
-    ...{ unresolved: options.unresolved ?? [], moreUnresolved: options.moreUnresolved ?? 0 },
+    tools,
+    skipped,
+    notices: notices.all(),
+    unresolved: options.unresolved ?? [],
+    moreUnresolved: options.moreUnresolved ?? 0,
     unmatched: [
       ...(options.unmatchedActions ?? []),
       ...unmatchedEntries(operationsOf(open), toolSet.selector).map(entry => `selector.${entry}`),
@@ -151,7 +154,9 @@ function* operationsOf(open: OpenDocument): Generator<Selectable> {
     if ('reason' in raw || !isObject(raw.operation)) continue
     const operationId = text(own(raw.operation, 'operationId'))
     yield {
-      ...{ method: raw.method, path: raw.path, operationId },
+      method: raw.method,
+      path: raw.path,
+      operationId,
       tags: strings(own(raw.operation, 'tags')),
     }
   }

@@ -184,13 +184,11 @@ function compilePrompt(entry: Dict, parts: OperationParts): Tool {
   )
   const { tenant } = parts
   return {
-    ...{
-      name: `prompt:${id}`,
-      namespace: toolSet.namespace,
-      tenant,
-      toolSet: toolSet.name,
-      operation: given,
-    },
+    name: `prompt:${id}`,
+    namespace: toolSet.namespace,
+    tenant,
+    toolSet: toolSet.name,
+    operation: given,
     tags: [...new Set([...strings(own(entry, 'tags')), ...toolSet.toolDefaults.tags])],
     // nothing is sent
     request: { method: 'GET', baseUrl: '', path: '', parameters: [], accept: '' },

@@ -48,7 +48,15 @@ const HEADING = /^#{1,6} (?=\S)/gm
 const BOLD = /(?<![\w`/*])\*\*([^\s/*][^*\n]{0,300})\*\*(?![\w`/*])/g
 const UNSEEN = /<!--[\s\S]*?-->|<(script|style)\b[^<>]*>[\s\S]*?<\/\1>/gi
 const ENTITIES: { readonly [name: string]: string } = {
-  ...{ amp: '&', lt: '<', gt: '>', quot: '"', apos: "'", nbsp: ' ', ndash: '–', mdash: '—', hellip: '…' },
+  amp: '&',
+  lt: '<',
+  gt: '>',
+  quot: '"',
+  apos: "'",
+  nbsp: ' ',
+  ndash: '–',
+  mdash: '—',
+  hellip: '…',
 }
 
 /** A description without HTML: the text of its elements, one line for each block. */

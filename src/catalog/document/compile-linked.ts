@@ -67,7 +67,10 @@ export function compileLinked(job: LinkJob): LinkOutcome {
   if (hash === job.knownHash) return { kind: 'unchanged', specHash: hash }
   const { documentUrl, credential } = job
   const result = compileToolSet(document, job.toolSet, {
-    ...{ unresolved, moreUnresolved, overlaid: overlaid.applied, unmatchedActions: overlaid.unmatched },
+    unresolved,
+    moreUnresolved,
+    overlaid: overlaid.applied,
+    unmatchedActions: overlaid.unmatched,
     ...(documentUrl === undefined ? {} : { documentUrl }),
     ...(credential === undefined ? {} : { credential }),
   })

@@ -23,7 +23,11 @@ interface ReconciledOnce {
 
 /** Where no view is inspected. */
 const NO_REVIEW: ViewReview = async () => ({
-  ...{ tools: [], unlisted: [], tokens: 0, listedTokens: 0, isSearched: false },
+  tools: [],
+  unlisted: [],
+  tokens: 0,
+  listedTokens: 0,
+  isSearched: false,
 })
 
 export async function reconcileOnce(
@@ -49,7 +53,9 @@ export async function reconcileOnce(
         },
         close: async () => {},
       },
-      ...{ documents: nothing, definitions: nothing, egress: options.egress },
+      documents: nothing,
+      definitions: nothing,
+      egress: options.egress,
       statuses: {
         async write({ name }, { phase, lastError }) {
           if (phase === 'Error') faults.push(`ToolSet ${name}: ${lastError}`)
@@ -69,7 +75,8 @@ export async function reconcileOnce(
           if ('tool' in fields) faults.push(`Tool ${fields.tool}: ${(fields as { reason?: string }).reason}`)
         },
       },
-      ...{ now: Date.now, random: Math.random },
+      now: Date.now,
+      random: Math.random,
     },
     (tools, views) => {
       published = { tools, views }

@@ -90,7 +90,13 @@ export function compileListing(
   const used = new Set(all.map(({ override }) => override))
   const unused = overrides.filter(override => !used.has(override))
   return {
-    ...{ tools, skipped, notices: [], unresolved: [], moreUnresolved: 0, withoutCredential: [], overlaid: 0 },
+    tools,
+    skipped,
+    notices: [],
+    unresolved: [],
+    moreUnresolved: 0,
+    withoutCredential: [],
+    overlaid: 0,
     unmatched: [
       ...unmatchedEntries(all, selector).map(entry => `selector.${entry}`),
       ...unused.map(({ operation }) => `overrides: ${operation}`),
@@ -266,7 +272,11 @@ function bindingOf(
   const isUsable = isObject(inputSchema) && mirroredHeaderFault(inputSchema) === undefined
   const mirrored = isUsable ? mirroredArguments(inputSchema) : []
   return {
-    ...{ url, transport, tool, session, headers: Object.entries(headers).flat() },
+    url,
+    transport,
+    tool,
+    session,
+    headers: Object.entries(headers).flat(),
     ...(mirrored.length === 0 ? {} : { mirrored }),
     ...(uriPrefix === '' ? {} : { uriPrefix }),
     ...(serves.length === 0 ? {} : { serves: serves as NonNullable<McpBinding['serves']> }),

@@ -45,9 +45,21 @@ export interface ToolSetState {
 
 export function newState(namespace: string, name: string): ToolSetState {
   return {
-    ...{ namespace, name, sync: undefined, spec: '', resourceFault: undefined, served: undefined },
-    ...{ pending: undefined, error: undefined, conflict: undefined, syncing: false, idle: false },
-    ...{ lastSyncedAt: undefined, record: undefined, status: PENDING, writes: new SerialQueue() },
+    namespace,
+    name,
+    sync: undefined,
+    spec: '',
+    resourceFault: undefined,
+    served: undefined,
+    pending: undefined,
+    error: undefined,
+    conflict: undefined,
+    syncing: false,
+    idle: false,
+    lastSyncedAt: undefined,
+    record: undefined,
+    status: PENDING,
+    writes: new SerialQueue(),
   }
 }
 

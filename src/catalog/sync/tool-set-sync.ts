@@ -268,7 +268,11 @@ export class ToolSetSync {
     let bytes = document
     const outcome = await loader.run<Compiled>(async files => {
       const made = await this.#parts.compiler.compile({
-        ...{ document: bytes, uri: loader.uri, files, toolSet, overlayTexts },
+        document: bytes,
+        uri: loader.uri,
+        files,
+        toolSet,
+        overlayTexts,
         ...(documentUrl === undefined ? {} : { documentUrl }),
         ...(credential === undefined ? {} : { credential }),
         ...(known === undefined ? {} : { knownHash: known }),

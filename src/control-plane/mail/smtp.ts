@@ -43,8 +43,11 @@ export async function sendMail(
     ignoreTLS: encryption === 'none',
     ...(tls === undefined ? {} : { tls: clientTlsOptions(tls) }),
     ...(login === undefined ? {} : { auth: { user: login.user, pass: presentText(login.password) } }),
-    ...{ connectionTimeout: timeoutMs, greetingTimeout: timeoutMs, socketTimeout: timeoutMs },
-    ...{ disableFileAccess: true, disableUrlAccess: true },
+    connectionTimeout: timeoutMs,
+    greetingTimeout: timeoutMs,
+    socketTimeout: timeoutMs,
+    disableFileAccess: true,
+    disableUrlAccess: true,
     getSocket(_options, ready) {
       const opened = connect({ host: bareHost(host), port })
       socket = opened

@@ -109,7 +109,10 @@ export class FleetQuestions {
     const count = Math.ceil(text.length / PIECE_CHARS)
     if (count > MAX_PIECES) return
     const pieces = Array.from({ length: count }, (_, at) => ({
-      ...{ of: reply.question_id, from: gatewayId, at, count },
+      of: reply.question_id,
+      from: gatewayId,
+      at,
+      count,
       piece: text.slice(at * PIECE_CHARS, (at + 1) * PIECE_CHARS),
     }))
     await this.#notify(pieces)

@@ -138,7 +138,12 @@ async function recordAdminActions(
   for (const { id, at, actor, action, tenant, resource, requestId, before } of actions) {
     if (known.has(id)) continue
     tx.audit.append({
-      ...{ id, at, actor, action, requestId, gateway },
+      id,
+      at,
+      actor,
+      action,
+      requestId,
+      gateway,
       tenantId: tenant === null ? null : ((await tx.tenants.resolve(tenant))?.id ?? null),
       resourceType: resource.type,
       resourceId: resource.id,

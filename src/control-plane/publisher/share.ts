@@ -73,7 +73,12 @@ function apiShare(api: ShareRows['apis'][number]): ApiShare {
   const alias = aliasPath(api)
   const deprecation = deprecationShare(api)
   return {
-    ...{ id, path: publicPath(api), upstreamUrl, authRequired, requestsPerHour, passthrough },
+    id,
+    path: publicPath(api),
+    upstreamUrl,
+    authRequired,
+    requestsPerHour,
+    passthrough,
     ...(api.traffic === null ? {} : { traffic: api.traffic }),
     ...(alias === undefined ? {} : { alias }),
     ...(versioning?.by === 'header'
@@ -135,7 +140,10 @@ function inactiveShares(
     else group.push(key)
   }
   return subscriptions.map(({ id, application, subscriberTenantId, status, ...of }) => ({
-    ...{ id, application, ...opened(of, apisOf), ...subscriber({ application, subscriberTenantId }) },
+    id,
+    application,
+    ...opened(of, apisOf),
+    ...subscriber({ application, subscriberTenantId }),
     state: status === 'suspended' ? 'suspended' : 'expired',
     keys: groups.get(id) ?? [],
   }))

@@ -19,7 +19,10 @@ export async function replyTo(question: FleetQuestion, calls: ProcessCalls): Pro
     summary: wireSummary(summary),
     ...(workers && {
       workers: workers.map(({ worker, status, snapshot, policy_revision }) => ({
-        ...{ worker, status, snapshot, policy_revision },
+        worker,
+        status,
+        snapshot,
+        policy_revision,
       })),
     }),
   }

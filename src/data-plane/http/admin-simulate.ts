@@ -130,7 +130,12 @@ export class SimulateAdmin {
     }
     const { rights } = this.#parts
     return principal({
-      ...{ kind: 'token', subject, consumer, tenant, roles: roles ?? [], scopes: scopes ?? [] },
+      kind: 'token',
+      subject,
+      consumer,
+      tenant,
+      roles: roles ?? [],
+      scopes: scopes ?? [],
       ...(rights === undefined ? undefined : { rights }),
       subscriptionId: undefined,
       expiresAtMs: Number.POSITIVE_INFINITY,

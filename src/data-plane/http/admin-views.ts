@@ -44,13 +44,19 @@ export async function shownViews({
     rows.push({
       name: view.name,
       namespace: view.namespace,
-      ...{ tenant: view.tenant, title: view.title ?? null, path: `/mcp/${view.name}` },
-      ...{ tools: figures.tools.length, listed: figures.tools.length - unlisted.length },
-      ...{ tokens: figures.tokens, listed_tokens: figures.listedTokens },
+      tenant: view.tenant,
+      title: view.title ?? null,
+      path: `/mcp/${view.name}`,
+      tools: figures.tools.length,
+      listed: figures.tools.length - unlisted.length,
+      tokens: figures.tokens,
+      listed_tokens: figures.listedTokens,
       token_budget: view.tokenBudget ?? null,
       over_budget: view.overBudget === 'search' ? 'search' : 'leave_out',
-      ...{ not_listed: unlisted.slice(0, MAX_SHOWN), bindings: view.bindings },
-      ...{ warnings: notes(view, figures), status: shownStatus(statuses.get(key)) },
+      not_listed: unlisted.slice(0, MAX_SHOWN),
+      bindings: view.bindings,
+      warnings: notes(view, figures),
+      status: shownStatus(statuses.get(key)),
     })
     statuses.delete(key)
   }
@@ -60,14 +66,24 @@ export async function shownViews({
         name: each.name,
         namespace: each.namespace,
         ...NOT_SERVED,
-        ...{ status: shownStatus(each) },
+        status: shownStatus(each),
       })
   return rows.sort((a, b) => (`${a.namespace}/${a.name}` < `${b.namespace}/${b.name}` ? -1 : 1))
 }
 
 const NOT_SERVED = {
-  ...{ tenant: null, title: null, path: null, tools: 0, listed: 0, tokens: 0, listed_tokens: 0 },
-  ...{ token_budget: null, over_budget: null, not_listed: [], bindings: [], warnings: [] },
+  tenant: null,
+  title: null,
+  path: null,
+  tools: 0,
+  listed: 0,
+  tokens: 0,
+  listed_tokens: 0,
+  token_budget: null,
+  over_budget: null,
+  not_listed: [],
+  bindings: [],
+  warnings: [],
 }
 
 function shownStatus(reported: ReportedView | undefined): object | null {

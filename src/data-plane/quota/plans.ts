@@ -90,7 +90,7 @@ function readPlan(slug: string, value: unknown, faults: string[]): Plan {
       limits[kind] = limit
     else
       faults.push(
-        `plans.${slug}.${kind}: ${show(limit)} is not a limit; write a whole number from 1 to ${MAX_LIMIT}, or leave it out for no limit`,
+        `plans.${slug}.${kind}: ${show(limit)} is not a limit; write a whole number from 0 to ${MAX_LIMIT}, or leave it out for no limit`,
       )
   }
   const name = fields.get('name') ?? slug

@@ -5,7 +5,7 @@ import type { Egress } from './egress.ts'
 import type { UpstreamRules } from './upstream-rules.ts'
 
 const MAX_RUNNING = 32
-/** When as many run, the next one waits so long. */
+/** Wait of the next check while the maximum number runs. */
 const BUSY_MS = 200
 /** New addresses are checked within this time, not all at once. */
 const FIRST_WITHIN_MS = 1000

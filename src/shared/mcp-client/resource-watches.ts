@@ -124,7 +124,10 @@ class ServerWatch {
       return this.#retryLater()
     }
     const connected = await connect(address, {
-      ...{ egress, client, timeoutMs: TIMEOUT_MS, maxEventCharacters: MAX_BYTES },
+      egress,
+      client,
+      timeoutMs: TIMEOUT_MS,
+      maxEventCharacters: MAX_BYTES,
       onNotification: (method, { uri }) => {
         if (method === 'notifications/resources/updated') this.#notify(String(uri))
       },

@@ -184,7 +184,8 @@ export class McpSessions {
     this.#makeSpace()
     const bearer = { token: scope.token ?? '' }
     const session: Session = {
-      ...{ key, bearer },
+      key,
+      bearer,
       opening: this.#connect({ ...scope, address: { ...scope.address, bearer } }, untilMs),
       connected: undefined,
       inFlight: 0,
@@ -220,7 +221,10 @@ export class McpSessions {
     const remainingMs = Math.max(1, untilMs - performance.now())
     this.counts.connects++
     const connected = await connect(address, {
-      ...{ egress, client, maxEventCharacters, capabilities },
+      egress,
+      client,
+      maxEventCharacters,
+      capabilities,
       timeoutMs: Math.min(CONNECT_TIMEOUT_MS, remainingMs),
       ...(known === undefined ? {} : { era: known.era }),
     })

@@ -144,7 +144,10 @@ export class StreamableHttp implements Wire {
     this.lost = true
     const { url } = this.#address
     const response = await this.#egress.stream({
-      ...{ method: 'DELETE', url, headers: this.#headers([]), timeoutMs: SEND_TIMEOUT_MS },
+      method: 'DELETE',
+      url,
+      headers: this.#headers([]),
+      timeoutMs: SEND_TIMEOUT_MS,
     })
     if (response.kind === 'response') await discard(response)
   }

@@ -289,7 +289,7 @@ export const METRICS = {
     ),
     platform_mail_omitted_total: counter(
       'mails',
-      'Mails that were not written, because their tenant has had as many as it may have in a day.',
+      'Mails that were not written, because their tenant has reached its daily number.',
     ),
     platform_mail_queue_depth: gauge('mails', 'Mails that are to be sent.'),
   }),

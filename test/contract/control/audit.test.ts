@@ -71,10 +71,14 @@ describe.each(DATABASES)('the audit on $name', { timeout: 60_000 }, database => 
 
     it('has one record for each resource that a request changed, and no refused or repeated request', async () => {
       const api = await plane.call('admin', 'POST', `${base()}/apis`, {
-        ...{ name: 'Gone', upstream_url: 'http://127.0.0.1:9', path: '/gone' },
+        name: 'Gone',
+        upstream_url: 'http://127.0.0.1:9',
+        path: '/gone',
       })
       const subscription = await plane.call('admin', 'POST', `${base()}/subscriptions`, {
-        ...{ api_id: api.body.id, plan: 'silver', application: 'app' },
+        api_id: api.body.id,
+        plan: 'silver',
+        application: 'app',
       })
       await plane.call('admin', 'POST', `${base()}/subscriptions/${subscription.body.id}/approve`, {})
       await plane.call('admin', 'DELETE', `${base()}/apis/${api.body.id}`, undefined, {
@@ -95,7 +99,9 @@ describe.each(DATABASES)('the audit on $name', { timeout: 60_000 }, database => 
     it('holds no key, digest, secret, value of a header or long text', async () => {
       const secret = 'a secret of thirty-two characters or more'
       await plane.call('admin', 'POST', `${base()}/webhooks`, {
-        ...{ url: 'https://hooks.example/x', events: ['subscription.created'], secret },
+        url: 'https://hooks.example/x',
+        events: ['subscription.created'],
+        secret,
         custom_headers: { 'X-Canary': 'canary-value-of-a-header' },
       })
       const spec = { openapi: '3.1.0', info: { title: 'x'.repeat(5000), version: '1' }, paths: {} }
@@ -145,7 +151,10 @@ describe.each(DATABASES)('the audit on $name', { timeout: 60_000 }, database => 
       }
       const id = value.data.gateway_id
       const action: AdminAction = {
-        ...{ id: 'aud_from_gateway', at: new Date(plane.clock.nowMs), tenant: 'acme', requestId: 'reset-1' },
+        id: 'aud_from_gateway',
+        at: new Date(plane.clock.nowMs),
+        tenant: 'acme',
+        requestId: 'reset-1',
         actor: { kind: 'token', subject: 's', consumer: 'c', tenant: 'acme' },
         action: 'admin.quotas.reset',
         resource: { type: 'quota', id: 'demo-agent' },
@@ -153,7 +162,11 @@ describe.each(DATABASES)('the audit on $name', { timeout: 60_000 }, database => 
       }
       const report = {
         ...({ usage: [], keysUsed: [], consumersSeen: [], status: 'online', snapshotVersion: null } as const),
-        ...{ error: null, workers: 1, resync: null, sequence: 1, adminActions: [action] },
+        error: null,
+        workers: 1,
+        resync: null,
+        sequence: 1,
+        adminActions: [action],
       }
       for (const _ of [1, 2]) expect(await transport.report(id, report)).toBe(true)
       stream.close()
@@ -161,7 +174,10 @@ describe.each(DATABASES)('the audit on $name', { timeout: 60_000 }, database => 
         { gateway: 'edge', tenant_id: world.acme, before: { daily_count: 5 }, request_id: 'reset-1' },
       ])
       const short = await plane.call('platform', 'POST', `${base()}/subscriptions`, {
-        ...{ api_id: world.api, plan: 'silver', application: 'short', expires_at: '2026-03-01T10:21:00Z' },
+        api_id: world.api,
+        plan: 'silver',
+        application: 'short',
+        expires_at: '2026-03-01T10:21:00Z',
       })
       await plane.call('platform', 'POST', `${base()}/subscriptions/${short.body.id}/approve`, {})
       plane.clock.nowMs += 120_000
@@ -189,13 +205,13 @@ describe.each(DATABASES)('the audit on $name', { timeout: 60_000 }, database => 
       plane.clock.nowMs += 3_600_000
       await plane.call('platform', 'PATCH', '/v1/plans/busy', { name: 'Late' })
       const maintenance = new Maintenance({
-        ...{ store: plane.store, publisher: plane.control.publisher, now: () => plane.clock.nowMs },
+        store: plane.store,
+        publisher: plane.control.publisher,
+        now: () => plane.clock.nowMs,
         fleet: { settleTenants: async () => {} } as never,
-        ...{
-          intervalMs: 3_600_000,
-          auditRetentionMs: 1_800_000,
-          onFault: (...fault) => plane.faults.push(fault),
-        },
+        intervalMs: 3_600_000,
+        auditRetentionMs: 1_800_000,
+        onFault: (...fault) => plane.faults.push(fault),
       })
       await maintenance.run()
       await maintenance.stop()

@@ -7,8 +7,14 @@ let world: World
 let id: string
 let close: () => void
 const report = {
-  ...{ status: 'online' as const, error: null, workers: 1, resync: null, usage: [], keysUsed: [] },
-  ...{ consumersSeen: [], adminActions: [] },
+  status: 'online' as const,
+  error: null,
+  workers: 1,
+  resync: null,
+  usage: [],
+  keysUsed: [],
+  consumersSeen: [],
+  adminActions: [],
 }
 
 beforeAll(async () => {

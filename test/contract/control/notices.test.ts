@@ -57,7 +57,11 @@ describe.each(DATABASES)('notices on $name', database => {
       ]
       const report = { status: 'online', snapshot_version: null, error: null, workers: 1, resync: null }
       const reply = await plane.call('gateway', 'POST', `/v1/gateways/${gateways[gateway]}/reports`, {
-        ...{ ...report, sequence: ++sequence, usage, keys_used: [], consumers_seen: [] },
+        ...report,
+        sequence: ++sequence,
+        usage,
+        keys_used: [],
+        consumers_seen: [],
       })
       expect(reply.status).toBe(204)
     }
@@ -71,8 +75,15 @@ describe.each(DATABASES)('notices on $name', database => {
       expect(more).toEqual([])
       expect(warning).toMatchObject({ tenantId: world.acme, resourceId: world.subscription })
       expect(warning!.data).toMatchObject({
-        ...{ window: 'month', threshold: 80, used: 800, limit: 1000, resets_at: '2026-04-01T00:00:00.000Z' },
-        ...{ subscription_id: world.subscription, api_name: 'Orders', plan: 'silver', status: 'approved' },
+        window: 'month',
+        threshold: 80,
+        used: 800,
+        limit: 1000,
+        resets_at: '2026-04-01T00:00:00.000Z',
+        subscription_id: world.subscription,
+        api_name: 'Orders',
+        plan: 'silver',
+        status: 'approved',
       })
       await Promise.all([use(150), use(150, 1)])
       expect(await events('subscription.quota_exhausted')).toMatchObject([
@@ -93,7 +104,9 @@ describe.each(DATABASES)('notices on $name', database => {
     it('announces a key that expires, once for each date', async () => {
       const expiresAt = new Date(plane.clock.nowMs + 20 * DAY_MS).toISOString()
       const made = await plane.call('admin', 'POST', `${base}/apikeys`, {
-        ...{ subscription_id: world.subscription, name: 'second', expires_at: expiresAt },
+        subscription_id: world.subscription,
+        name: 'second',
+        expires_at: expiresAt,
       })
       expect(made.status).toBe(201)
       expect(await announceExpiringKeys(plane.store, 10)).toBe(0)
@@ -150,7 +163,9 @@ describe.each(DATABASES)('notices on $name', database => {
       await plane.store.write(EVERY_TENANT, async tx => {
         for (let at = 0; at < MAX_MAILS_PER_DAY + 7; at++)
           tx.events.append({
-            ...{ kind: 'subscription.expiring', tenantId: world.acme, resourceId: world.subscription },
+            kind: 'subscription.expiring',
+            tenantId: world.acme,
+            resourceId: world.subscription,
             data: { api_name: 'Orders', expires_at: String(at) },
           })
       })

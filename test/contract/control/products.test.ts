@@ -46,7 +46,9 @@ describe.each(DATABASES)('products on $name', database => {
     it('name APIs of their tenant and a plan', async () => {
       const fields = { slug: 'commerce', name: 'Commerce', plan: 'silver', portal_visibility: true }
       const foreign = await plane.call('platform', 'POST', `/v1/tenants/${world.globex}/apis`, {
-        ...{ name: 'Theirs', upstream_url: 'http://127.0.0.1:9/x', path: '/theirs' },
+        name: 'Theirs',
+        upstream_url: 'http://127.0.0.1:9/x',
+        path: '/theirs',
       })
       const wrong = { ...fields, plan: 'unknown', api_ids: [world.api, foreign.body.id] }
       expect((await as('admin', 'POST', '/products', wrong)).body.error.details).toEqual([
@@ -95,7 +97,11 @@ describe.each(DATABASES)('products on $name', database => {
       const made = await as('app', 'POST', '/subscriptions', { application: 'app', product_id: product })
       expect(made.status).toBe(201)
       expect(made.body).toMatchObject({
-        ...{ api_id: null, product_id: product, plan: 'silver', status: 'pending_approval', api_key: null },
+        api_id: null,
+        product_id: product,
+        plan: 'silver',
+        status: 'pending_approval',
+        api_key: null,
       })
       subscription = made.body.id
       const again = await as('app', 'POST', '/subscriptions', { application: 'app', product_id: product })
@@ -110,8 +116,12 @@ describe.each(DATABASES)('products on $name', database => {
       const events = await plane.store.read(EVERY_TENANT, tx => tx.events.after(0, 1000))
       const approved = events.findLast(({ kind }) => kind === 'subscription.approved')
       expect(approved!.data).toMatchObject({
-        ...{ subscription_id: subscription, api_id: null, api_name: '', status: 'approved' },
-        ...{ product_id: product, product_name: 'Commerce' },
+        subscription_id: subscription,
+        api_id: null,
+        api_name: '',
+        status: 'approved',
+        product_id: product,
+        product_name: 'Commerce',
       })
       expect(events.filter(({ kind }) => kind === 'product.created')).toHaveLength(1)
     })
@@ -136,7 +146,8 @@ describe.each(DATABASES)('products on $name', database => {
       expect((await as('viewer', 'DELETE', `/products/${product}`)).status).toBe(403)
       expect((await as('admin', 'DELETE', `/products/${product}`)).status).toBe(204)
       expect((await as('admin', 'GET', `/subscriptions/${subscription}`)).body).toMatchObject({
-        ...{ status: 'revoked', reason: 'The product was deleted.' },
+        status: 'revoked',
+        reason: 'The product was deleted.',
       })
       expect((await served()).subscriptions.find(({ id }) => id === subscription)).toBeUndefined()
       const fields = { slug: 'commerce', name: 'Again', plan: 'gold', api_ids: [world.api] }

@@ -30,28 +30,44 @@ const newApi = () => ({
   versioning: { by: 'header', header: 'x-api-version', default: true },
   deprecation: { sunset_at: '2099-01-01T00:00:00Z', after_sunset: 'serve', link: 'https://docs.example/end' },
   traffic: {
-    ...{ methods: ['GET', 'POST'], max_request_bytes: 1000, timeout_ms: 5000 },
+    methods: ['GET', 'POST'],
+    max_request_bytes: 1000,
+    timeout_ms: 5000,
     request_headers: { set: { 'x-team': 'orders' }, remove: ['x-debug'] },
     response_headers: { set: {}, remove: ['x-powered-by'] },
     retry: {
-      ...{ max_attempts: 3, statuses: [503], methods: ['GET', 'POST'] },
-      ...{ first_delay_ms: 10, max_delay_ms: 100, budget_percent: 10 },
+      max_attempts: 3,
+      statuses: [503],
+      methods: ['GET', 'POST'],
+      first_delay_ms: 10,
+      max_delay_ms: 100,
+      budget_percent: 10,
     },
     upstreams: {
       addresses: [{ url: 'http://a.example', weight: 3 }],
       health_check: {
-        ...{ path: '/up', interval_ms: 1000, timeout_ms: 500 },
-        ...{ unhealthy_after: 3, healthy_after: 2 },
+        path: '/up',
+        interval_ms: 1000,
+        timeout_ms: 500,
+        unhealthy_after: 3,
+        healthy_after: 2,
       },
     },
     mirror: {
-      ...{ url: 'http://b.example', percent: 10, methods: ['GET'] },
-      ...{ max_body_bytes: 10, timeout_ms: 1000 },
+      url: 'http://b.example',
+      percent: 10,
+      methods: ['GET'],
+      max_body_bytes: 10,
+      timeout_ms: 1000,
     },
     cache: { scope: 'public', default_age_secs: 10, max_age_secs: 60, max_response_bytes: 1000 },
     cors: {
-      ...{ origins: ['https://app.example'], methods: ['GET'], allow_headers: ['x-team'] },
-      ...{ expose_headers: ['x-total'], credentials: true, max_age_secs: 60 },
+      origins: ['https://app.example'],
+      methods: ['GET'],
+      allow_headers: ['x-team'],
+      expose_headers: ['x-total'],
+      credentials: true,
+      max_age_secs: 60,
     },
     circuit_breaker: { opens_after: 3, open_ms: 500, max_open_ms: 5000, statuses: [500] },
   },
@@ -66,7 +82,10 @@ async function anApi(plane: Plane, world: World): Promise<string> {
 async function newProduct(plane: Plane, world: World) {
   const apis = [await anApi(plane, world), world.api]
   return {
-    ...{ slug: fresh('product'), name: 'Commerce', plan: 'silver', api_ids: apis },
+    slug: fresh('product'),
+    name: 'Commerce',
+    plan: 'silver',
+    api_ids: apis,
     portal_visibility: true,
   }
 }
@@ -162,14 +181,14 @@ async function aFailedDelivery(plane: Plane, world: World) {
   await plane.store.write(world.acme, async tx => {
     await tx.deliveries.claim(bounds)
     await tx.deliveries.settle(params.delivery_id, 'recipe', {
-      ...{
-        status: 'failed',
-        attempt: 5,
-        statusCode: 500,
-        responseBody: 'no',
-        error: 'responded with status 500',
-      },
-      ...{ durationMs: 3, nextAttemptAt: null, deliveredAt: null },
+      status: 'failed',
+      attempt: 5,
+      statusCode: 500,
+      responseBody: 'no',
+      error: 'responded with status 500',
+      durationMs: 3,
+      nextAttemptAt: null,
+      deliveredAt: null,
     })
   })
   return params

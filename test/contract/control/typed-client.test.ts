@@ -81,8 +81,13 @@ function faultsOf(program: string): string[] {
   const file = join(folder, 'program.ts')
   writeFileSync(file, program)
   const options: ts.CompilerOptions = {
-    ...{ strict: true, noEmit: true, skipLibCheck: true, allowImportingTsExtensions: true },
-    ...{ module: ts.ModuleKind.NodeNext, target: ts.ScriptTarget.ES2023, types: ['node'] },
+    strict: true,
+    noEmit: true,
+    skipLibCheck: true,
+    allowImportingTsExtensions: true,
+    module: ts.ModuleKind.NodeNext,
+    target: ts.ScriptTarget.ES2023,
+    types: ['node'],
   }
   const compiled = ts.createProgram([file], options)
   return ts
@@ -96,7 +101,10 @@ it('compiles, runs, and refuses a field that the document does not have', { time
     run: (...args: string[]) => Promise<unknown>
   }
   expect(await run(`${served.url}/v1`, 'platform', world.acme)).toEqual({
-    ...{ sunset: '2099-01-01T00:00:00.000Z', migrated: 1, follows: true, state: 'pending_approval' },
+    sunset: '2099-01-01T00:00:00.000Z',
+    migrated: 1,
+    follows: true,
+    state: 'pending_approval',
   })
   expect(faultsOf(PROGRAM.replace('to_api_id:', 'to_api:'))).toEqual([expect.stringContaining("'to_api'")])
 })

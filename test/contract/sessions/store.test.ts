@@ -66,8 +66,13 @@ function contract(make: (clock: Clock) => Promise<SessionStore>): void {
   it('keeps tasks of each owner apart, as many as are allowed, for as long as they last', async () => {
     const { tasks } = store
     const task = (id: string, owner: string): TaskRecord => ({
-      ...{ id, owner, createdAtMs: clock.nowMs, updatedAtMs: clock.nowMs, ttlMs: 60_000 },
-      ...{ aliveUntilMs: clock.nowMs, status: 'working' },
+      id,
+      owner,
+      createdAtMs: clock.nowMs,
+      updatedAtMs: clock.nowMs,
+      ttlMs: 60_000,
+      aliveUntilMs: clock.nowMs,
+      status: 'working',
     })
     const [ann, bob] = [`ann-${Math.random()}`, `bob-${Math.random()}`]
     expect(await tasks.create(task('a', ann), 2)).toBe('created')

@@ -19,7 +19,8 @@ it('is called only while every address of its name is allowed, and the error nam
   let asked = 0
   const sending = await openSending({
     egress: {
-      ...{ allow: ['127.0.0.1/32'], allowLoopback: false },
+      allow: ['127.0.0.1/32'],
+      allowLoopback: false,
       resolveHost: (_, done) => done(null, addresses[asked++] ?? []),
     },
   })

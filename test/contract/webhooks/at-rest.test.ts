@@ -69,8 +69,11 @@ it('includes headers that an earlier version has stored in the clear', async () 
     )
     await db.close()
     const store = await openMigratedStore({
-      ...{ url: 'pglite:', dataDir: sending.plane.dataDir, sealer: createSealer('a key of the tests') },
-      ...{ now: () => sending.plane.clock.nowMs, onFault: () => {} },
+      url: 'pglite:',
+      dataDir: sending.plane.dataDir,
+      sealer: createSealer('a key of the tests'),
+      now: () => sending.plane.clock.nowMs,
+      onFault: () => {},
     })
     await store.write(acme.id, async tx => {
       expect(await tx.webhooks.sealHeaders(10)).toBe(1)

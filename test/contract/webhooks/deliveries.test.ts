@@ -59,7 +59,9 @@ describe.each(DATABASES)('deliveries on $name', database => {
       await acme.call('DELETE', `/subscriptions/${subscription}?reason=unpaid`)
       const short = await acme.call('POST', '/subscriptions', {
         api_id: (await acme.call('GET', `/subscriptions/${subscription}`)).body.api_id,
-        ...{ plan: 'gold', application: 'short', ttl: '1h' },
+        plan: 'gold',
+        application: 'short',
+        ttl: '1h',
       })
       await acme.approve(short.body.id)
       await sending.advance('2h')
@@ -86,7 +88,8 @@ describe.each(DATABASES)('deliveries on $name', database => {
       expect(JSON.stringify(keyRotated)).not.toContain(rotated.key)
       expect(revoked.data).toMatchObject({ ...common, status: 'revoked', reason: 'unpaid' })
       expect(of(short.body.id)[2]!.payload.data).toMatchObject({
-        ...{ status: 'expired', expires_at: '2026-03-01T11:20:00.000Z' },
+        status: 'expired',
+        expires_at: '2026-03-01T11:20:00.000Z',
       })
 
       const moments = one.received.map(each => `${each.payload.webhook_id} ${each.payload.timestamp}`)
@@ -121,7 +124,8 @@ describe.each(DATABASES)('deliveries on $name', database => {
         response.end(`${headers['x-token']} ${raw}`)
       })
       const hook = await acme.webhook(one.url, {
-        ...{ events: ['subscription.approved'], custom_headers: { 'X-Token': 'token-of-the-receiver' } },
+        events: ['subscription.approved'],
+        custom_headers: { 'X-Token': 'token-of-the-receiver' },
       })
       const key = await acme.approve(await acme.subscribe('echo'))
       await arrived(one, 1)

@@ -44,7 +44,9 @@ it('sends nothing to one that came in past the check', async () => {
   await acme.subscribe('web')
   await until('the refusal', async () => (await acme.deliveries(hook))[0]?.error != null)
   expect((await acme.deliveries(hook))[0]).toMatchObject({
-    ...{ status: 'pending', attempt: 1, status_code: null },
+    status: 'pending',
+    attempt: 1,
+    status_code: null,
     error: 'the address is plain HTTP, which is not allowed in production: change it to https',
   })
   expect(one.connections()).toBe(0)

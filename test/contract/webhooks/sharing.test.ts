@@ -87,8 +87,12 @@ describe.each(DATABASES)('instances on $name', database => {
         await tx.webhooks.insert({ id, tenantId: tenant.id, ...fields, ...stamps }, SECRET)
         for (let n = 0; n < deliveries; n++) {
           await tx.deliveries.insert({
-            ...{ id: newId('delivery', Date.now()), tenantId: tenant.id, webhookId: id },
-            ...{ event: 'subscription.created', test: false, body: `{"n":${n}}` },
+            id: newId('delivery', Date.now()),
+            tenantId: tenant.id,
+            webhookId: id,
+            event: 'subscription.created',
+            test: false,
+            body: `{"n":${n}}`,
           })
         }
       })

@@ -21,7 +21,10 @@ const present = (text: string) => ({ text, file: undefined })
 const mail = (recipient: string, subject = 'A notice', body = 'One line\n') => ({
   id: 'msg_00000000000000000000000000',
   tenantId: 'ten_00000000000000000000000000',
-  ...{ recipient, subject, body, attempt: 0 },
+  recipient,
+  subject,
+  body,
+  attempt: 0,
   createdAt: new Date('2026-03-01T10:00:00Z'),
 })
 
@@ -91,7 +94,8 @@ describe.skipIf(!hasSmtp())(`mail to a real SMTP server${hasSmtp() ? '' : SMTP_H
   it('a 5xx response ends the mail, a 4xx response does not', async () => {
     const target = await start({ mode: 'plain' })
     expect(await sendMail(mail('refused@example.com'), target)).toMatchObject({
-      ...{ sent: false, permanent: true },
+      sent: false,
+      permanent: true,
       error: expect.stringContaining('550'),
     })
     expect(await sendMail(mail('greylisted@example.com'), target)).toMatchObject({
@@ -104,11 +108,13 @@ describe.skipIf(!hasSmtp())(`mail to a real SMTP server${hasSmtp() ? '' : SMTP_H
   it('a server that hangs, and one that is not there, are given up', async () => {
     const target = await start({ mode: 'plain' })
     expect(await sendMail(mail('hangs@example.com'), target, 500)).toEqual({
-      ...{ sent: false, permanent: false },
+      sent: false,
+      permanent: false,
       error: 'no response within 0.5 s',
     })
     expect(await sendMail(mail('ops@example.com'), { ...target, port: await freePort() })).toMatchObject({
-      ...{ sent: false, permanent: false },
+      sent: false,
+      permanent: false,
       error: expect.stringContaining('ECONNREFUSED'),
     })
   })
@@ -142,7 +148,8 @@ describe('a server that sends single bytes', () => {
     const { port } = drip.address() as { port: number }
     const server = { encryption: 'none', tls: undefined, login: undefined, from: 'a@example.com' } as const
     expect(await sendMail(mail('b@example.com'), { ...server, host: '127.0.0.1', port }, 600)).toEqual({
-      ...{ sent: false, permanent: false },
+      sent: false,
+      permanent: false,
       error: 'no response within 0.6 s',
     })
   })

@@ -32,7 +32,11 @@ async function bridged({
       cwd: tmpdir(),
       env: { PATH: process.env.PATH!, ...env },
     },
-    ...{ host: '127.0.0.1', port: 0, maxSessions: 4, idleMs: 60_000, log: line => log.push(line) },
+    host: '127.0.0.1',
+    port: 0,
+    maxSessions: 4,
+    idleMs: 60_000,
+    log: line => log.push(line),
     ...options,
   })
   const url = await bridge.listen()

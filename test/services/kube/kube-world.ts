@@ -25,17 +25,16 @@ export async function openCluster(kube: Kube, log: Log = SILENT): Promise<Source
   async function start(): Promise<void> {
     source = createKubernetesSource({
       api: connectKubernetes({ apiGroup: 'toolgate.dev', kubeconfig, log }),
-      ...{
-        apiGroup: 'toolgate.dev',
-        dataDir,
-        egress,
-        log,
-        onDamage: noDamage,
-        review: reviewView,
-        leaseNamespace: 'toolgate',
-        identity: 'one',
-      },
-      ...{ resyncMs: 700, leaseSeconds: 3 },
+      apiGroup: 'toolgate.dev',
+      dataDir,
+      egress,
+      log,
+      onDamage: noDamage,
+      review: reviewView,
+      leaseNamespace: 'toolgate',
+      identity: 'one',
+      resyncMs: 700,
+      leaseSeconds: 3,
     })
     await source.start(tools => published.push(tools))
   }

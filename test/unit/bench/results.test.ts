@@ -80,11 +80,27 @@ describe('the result format', () => {
 describe('the verdict', () => {
   const line = (run: string, at: string, name: string, ...samples: number[]): ResultLine =>
     ({
-      ...{ format: 1, run, at, suite: 's/t', case: name, ...TIME, samples, ...spread(samples) },
-      ...{ machine: {}, versions: {}, commit: 'c', dirty: false },
+      format: 1,
+      run,
+      at,
+      suite: 's/t',
+      case: name,
+      ...TIME,
+      samples,
+      ...spread(samples),
+      machine: {},
+      versions: {},
+      commit: 'c',
+      dirty: false,
     }) as unknown as ResultLine
   const row = (id: string, bounds: Target['bounds']): Target => ({
-    ...{ id, group: 'stages', what: id, case: 's/t/a', metric: 'time', unit: 'ns', bounds },
+    id,
+    group: 'stages',
+    what: id,
+    case: 's/t/a',
+    metric: 'time',
+    unit: 'ns',
+    bounds,
   })
   const value = { on: 'value', max: 10, stretch: 5 } as const
   const ratio = { on: 'ratio', of: 's/t/b', max: 0.5 } as const

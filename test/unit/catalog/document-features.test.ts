@@ -16,7 +16,10 @@ const TOOL_SET: ToolSet = {
   enabled: true,
 }
 const parameter = (name: string, place: string, schema: object, required = place === 'path') => ({
-  ...{ name, in: place, required, schema },
+  name,
+  in: place,
+  required,
+  schema,
 })
 const document = (uri: unknown, more: object = {}) => ({
   openapi: '3.1.0',

@@ -28,7 +28,9 @@ describe('a binding', () => {
     const one = object({ path: '/orders', api: API })
     const tree = treeOf(one, await readBinding(one, noConfigMap))
     expect(tree).toEqual({
-      ...{ apiVersion: 'toolgate.dev/v1', kind: 'Configuration', owner: ownerOf(one.metadata) },
+      apiVersion: 'toolgate.dev/v1',
+      kind: 'Configuration',
+      owner: ownerOf(one.metadata),
       tenants: { acme: { apis: { '/orders': API } } },
     })
     expect(ownerOf(one.metadata)).toMatch(/^[a-z0-9-]{1,63}$/)
@@ -82,8 +84,15 @@ describe('a binding', () => {
 
 describe('an instance', () => {
   const gateway: ShownGateway = {
-    ...{ id: 'gw_1', name: 'orders', status: 'online', version: '0.1.0', url: 'https://gw.example' },
-    ...{ snapshot_version: 'a', workers: 2, last_seen_at: '2026-01-01T00:00:00Z', error: null },
+    id: 'gw_1',
+    name: 'orders',
+    status: 'online',
+    version: '0.1.0',
+    url: 'https://gw.example',
+    snapshot_version: 'a',
+    workers: 2,
+    last_seen_at: '2026-01-01T00:00:00Z',
+    error: null,
   }
 
   it.each([

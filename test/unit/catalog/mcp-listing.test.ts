@@ -59,15 +59,13 @@ const compileOne = (given: object, toolSet = toolSetOf(), credential?: string): 
 describe('spec.source.mcp', () => {
   it('has defaults', () => {
     expect(toolSetOf().source).toEqual({
-      ...{
-        kind: 'mcp',
-        url: SOURCE.url,
-        transport: 'auto',
-        headers: {},
-        session: 'per-caller',
-        features: ['tools', 'resources', 'prompts'],
-        refreshIntervalMs: 300_000,
-      },
+      kind: 'mcp',
+      url: SOURCE.url,
+      transport: 'auto',
+      headers: {},
+      session: 'per-caller',
+      features: ['tools', 'resources', 'prompts'],
+      refreshIntervalMs: 300_000,
     })
   })
 

@@ -48,8 +48,15 @@ function start(): Reconciler {
   const references = { readDocument: empty, readFile: empty, readSecret: empty }
   return new Reconciler(
     {
-      ...{ references, compiler, egress, random: () => 0.5, statuses, log: SILENT, now: Date.now },
-      ...{ viewStatuses: statuses, review: reviewView },
+      references,
+      compiler,
+      egress,
+      random: () => 0.5,
+      statuses,
+      log: SILENT,
+      now: Date.now,
+      viewStatuses: statuses,
+      review: reviewView,
       documents: new DocumentStore(dataDir, noDamage),
       definitions: new DefinitionStore(dataDir, noDamage),
     },

@@ -36,7 +36,9 @@ it('accepts an update without APIs of type mcp, and names what a wrong one lacks
   const server = { ...API, name: 'CRM', toolPrefix: 'crm_', mcp }
   const of = (mcpApis: unknown) =>
     updateFault({
-      ...{ version: 'a'.repeat(64), base: 'b'.repeat(64), removed: [] },
+      version: 'a'.repeat(64),
+      base: 'b'.repeat(64),
+      removed: [],
       tenants: [{ ...TENANT, apis: [], tools: [], mcpApis }],
     })
   expect(of(undefined)).toBeUndefined()
@@ -53,7 +55,9 @@ it('may be interrupted within a tenant, and names a fault far down its lists', (
   const keys: object[] = Array.from({ length: 1_000 }, () => key)
   const steps = () => {
     const work = checkingUpdate({
-      ...{ version: 'a'.repeat(64), base: 'b'.repeat(64), removed: [] },
+      version: 'a'.repeat(64),
+      base: 'b'.repeat(64),
+      removed: [],
       tenants: [{ ...TENANT, apis: [], tools: [], keys }],
     })
     let count = 0

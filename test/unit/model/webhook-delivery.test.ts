@@ -22,8 +22,12 @@ const good: AttemptOutcome = { ...bad, delivered: true, statusCode: 204, error: 
 describe('after an attempt', () => {
   it.each([0, 1, 2, 3, 4])('number %i + 1 that arrives, a delivery is a success', attempts => {
     expect(afterAttempt(attempts, good, at, 0.5)).toMatchObject({
-      ...{ status: 'success', attempt: attempts + 1, nextAttemptAt: null, deliveredAt: at },
-      ...{ statusCode: 204, error: null },
+      status: 'success',
+      attempt: attempts + 1,
+      nextAttemptAt: null,
+      deliveredAt: at,
+      statusCode: 204,
+      error: null,
     })
   })
 
@@ -45,7 +49,10 @@ describe('after an attempt', () => {
 
   it.each([4, 5])('that failed with %i before it, it has failed for good', attempts => {
     expect(afterAttempt(attempts, bad, at, 0)).toMatchObject({
-      ...{ status: 'failed', attempt: 5, nextAttemptAt: null, deliveredAt: null },
+      status: 'failed',
+      attempt: 5,
+      nextAttemptAt: null,
+      deliveredAt: null,
     })
   })
 })

@@ -35,7 +35,9 @@ export async function readBinding(object: KubeObject, readConfigMap: ReadConfigM
     throw new Error('spec.api is missing: write the fields that the API has in a configuration tree')
   const reference = isObject(gatewayRef) ? gatewayRef.name : undefined
   return {
-    ...{ tenant, key: path, overwriteDrift: overwriteDrift === true },
+    tenant,
+    key: path,
+    overwriteDrift: overwriteDrift === true,
     api: { ...api, ...(await documentOf(namespace, api.spec, readConfigMap)) },
     instance: typeof reference === 'string' ? reference : undefined,
   }

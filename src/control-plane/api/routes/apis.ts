@@ -129,8 +129,10 @@ export const apiEndpoints: readonly Endpoint[] = [
     success: { status: 200, description: 'What was migrated', schema: shownMigration },
     async run({ tx, params, body }) {
       const { migrated, skipped, remaining } = await migrateSubscriptions(tx, {
-        ...{ fromApiId: params.api_id!, toApiId: body.to_api_id },
-        ...{ applications: body.applications, reason: body.reason ?? null },
+        fromApiId: params.api_id!,
+        toApiId: body.to_api_id,
+        applications: body.applications,
+        reason: body.reason ?? null,
       })
       const left = skipped.map(({ id, application }) => ({ subscription_id: id, application }))
       return { body: { migrated: migrated.length, remaining, skipped: left } }

@@ -105,7 +105,12 @@ export const configurationEndpoints: readonly Endpoint[] = [
       const { secrets, ...tree } = body
       const dryRun = query.dry_run === true
       const result = await applyConfiguration(tx, {
-        ...{ tree, secrets, dryRun, ifMatch, services, authorize },
+        tree,
+        secrets,
+        dryRun,
+        ifMatch,
+        services,
+        authorize,
         prune: query.prune === true,
         overwriteDrift: query.overwrite_drift === true,
         takeOver: query.take_over === true,

@@ -59,7 +59,7 @@ const shownDifference = z
   .object({
     from: z.string().nullable().openapi({ description: 'The version it serves; null: none.' }),
     to: z.string().openapi({ description: 'The newest version.' }),
-    since: shownMoment.nullable().openapi({ description: 'When it acknowledged a version last.' }),
+    since: shownMoment.nullable().openapi({ description: 'Time of its last acknowledgment of a version.' }),
     versions: z
       .int()
       .nullable()
@@ -246,7 +246,8 @@ export const gatewayEndpoints: readonly Endpoint[] = [
             changes === undefined
               ? null
               : [...changes.tenants].filter(mayShow).map(id => ({
-                  ...{ id, name: publisher.share.tenants.get(id)?.name ?? null },
+                  id,
+                  name: publisher.share.tenants.get(id)?.name ?? null,
                 })),
           resources:
             changes?.resources

@@ -193,7 +193,8 @@ export function treeOf(owner: string | undefined, resources: readonly TreeResour
     }
   }
   return {
-    ...{ apiVersion: CONFIGURATION_VERSION, kind: 'Configuration' },
+    apiVersion: CONFIGURATION_VERSION,
+    kind: 'Configuration',
     ...(owner === undefined ? {} : { owner }),
     ...(Object.keys(plans).length === 0 ? {} : { plans }),
     ...(Object.keys(tenants).length === 0 ? {} : { tenants }),

@@ -45,7 +45,7 @@ export const cors = z
     credentials: z.boolean('must be true or false.').default(false),
     max_age_secs: count(0, MAX_CORS_AGE_SECS)
       .default(600)
-      .openapi({ description: 'So long browsers keep the response to a preflight.' }),
+      .openapi({ description: 'How long browsers keep the response to a preflight, in seconds.' }),
   })
   .refine(({ origins }) => origins.length === 1 || !origins.includes('*'), {
     path: ['origins'],

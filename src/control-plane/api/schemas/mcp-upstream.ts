@@ -45,10 +45,13 @@ export const mcpUpstream = z
 export function mcpUpstreamFields(body: z.output<typeof mcpUpstream>): McpUpstream {
   const { token_url, client_id, client_authentication, ...rest } = body.authentication
   return {
-    ...{ transport: body.transport, session: body.session },
+    transport: body.transport,
+    session: body.session,
     authentication: {
       ...rest,
-      ...{ tokenUrl: token_url, clientId: client_id, clientAuthentication: client_authentication },
+      tokenUrl: token_url,
+      clientId: client_id,
+      clientAuthentication: client_authentication,
     },
   }
 }
@@ -56,11 +59,18 @@ export function mcpUpstreamFields(body: z.output<typeof mcpUpstream>): McpUpstre
 export function shownMcpUpstream({ transport, session, authentication: given }: McpUpstream) {
   const { tokenUrl, clientId, clientAuthentication, ...rest } = given
   return {
-    ...{ transport, session },
+    transport,
+    session,
     authentication: {
-      ...{ type: rest.type, secret: rest.secret, header: rest.header },
-      ...{ token_url: tokenUrl, client_id: clientId, client_authentication: clientAuthentication },
-      ...{ scope: rest.scope, audience: rest.audience, resource: rest.resource },
+      type: rest.type,
+      secret: rest.secret,
+      header: rest.header,
+      token_url: tokenUrl,
+      client_id: clientId,
+      client_authentication: clientAuthentication,
+      scope: rest.scope,
+      audience: rest.audience,
+      resource: rest.resource,
     },
   }
 }

@@ -91,7 +91,9 @@ export function configurationRepository({ db, scope, now }: SqlSession): Configu
     async record(resources) {
       if (resources.length === 0) return
       const rows = resources.map(({ tenantId, appliedBy, fields, ...rest }) => ({
-        ...{ tenant_id: tenantId, applied_by: appliedBy, fields: JSON.stringify(fields) },
+        tenant_id: tenantId,
+        applied_by: appliedBy,
+        fields: JSON.stringify(fields),
         ...rest,
       }))
       await sql`insert into configuration (tenant_id, kind, key, owner, fields, applied_by, applied_at)

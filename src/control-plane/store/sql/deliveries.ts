@@ -36,9 +36,20 @@ export function deliveryRepository(session: SqlSession): DeliveryRepository {
         .insertInto('deliveries')
         .values({
           ...delivery,
-          ...{ sealedBody: null, keyId: null, lease: null, leasedUntil: null },
-          ...{ status: 'pending', attempt: 0, statusCode: null, responseBody: null, error: null },
-          ...{ durationMs: null, nextAttemptAt: now, deliveredAt: null, createdAt: now, updatedAt: now },
+          sealedBody: null,
+          keyId: null,
+          lease: null,
+          leasedUntil: null,
+          status: 'pending',
+          attempt: 0,
+          statusCode: null,
+          responseBody: null,
+          error: null,
+          durationMs: null,
+          nextAttemptAt: now,
+          deliveredAt: null,
+          createdAt: now,
+          updatedAt: now,
         })
         .returning(SHOWN)
         .executeTakeFirstOrThrow()

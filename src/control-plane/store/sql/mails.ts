@@ -33,7 +33,11 @@ export async function writeMails(session: SqlSession): Promise<void> {
     const { subject, body } = noticeText(kind, data, tenant?.name ?? '')
     return [...new Set(recipients)].map(recipient => ({
       id: newId('mail', now.getTime()),
-      ...{ tenant_id: tenantId, event: kind, recipient, subject, body },
+      tenant_id: tenantId,
+      event: kind,
+      recipient,
+      subject,
+      body,
     }))
   })
   if (rows.length === 0) return

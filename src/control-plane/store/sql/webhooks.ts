@@ -56,7 +56,12 @@ export function webhookRepository({ db, scope, now, sealer }: SqlSession): Webho
         .values({
           ...columns(webhook),
           ...headers(id, webhook.customHeaders),
-          ...{ id, tenantId, name, revision, createdAt, updatedAt },
+          id,
+          tenantId,
+          name,
+          revision,
+          createdAt,
+          updatedAt,
           ...(secret === undefined ? { secret: null, keyId: null } : sealed(id, secret)),
           previousSecret: null,
           previousSecretUntil: null,

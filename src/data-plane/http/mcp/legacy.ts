@@ -157,7 +157,13 @@ export class LegacyCalls {
     const known = introduced ? await authenticated(gateway, call, snapshot, session) : undefined
     const caller = known?.refusal === undefined ? known?.exchange : undefined
     const reply = await this.dispatch(request, {
-      ...{ call, snapshot, version, cancellation, transport, setLogLevel, caller },
+      call,
+      snapshot,
+      version,
+      cancellation,
+      transport,
+      setLogLevel,
+      caller,
       subscriptions: this.#subscriptionsOf(session),
     })
     done()

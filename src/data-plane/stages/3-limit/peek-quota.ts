@@ -25,7 +25,11 @@ export function peekQuota(quota: Pick<Quota, 'statistics'>): Stage {
       ] as const)
         if (limit > 0 && used >= limit)
           return quotaRefusal({
-            ...{ granted: false, kind, used, limit, retryAfterSecs: 1 },
+            granted: false,
+            kind,
+            used,
+            limit,
+            retryAfterSecs: 1,
             standing: { limit, remaining: 0, resetAtSecs: 0 },
           })
       return undefined

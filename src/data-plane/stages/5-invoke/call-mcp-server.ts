@@ -54,18 +54,19 @@ export function callMcpServer(
     const scope = isShared
       ? { address, key, caller: '', token: call?.token }
       : {
-          ...{
-            address,
-            key,
-            caller,
-            token: call?.token,
-            tokenOwner: call?.owner,
-            onEnd: transport.session?.onEnd,
-          },
+          address,
+          key,
+          caller,
+          token: call?.token,
+          tokenOwner: call?.owner,
+          onEnd: transport.session?.onEnd,
           capabilities: onServerRequest === undefined ? undefined : capabilities,
         }
     return sessions.request(scope, method, params, {
-      ...{ timeoutMs, maxResponseBytes, cancellation, onServerRequest },
+      timeoutMs,
+      maxResponseBytes,
+      cancellation,
+      onServerRequest,
       capabilities: withTasks(exchange, capabilities),
       headers: backendHeaders(
         call === undefined ? headers : [...headers, 'authorization', `Bearer ${call.token}`],
@@ -181,7 +182,9 @@ function reply(result: ToolResult | undefined): Outcome {
   if (result === undefined) return undefined
   const { isError } = result
   return {
-    ...{ kind: 'reply', result, backendStatus: 200 },
+    kind: 'reply',
+    result,
+    backendStatus: 200,
     ...(isError ? { failure: 'tool_execution_failed' } : {}),
   }
 }
@@ -223,7 +226,9 @@ function logOf(exchange: Exchange): Pick<RequestOptions, 'onLog' | 'logLevel'> {
 
 const EMPTY: ToolResult = Object.freeze({ content: [], isError: false })
 const NO_SUGGESTIONS: Outcome = Object.freeze({
-  ...{ kind: 'reply' as const, result: EMPTY, served: { completion: { values: [] } } },
+  kind: 'reply' as const,
+  result: EMPTY,
+  served: { completion: { values: [] } },
 })
 const NEEDS_INPUT =
   'The MCP server asks for input before it executes the tool, and this client has not declared that it can give it.'

@@ -114,10 +114,15 @@ export class UserTokens {
     const state = randomBytes(18).toString('base64url')
     const url = new URL(authorizationUrl)
     const parameters = {
-      ...{ response_type: 'code', client_id: clientId, redirect_uri: redirectUri, state },
+      response_type: 'code',
+      client_id: clientId,
+      redirect_uri: redirectUri,
+      state,
       code_challenge: createHash('sha256').update(verifier).digest('base64url'),
       code_challenge_method: 'S256',
-      ...{ scope, audience, resource },
+      scope,
+      audience,
+      resource,
     }
     for (const [name, value] of Object.entries(parameters))
       if (value !== undefined) url.searchParams.set(name, value)
@@ -131,8 +136,11 @@ export class UserTokens {
     grant: { readonly code: string; readonly verifier: string; readonly redirectUri: string },
   ): Promise<TokenFault | undefined> {
     const issued = await requestToken(this.#options.egress, identityOf(authentication), {
-      ...{ grant_type: 'authorization_code', code: grant.code, code_verifier: grant.verifier },
-      ...{ redirect_uri: grant.redirectUri, resource: authentication.oauth!.resource },
+      grant_type: 'authorization_code',
+      code: grant.code,
+      code_verifier: grant.verifier,
+      redirect_uri: grant.redirectUri,
+      resource: authentication.oauth!.resource,
     })
     if (issued.kind === 'fault') return issued
     const nowMs = this.#options.now()

@@ -46,7 +46,7 @@ async function checked(text: string, file: string): Promise<{ readonly keys: JWK
       const signed = await new CompactSign(Buffer.from(kid!))
         .setProtectedHeader({ alg: 'RS256' })
         .sign(await importJWK(jwk, 'RS256'))
-      await compactVerify(signed, await importJWK({ kty, ...{ n, e } } as JWK, 'RS256'))
+      await compactVerify(signed, await importJWK({ kty, n, e } as JWK, 'RS256'))
     }
     if (keys.length > 0) return { keys }
   } catch {

@@ -36,7 +36,7 @@ export interface LivePolicyOptions {
   readonly together?: (bundle: Uint8Array, activate: () => void) => Promise<void>
   /** Given: bundles must be signed. */
   readonly verify?: VerifyJws
-  /** Calls that began with a policy end with it: so long after a swap the old one is closed. Default 60 s. */
+  /** Calls that began with a policy end with it: time from a swap until the old one is closed. Default 60 s. */
   readonly retireMs?: number
   readonly log: { info(fields: object, message: string): void; error(fields: object, message: string): void }
 }

@@ -16,7 +16,7 @@ export interface ShadowStatus {
 }
 
 const MAX_WAITING = 10_000
-/** So long at a time, then calls have their turn. */
+/** Longest evaluation at a time; calls have their turn after it. */
 const SLICE_MS = 2
 const MAX_KINDS = 1000
 const SHOWN_KINDS = 100

@@ -14,8 +14,13 @@ function chained(): AuditRecord[] {
   for (let seq = 1; seq <= COUNT; seq++) {
     const record = {
       ...systemOrigin('system.test'),
-      ...{ id: `aud_${seq}`, at: new Date(seq), tenantId: null, resourceType: 'test', resourceId: `${seq}` },
-      ...{ before: null, after: `{"at":${seq}}` },
+      id: `aud_${seq}`,
+      at: new Date(seq),
+      tenantId: null,
+      resourceType: 'test',
+      resourceId: `${seq}`,
+      before: null,
+      after: `{"at":${seq}}`,
     }
     hash = createHash('sha256')
       .update(hash + auditContent(record))

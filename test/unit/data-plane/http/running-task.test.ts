@@ -8,22 +8,23 @@ import type { TaskRecord, TaskStatus } from '../../../../src/data-plane/sessions
 import { Cancellation } from '../../../../src/shared/call/cancellation.ts'
 
 const record: TaskRecord = {
-  ...{
-    id: 'a',
-    owner: 'ann',
-    createdAtMs: 0,
-    updatedAtMs: 0,
-    ttlMs: 60_000,
-    aliveUntilMs: 0,
-    status: 'working',
-  },
+  id: 'a',
+  owner: 'ann',
+  createdAtMs: 0,
+  updatedAtMs: 0,
+  ttlMs: 60_000,
+  aliveUntilMs: 0,
+  status: 'working',
 }
 const question = { method: 'elicitation/create', params: { message: 'Sure?' } } as const
 const inquiry = { questions: { one: question, two: question } } as unknown as Inquiry
 
 describe('a running task', () => {
   const sessions = new MemorySessionStore({
-    ...{ keys: undefined as never, ttlMs: 60_000, maxSessions: 1, now: () => 0 },
+    keys: undefined as never,
+    ttlMs: 60_000,
+    maxSessions: 1,
+    now: () => 0,
   })
   const cancellation = () => new Cancellation()
   const statuses: TaskStatus[] = []

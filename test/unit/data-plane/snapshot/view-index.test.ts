@@ -24,8 +24,14 @@ const view = (
 })
 const caller = (consumer: string, roles: string[] = [], tenant = 'acme') =>
   principal({
-    ...{ kind: 'token', subject: consumer, consumer, tenant, roles, scopes: [] },
-    ...{ subscriptionId: undefined, expiresAtMs: Number.POSITIVE_INFINITY },
+    kind: 'token',
+    subject: consumer,
+    consumer,
+    tenant,
+    roles,
+    scopes: [],
+    subscriptionId: undefined,
+    expiresAtMs: Number.POSITIVE_INFINITY,
   })
 const tool = (name: string) => ({ name, toolSet: 's', tags: [] }) as unknown as Tool
 

@@ -9,7 +9,11 @@ import { indexOf, namesFound } from '../../../fixtures/search-score.ts'
 const entry = (name: string, description: string, method = 'GET', path = `/${name}`, toolSet = 'set') =>
   ({
     tool: {
-      ...{ name, description, toolSet, tags: [], inputSchema: { type: 'object', properties: {} } },
+      name,
+      description,
+      toolSet,
+      tags: [],
+      inputSchema: { type: 'object', properties: {} },
       request: { method, path },
     },
   }) as unknown as CompiledTool

@@ -9,12 +9,19 @@ import { resets, type ScriptedBackend, startScriptedBackend } from '../../../fix
 
 const HEADERS = { set: {}, remove: [] }
 const NONE: Traffic = {
-  ...{ methods: null, maxRequestBytes: null, timeoutMs: null },
-  ...{ requestHeaders: HEADERS, responseHeaders: HEADERS },
+  methods: null,
+  maxRequestBytes: null,
+  timeoutMs: null,
+  requestHeaders: HEADERS,
+  responseHeaders: HEADERS,
 }
 const SLOW = {
-  ...{ maxAttempts: 5, statuses: [], methods: null, budgetPercent: 100 },
-  ...{ firstDelayMs: 30_000, maxDelayMs: 30_000 },
+  maxAttempts: 5,
+  statuses: [],
+  methods: null,
+  budgetPercent: 100,
+  firstDelayMs: 30_000,
+  maxDelayMs: 30_000,
 }
 const egress = createEgress({ allow: [], allowLoopback: true })
 let backend: ScriptedBackend
@@ -32,7 +39,11 @@ it('a caller that cancels does not wait for the delay before a retry', async () 
   const rules = upstreamRulesOf('api', backend.url, { ...NONE, retry: SLOW })!
   const cancellation = new Cancellation()
   const called = new RuledUpstreams(egress).of(rules).request({
-    ...{ method: 'GET', url: `${backend.url}/x`, headers: [], timeoutMs: 300_000, maxResponseBytes: 100 },
+    method: 'GET',
+    url: `${backend.url}/x`,
+    headers: [],
+    timeoutMs: 300_000,
+    maxResponseBytes: 100,
     cancellation,
   })
   setTimeout(() => cancellation.cancel(), 200)

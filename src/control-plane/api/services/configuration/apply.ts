@@ -67,7 +67,10 @@ export async function applyConfiguration(tx: Transaction, request: ApplyRequest)
   requireTenants(tree, live)
   const { prune, takeOver } = request
   const compared = compareConfigurations({
-    ...{ owner, wanted, prune, takeOver },
+    owner,
+    wanted,
+    prune,
+    takeOver,
     live: live.resources,
     applied: live.applied,
   })

@@ -76,7 +76,9 @@ function planResource(plan: PlanRecord, tenant: string | null): TreeResource {
 function tenantResource({ name, tier, region, adminEmail, status, settings }: Tenant): TreeResource {
   const given = Object.entries(showSettings(settings)).filter(([, value]) => value !== undefined)
   const fields = {
-    ...{ tier, region, admin_email: adminEmail },
+    tier,
+    region,
+    admin_email: adminEmail,
     suspended: status === 'suspended',
     settings: Object.fromEntries(given) as ResourceFields,
   }
@@ -131,7 +133,9 @@ function webhookResource(webhook: Webhook, tenant: string): TreeResource {
   const from = (field: string) => ({ from: secretNames[field] ?? secretNameOf(tenant, name, field) })
   const headers = Object.keys(customHeaders).map(header => [header, from(`custom_headers.${header}`)])
   const fields = {
-    ...{ url, events, enabled },
+    url,
+    events,
+    enabled,
     secret: hasSecret ? from('secret') : null,
     custom_headers: Object.fromEntries(headers) as ResourceFields,
   }

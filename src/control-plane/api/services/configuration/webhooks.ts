@@ -86,7 +86,10 @@ function resolve({ change, secrets, services }: Write, withSecret: boolean, with
   const checked = validateInput(values, { secret: secretValue, custom_headers: found }, 'body')
   if (!checked.ok) throw invalid(checked.faults.map(fault => below(change.path, fault)))
   return {
-    ...{ url, events, enabled, secretNames },
+    url,
+    events,
+    enabled,
+    secretNames,
     secret: checked.value.secret,
     customHeaders: checked.value.custom_headers,
   }

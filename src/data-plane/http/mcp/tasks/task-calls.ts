@@ -120,7 +120,10 @@ class OfferedTask implements TaskSide {
     if (created === 'too_many') return refuse('too_many_tasks')
     if (created === 'unavailable') return refuse('tasks_unavailable')
     this.#running = new RunningTask({
-      ...{ record, sessions, now: nowMs, cancellation: this.#cancellation },
+      record,
+      sessions,
+      now: nowMs,
+      cancellation: this.#cancellation,
       onStatus: changed => this.#announce(changed),
     })
     if (this.#conversation.cancellation.cancelled) this.#cancellation.cancel()

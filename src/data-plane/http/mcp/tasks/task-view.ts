@@ -24,7 +24,9 @@ export function taskCapabilities(version: ProtocolVersion): object | undefined {
 export function taskView(task: TaskRecord, version: ProtocolVersion): { readonly [name: string]: unknown } {
   const { id: taskId, status, statusMessage, createdAtMs, updatedAtMs, ttlMs } = task
   const common = {
-    ...{ taskId, status, statusMessage },
+    taskId,
+    status,
+    statusMessage,
     createdAt: new Date(createdAtMs).toISOString(),
     lastUpdatedAt: new Date(updatedAtMs).toISOString(),
   }
