@@ -1,4 +1,5 @@
 /** Rewrites the texts of large results in a worker thread, because parsing them would block this one. It rewrites nothing itself. */
+import { nextTurn } from '../../../shared/async/slices.ts'
 import { FairJobWorker } from '../../../shared/threads/fair-job-worker.ts'
 import type { WorkerJob } from '../../../shared/threads/job-worker.ts'
 import type { ActiveLevel } from '../shared/token-optimization.ts'
@@ -11,12 +12,10 @@ export interface TextPiece {
   readonly how?: TextRewrite
 }
 
-/** `next` asks for another piece. Text undefined: it cannot be rewritten in this way. */
-export type RewriteMessage = 'next' | RewrittenText
+/** `next` asks for another piece; `unchanged`: the text stays as it is, and is not copied back; `failed`: it cannot be rewritten in this way. */
+export type RewriteMessage = 'next' | 'unchanged' | 'failed' | { readonly text: string }
 
-interface RewrittenText {
-  readonly text: string | undefined
-}
+type Rewriting = Exclude<RewriteMessage, 'next'>
 
 /** A message copies its piece in one turn of the event loop. */
 const PIECE_CHARS = 1024 * 1024
@@ -35,7 +34,12 @@ export class LargeTexts {
 
   /** @returns undefined when the text cannot be rewritten, takes too long or too many are pending. Never rejects */
   async rewrite(owner: string, text: string, how: TextRewrite): Promise<string | undefined> {
-    return (await this.#worker.run(owner, () => rewriting(text, how)))?.text
+    const rewritten = (await this.#worker.run(owner, () => rewriting(text, how))) ?? 'failed'
+    if (rewritten === 'failed') return undefined
+    if (rewritten === 'unchanged') return text
+    // reading a long text from its message takes milliseconds, so what follows has its own turn
+    await nextTurn()
+    return rewritten.text
   }
 
   close(): Promise<void> {
@@ -43,7 +47,7 @@ export class LargeTexts {
   }
 }
 
-function rewriting(text: string, how: TextRewrite): WorkerJob<RewriteMessage, RewrittenText> {
+function rewriting(text: string, how: TextRewrite): WorkerJob<RewriteMessage, Rewriting> {
   let from = 0
   const nextPiece = (): TextPiece => {
     const piece = text.slice(from, from + PIECE_CHARS)
@@ -58,6 +62,6 @@ function rewriting(text: string, how: TextRewrite): WorkerJob<RewriteMessage, Re
       setImmediate(() => running.post(nextPiece()))
       return undefined
     },
-    fail: () => ({ text: undefined }),
+    fail: () => 'failed',
   }
 }

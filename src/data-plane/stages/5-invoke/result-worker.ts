@@ -15,5 +15,7 @@ port.on('message', ({ piece, how }: TextPiece) => {
 })
 
 function rewrite(text: string, how: TextRewrite): RewriteMessage {
-  return { text: 'level' in how ? optimizeText(text, how.level) : redactText(text, how.paths) }
+  const rewritten = 'level' in how ? optimizeText(text, how.level) : redactText(text, how.paths)
+  if (rewritten === undefined) return 'failed'
+  return rewritten === text ? 'unchanged' : { text: rewritten }
 }

@@ -52,7 +52,7 @@ export async function optimizeLargeTexts(
 }
 
 async function storeLarge(part: TextPart, level: ActiveLevel, text: string): Promise<void> {
-  if (text === part.text) return void storeOptimized(part, level, text)
+  if (text === part.text) return void storeOptimized(part, level, text, 0)
   const before = await runInSlices(countingBytes(part.text))
   storeOptimized(part, level, text, before - (await runInSlices(countingBytes(text))))
 }
