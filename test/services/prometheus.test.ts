@@ -29,7 +29,13 @@ function promtool(
 /** What the API of Prometheus returns, as far as it is read here. */
 interface ApiData {
   readonly activeTargets?: readonly { readonly health: string; readonly lastError: string }[]
-  readonly result?: readonly object[]
+  readonly result?: readonly Series[]
+}
+
+interface Series {
+  readonly metric: Readonly<Record<string, string>>
+  /** Unix seconds, value. */
+  readonly value: readonly [number, string]
 }
 
 describe.skipIf(MISSING && !REQUIRED)(`promtool${HINT}`, () => {
@@ -70,9 +76,7 @@ describe.skipIf(MISSING && !REQUIRED)(`promtool${HINT}`, () => {
     const rules = join(import.meta.dirname, '../../deploy/prometheus/alerts.yaml')
     const checked = promtool(['check', 'rules', rules])
     expect(checked.code, checked.out).toBe(0)
-    const page = readFileSync(new URL('../../docs/monitoring.md', import.meta.url), 'utf8')
-    const section = page.split('## Four questions')[1]!.split('\n## ')[0]!
-    const queries = [...section.matchAll(/`([^`]*platform_[^`]*\(?[^`]*)`/g)].map(([, query]) => query!)
+    const queries = queriesOfPage()
     expect(queries.length).toBeGreaterThanOrEqual(4)
     const file = join(dir, 'queries.json')
     const recorded = queries.map((expr, at) => ({ record: `query:${at}`, expr }))
@@ -103,29 +107,7 @@ describe.skipIf(MISSING && !REQUIRED)(`promtool${HINT}`, () => {
     // calls of the tests before may have spent the limit of this second
     const call = () => gateway.post('/mcp/tools/call', body, token, headers)
     await expect.poll(async () => (await call()).status, { timeout: 10_000, interval: 1_100 }).toBe(200)
-    const target = new URL(gateway.running.addresses.metrics_url!).host
-    const config = {
-      scrape_configs: [
-        { job_name: 'toolgate', scrape_interval: '1s', static_configs: [{ targets: [target] }] },
-      ],
-    }
-    writeFileSync(join(dir, 'prometheus.yml'), JSON.stringify(config))
-    const port = await freePort()
-    const server = spawn(
-      'prometheus',
-      [
-        `--config.file=${join(dir, 'prometheus.yml')}`,
-        `--storage.tsdb.path=${join(dir, 'data')}`,
-        `--web.listen-address=127.0.0.1:${port}`,
-        '--enable-feature=exemplar-storage',
-      ],
-      { stdio: 'ignore' },
-    )
-    const ended = once(server, 'exit')
-    const ask = async (path: string): Promise<ApiData> => {
-      const response = await fetch(`http://127.0.0.1:${port}/api/v1/${path}`).catch(() => undefined)
-      return ((await response?.json().catch(() => undefined)) as { data?: ApiData } | undefined)?.data ?? {}
-    }
+    const { ask, stop } = await startPrometheus(gateway, dir)
     try {
       const since = Math.floor(Date.now() / 1000) - 600
       const exemplars = async (): Promise<string> =>
@@ -141,8 +123,78 @@ describe.skipIf(MISSING && !REQUIRED)(`promtool${HINT}`, () => {
       const { result } = await ask('query?query=platform_quota_evicted_total')
       expect(result).toHaveLength(1)
     } finally {
-      server.kill('SIGTERM')
-      await ended
+      await stop()
     }
   }, 90_000)
+
+  it('answers each question of the page with its query, in less than a minute', async () => {
+    const token = await gateway.token('demo-agent')
+    const call = (name: string) =>
+      gateway.post('/mcp/tools/call', { name, arguments: { productId: 'P-1003' } }, token)
+    const { ask, stop } = await startPrometheus(gateway, dir)
+    const [refused, slow, quota, changes] = queriesOfPage()
+    /** The series that the query returns now; a rate needs calls between two scrapes. */
+    const series = async (query: string | undefined): Promise<readonly Series[]> => {
+      await call('shop_getProduct')
+      await call('no_such_tool')
+      return (await ask(`query?query=${encodeURIComponent(query!)}`)).result ?? []
+    }
+    const find = (query: string | undefined, labels: object, isRight: (value: number) => boolean) =>
+      expect
+        .poll(
+          async () =>
+            (await series(query)).filter(
+              ({ metric, value }) =>
+                Object.entries(labels).every(([name, wanted]) => wanted.test(metric[name] ?? '')) &&
+                isRight(Number(value[1])),
+            ).length,
+          { timeout: 60_000, interval: 700 },
+        )
+        .toBeGreaterThan(0)
+    try {
+      await find(refused, { reason: /^tool_not_found$/, consumer: /^demo-agent$/ }, rate => rate > 0)
+      await find(slow, { tool: /^shop_getProduct$/ }, seconds => seconds > 0 && seconds < 10)
+      await find(quota, { consumer: /^demo-agent$/, type: /^(second|minute|day|month)$/ }, share => share > 0)
+      await find(changes, { worker: /^2$/, snapshot: /^[0-9a-f]{12}$/ }, count => count === 0)
+    } finally {
+      await stop()
+    }
+  }, 120_000)
 })
+
+/** One PromQL line for each of the four questions, in the order of the page. */
+function queriesOfPage(): readonly string[] {
+  const page = readFileSync(new URL('../../docs/monitoring.md', import.meta.url), 'utf8')
+  const section = page.split('## Four questions')[1]!.split('\n## ')[0]!
+  return [...section.matchAll(/`([^`]*platform_[^`]*\(?[^`]*)`/g)].map(([, query]) => query!)
+}
+
+/** A server that scrapes the gateway every second. */
+async function startPrometheus(gateway: Deployment, dir: string) {
+  const target = new URL(gateway.running.addresses.metrics_url!).host
+  const scrape = { job_name: 'toolgate', scrape_interval: '1s', static_configs: [{ targets: [target] }] }
+  const data = mkdtempSync(join(dir, 'prometheus-'))
+  writeFileSync(join(data, 'prometheus.yml'), JSON.stringify({ scrape_configs: [scrape] }))
+  const port = await freePort()
+  const server = spawn(
+    'prometheus',
+    [
+      `--config.file=${join(data, 'prometheus.yml')}`,
+      `--storage.tsdb.path=${join(data, 'data')}`,
+      `--web.listen-address=127.0.0.1:${port}`,
+      '--enable-feature=exemplar-storage',
+    ],
+    { stdio: 'ignore' },
+  )
+  const ended = once(server, 'exit')
+  return {
+    async ask(path: string): Promise<ApiData> {
+      const response = await fetch(`http://127.0.0.1:${port}/api/v1/${path}`).catch(() => undefined)
+      return ((await response?.json().catch(() => undefined)) as { data?: ApiData } | undefined)?.data ?? {}
+    },
+    async stop(): Promise<void> {
+      server.kill('SIGTERM')
+      await ended
+    },
+  }
+}

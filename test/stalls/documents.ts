@@ -146,7 +146,13 @@ function aNode(random: Random): Schema {
   return { [pick(random, ['oneOf', 'anyOf', 'allOf'])]: times(1 + random.below(4), branch) }
 }
 
-export function toolSetOf(random: Random, operations: readonly Operation[], baseURL: string): object {
+/** A ToolSet that holds its document. */
+export interface InlineToolSet {
+  readonly [field: string]: unknown
+  readonly spec: { readonly [field: string]: unknown; readonly openAPISpec: { readonly inline: string } }
+}
+
+export function toolSetOf(random: Random, operations: readonly Operation[], baseURL: string): InlineToolSet {
   const paths = Object.fromEntries(
     operations.map(({ name, path, schema, mediaType, parameters }) => [
       path,

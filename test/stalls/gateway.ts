@@ -17,10 +17,13 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { pathToFileURL } from 'node:url'
+import type { InlineToolSet } from './documents.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 const READY_MS = 300_000
 const INSTALL_MS = 300_000
+/** Of a document within its ToolSet, whose file may have 6 MB. */
+const MAX_INLINE_CHARS = 4_000_000
 /** A probe runs each millisecond; on a busy machine its line may come later. */
 const SETTLE_MS = 20
 
@@ -45,6 +48,7 @@ export class StallGateway {
   readonly #backend: Server
   readonly #addresses: Addresses
   #token = ''
+  #documents = 0
   #readTo = 0
 
   private constructor(dir: string, child: ChildProcess, addresses: Addresses) {
@@ -103,12 +107,10 @@ export class StallGateway {
   }
 
   /** Serves the document in place of the last one. @returns the longest turn of a serving thread meanwhile, in CPU milliseconds */
-  async install(toolSet: object): Promise<number> {
+  async install(toolSet: InlineToolSet): Promise<number> {
     const version = await this.#version()
     await this.longestTurn()
-    // a file is complete when it appears
-    writeFileSync(join(this.#dir, 'next.json'), JSON.stringify(toolSet))
-    renameSync(join(this.#dir, 'next.json'), join(this.#dir, 'sets', 'stalls.json'))
+    this.#write(toolSet)
     const until = Date.now() + INSTALL_MS
     while ((await this.#version()) === version) {
       if (Date.now() > until) throw new Error(`the tools were not served within ${INSTALL_MS / 1_000} s`)
@@ -116,6 +118,23 @@ export class StallGateway {
     }
     await sleep(300)
     return this.longestTurn()
+  }
+
+  /** A long document has a file of its own, as the directory source requires. */
+  #write(toolSet: InlineToolSet): void {
+    const { inline } = toolSet.spec.openAPISpec
+    let written: object = toolSet
+    if (inline.length > MAX_INLINE_CHARS) {
+      const key = `${++this.#documents}.json`
+      const folder = join(this.#dir, 'sets', 'configmaps', 'stalls')
+      mkdirSync(folder, { recursive: true })
+      writeFileSync(join(folder, key), inline)
+      const openAPISpec = { configMapRef: { name: 'stalls', key } }
+      written = { ...toolSet, spec: { ...toolSet.spec, openAPISpec } }
+    }
+    // a file is complete when it appears
+    writeFileSync(join(this.#dir, 'next.json'), JSON.stringify(written))
+    renameSync(join(this.#dir, 'next.json'), join(this.#dir, 'sets', 'stalls.json'))
   }
 
   async login(): Promise<void> {

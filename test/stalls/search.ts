@@ -1,6 +1,6 @@
 /** The stall search: generated documents, arguments and responses against a real gateway, and the longest turn of a serving thread. */
 import { type Random, seeded } from '../chaos/random.ts'
-import { anOperation, type Operation, toolSetOf } from './documents.ts'
+import { anOperation, type InlineToolSet, type Operation, toolSetOf } from './documents.ts'
 import { StallGateway } from './gateway.ts'
 import { aReply, hostileValue, pick, valueFor } from './values.ts'
 
@@ -46,7 +46,7 @@ export interface SearchOptions {
 const WAYS = ['rest', 'rpc', 'stream', 'session', 'batch'] as const
 type Way = (typeof WAYS)[number]
 
-function manyTools(count: number, run: number, backendUrl: string): object {
+function manyTools(count: number, run: number, backendUrl: string): InlineToolSet {
   const schema = { type: 'object', properties: { a: { type: 'string' }, [`b${run}`]: { type: 'integer' } } }
   const operations = Array.from({ length: count }, (_, at) => ({
     name: `t_${at}`,
@@ -166,7 +166,7 @@ class Search {
     )
   }
 
-  #renamed(seed: number, operations: readonly Operation[], suffix: string): object {
+  #renamed(seed: number, operations: readonly Operation[], suffix: string): InlineToolSet {
     const renamed = operations.map(operation => {
       const name = `${operation.name}_${suffix}`
       return { ...operation, name, path: `/${name}` }

@@ -89,6 +89,9 @@ function expectProblem(reply: Reply, status: number, code: string): void {
   expect(reply.body.error.message).not.toBe('')
 }
 
+/** A request that is not valid is refused before the store is asked, so one database is enough for all the values that are not. */
+const CHECKS_VALUES = DATABASES.findLast(({ skip }) => !skip)!
+
 describe.each(DATABASES)('operations on $name', database => {
   describe.skipIf(database.skip)('as the document declares them', () => {
     let plane: Plane
@@ -231,7 +234,7 @@ describe.each(DATABASES)('operations on $name', database => {
         })
 
       const queries = (operation.parameters ?? []).filter(parameter => parameter.in === 'query')
-      if (queries.length > 0)
+      if (queries.length > 0 && database === CHECKS_VALUES)
         it('names each query parameter that is not valid', async () => {
           const { recipe, tenant } = await prepare()
           for (const { name, schema } of queries) {
@@ -253,9 +256,9 @@ describe.each(DATABASES)('operations on $name', database => {
         })
 
       const bodySchema = operation.requestBody?.content['application/json'].schema
-      if (bodySchema !== undefined)
+      if (bodySchema !== undefined && database === CHECKS_VALUES)
         describe('with a body', () => {
-          const resolved = bodySchema === undefined ? {} : resolve(bodySchema, schemas)
+          const resolved = resolve(bodySchema, schemas)
           const cases = breakages(resolved, schemas)
 
           it.each(Object.keys(resolved.properties ?? {}))(
