@@ -29,21 +29,15 @@ export function entryOf(
   schema?: object,
 ): DecisionEntry {
   // answers are what a person typed: they are kept only where everything is
-  const { arguments: given, answers, ...context } = input.context
+  const { arguments: given, answers } = input.context
   const { kept, isMasked } = keptArguments(given, keep, schema)
-  const masked = isMasked || (answers !== undefined && keep !== 'all')
+  const withholdsAnswers = answers !== undefined && keep !== 'all'
+  const masked = isMasked || withholdsAnswers
   return {
     id,
     at,
     revision: decision.revision,
-    input: {
-      ...input,
-      context: {
-        ...context,
-        ...(kept === undefined ? undefined : { arguments: kept }),
-        ...(answers === undefined || keep !== 'all' ? undefined : { answers }),
-      },
-    },
+    input: kept === given && !withholdsAnswers ? input : withArguments(input, kept, withholdsAnswers),
     allow: decision.allow,
     reasons: decision.reasons,
     ...(decision.unavailable === true ? { unavailable: true } : undefined),
@@ -52,6 +46,18 @@ export function entryOf(
 }
 
 type Arguments = PolicyInput['context']['arguments']
+
+function withArguments(input: PolicyInput, kept: Arguments, withholdsAnswers: boolean): PolicyInput {
+  const { arguments: _given, answers, ...context } = input.context
+  return {
+    ...input,
+    context: {
+      ...context,
+      ...(kept === undefined ? undefined : { arguments: kept }),
+      ...(answers === undefined || withholdsAnswers ? undefined : { answers }),
+    },
+  }
+}
 
 /** What is kept of the arguments of a call, and whether any of them was masked or left out. */
 export function keptArguments(
