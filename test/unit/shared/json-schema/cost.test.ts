@@ -38,18 +38,23 @@ const COSTLY: readonly (readonly [name: string, schema: object, args: unknown])[
   ['formats', list({ type: 'string', format: 'email' }), { a: repeat('a.b.c@d-e.example.com', 5_000) }],
 ]
 
+/** On a machine that has much else to do, the same work takes twice the time for a while. */
+const MAX_RUNS = 30
+
 describe('the bound', () => {
   it.each(COSTLY)('is above the time of %s', (_, schema, args) => {
     const validate = compileValidator(schema as never)
     validate(args)
+    const boundUs = costOf(schema, args) / 1_000
+    let leastUs = Number.POSITIVE_INFINITY
     // the least of several runs: other processes and the compiler of V8 only add to it
-    const times = Array.from({ length: 3 }, () => {
+    for (let run = 0; run < MAX_RUNS && leastUs >= boundUs; run++) {
       const { user, system } = process.cpuUsage()
       validate(args)
       const end = process.cpuUsage()
-      return end.user + end.system - user - system
-    })
-    expect(costOf(schema, args) / 1_000).toBeGreaterThan(Math.min(...times))
+      leastUs = Math.min(leastUs, end.user + end.system - user - system)
+    }
+    expect(boundUs).toBeGreaterThan(leastUs)
   })
 
   it('is low for what most calls send', () => {
