@@ -154,7 +154,7 @@ describe.skipIf(MISSING && !REQUIRED)(`promtool${HINT}`, () => {
     try {
       await find(refused, { reason: /^tool_not_found$/, consumer: /^demo-agent$/ }, rate => rate > 0)
       await find(slow, { tool: /^shop_getProduct$/ }, seconds => seconds > 0 && seconds < 10)
-      await find(quota, { consumer: /^demo-agent$/, type: /^(second|minute|day|month)$/ }, share => share > 0)
+      await find(quota, { consumer: /^demo-agent$/, type: /^(daily|monthly|minute)$/ }, share => share > 0)
       await find(changes, { worker: /^2$/, snapshot: /^[0-9a-f]{12}$/ }, count => count === 0)
     } finally {
       await stop()
