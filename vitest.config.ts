@@ -17,7 +17,7 @@ export default defineConfig({
     expect: { poll: { timeout: 15_000 } },
     pool: 'forks',
     // most of the time of a suite is waiting for servers and faults: one worker for each processor would idle
-    maxWorkers: availableParallelism() + 2,
+    maxWorkers: availableParallelism() + 1,
     // what passing tests print would bury what failing ones do
     silent: process.env.CI ? 'passed-only' : false,
     reporters: process.env.CI ? ['dot'] : ['default'],

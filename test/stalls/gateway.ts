@@ -120,7 +120,7 @@ export class StallGateway {
     return this.longestTurn()
   }
 
-  /** A long document has a file of its own, as the directory source requires. */
+  /** A long document is a separate file, as the directory source requires. */
   #write(toolSet: InlineToolSet): void {
     const { inline } = toolSet.spec.openAPISpec
     let written: object = toolSet

@@ -31,13 +31,13 @@ export function entryOf(
   // answers are what a person typed: they are kept only where everything is
   const { arguments: given, answers } = input.context
   const { kept, isMasked } = keptArguments(given, keep, schema)
-  const withholdsAnswers = answers !== undefined && keep !== 'all'
-  const masked = isMasked || withholdsAnswers
+  const isWithheld = answers !== undefined && keep !== 'all'
+  const masked = isMasked || isWithheld
   return {
     id,
     at,
     revision: decision.revision,
-    input: kept === given && !withholdsAnswers ? input : withArguments(input, kept, withholdsAnswers),
+    input: kept === given && !isWithheld ? input : withArguments(input, kept, isWithheld),
     allow: decision.allow,
     reasons: decision.reasons,
     ...(decision.unavailable === true ? { unavailable: true } : undefined),
@@ -47,14 +47,14 @@ export function entryOf(
 
 type Arguments = PolicyInput['context']['arguments']
 
-function withArguments(input: PolicyInput, kept: Arguments, withholdsAnswers: boolean): PolicyInput {
+function withArguments(input: PolicyInput, kept: Arguments, isWithheld: boolean): PolicyInput {
   const { arguments: _given, answers, ...context } = input.context
   return {
     ...input,
     context: {
       ...context,
       ...(kept === undefined ? undefined : { arguments: kept }),
-      ...(answers === undefined || withholdsAnswers ? undefined : { answers }),
+      ...(answers === undefined || isWithheld ? undefined : { answers }),
     },
   }
 }
