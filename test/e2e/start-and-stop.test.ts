@@ -11,6 +11,8 @@ import { freePorts } from '../fixtures/free-ports.ts'
 import { type Planes, type Published, publishApi, startPlanes } from '../fixtures/planes.ts'
 
 const BIN = join(import.meta.dirname, '../../dist/cli/index.js')
+/** As in `src/app/main.ts`. */
+const LISTEN_AFTER_MS = 2_000
 const DELAY_MS = 3_000
 const SOON = { timeout: 60_000, interval: 20 }
 const PORTS = { GATEWAY_PORT: '0', API_PORT: '0', AUTH_PORT: '0', METRICS_PORT: '0', EXAMPLE_PORT: '0' }
@@ -192,6 +194,7 @@ describe.each([['1'], ['2']])('with WORKERS=%s', workers => {
   }, 120_000)
 
   it('a gateway that starts again applies the snapshot on disk before its port opens', async () => {
+    const beganAt = performance.now()
     const starting = planes.gateway.start()
     const seen = new Set<string>()
     let isReady = false
@@ -207,6 +210,9 @@ describe.each([['1'], ['2']])('with WORKERS=%s', workers => {
     while (!isReady) await look()
     await starting
     await look()
+    // a start that takes very long opens the port before, so that an orchestrator gets a response
+    if (performance.now() - beganAt > LISTEN_AFTER_MS)
+      for (const one of seen) if (one.startsWith('call 503 {"error":"not_ready"')) seen.delete(one)
     expect([...seen].sort()).toEqual(['call 0 {}', 'call 200 {}'])
   }, 120_000)
 
