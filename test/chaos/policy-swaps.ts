@@ -9,6 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { unpack } from '../../src/shared/policy/archive.ts'
 import { BUNDLE_LIMITS } from '../../src/shared/policy/bundle.ts'
 import { copyTemplate } from '../contract/store/pglite-template.ts'
+import { FREE_PORTS } from '../fixtures/free-ports.ts'
 import { fresh } from '../fixtures/fresh-connection.ts'
 import { ServeProcess } from '../fixtures/planes.ts'
 import { altered, manifestWith, SHIPPED } from '../fixtures/policy/inputs.ts'
@@ -57,11 +58,7 @@ export async function swapPolicies(options: SwapOptions): Promise<SwapResult> {
   put(file, 0)
   await copyTemplate(join(dir, 'data', 'postgres'))
   const gateway = new ServeProcess({
-    GATEWAY_PORT: '0',
-    API_PORT: '0',
-    AUTH_PORT: '0',
-    METRICS_PORT: '0',
-    EXAMPLE_PORT: '0',
+    ...FREE_PORTS,
     DATA_DIR: join(dir, 'data'),
     WORKERS: String(options.workers),
     LOG_LEVEL: 'error',

@@ -1,4 +1,5 @@
 /** A real `toolgate serve` under umask 000: nothing in DATA_DIR can be read or written by another user, whatever was there before. */
+
 import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import {
@@ -20,9 +21,9 @@ import type { Addresses } from '../../src/app/main.ts'
 import { copyTemplate } from '../contract/store/pglite-template.ts'
 import { built } from '../fixtures/built.ts'
 import { post, rpc } from '../fixtures/deployment.ts'
+import { FREE_PORTS } from '../fixtures/free-ports.ts'
 import { clientToken } from '../fixtures/tokens.ts'
 
-const FREE_PORTS = { GATEWAY_PORT: '0', API_PORT: '0', AUTH_PORT: '0', METRICS_PORT: '0', EXAMPLE_PORT: '0' }
 const FOREIGN_UID = 54321
 
 /** Everything below a folder and itself, links not followed, as `mode path`. */

@@ -1,14 +1,15 @@
 /** The first start with the embedded database, as `npm start` runs it: memory of the whole process tree. */
+
 import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, it } from 'vitest'
+import { FREE_PORTS } from '../fixtures/free-ports.ts'
 
 const BIN = join(import.meta.dirname, '../../dist/cli/index.js')
 const MAX_MIB = 512
-const PORTS = { GATEWAY_PORT: '0', API_PORT: '0', AUTH_PORT: '0', METRICS_PORT: '0', EXAMPLE_PORT: '0' }
 
 /** Resident memory of a process and its children, in MiB (proc(5)). */
 function treeMib(pid: number): number {
@@ -41,7 +42,7 @@ it.skipIf(process.platform !== 'linux')(
   async () => {
     const dataDir = mkdtempSync(join(tmpdir(), 'toolgate-first-'))
     const child = spawn(process.execPath, [BIN, 'serve'], {
-      env: { PATH: process.env.PATH, LOG_LEVEL: 'error', WORKERS: '1', DATA_DIR: dataDir, ...PORTS },
+      env: { PATH: process.env.PATH, LOG_LEVEL: 'error', WORKERS: '1', DATA_DIR: dataDir, ...FREE_PORTS },
       stdio: ['ignore', 'pipe', 'inherit'],
     })
     try {

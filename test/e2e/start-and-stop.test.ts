@@ -1,4 +1,5 @@
 /** How `toolgate serve` starts and stops, with real processes and signals: readiness, the delay before the drain, what is served meanwhile, and the snapshot on disk. */
+
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -7,7 +8,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { type FixedBackend, startFixedBackend } from '../fixtures/fixed-backend.ts'
-import { freePorts } from '../fixtures/free-ports.ts'
+import { FREE_PORTS, freePorts } from '../fixtures/free-ports.ts'
 import { type Planes, type Published, publishApi, startPlanes } from '../fixtures/planes.ts'
 
 const BIN = join(import.meta.dirname, '../../dist/cli/index.js')
@@ -15,7 +16,6 @@ const BIN = join(import.meta.dirname, '../../dist/cli/index.js')
 const LISTEN_AFTER_MS = 2_000
 const DELAY_MS = 3_000
 const SOON = { timeout: 60_000, interval: 20 }
-const PORTS = { GATEWAY_PORT: '0', API_PORT: '0', AUTH_PORT: '0', METRICS_PORT: '0', EXAMPLE_PORT: '0' }
 
 let dataDir: string
 beforeAll(() => {
@@ -25,7 +25,7 @@ afterAll(() => rmSync(dataDir, { recursive: true, force: true }))
 
 function serve(env: Record<string, string>): ChildProcess {
   return spawn(process.execPath, [BIN, 'serve'], {
-    env: { PATH: process.env.PATH, LOG_LEVEL: 'silent', DATA_DIR: dataDir, ...PORTS, ...env },
+    env: { PATH: process.env.PATH, LOG_LEVEL: 'silent', DATA_DIR: dataDir, ...FREE_PORTS, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
 }
@@ -115,7 +115,7 @@ describe('a signal during the start', () => {
     // a terminal sends SIGINT to each process of the foreground group; `npm start` would build first, while other tests run what is built
     const child = spawn('npm', ['exec', '--no', '--', 'toolgate', 'serve'], {
       cwd: join(import.meta.dirname, '../..'),
-      env: { ...process.env, LOG_LEVEL: 'silent', DATA_DIR: join(dataDir, 'npm'), ...PORTS },
+      env: { ...process.env, LOG_LEVEL: 'silent', DATA_DIR: join(dataDir, 'npm'), ...FREE_PORTS },
       stdio: ['ignore', 'pipe', 'pipe'],
       detached: true,
     })

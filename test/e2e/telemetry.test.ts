@@ -1,4 +1,5 @@
 /** What a deployment reports about its calls: traces that join the caller's, metrics, log lines; and that no secret is in any of them. */
+
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
@@ -12,6 +13,7 @@ import { METRICS, type MetricDefinition } from '../../src/shared/telemetry/metri
 import { copyTemplate } from '../contract/store/pglite-template.ts'
 import { built } from '../fixtures/built.ts'
 import { post, read, rpc } from '../fixtures/deployment.ts'
+import { FREE_PORTS } from '../fixtures/free-ports.ts'
 
 interface Span {
   readonly traceId: string
@@ -25,7 +27,6 @@ interface Span {
   readonly attributes: readonly { readonly key: string; readonly value: Record<string, string | number> }[]
 }
 
-const ports = { GATEWAY_PORT: '0', API_PORT: '0', AUTH_PORT: '0', METRICS_PORT: '0', EXAMPLE_PORT: '0' }
 const TRACE = '0af7651916cd43dd8448eb211c80319c'
 const PARENT = 'b7ad6b7169203331'
 const CANARY_ARGUMENT = 'canary-argument-5f1c'
@@ -76,7 +77,7 @@ beforeAll(async () => {
   child = spawn(process.execPath, [built('app/cli/index.js'), 'serve'], {
     env: {
       PATH: process.env.PATH,
-      ...ports,
+      ...FREE_PORTS,
       DATA_DIR: dataDir,
       WORKERS: '1',
       STAGE_TIMING_SAMPLE: '1',

@@ -1,4 +1,5 @@
 /** Damage to files in DATA_DIR: the next start reports it, or ends with the file and the fix; it never grants a limit again without notice. FAULTS=all does every damage to every kind of file. */
+
 import { type ChildProcess, spawn } from 'node:child_process'
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
@@ -10,11 +11,11 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Addresses } from '../../src/app/main.ts'
 import { copyTemplate } from '../contract/store/pglite-template.ts'
 import { post } from '../fixtures/deployment.ts'
+import { FREE_PORTS } from '../fixtures/free-ports.ts'
 import { signedToken } from '../fixtures/tokens.ts'
 
 const REPOSITORY = join(import.meta.dirname, '../..')
 const CALL = { name: 'list', arguments: {} }
-const PORTS = { GATEWAY_PORT: '0', API_PORT: '0', AUTH_PORT: '0', METRICS_PORT: '0', EXAMPLE_PORT: '0' }
 const DAILY_LIMIT = 5
 /** Not one of the seeded clients, whose plans the control plane assigns. */
 const CONSUMER = 'limited-agent'
@@ -81,7 +82,7 @@ class Started {
       cwd: REPOSITORY,
       env: {
         PATH: process.env.PATH,
-        ...PORTS,
+        ...FREE_PORTS,
         DATA_DIR: dataDir,
         PLANS: plans,
         TOOLSETS: toolSets,

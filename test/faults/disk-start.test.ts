@@ -4,6 +4,7 @@ import { mkdtempSync, rmdirSync, statfsSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { FREE_PORTS } from '../fixtures/free-ports.ts'
 
 const REPOSITORY = join(import.meta.dirname, '../..')
 const isRoot = process.getuid?.() === 0
@@ -25,11 +26,7 @@ function startOn(
     cwd: REPOSITORY,
     env: {
       PATH: process.env.PATH,
-      GATEWAY_PORT: '0',
-      API_PORT: '0',
-      AUTH_PORT: '0',
-      METRICS_PORT: '0',
-      EXAMPLE_PORT: '0',
+      ...FREE_PORTS,
       DATA_DIR: directory,
       LOG_LEVEL: 'warn',
       WORKERS: '1',

@@ -37,11 +37,9 @@ describe.skipIf(!KUBE_INSTALLED && !required)('Kubernetes (bring it: scripts/ser
     rmSync(root, { recursive: true, force: true })
   })
 
-  async function start(identity = 'one') {
-    const current: { tools: readonly Tool[]; source: ToolSource } = { tools: [], source: undefined as never }
-    const kubeconfig = await kube.gatewayKubeconfig()
-    current.source = createKubernetesSource({
-      api: connectKubernetes({ apiGroup: 'toolgate.dev', kubeconfig, log: SILENT }),
+  function sourceOf(api: ReturnType<typeof connectKubernetes>, identity: string, folder: string): ToolSource {
+    return createKubernetesSource({
+      api,
       apiGroup: 'toolgate.dev',
       egress,
       log: SILENT,
@@ -49,10 +47,17 @@ describe.skipIf(!KUBE_INSTALLED && !required)('Kubernetes (bring it: scripts/ser
       review: reviewView,
       leaseNamespace: 'toolgate',
       identity,
-      dataDir: join(root, `${identity}-${++started}`),
+      dataDir: join(root, folder),
       resyncMs: 700,
       leaseSeconds: 3,
     })
+  }
+
+  async function start(identity = 'one') {
+    const current: { tools: readonly Tool[]; source: ToolSource } = { tools: [], source: undefined as never }
+    const kubeconfig = await kube.gatewayKubeconfig()
+    const api = connectKubernetes({ apiGroup: 'toolgate.dev', kubeconfig, log: SILENT })
+    current.source = sourceOf(api, identity, `${identity}-${++started}`)
     running.push(current.source)
     await current.source.start(tools => {
       current.tools = tools
@@ -300,19 +305,7 @@ describe.skipIf(!KUBE_INSTALLED && !required)('Kubernetes (bring it: scripts/ser
       await kube.stopServer()
       // An instance that starts meanwhile waits: an empty list is not a valid state.
       const late: (readonly Tool[])[] = []
-      const starting = createKubernetesSource({
-        api: other,
-        apiGroup: 'toolgate.dev',
-        egress,
-        log: SILENT,
-        onDamage: noDamage,
-        review: reviewView,
-        leaseNamespace: 'toolgate',
-        identity: 'late',
-        dataDir: join(root, 'late'),
-        resyncMs: 700,
-        leaseSeconds: 3,
-      })
+      const starting = sourceOf(other, 'late', 'late')
       running.push(starting)
       const ready = starting.start(tools => late.push(tools))
       await new Promise(resolve => setTimeout(resolve, 1500))

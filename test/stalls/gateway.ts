@@ -17,6 +17,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { pathToFileURL } from 'node:url'
+import { FREE_PORTS } from '../fixtures/free-ports.ts'
 import type { InlineToolSet } from './documents.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
@@ -73,11 +74,7 @@ export class StallGateway {
     const toolSets = join(dir, 'sets')
     mkdirSync(toolSets)
     const env = {
-      GATEWAY_PORT: '0',
-      API_PORT: '0',
-      AUTH_PORT: '0',
-      METRICS_PORT: '0',
-      EXAMPLE_PORT: '0',
+      ...FREE_PORTS,
       DATA_DIR: join(dir, 'data'),
       TOOLSETS: toolSets,
       LOG_LEVEL: 'error',

@@ -118,8 +118,6 @@ function verdictOf(name: string): NameVerdict {
 
 /** Shorter texts hold no secret of any kind: the shortest are `xoxb-` and `a@b.c`. */
 const MIN_SECRET = 5
-const MIN_CARD = 13
-const MIN_RUN = 20
 
 function isSecret(text: string): boolean {
   const { length } = text
@@ -128,8 +126,8 @@ function isSecret(text: string): boolean {
     length > MAX_TEXT ||
     CREDENTIAL.test(text) ||
     (text.includes('@') && EMAIL.test(text)) ||
-    (length >= MIN_CARD && isCard(text)) ||
-    (length >= MIN_RUN && isGenerated(text))
+    isCard(text) ||
+    isGenerated(text)
   )
 }
 
