@@ -5,11 +5,18 @@ import { defineConfig } from 'vitest/config'
 /** These start no process and change nothing global, so one worker runs many files with the modules it has loaded: a third less work. */
 const HERMETIC = ['test/unit/**/*.test.ts', 'test/architecture/**/*.test.ts']
 
+/** The suite of others has limits of 500 to 1,500 ms of wall time in its code, so nothing else may take the processors while it runs. */
+const ALONE = ['test/services/conformance.test.ts']
+
 export default defineConfig({
   test: {
     projects: [
       { extends: true, test: { name: 'hermetic', include: HERMETIC, isolate: false } },
-      { extends: true, test: { name: 'processes', include: ['test/**/*.test.ts'], exclude: HERMETIC } },
+      {
+        extends: true,
+        test: { name: 'processes', include: ['test/**/*.test.ts'], exclude: [...HERMETIC, ...ALONE] },
+      },
+      { extends: true, test: { name: 'alone', include: ALONE, sequence: { groupOrder: 1 } } },
     ],
     // against what hangs, not against a machine with much else to do
     testTimeout: 60_000,

@@ -1,6 +1,6 @@
 /** The official conformance suite, every scenario, for the versions it knows. Failures that are meant stand in the baseline with their reason. */
 import { spawn } from 'node:child_process'
-import { existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -17,6 +17,14 @@ const opa = await findOpa(resolve('.tools/bin'), process.env)
 const missing = (!existsSync(COMMAND) || opa === undefined) && !servicesRequired()
 const HINT = `needs the suite (scripts/services.sh conformance) and opa ${OPA_VERSION} (npm run policy:test)`
 
+/** `id: reason` of each check that did not pass; the suite writes them to a file for each scenario. */
+function failedChecks(results: string): readonly string[] {
+  return readdirSync(results)
+    .flatMap(scenario => JSON.parse(readFileSync(join(results, scenario, 'checks.json'), 'utf8')))
+    .filter(({ status }) => status === 'FAILURE' || status === 'WARNING')
+    .map(({ id, status, errorMessage }) => `${id}: ${status}, ${errorMessage}`)
+}
+
 describe.skipIf(missing)(`conformance: ${HINT}`, () => {
   let gateway: Deployment
   let proxy: TokenProxy
@@ -32,14 +40,15 @@ describe.skipIf(missing)(`conformance: ${HINT}`, () => {
     rmSync(output, { recursive: true, force: true })
   })
 
-  async function runSuite(args: readonly string[]): Promise<{ code: unknown; text: string }> {
-    const child = spawn(NODE, [COMMAND, 'server', '--url', `${proxy.url}/mcp`, ...args, '-o', output], {
+  async function runSuite(args: readonly string[]): Promise<{ code: unknown; text: string; why: string }> {
+    const results = mkdtempSync(join(output, 'run-'))
+    const child = spawn(NODE, [COMMAND, 'server', '--url', `${proxy.url}/mcp`, ...args, '-o', results], {
       stdio: ['ignore', 'pipe', 'pipe'],
     })
     let text = ''
     for (const pipe of [child.stdout, child.stderr]) pipe.on('data', chunk => (text += chunk))
-    const code = await new Promise(done => child.once('exit', done))
-    return { code, text }
+    const code = await new Promise(done => child.once('close', done))
+    return { code, text, why: [...failedChecks(results), text.slice(-2000)].join('\n') }
   }
 
   // the suite counts extensions to no version
@@ -56,9 +65,9 @@ describe.skipIf(missing)(`conformance: ${HINT}`, () => {
   ])(
     'passes the scenario of tasks: %s',
     async scenario => {
-      const { code, text } = await runSuite(['--scenario', `tasks-${scenario}`, '--timeout', '100000'])
-      expect(text, text.slice(-6000)).toMatch(/Passed: [1-9]/)
-      expect(code, text.slice(-6000)).toBe(0)
+      const { code, text, why } = await runSuite(['--scenario', `tasks-${scenario}`, '--timeout', '100000'])
+      expect(text, why).toMatch(/Passed: [1-9]/)
+      expect(code, why).toBe(0)
     },
     120_000,
   )
@@ -68,12 +77,12 @@ describe.skipIf(missing)(`conformance: ${HINT}`, () => {
     async version => {
       const baseline = `test/services/conformance-baseline-${version}.yaml`
       const all = ['--suite', 'all', '--spec-version', version, '--expected-failures', baseline]
-      const { code, text } = await runSuite(all)
-      expect(code, text.slice(-6000)).toBe(0)
+      const { code, text, why } = await runSuite(all)
+      expect(code, why).toBe(0)
       if (version !== '2026-07-28') return
       // the scenario of the version itself is not skipped
       const [, passed] = /server-stateless: (\d+) passed, 0 failed/.exec(text) ?? []
-      expect(Number(passed), text.slice(-6000)).toBeGreaterThanOrEqual(29)
+      expect(Number(passed), why).toBeGreaterThanOrEqual(29)
     },
     600_000,
   )
