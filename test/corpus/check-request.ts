@@ -237,7 +237,11 @@ function readParameter(parameter: Dict, schema: Dict, wire: Wire): unknown {
   const isList = schema.type === 'array' || (Array.isArray(schema.type) && schema.type.includes('array'))
   const isMap = schema.type === 'object' || (schema.properties !== undefined && schema.type === undefined)
   if (place === 'query') {
-    if (style === 'deepObject' || (isMap && explode)) return readMap(name, style, wire, schema)
+    if (style === 'deepObject' || (isMap && explode)) {
+      const map = readMap(name, style, wire, schema)
+      // OpenAPI leaves the form of a list in this style open: `name[0]=…` is what servers read as one
+      return isList && map !== undefined ? Object.values(map) : map
+    }
     const values = wire.query.filter(([key]) => key === name).map(([, value]) => value)
     if (values.length === 0) return undefined
     if (isList) {
@@ -255,7 +259,7 @@ function readParameter(parameter: Dict, schema: Dict, wire: Wire): unknown {
   return isMap ? pairs(bare.split(/[,=]/).map(decode)) : decode(bare)
 }
 
-function readMap(name: string, style: string, wire: Wire, schema: Dict): unknown {
+function readMap(name: string, style: string, wire: Wire, schema: Dict): Dict | undefined {
   const out: Record<string, unknown> = {}
   for (const [key, value] of wire.query) {
     if (style === 'deepObject') {
@@ -316,7 +320,8 @@ function unescapeToken(token: string): string {
 
 /** Examples full of `id`s would be taken for names of schemas; `nullable` without `type` stops Ajv; a Java pattern says nothing in JSON Schema. */
 function withoutIds(document: Dict): Dict {
-  const kept = (key: string, value: unknown): unknown => {
+  const kept = (key: string, given: unknown): unknown => {
+    const value = withoutReadOnly(document, given)
     if (/^\$?id$|^\$schema$/.test(key) && typeof value === 'string') return undefined
     if (key === 'pattern' && typeof value === 'string' && !isEcmaScript(value)) return undefined
     // With a discriminator it is the named branch that counts, whichever else would hold (OpenAPI 3.1 §4.8.25).
@@ -329,6 +334,28 @@ function withoutIds(document: Dict): Dict {
     return rest
   }
   return JSON.parse(JSON.stringify(document, kept)) as Dict
+}
+
+/** `required` of a property that is readOnly counts for responses alone (OpenAPI 3.0.3 §4.7.24). */
+function withoutReadOnly(document: Dict, schema: unknown): unknown {
+  const { required, properties } = (schema ?? {}) as Dict
+  if (!Array.isArray(required) || properties === null || typeof properties !== 'object') return schema
+  const isSent = (name: unknown): boolean =>
+    resolved(document, (properties as Dict)[name as string]).readOnly !== true
+  const sent = required.filter(isSent)
+  const { required: _, ...rest } = schema as Dict
+  // draft 4 allows no empty list
+  return sent.length === 0 ? rest : { ...rest, required: sent }
+}
+
+function resolved(document: Dict, given: unknown): Dict {
+  let value = given as Dict | undefined
+  for (let hops = 0; hops < 20 && typeof value?.$ref === 'string'; hops++)
+    value = decodeURIComponent(value.$ref.slice(1))
+      .split('/')
+      .slice(1)
+      .reduce<unknown>((node, token) => (node as Dict)?.[unescapeToken(token)], document) as Dict | undefined
+  return value ?? {}
 }
 
 function isEcmaScript(pattern: string): boolean {

@@ -78,15 +78,19 @@ describe.each(SERVERS)('a body that never arrives, HTTP_SERVER=%s', server => {
     const authorization = `Authorization: Bearer ${token}`
     const declared = await headOnly(api, '/v1/tenants', ['Content-Length: 900000000', authorization])
     expect(declared).toMatch(/HTTP\/1\.1 413 /)
-    const sent = await read(
-      await fetch(`${api}/v1/tenants`, {
-        method: 'POST',
-        headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-        body: JSON.stringify({ name: 'x'.repeat(9_000_000) }),
-      }),
-    )
-    expect(sent.status).toBe(413)
-    for (const body of [sent.json, JSON.parse(declared.slice(declared.indexOf('{')))])
+    const text = JSON.stringify({ name: 'x'.repeat(9_000_000) })
+    const send = async (body: string | ReadableStream) =>
+      await read(
+        await fetch(`${api}/v1/tenants`, {
+          method: 'POST',
+          headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+          body,
+          duplex: 'half',
+        } as RequestInit),
+      )
+    const [sent, chunked] = [await send(text), await send(new Blob([text]).stream())]
+    expect([sent.status, chunked.status]).toEqual([413, 413])
+    for (const body of [sent.json, chunked.json, JSON.parse(declared.slice(declared.indexOf('{')))])
       expect(body).toEqual({
         error: { code: 'payload_too_large', message: expect.stringContaining('bytes'), details: [] },
       })
