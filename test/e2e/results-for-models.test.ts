@@ -245,13 +245,4 @@ describe('the list', () => {
       inputSchema: { type: 'object', properties: { page: { type: 'integer' } } },
     })
   })
-
-  it('says why it is empty', async () => {
-    for (const client of ['demo-viewer', 'demo-admin']) {
-      const message = { jsonrpc: '2.0', id: 1, method: 'tools/list' }
-      const response = await gateway.post('/mcp', message, await gateway.token(client))
-      const { tools, _meta } = response.json.result
-      expect(_meta?.['toolgate.dev/empty'] !== undefined, response.text).toBe(tools.length === 0)
-    }
-  })
 })
