@@ -279,6 +279,35 @@ describe('admin', () => {
     expect((await call('GET', '/admin/quotas/nobody', admin)).status).toBe(404)
   })
 
+  it('a plan that the control plane assigns decides before that of plans.yaml', async () => {
+    const base = `${gateway.running.addresses.api_url}/v1`
+    const headers = { authorization: `Bearer ${admin}`, 'content-type': 'application/json' }
+    const get = async (path: string) => (await read(await fetch(`${base}${path}`, { headers }))).json
+    const { items: tenants } = await get('/tenants')
+    const { id } = tenants.find((tenant: { name: string }) => tenant.name === 'acme')
+    const { items } = await get(`/tenants/${id}/consumers`)
+    const consumer = items.find((one: { subject: string }) => one.subject === 'demo-agent')
+    const assign = async (plan: string | null) => {
+      const path = `${base}/tenants/${id}/consumers/${consumer.id}`
+      expect((await fetch(path, { method: 'PATCH', headers, body: JSON.stringify({ plan }) })).status).toBe(
+        200,
+      )
+    }
+    const limit = async () => {
+      const called = { name: 'shop_listProducts', arguments: { limit: 1 } }
+      return (await gateway.post('/mcp/tools/call', called, agent)).headers.get('x-ratelimit-limit')
+    }
+    const soon = { timeout: 15_000, interval: 300 }
+    try {
+      await assign('gold')
+      await expect.poll(limit, soon).toBe('100')
+      await assign(null)
+      await expect.poll(limit, soon).toBe('5')
+    } finally {
+      await assign(consumer.plan)
+    }
+  })
+
   it('clears caches and says how much', async () => {
     const response = await call('POST', '/admin/cache/clear', admin)
     expect(response.json).toMatchObject({
