@@ -1,10 +1,9 @@
 /** Why a list of tools is empty: each reason over MCP, to a caller to whom it applies. */
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { rpc } from '../fixtures/deployment.ts'
-import { type Subscribed, type TwoTenants, twoTenants } from '../fixtures/two-tenants.ts'
+import { type TwoTenants, twoTenants } from '../fixtures/two-tenants.ts'
 
 let world: TwoTenants
-let withTools: Subscribed
 beforeAll(async () => {
   world = await twoTenants()
 })
@@ -32,7 +31,7 @@ it('names a tenant without tools, and a credential without tenant', async () => 
 })
 
 it('names a key whose API has no tools, while others of the tenant have', async () => {
-  withTools = await world.subscribe(world.beta, '/with', 'listAll', 'app')
+  const withTools = await world.subscribe(world.beta, '/with', 'listAll', 'app')
   await expect.poll(async () => (await listed(withTools.key)).names, SOON).toEqual([withTools.tool])
   const base = `/tenants/${world.beta}`
   const plain = { name: 'plain', path: '/plain', upstream_url: world.upstreamUrl, portal_visibility: true }

@@ -168,17 +168,12 @@ describe.skipIf(missing)(`the console${missing ? ' (skipped: apt-get install chr
     const { page } = await asAdmin('calls?consumer=demo-viewer')
     await page.getByText('live', { exact: true }).waitFor()
     const rows = page.locator('section.live tbody tr:not(.space)')
+    const before = await rows.count()
     const viewer = await deployment.token('demo-viewer')
-    const tookMs: number[] = []
-    while (tookMs.length < 5 && !tookMs.some(ms => ms < 1_000)) {
-      const before = await rows.count()
-      await deployment.post('/mcp/tools/call', CALL, viewer)
-      const calledAtMs = Date.now()
-      await rows.nth(before).waitFor()
-      tookMs.push(Date.now() - calledAtMs)
-    }
-    // a delay of ours would be in each of them, one of the machine in some
-    expect(Math.min(...tookMs)).toBeLessThan(1_000)
+    await deployment.post('/mcp/tools/call', CALL, viewer)
+    const calledAtMs = Date.now()
+    await rows.nth(before).waitFor()
+    expect(Date.now() - calledAtMs).toBeLessThan(1_000)
     await rows.first().getByRole('button').press('Enter')
     const dialog = page.getByRole('dialog')
     await dialog.getByText('This needs the scope execute.').first().waitFor()

@@ -136,18 +136,13 @@ describe.each(DATABASES)('snapshots on $name', database => {
     it('removes a revoked key and suspends a tenant on the gateways', async () => {
       const client = await connect('edge-revoke')
       const body = { subscription_id: world.subscription, name: 'short-lived' }
-      const tookMs: number[] = []
-      for (let round = 0; round < 3; round++) {
-        const key = (await plane.call('admin', 'POST', `${base}/apikeys`, body)).body
-        const served = () => client.share.tenants.get(world.acme)!.keys.some(each => each.id === key.id)
-        await expect.poll(served, { timeout: 15_000 }).toBe(true)
-        const revokedAt = performance.now()
-        await plane.call('admin', 'DELETE', `${base}/apikeys/${key.id}`)
-        await expect.poll(served, { timeout: 15_000, interval: 5 }).toBe(false)
-        tookMs.push(performance.now() - revokedAt)
-      }
-      // a delay of ours would be in each of them, one of the machine in some
-      expect(Math.min(...tookMs)).toBeLessThan(1_000)
+      const key = (await plane.call('admin', 'POST', `${base}/apikeys`, body)).body
+      const served = () => client.share.tenants.get(world.acme)!.keys.some(each => each.id === key.id)
+      await expect.poll(served, { timeout: 15_000 }).toBe(true)
+      const revokedAt = performance.now()
+      await plane.call('admin', 'DELETE', `${base}/apikeys/${key.id}`)
+      await expect.poll(served, { timeout: 15_000, interval: 5 }).toBe(false)
+      expect(performance.now() - revokedAt).toBeLessThan(1_000)
       await plane.call('platform', 'PATCH', `/v1/tenants/${world.globex}`, { status: 'suspended' })
       await expect
         .poll(() => client.share.tenants.get(world.globex)?.suspended, { timeout: 15_000 })
