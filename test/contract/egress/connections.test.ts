@@ -1,6 +1,7 @@
 /** What our own connections must never do: mix up responses, wait indefinitely, or be used for what they were not made for. */
 import { once } from 'node:events'
 import type { Socket } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, describe, expect, it } from 'vitest'
 import { Cancellation } from '../../../src/shared/call/cancellation.ts'
 import { createEgress } from '../../../src/shared/egress/client.ts'
@@ -96,6 +97,38 @@ describe('own connections', () => {
     expect(await bodyOf(egress, ask(backend, '/5', { timeoutMs: 2000 }))).toBe('/5')
     expect(backend.connections()).toBe(4)
   })
+
+  it.each([
+    ['are not used again', 'already', 400, 4],
+    ['are used again', 'not yet', 0, 3],
+  ])(
+    'that idled while another waits for a response %s when it has %s waited long',
+    async (_, __, waitMs, connections) => {
+      const silent = new Set<Socket>()
+      let held: (() => void)[] | undefined = []
+      const backend = keep(
+        await rawBackend((socket, received) => {
+          const path = pathOf(received)
+          if (path === '/pending' || (waitMs > 0 && silent.has(socket))) return
+          const respond = (): void => void socket.write(responseOf(path))
+          if (held === undefined) return respond()
+          silent.add(socket)
+          held.push(respond)
+          if (held.length === 3) for (const each of held) each()
+        }),
+      )
+      const egress = client()
+      await Promise.all(['/1', '/2', '/3'].map(path => bodyOf(egress, ask(backend, path))))
+      held = undefined
+      // as a caller whose time-out is a minute
+      const pending = egress.request(ask(backend, '/pending', { timeoutMs: 5_000 }))
+      await sleep(waitMs)
+      expect(await bodyOf(egress, ask(backend, '/5', { timeoutMs: 2000 }))).toBe('/5')
+      expect(backend.connections()).toBe(connections)
+      await egress.close()
+      await pending
+    },
+  )
 
   it('stay when a call over another is cancelled at once', async () => {
     const held: (() => void)[] = []

@@ -27,12 +27,14 @@ export interface ConnectionOwner {
 
 /** A read with more of them takes milliseconds. */
 const MAX_PIECES_PER_TURN = 1_000
-/** A shorter wait says nothing about the peer: clients take back requests for their own reasons. */
-const SILENT_MS = 300
+/** A shorter wait says nothing about the peer: clients take back requests for their own reasons, and responses take time. */
+export const SILENT_MS = 300
 /** Longer texts are encoded apart from the head, so that no large string is built twice. */
 const JOINED_CHARS = 16 * 1024
 
 export class Http1Connection implements ResponseSink {
+  /** Since when an idle connection has had no request, in ms of the monotonic clock. */
+  idleSinceMs = 0
   /** When an idle connection must not be used any more, in ms of the monotonic clock. */
   idleUntilMs = 0
   readonly #owner: ConnectionOwner
@@ -62,6 +64,11 @@ export class Http1Connection implements ResponseSink {
     })
     socket.on('end', () => this.#ended())
     socket.on('close', () => this.#closed())
+  }
+
+  /** Whether it has carried a request since then for which no byte has arrived in SILENT_MS. */
+  isSilentSince(sinceMs: number, nowMs: number): boolean {
+    return this.#sentAtMs > sinceMs && nowMs - this.#sentAtMs >= SILENT_MS
   }
 
   get open(): boolean {
@@ -143,7 +150,8 @@ export class Http1Connection implements ResponseSink {
     const idleMs = this.#reusable ? this.#owner.idleMs(this.#declaredMs) : 0
     // a response before the request was written whole leaves bytes on their way that belong to it
     if (idleMs > 0 && socket.writableLength === 0 && this.open) {
-      this.idleUntilMs = performance.now() + idleMs
+      this.idleSinceMs = performance.now()
+      this.idleUntilMs = this.idleSinceMs + idleMs
       if (this.#paused) socket.resume()
       this.#paused = false
       // before its reader goes on, which may call the same origin again

@@ -1,6 +1,6 @@
 /** The connections to one plain-http origin and the requests that wait for one. It parses nothing and knows no address rules. */
 import type { Socket } from 'node:net'
-import { type ConnectionOwner, Http1Connection, type PreparedRequest } from './connection.ts'
+import { type ConnectionOwner, Http1Connection, type PreparedRequest, SILENT_MS } from './connection.ts'
 import { requestHead } from './request-head.ts'
 import { Http1Error, type ResponseHandler, type WholeRequest } from './response-handler.ts'
 
@@ -68,9 +68,19 @@ export class Http1Pool implements ConnectionOwner {
     for (;;) {
       const connection = this.#idle.pop()
       if (connection === undefined) return undefined
-      if (connection.open && performance.now() < connection.idleUntilMs) return connection
+      const nowMs = performance.now()
+      if (connection.open && nowMs < connection.idleUntilMs && !this.#isDoubtful(connection, nowMs))
+        return connection
       connection.destroy()
     }
+  }
+
+  /** Of a connection that idled while the peer left a later request without a byte: both may have died in the same way. */
+  #isDoubtful({ idleSinceMs }: Http1Connection, nowMs: number): boolean {
+    // a connection that is in steady use is never asked about the others
+    if (nowMs - idleSinceMs < SILENT_MS) return false
+    for (const other of this.#connections) if (other.isSilentSince(idleSinceMs, nowMs)) return true
+    return false
   }
 
   #open(): void {
@@ -100,8 +110,10 @@ export class Http1Pool implements ConnectionOwner {
   #next(connection: Http1Connection): void {
     for (let waiting = this.#waiting.shift(); waiting !== undefined; waiting = this.#waiting.shift())
       if (!waiting.handler.over && connection.send(waiting)) return
-    if (connection.idleUntilMs === 0)
-      connection.idleUntilMs = performance.now() + this.#options.keepAliveTimeoutMs
+    if (connection.idleUntilMs === 0) {
+      connection.idleSinceMs = performance.now()
+      connection.idleUntilMs = connection.idleSinceMs + this.#options.keepAliveTimeoutMs
+    }
     this.#idle.push(connection)
   }
 
