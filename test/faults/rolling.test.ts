@@ -1,6 +1,6 @@
 /**
- * Rolling restarts of 3 gateways and 2 control planes with PostgreSQL and Redis, under load through load balancers that follow the health
- * address: no call may fail. `ROLLING_ROUNDS=20` runs the long form.
+ * Rolling restarts of 3 gateways and 2 control planes under load through load balancers that follow the health address, while PostgreSQL and
+ * Redis fail over: no call may fail, and no process exits. `ROLLING_ROUNDS=20` runs the long form.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -9,19 +9,16 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { type DevProvider, startDevProvider } from '../../src/shared/identity/dev-provider/dev-provider.ts'
 import { SILENT } from '../../src/shared/telemetry/log.ts'
-import {
-  type Cluster,
-  POSTGRES_HINT,
-  startCluster,
-  WITHOUT_POSTGRES,
-} from '../contract/store/postgres-cluster.ts'
+import { POSTGRES_HINT, run, WITHOUT_POSTGRES } from '../contract/store/postgres-cluster.ts'
 import { read } from '../fixtures/deployment.ts'
 import { type FixedBackend, startFixedBackend } from '../fixtures/fixed-backend.ts'
 import { freePorts } from '../fixtures/free-ports.ts'
 import { type Published, publishApi, ServeProcess } from '../fixtures/planes.ts'
-import { hasRedis, REDIS_HINT, type RedisServer, startRedis } from '../fixtures/redis-server.ts'
+import { type PostgresPair, startPostgresPair } from '../fixtures/postgres-pair.ts'
+import { hasRedis, REDIS_HINT } from '../fixtures/redis-server.ts'
 import { clientToken } from '../fixtures/tokens.ts'
 import { startWatchedBalancer, type WatchedBalancer } from '../fixtures/watched-balancer.ts'
+import { startSentinels, type Topology } from '../services/redis/topologies.ts'
 
 const ROUNDS = Number(process.env.ROLLING_ROUNDS ?? 1)
 const CALLS_PER_SECOND = 300
@@ -35,8 +32,8 @@ const ROUND_TIMEOUT_MS = 420_000
 
 describe.skipIf(WITHOUT_POSTGRES || !hasRedis())(`rolling restarts${POSTGRES_HINT} (${REDIS_HINT})`, () => {
   let dataDir: string
-  let cluster: Cluster
-  let redis: RedisServer
+  let postgres: PostgresPair
+  let redis: Topology
   let provider: DevProvider
   let backend: FixedBackend
   let gateways: readonly ServeProcess[] = []
@@ -48,9 +45,9 @@ describe.skipIf(WITHOUT_POSTGRES || !hasRedis())(`rolling restarts${POSTGRES_HIN
 
   beforeAll(async () => {
     dataDir = mkdtempSync(join(tmpdir(), 'toolgate-rolling-'))
-    ;[cluster, redis, backend, provider] = await Promise.all([
-      startCluster(),
-      startRedis(),
+    ;[postgres, redis, backend, provider] = await Promise.all([
+      startPostgresPair('rolling'),
+      startSentinels(join(dataDir, 'redis')),
       startFixedBackend('served'),
       startDevProvider({ host: '127.0.0.1', port: 0, dataDir: join(dataDir, 'provider'), log: SILENT }),
     ])
@@ -63,18 +60,17 @@ describe.skipIf(WITHOUT_POSTGRES || !hasRedis())(`rolling restarts${POSTGRES_HIN
       AUTH_ISSUER: provider.issuer,
       METRICS_PORT: '0',
       GATEWAY_URL: calls.url,
-      REDIS_URL: redis.url,
+      ...redis.env,
       SHUTDOWN_DELAY,
       WORKERS: '1',
     }
-    const databaseUrl = await cluster.database('rolling')
     controls = apiPorts.map(
       port =>
         new ServeProcess({
           ...common,
           ROLE: 'control-plane',
           API_PORT: String(port),
-          DATABASE_URL: databaseUrl,
+          DATABASE_URL: postgres.url,
           SECRETS_KEY: 'a key that both control planes have',
           DATA_DIR: join(dataDir, `control-${port}`),
         }),
@@ -106,7 +102,7 @@ describe.skipIf(WITHOUT_POSTGRES || !hasRedis())(`rolling restarts${POSTGRES_HIN
 
   afterAll(async () => {
     await Promise.all([...gateways, ...controls].map(each => each.end('SIGKILL')))
-    await Promise.all([calls?.close(), api?.close(), provider?.close(), redis?.stop(), cluster?.stop()])
+    await Promise.all([calls?.close(), api?.close(), provider?.close(), redis?.stop(), postgres?.stop()])
     backend?.close()
     rmSync(dataDir, { recursive: true, force: true })
   })
@@ -115,6 +111,13 @@ describe.skipIf(WITHOUT_POSTGRES || !hasRedis())(`rolling restarts${POSTGRES_HIN
     const response = await fetch(`${gateway}/t/rolling/echo`, { headers: { 'x-api-key': published.key } })
     await response.arrayBuffer()
     return response.status
+  }
+
+  /** In the first step of a round PostgreSQL fails, in the second one Redis, each way in turn. */
+  async function failOver(round: number, step: number): Promise<void> {
+    const isEven = round % 2 === 0
+    if (step === 0) await postgres.failOver(isEven ? 'killed' : 'lost')
+    if (step === 1) await redis.failOver!(isEven ? 'killed' : 'hung')
   }
 
   async function callApi(method: string, path: string, body?: unknown) {
@@ -127,9 +130,10 @@ describe.skipIf(WITHOUT_POSTGRES || !hasRedis())(`rolling restarts${POSTGRES_HIN
   }
 
   it(
-    `${ROUNDS} rounds at ${CALLS_PER_SECOND} calls/s: no call fails`,
+    `${ROUNDS} rounds with failovers at ${CALLS_PER_SECOND} calls/s: no call fails`,
     async () => {
       let isOver = false
+      let isDatabaseFailing = false
       const failed: { readonly of: string; readonly status: number; readonly body: string }[] = []
       let served = 0
       async function load(): Promise<void> {
@@ -154,13 +158,17 @@ describe.skipIf(WITHOUT_POSTGRES || !hasRedis())(`rolling restarts${POSTGRES_HIN
         }
         await Promise.all(inFlight)
       }
+      let acknowledged = -1
+      let refused = 0
       async function changes(): Promise<void> {
         for (let at = 0; !isOver; at++) {
+          const isExpected = isDatabaseFailing
           const changed = await callApi('PATCH', `/tenants/${published.tenantId}`, {
             admin_email: `change-${at}@example.com`,
           }).catch((error: Error) => ({ status: 0, text: String(error.cause ?? error) }))
-          if (changed.status !== 200)
-            failed.push({ of: 'control plane', status: changed.status, body: changed.text })
+          if (changed.status === 200) acknowledged = at
+          else if (changed.status === 503 && (isExpected || isDatabaseFailing)) refused++
+          else failed.push({ of: 'control plane', status: changed.status, body: changed.text })
           await sleep(200)
         }
       }
@@ -171,15 +179,21 @@ describe.skipIf(WITHOUT_POSTGRES || !hasRedis())(`rolling restarts${POSTGRES_HIN
           for (const [at, gateway] of gateways.entries()) {
             const restarted = [gateway, ...controls.slice(at, at + 1)]
             for (const each of restarted) expect(each.running, `step ${at} of round ${round}`).toBe(true)
-            await Promise.all(
-              restarted.map(async each => {
+            isDatabaseFailing = at === 0
+            await Promise.all([
+              failOver(round, at),
+              ...restarted.map(async each => {
                 await each.end('SIGTERM')
                 await each.start()
               }),
-            )
+            ])
             // as an orchestrator does: the next ones only when these are ready
             await expect.poll(() => [calls.healthy.length, api.healthy.length], SOON).toEqual([3, 2])
-            console.log(`round ${round + 1}, step ${at + 1}: ${served} calls, ${failed.length} failed`)
+            isDatabaseFailing = false
+            for (const each of [...gateways, ...controls]) expect(each.running).toBe(true)
+            console.log(
+              `round ${round + 1}, step ${at + 1}: ${served} calls, ${failed.length} failed, ${refused} changes got 503 during a failover of PostgreSQL`,
+            )
           }
         }
       } finally {
@@ -189,7 +203,14 @@ describe.skipIf(WITHOUT_POSTGRES || !hasRedis())(`rolling restarts${POSTGRES_HIN
       expect(failed.slice(0, 10)).toEqual([])
       expect(failed.length).toBe(0)
       expect(served).toBeGreaterThan(ROUNDS * CALLS_PER_SECOND)
-      console.log(`${ROUNDS} rounds: ${served} calls, none failed`)
+      const [tenant] = await run(
+        postgres.url,
+        `select admin_email from tenants where id = '${published.tenantId}'`,
+      )
+      expect(Number(/\d+/.exec(String(tenant!.admin_email))?.[0])).toBeGreaterThanOrEqual(acknowledged)
+      console.log(
+        `${ROUNDS} rounds, ${ROUNDS} failovers of PostgreSQL and of Redis each: ${served} calls, none failed; ${acknowledged + 1} changes, ${refused} of them got 503`,
+      )
     },
     ROUNDS * ROUND_TIMEOUT_MS,
   )

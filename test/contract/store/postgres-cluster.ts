@@ -57,8 +57,7 @@ export async function startCluster(tls?: ClusterTls): Promise<Cluster> {
   if (bin === undefined) throw new Error('PostgreSQL is missing: apt-get install postgresql')
   const directory = mkdtempSync(join(tmpdir(), 'toolgate-pg-'))
   const port = await freePort()
-  // The server refuses to run as root.
-  const asPostgres = process.getuid?.() === 0 ? ids() : undefined
+  const asPostgres = serverUser()
   if (asPostgres !== undefined) execFileSync('chown', [`${asPostgres.uid}:${asPostgres.gid}`, directory])
   const data = join(directory, 'data')
   const options = { ...asPostgres, cwd: directory, stdio: 'ignore' as const }
@@ -127,7 +126,7 @@ function encrypt(
   tls: ClusterTls,
   directory: string,
   data: string,
-  owner: ReturnType<typeof ids> | undefined,
+  owner: ReturnType<typeof serverUser>,
 ): string[] {
   const files = { ssl_cert_file: tls.cert, ssl_key_file: tls.key, ssl_ca_file: tls.ca }
   writeFileSync(
@@ -144,12 +143,18 @@ function encrypt(
   })
 }
 
+/** The user to run the server as, which refuses to run as root. */
+export function serverUser(): { uid: number; gid: number } | undefined {
+  return process.getuid?.() === 0 ? ids() : undefined
+}
+
 function ids(): { uid: number; gid: number } {
   const id = (flag: string) => Number(execFileSync('id', [flag, 'postgres'], { encoding: 'utf8' }))
   return { uid: id('-u'), gid: id('-g') }
 }
 
-async function run(url: string, statement: string): Promise<Record<string, unknown>[]> {
+/** Runs one statement on a connection that exists for it alone. */
+export async function run(url: string, statement: string): Promise<Record<string, unknown>[]> {
   const client = new pg.Client({ connectionString: url })
   await client.connect()
   try {
@@ -159,7 +164,8 @@ async function run(url: string, statement: string): Promise<Record<string, unkno
   }
 }
 
-async function ready(url: string): Promise<void> {
+/** Resolves when the server accepts queries; throws the last error after 10 s. */
+export async function ready(url: string): Promise<void> {
   for (let attempt = 0; ; attempt++) {
     try {
       await run(url, 'select 1')

@@ -17,6 +17,8 @@ export interface Topology {
   readonly env: Readonly<Record<string, string>>
   /** Ends the server that holds the counts: it comes back, or another one takes over. */
   fail(): Promise<void>
+  /** Ends the master, or stops it without closing its connections; resolves when another one has taken over and the old one is its replica. Only with sentinels. */
+  failOver?(how: 'killed' | 'hung'): Promise<void>
   /** Moves a part of the data to another server while it is used; only in a cluster. */
   move?(): Promise<void>
   stop(): Promise<void>
@@ -55,6 +57,11 @@ class Processes {
       } catch (error) {
         if (Date.now() > until) throw error
       }
+  }
+
+  /** Stops the process; its connections stay open. */
+  suspend(port: number): void {
+    this.#children.get(port)?.kill('SIGSTOP')
   }
 
   async kill(port: number): Promise<void> {
@@ -161,10 +168,18 @@ sentinel sentinel-pass watching
     command(sentinels[0]!, redis => redis.call('SENTINEL', 'CKQUORUM', 'main') as Promise<string>, {
       password: 'watching',
     }).catch(String)
-  const ready = async () =>
-    (await known()).startsWith('OK 3') &&
-    /master_link_status:up/.test(await command(replica!, redis => redis.info('replication'), client))
+  const follows = async (port: number) =>
+    /master_link_status:up/.test(await command(port, redis => redis.info('replication'), client))
+  const ready = async () => (await known()).startsWith('OK 3') && (await follows(replica!))
   while (!(await ready()) && Date.now() < until) await sleep(50)
+  const masterOf = async (sentinel: number) => {
+    const found = await command(
+      sentinel,
+      redis => redis.call('SENTINEL', 'GET-MASTER-ADDR-BY-NAME', 'main') as Promise<[string, string]>,
+      { password: 'watching' },
+    )
+    return Number(found[1])
+  }
   return {
     env: {
       REDIS_MODE: 'sentinel',
@@ -178,6 +193,21 @@ sentinel sentinel-pass watching
       REDIS_SENTINEL_PASSWORD: 'watching',
     },
     fail: () => processes.kill(master!),
+    async failOver(how) {
+      const failed = await masterOf(sentinels[0]!)
+      const next = failed === master ? replica! : master!
+      if (how === 'hung') processes.suspend(failed)
+      else await processes.kill(failed)
+      // of all sentinels: one that still holds the old server for the master would make it the master again
+      const isMaster = async () => (await Promise.all(sentinels.map(masterOf))).every(port => port === next)
+      for (const end = Date.now() + 30_000; !(await isMaster()); await sleep(50))
+        if (Date.now() > end) throw new Error('the sentinels made no other server the master within 30 s')
+      await processes.kill(failed)
+      const replicaOf = ['--replicaof', `127.0.0.1 ${next}`]
+      await processes.start(failed, ['--port', String(failed), ...secret, ...replicaOf], client)
+      for (const end = Date.now() + 30_000; !(await follows(failed)); await sleep(50))
+        if (Date.now() > end) throw new Error('the old master did not follow the new one within 30 s')
+    },
     stop: () => processes.stop(),
   }
 }
