@@ -53,7 +53,7 @@ describe('DATA_DIR', () => {
   async function serve(dataDir: string): Promise<Addresses> {
     output = ''
     const env = { PATH: process.env.PATH, ...FREE_PORTS, DATA_DIR: dataDir, WORKERS: '2', LOG_LEVEL: 'info' }
-    const command = ['-c', 'umask 000; exec "$@"', 'sh', process.execPath, built('app/cli/index.js'), 'serve']
+    const command = ['-c', 'umask 000; exec "$@"', 'sh', process.execPath, built('cli/index.js'), 'serve']
     const started = spawn('sh', command, { env, stdio: ['ignore', 'pipe', 'pipe'] })
     child = started
     return new Promise((resolve, reject) => {

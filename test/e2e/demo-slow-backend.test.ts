@@ -22,7 +22,7 @@ afterAll(async () => {
 
 it('ends with 0, and shows the response that came on the event stream', async () => {
   const args = ['demo', '--json', '--url', gateway.url, '--auth-url', gateway.running.addresses.auth_url!]
-  const child = spawn(process.execPath, [built('app/cli/index.js'), ...args])
+  const child = spawn(process.execPath, [built('cli/index.js'), ...args])
   let out = ''
   for (const stream of [child.stdout, child.stderr])
     stream.on('data', (chunk: Buffer) => {

@@ -74,7 +74,7 @@ beforeAll(async () => {
   })
   const [endpoint] = await Promise.all([listening(collector), listening(upstream)])
   await copyTemplate(join(dataDir, 'postgres'))
-  child = spawn(process.execPath, [built('app/cli/index.js'), 'serve'], {
+  child = spawn(process.execPath, [built('cli/index.js'), 'serve'], {
     env: {
       PATH: process.env.PATH,
       ...FREE_PORTS,

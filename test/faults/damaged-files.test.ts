@@ -78,7 +78,7 @@ class Started {
 
   constructor(dataDir: string, plans: string, toolSets: string) {
     this.#dataDir = dataDir
-    this.#child = spawn(process.execPath, [join(REPOSITORY, 'dist/app/cli/index.js'), 'serve'], {
+    this.#child = spawn(process.execPath, [join(REPOSITORY, 'dist/cli/index.js'), 'serve'], {
       cwd: REPOSITORY,
       env: {
         PATH: process.env.PATH,

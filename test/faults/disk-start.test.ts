@@ -22,7 +22,7 @@ function startOn(
   })
   prepare(directory)
   if (options !== '') execFileSync('mount', ['-o', `remount,${options}`, directory])
-  const { status, stdout, stderr } = spawnSync(process.execPath, ['dist/app/cli/index.js', 'serve'], {
+  const { status, stdout, stderr } = spawnSync(process.execPath, ['dist/cli/index.js', 'serve'], {
     cwd: REPOSITORY,
     env: {
       PATH: process.env.PATH,

@@ -18,7 +18,7 @@ function file(name: string, content: string): string {
 
 function run(...args: string[]): Promise<{ code: number; out: string; err: string }> {
   return new Promise(resolve => {
-    execFile(process.execPath, [built('app/cli/index.js'), 'toolset', ...args], (error, out, err) => {
+    execFile(process.execPath, [built('cli/index.js'), 'toolset', ...args], (error, out, err) => {
       resolve({ code: typeof error?.code === 'number' ? error.code : 0, out, err })
     })
   })
@@ -66,7 +66,7 @@ describe('toolgate toolset', () => {
 
   it('ends in peace when its reader has seen enough', async () => {
     const many = file('many.json', documentOf(...Array.from({ length: 5000 }, (_, i) => `operation${i}`)))
-    const command = `"${process.execPath}" "${built('app/cli/index.js')}" toolset render ${many} | head -1`
+    const command = `"${process.execPath}" "${built('cli/index.js')}" toolset render ${many} | head -1`
     const err = await new Promise(resolve =>
       execFile('bash', ['-c', command], (_, __, text) => resolve(text)),
     )

@@ -1,0 +1,180 @@
+/** An upgrade step by step under load: old and new planes side by side on one PostgreSQL and one Redis, and the way back. It prints nothing itself. */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { startDevProvider } from '../../src/shared/identity/dev-provider/dev-provider.ts'
+import { SILENT } from '../../src/shared/telemetry/log.ts'
+import { startCluster } from '../contract/store/postgres-cluster.ts'
+import { built } from '../fixtures/built.ts'
+import { read } from '../fixtures/deployment.ts'
+import { startFixedBackend } from '../fixtures/fixed-backend.ts'
+import { freePorts } from '../fixtures/free-ports.ts'
+import { publishApi, ServeProcess } from '../fixtures/planes.ts'
+import { startRedis } from '../fixtures/redis-server.ts'
+import { clientToken } from '../fixtures/tokens.ts'
+import { startWatchedBalancer } from '../fixtures/watched-balancer.ts'
+
+const CALL_EVERY_MS = 10
+const MAX_WAIT_MS = 30_000
+/** More than the time in which the load balancer notices a failed probe. */
+const SHUTDOWN_DELAY = '5s'
+
+export interface UpgradeResult {
+  /** Empty when every call was served; a change that does not arrive fails the run. */
+  readonly findings: readonly string[]
+  readonly calls: number
+  /** Versions of the planes, and milliseconds until both gateways served an API created in this step. */
+  readonly steps: readonly { readonly name: string; readonly propagationMs: number }[]
+}
+
+/** @param from folder of the built old version, with its node_modules */
+export async function runUpgrade(
+  from: string,
+  progress: (line: string) => void = () => {},
+): Promise<UpgradeResult> {
+  const dir = mkdtempSync(join(tmpdir(), 'toolgate-upgrade-'))
+  const programs = { old: join(from, 'dist/cli/index.js'), new: built('cli/index.js') }
+  const [cluster, redis, backend, provider] = await Promise.all([
+    startCluster(),
+    startRedis(),
+    startFixedBackend('served'),
+    startDevProvider({ host: '127.0.0.1', port: 0, dataDir: join(dir, 'provider'), log: SILENT }),
+  ])
+  const ports = await freePorts(4)
+  const urls = ports.map(port => `http://127.0.0.1:${port}`)
+  const [api, gateway] = await Promise.all([
+    startWatchedBalancer(urls.slice(0, 2), '/ready'),
+    startWatchedBalancer(urls.slice(2), '/mcp/health'),
+  ])
+  const databaseUrl = await cluster.database('upgrade')
+  const common = {
+    AUTH_ISSUER: provider.issuer,
+    METRICS_PORT: '0',
+    GATEWAY_URL: gateway.url,
+    REDIS_URL: redis.url,
+    SHUTDOWN_DELAY,
+    WORKERS: '1',
+  }
+  const settings = ports.map(
+    (port, at): Record<string, string> =>
+      at < 2
+        ? {
+            ...common,
+            ROLE: 'control-plane',
+            API_PORT: String(port),
+            DATABASE_URL: databaseUrl,
+            SECRETS_KEY: 'a key that both control planes have',
+            DATA_DIR: join(dir, `control-${at}`),
+          }
+        : {
+            ...common,
+            ROLE: 'gateway',
+            CONTROL_PLANE_URL: api.url,
+            GATEWAY_CLIENT_ID: 'gateway',
+            GATEWAY_CLIENT_SECRET: 'gateway-secret',
+            GATEWAY_PORT: String(port),
+            GATEWAY_NAME: `edge-${at}`,
+            EXAMPLE: 'false',
+            DATA_DIR: join(dir, `gateway-${at}`),
+          },
+  )
+  const members: ServeProcess[] = []
+  const findings: string[] = []
+  const steps: { name: string; propagationMs: number }[] = []
+  let calls = 0
+  let isOver = false
+
+  async function start(at: number, version: keyof typeof programs): Promise<void> {
+    const member = new ServeProcess(settings[at]!, undefined, programs[version])
+    await member.start()
+    members[at] = member
+  }
+
+  async function replace(at: number, version: keyof typeof programs): Promise<void> {
+    await members[at]!.end('SIGTERM')
+    await start(at, version)
+    await eventually('both planes are ready', () => api.healthy.length === 2 && gateway.healthy.length === 2)
+  }
+
+  async function eventually(what: string, test: () => boolean | Promise<boolean>): Promise<number> {
+    const startedAt = performance.now()
+    while (!(await test())) {
+      if (performance.now() - startedAt > MAX_WAIT_MS) throw new Error(`not within 30 s: ${what}`)
+      await sleep(20)
+    }
+    return performance.now() - startedAt
+  }
+
+  const status = async (url: string, key: string): Promise<number> => {
+    const response = await fetch(url, { headers: { 'x-api-key': key } })
+    await response.arrayBuffer()
+    return response.status
+  }
+
+  try {
+    await Promise.all(settings.map((_, at) => start(at, 'old')))
+    await eventually('both planes are ready', () => api.healthy.length === 2 && gateway.healthy.length === 2)
+    const admin = await clientToken(provider.issuer, 'demo-admin')
+    /** @param at index of the control plane that gets the call */
+    const callApi = (at: number) => async (method: string, path: string, body?: unknown) =>
+      read(
+        await fetch(`${urls[at]}/v1${path}`, {
+          method,
+          headers: { authorization: `Bearer ${admin}`, 'content-type': 'application/json' },
+          ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+        }),
+      )
+    /** Publishes an API through one control plane and waits until both gateways serve it. */
+    async function publish(name: string, control: number) {
+      const { key } = await publishApi({ api: callApi(control) }, name, backend.url)
+      const isServed = async () => {
+        const statuses = await Promise.all(urls.slice(2).map(url => status(`${url}/t/${name}/echo`, key)))
+        return statuses.every(each => each === 200)
+      }
+      return { key, tookMs: await eventually(`both gateways serve the API of ${name}`, isServed) }
+    }
+    const { key } = await publish('first', 0)
+    async function load(): Promise<void> {
+      for (; !isOver; await sleep(CALL_EVERY_MS)) {
+        const found = await status(`${gateway.url}/t/first/echo`, key).catch((error: Error) =>
+          String(error.cause ?? error),
+        )
+        calls++
+        if (found !== 200) findings.push(`call ${calls} got ${found}`)
+      }
+    }
+    const running = load()
+    const plan: readonly (readonly [
+      name: string,
+      at: number,
+      version: keyof typeof programs,
+      control: number,
+    ])[] = [
+      ['one control plane new; a change at the old one', 0, 'new', 1],
+      ['both control planes new, both gateways old', 1, 'new', 0],
+      ['one gateway new', 2, 'new', 1],
+      ['all new', 3, 'new', 0],
+      ['one gateway old again', 2, 'old', 1],
+    ]
+    try {
+      for (const [step, [name, at, version, control]] of plan.entries()) {
+        await replace(at, version)
+        const { tookMs } = await publish(`step-${step}`, control)
+        steps.push({ name, propagationMs: Math.round(tookMs) })
+        progress(
+          `${name}: served by both gateways after ${Math.round(tookMs)} ms; ${calls} calls, ${findings.length} findings`,
+        )
+      }
+    } finally {
+      isOver = true
+      await running
+    }
+    return { findings: findings.slice(0, 20), calls, steps }
+  } finally {
+    await Promise.all(members.map(each => each?.end('SIGTERM')))
+    await Promise.all([api.close(), gateway.close(), provider.close(), redis.stop(), cluster.stop()])
+    backend.close()
+    rmSync(dir, { recursive: true, force: true })
+  }
+}
