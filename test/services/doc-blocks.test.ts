@@ -120,6 +120,10 @@ const RULES: readonly Rule[] = [
     command: /^npm run (chaos|stalls|fuzz) -- --minutes/,
     cannot: 'takes as many minutes; test/chaos, test/stalls and test/fuzz have short forms',
   },
+  {
+    command: /^npm run upgrade -- --from/,
+    cannot: 'builds another version; test/faults/rolling.test.ts restarts the planes of one version',
+  },
   { command: /^npm run bench(:\w+)?\b/, cannot: 'measures for minutes; test/unit/bench checks its verdicts' },
 ]
 

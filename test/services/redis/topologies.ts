@@ -12,6 +12,9 @@ export const PASSWORD = 'p@ss/word:1'
 /** As `docs/reference/settings.md` names it. */
 const ACL = '~toolgate:* &toolgate:* +@read +@write +@scripting +@pubsub +@connection +info +time'
 
+/** How long a server that failed stays away. */
+const RETURN_MS = 3_000
+
 export interface Topology {
   /** Settings that connect to it. */
   readonly env: Readonly<Record<string, string>>
@@ -203,6 +206,8 @@ sentinel sentinel-pass watching
       for (const end = Date.now() + 30_000; !(await isMaster()); await sleep(50))
         if (Date.now() > end) throw new Error('the sentinels made no other server the master within 30 s')
       await processes.kill(failed)
+      // a sentinel that has not yet read the new role of the new master would make the old one the master again, if it were back
+      await sleep(RETURN_MS)
       const replicaOf = ['--replicaof', `127.0.0.1 ${next}`]
       await processes.start(failed, ['--port', String(failed), ...secret, ...replicaOf], client)
       for (const end = Date.now() + 30_000; !(await follows(failed)); await sleep(50))
