@@ -70,8 +70,14 @@ describe.skipIf(isMissing)(`the site of the pages${isMissing ? ` (skipped: ${HIN
       if (!request.url().startsWith(origin) && !request.url().startsWith('data:')) faults.push(request.url())
     })
     await page.goto(`${origin}/index.html`)
-    await page.keyboard.press('Control+k')
-    await page.locator('.VPLocalSearchBox input').fill('API_CLIENT_CA')
+    const search = page.locator('.VPLocalSearchBox input')
+    // the page listens to its keys some time after it is shown
+    const isOpen = async () => {
+      await page.keyboard.press('Control+k')
+      return search.isVisible()
+    }
+    await expect.poll(isOpen).toBe(true)
+    await search.fill('API_CLIENT_CA')
     const found = page.locator('.VPLocalSearchBox .result').first()
     await found.waitFor()
     await found.click()

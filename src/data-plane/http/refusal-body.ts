@@ -58,7 +58,11 @@ export function rpcError(
 export const ERROR_META_KEY = 'toolgate.dev/error'
 
 /** A load balancer must see these, and nothing has been dispatched yet. */
-const BEFORE_DISPATCH: ReadonlySet<RefusalReason> = new Set(['not_ready', 'keys_unavailable'])
+const BEFORE_DISPATCH: ReadonlySet<RefusalReason> = new Set([
+  'not_ready',
+  'keys_unavailable',
+  'sessions_unavailable',
+])
 
 /** True where the client or a load balancer must act on the HTTP status: log in, ask for a scope, initialize again, go to another instance. */
 function keepsStatus({ row, reason }: Refusal): boolean {

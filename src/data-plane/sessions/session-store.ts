@@ -104,8 +104,11 @@ export interface SessionStore {
   /** Of the same instances as the sessions. */
   readonly tasks: TaskStore
   create(facts: SessionFacts): MaybePromise<Session>
-  /** Finds a live session and renews its TTL; undefined for unknown, ended and expired ids and for bad signatures. */
-  find(id: string, nowMs: number): MaybePromise<Session | undefined>
+  /**
+   * Finds a live session and renews its TTL; undefined for unknown, ended and expired ids and for bad signatures. `unavailable`: the store does
+   * not respond, and only it knows whether the stream of the session is open at another instance.
+   */
+  find(id: string, nowMs: number): MaybePromise<Session | 'unavailable' | undefined>
   /** Stores the result of `initialize` for a session that a stream had minted before, or another log level. */
   update(id: string, facts: SettledFacts): MaybePromise<void>
   /** Binds an unowned session to a principal. False when it belongs to another: respond as if it did not exist. */

@@ -109,6 +109,11 @@ export const REFUSALS = {
     'session_not_found',
     'The session is not known or has ended. Initialize again.',
   ),
+  sessions_unavailable: row(
+    503,
+    'sessions_unavailable',
+    'The store of sessions does not respond, and this session may be open at another instance. Retry later.',
+  ),
   confirmation_unsupported: forbidden(
     'The policy requires input from the client before this call, and this client does not support it.',
   ),

@@ -53,10 +53,11 @@ describe.skipIf(!hasRedis())(`instances with one Redis (${REDIS_HINT})`, () => {
   /** Until both receive what the other publishes. */
   const subscribed = () => expect.poll(() => two.store.signal('x', { kind: 'end' })).toBe(2)
 
-  async function loseSubscription({ subscriber }: Instance): Promise<void> {
-    subscriber.disconnect()
-    await expect.poll(() => subscriber.status).toBe('end')
+  async function lose(connection: RedisConnection): Promise<void> {
+    connection.disconnect()
+    await expect.poll(() => connection.status).toBe('end')
   }
+  const loseSubscription = ({ subscriber }: Instance) => lose(subscriber)
 
   beforeAll(async () => {
     server = await startRedis()
@@ -130,6 +131,27 @@ describe.skipIf(!hasRedis())(`instances with one Redis (${REDIS_HINT})`, () => {
   })
 
   describe('a stream that is open on one instance', () => {
+    it('is not said to have ended by an instance that cannot reach Redis', async () => {
+      const stream = await one.store.create({ ...FACTS, origin: 'stream' })
+      const initialized = await one.store.create(FACTS)
+      await one.store.setStreaming(stream.id, 'legacy', true)
+      await lose(two.redis)
+      expect(await two.store.find(stream.id, T0 + 1)).toBe('unavailable')
+      expect(await two.store.find(stream.id, T0 + TTL_MS + 1)).toBeUndefined()
+      expect(await two.store.find(initialized.id, T0 + 1)).toMatchObject({ id: initialized.id })
+      await two.redis.connect()
+      expect(await two.store.find(stream.id, T0 + 1)).toMatchObject({ legacyStream: true })
+    })
+
+    it('is known to the other soon after a heartbeat that was not stored', async () => {
+      const { id } = await one.store.create({ ...FACTS, origin: 'stream' })
+      await lose(one.redis)
+      await one.store.setStreaming(id, 'legacy', true)
+      await one.redis.connect()
+      expect(await two.store.find(id, T0 + 1)).toBeUndefined()
+      await expect.poll(() => two.store.find(id, T0 + 1)).toMatchObject({ legacyStream: true })
+    })
+
     it('is known to the other as long as heartbeats come', async () => {
       const { id } = await one.store.create({ ...FACTS, origin: 'stream' })
       await one.store.setStreaming(id, 'legacy', true)
@@ -226,7 +248,7 @@ describe.skipIf(!hasRedis())(`instances with one Redis (${REDIS_HINT})`, () => {
       await one.store.setStreaming(id, 'legacy', true)
       for (const { redis } of [one, two]) redis.disconnect()
       expect(await one.store.find(id, T0 + 2 * TTL_MS)).toMatchObject({ legacyStream: true })
-      expect(await two.store.find(id, T0)).toBeUndefined()
+      expect(await two.store.find(id, T0)).toBe('unavailable')
     })
 
     it('creates sessions, gives none to a second owner, and ends none', async () => {

@@ -8,7 +8,13 @@ import { settledVersion } from './legacy.ts'
 import { isModernHeader } from './modern.ts'
 import { authenticatedStream, type McpParts } from './parts.ts'
 import { readEventId } from './post-response.ts'
-import { methodNotAllowed, replyNotFound, replyRefused, sessionIdOfQuery } from './replies.ts'
+import {
+  methodNotAllowed,
+  replyNotFound,
+  replyRefused,
+  SESSIONS_UNAVAILABLE,
+  sessionIdOfQuery,
+} from './replies.ts'
 import { resume } from './resume.ts'
 import { endpointAddress, selectionOf } from './selection.ts'
 import { endpointEvent, messageEvent } from './sse.ts'
@@ -31,6 +37,7 @@ export class McpGet {
     if (id === '') return this.#legacy(call, snapshot, undefined)
     const session = await this.#parts.gateway.sessions.find(id, call.receivedAtMs)
     if (session === undefined) return replyNotFound(call)
+    if (session === 'unavailable') return replyRefused(this.#parts.gateway, call, SESSIONS_UNAVAILABLE)
     return header === '' ? this.#legacy(call, snapshot, session) : this.#streamable(call, snapshot, session)
   }
 

@@ -29,7 +29,14 @@ import { ModernClient } from './modern-client.ts'
 import { authenticated, callerOf, type McpParts } from './parts.ts'
 import { PostResponse } from './post-response.ts'
 import { progressSink } from './progress.ts'
-import { acceptsStream, badRequest, refuseMessage, replyNotFound, sessionIdOfQuery } from './replies.ts'
+import {
+  acceptsStream,
+  badRequest,
+  refuseMessage,
+  replyNotFound,
+  SESSIONS_UNAVAILABLE,
+  sessionIdOfQuery,
+} from './replies.ts'
 import type { RpcReply } from './result.ts'
 import { TASKS_EXTENSION } from './tasks/task-view.ts'
 import { isLegacyVersion, LEGACY_VERSIONS } from './versions.ts'
@@ -72,6 +79,7 @@ export class McpPost {
         if (modern && streamSession === '') return this.#modern(call, snapshot, message)
         return void andThen(this.#findSession(call, sessionId), session => {
           if (session === 'unknown') replyNotFound(call)
+          else if (session === 'unavailable') this.#replyUnavailable(call)
           else if (modern && session?.legacyStream !== true) this.#modern(call, snapshot, message)
           else this.#single(call, snapshot, session, message)
         })
@@ -83,13 +91,18 @@ export class McpPost {
   async #batch(call: Call, snapshot: Snapshot, sessionId: string, items: readonly unknown[]): Promise<void> {
     const session = await this.#findSession(call, sessionId)
     if (session === 'unknown') return replyNotFound(call)
+    if (session === 'unavailable') return this.#replyUnavailable(call)
     return postBatch(this.#parts, this.#legacy, call, snapshot, session, items)
   }
 
   /** `unknown`: a 404, upon which the client initializes again (MCP 2025-03-26, "Session Management"). */
-  #findSession(call: Call, id: string): MaybePromise<Session | undefined | 'unknown'> {
+  #findSession(call: Call, id: string): MaybePromise<Session | undefined | 'unknown' | 'unavailable'> {
     if (id === '') return undefined
     return andThen(this.#parts.gateway.sessions.find(id, call.receivedAtMs), found => found ?? 'unknown')
+  }
+
+  #replyUnavailable(call: Call): void {
+    refuseMessage(this.#parts.gateway, call, SESSIONS_UNAVAILABLE)
   }
 
   #single(call: Call, snapshot: Snapshot, session: Session | undefined, message: RpcMessage): void {

@@ -22,6 +22,9 @@ export function replyNotFound(call: Call): void {
   call.respond(404, errorMessage(null, rpcError(refusalOf('session_not_found'), call.requestId)))
 }
 
+/** For a session that only the store could find, which does not respond. */
+export const SESSIONS_UNAVAILABLE = refusalOf('sessions_unavailable', { retryAfterSecs: 1 })
+
 export function methodNotAllowed(call: Call): void {
   call.respond(
     405,

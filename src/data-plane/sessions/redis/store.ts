@@ -39,6 +39,8 @@ const INDEX = 'toolgate:{sessions}:index'
 const CREATED = 'toolgate:{sessions}:created'
 /** Heartbeat of an open stream; without one for three times as long, the stream counts as closed. */
 const STREAM_BEAT_MS = 10_000
+/** A heartbeat that was not stored is repeated after this time. */
+const LATE_BEAT_MS = 500
 const SWEEP_MS = 60_000
 /** Sessions whose state is read in one round trip. */
 const CATCH_UP_BATCH = 100
@@ -90,6 +92,8 @@ export class RedisSessionStore implements SessionStore {
   readonly #listeners = new SignalListeners()
   /** Sessions with open streams here: how many legacy and standalone ones. */
   readonly #streams = new Map<string, { legacy: number; standalone: number }>()
+  /** Of these a heartbeat was not stored. */
+  readonly #late = new Set<string>()
   readonly #replays: RedisReplays
   readonly #timers: NodeJS.Timeout[]
   readonly #unsubscribe: () => void
@@ -125,23 +129,26 @@ export class RedisSessionStore implements SessionStore {
     return { id, ...facts, legacyStream: false }
   }
 
-  async find(id: string, nowMs: number): Promise<Session | undefined> {
+  async find(id: string, nowMs: number): Promise<Session | 'unavailable' | undefined> {
     const { redis, keys, ttlMs } = this.#options
     const facts = readSessionId(id, keys)
     if (facts === undefined) return undefined
     const own = this.#streams.get(id)
     const young = nowMs - facts.createdAtMs <= ttlMs || own !== undefined ? '1' : '0'
-    const state = await this.#attempt(() => redis.eval(TOUCH, 1, keyOf(id), nowMs, ttlMs, young, facts.owner))
+    const isOpenHere = (own?.legacy ?? 0) > 0
+    const isElsewhere = facts.origin === 'stream' && !isOpenHere
+    const read = () => this.#attempt(() => redis.eval(TOUCH, 1, keyOf(id), nowMs, ttlMs, young, facts.owner))
+    // a message for a stream at another instance is rare, and nothing but Redis knows of it: only this one may wait twice
+    let state = await read()
+    if (state === undefined && isElsewhere) state = await read()
     // Redis is unavailable: the id contains enough to continue, except the location of a stream on another instance
     if (state === undefined) {
-      const legacyStream = (own?.legacy ?? 0) > 0
-      return young === '1' && (legacyStream || facts.origin === 'initialize')
-        ? { id, ...facts, legacyStream }
-        : undefined
+      if (young !== '1') return undefined
+      return isElsewhere ? 'unavailable' : { id, ...facts, legacyStream: isOpenHere }
     }
     if (!Array.isArray(state)) return undefined
     const [owner, version, capabilities, legacyUntil, logLevel] = state as string[]
-    const legacyStream = (own?.legacy ?? 0) > 0 || Number(legacyUntil) > nowMs
+    const legacyStream = isOpenHere || Number(legacyUntil) > nowMs
     if (facts.origin === 'stream' && !legacyStream) return undefined
     void this.#attempt(() => redis.zadd(INDEX, nowMs, id))
     const settled = version === '' ? undefined : settledFacts(version!, Number(capabilities), logLevel!)
@@ -270,7 +277,20 @@ export class RedisSessionStore implements SessionStore {
     const nowMs = now()
     const legacyUntil = (this.#streams.get(id)?.legacy ?? 0) > 0 ? nowMs + 3 * STREAM_BEAT_MS : 0
     const alive = await this.#attempt(() => redis.eval(BEAT, 1, keyOf(id), nowMs, ttlMs, legacyUntil))
+    // other instances do not know of this stream: the next heartbeat would be late
+    if (alive === undefined && legacyUntil > 0) this.#beatSoon(id)
     if (alive === 1) await this.#attempt(() => redis.zadd(INDEX, nowMs, id))
+  }
+
+  #beatSoon(id: string): void {
+    if (this.#late.size === 0) setTimeout(() => this.#beatLate(), LATE_BEAT_MS).unref()
+    this.#late.add(id)
+  }
+
+  #beatLate(): void {
+    const late = [...this.#late]
+    this.#late.clear()
+    for (const id of late) if (this.#streams.has(id)) void this.#beatOne(id)
   }
 
   #beat(): void {

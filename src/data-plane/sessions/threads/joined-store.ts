@@ -1,4 +1,5 @@
 /** The sessions of a process in one of its other threads: requested over a port and cached briefly. It stores none. */
+import type { MaybePromise } from '../../../shared/call/and-then.ts'
 import type { PortLine } from '../../../shared/threads/port-line.ts'
 import {
   type Channel,
@@ -60,7 +61,7 @@ export class JoinedSessionStore implements SessionStore {
     return this.#line.ask<Session>('session.create', facts)
   }
 
-  find(id: string, nowMs: number): Session | undefined | Promise<Session | undefined> {
+  find(id: string, nowMs: number): MaybePromise<Session | 'unavailable' | undefined> {
     const known = this.#cached.get(id)
     if (known === undefined || known.untilMs <= nowMs) return this.#ask(id, nowMs)
     this.#used.add(id)
@@ -68,10 +69,10 @@ export class JoinedSessionStore implements SessionStore {
     return known.session
   }
 
-  async #ask(id: string, nowMs: number): Promise<Session | undefined> {
+  async #ask(id: string, nowMs: number): Promise<Session | 'unavailable' | undefined> {
     const epoch = this.#epoch
-    const session = await this.#line.ask<Session | undefined>('session.find', id, nowMs)
-    if (session !== undefined && epoch === this.#epoch) {
+    const session = await this.#line.ask<Session | 'unavailable' | undefined>('session.find', id, nowMs)
+    if (session !== undefined && session !== 'unavailable' && epoch === this.#epoch) {
       this.#cached.delete(id)
       if (this.#cached.size >= MAX_CACHED) this.#cached.delete(this.#cached.keys().next().value!)
       this.#cached.set(id, { session, untilMs: nowMs + CACHE_MS })
