@@ -11,13 +11,8 @@ import { build } from 'esbuild'
 const DIST = fileURLToPath(new URL('../dist', import.meta.url))
 const BUNDLE = join(DIST, 'bundle')
 const MAIN = 'app/cli/index.js'
-/** The first three find their files from their own place; the last one has 5 MB and is loaded with Kubernetes only. */
-const EXTERNAL = [
-  'uWebSockets.js',
-  '@btc-vision/uwebsockets.js',
-  '@electric-sql/pglite',
-  '@kubernetes/client-node',
-]
+/** Found by their own code from the place of their files. */
+const EXTERNAL = ['uWebSockets.js', '@btc-vision/uwebsockets.js', '@electric-sql/pglite']
 /** Packages in CommonJS expect these. */
 const COMMON_JS = `import { createRequire as __createRequire } from 'node:module'
 import { dirname as __dirnameOf } from 'node:path'

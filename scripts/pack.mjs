@@ -123,6 +123,10 @@ const destination = resolve(process.argv[2] ?? ROOT)
 const work = mkdtempSync(join(tmpdir(), 'toolgate-pack-'))
 try {
   const { devDependencies, scripts, ...manifest } = readJson(join(ROOT, 'package.json'))
+  // npm would fetch what is left out
+  manifest.dependencies = Object.fromEntries(
+    Object.entries(manifest.dependencies).filter(([name]) => keepsDependency('', name)),
+  )
   for (const path of manifest.files) {
     if (!existsSync(join(ROOT, path))) throw new Error(`${path} is missing; run npm run build`)
     cpSync(join(ROOT, path), join(work, path), {

@@ -35,8 +35,12 @@ const NOT_RUN =
 /** Types, parts for another runtime (Bare), and native code that only makes WebSocket frames faster. */
 const NOT_LOADED = /^(@types\/|bare-)|^(bufferutil|utf-8-validate)$/
 
+/** Whole in `dist/bundle`, where 5 MB stand for 24 MB of small files. */
+const BUNDLED = new Set(['@kubernetes/client-node'])
+
 /** @param name '' stands for the package itself */
 export function keepsDependency(name, dependency) {
+  if (name === '' && BUNDLED.has(dependency)) return false
   return ONLY[name] === undefined && !NOT_LOADED.test(dependency)
 }
 
