@@ -82,7 +82,7 @@ echo "image: linux/$arch, Node $node, $((bytes / 1000000)) MB, built in $((SECON
 run() (
   # out of memory, the monitor writes a file where it runs
   cd "$work"
-  podman run --runtime runc --network host --cgroups "${CGROUPS:-enabled}" --name "$name" --detach \
+  podman run --platform "linux/$arch" --runtime runc --network host --cgroups "${CGROUPS:-enabled}" --name "$name" --detach \
     --read-only --read-only-tmpfs=false --cap-drop all --security-opt no-new-privileges "${memory[@]}" \
     --ulimit nofile=4096:4096 --ulimit nproc=4096:4096 --health-interval disable --volume "$work/data:/data" "$@" localhost/toolgate >/dev/null
 )

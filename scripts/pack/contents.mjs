@@ -35,8 +35,8 @@ const NOT_RUN =
 /** Types, parts for another runtime (Bare), and native code that only makes WebSocket frames faster. */
 const NOT_LOADED = /^(@types\/|bare-)|^(bufferutil|utf-8-validate)$/
 
-/** Whole in `dist/bundle`, where 5 MB stand for 24 MB of small files. */
-const BUNDLED = new Set(['@kubernetes/client-node'])
+/** Whole in `dist/bundle`, and loaded on demand only: 24 MB of Kubernetes are 5 MB there. */
+const BUNDLED = new Set(['@kubernetes/client-node', 'kafkajs', 'nodemailer'])
 
 /** @param name '' stands for the package itself */
 export function keepsDependency(name, dependency) {
