@@ -1,5 +1,6 @@
 /** Sessions shared by all instances, stored in Redis: any instance serves any session, stream and resume. It never waits longer than 50 ms. */
 import { randomUUID } from 'node:crypto'
+import { Backoff } from '../../../shared/async/backoff.ts'
 import { keepSubscribed } from '../../../shared/redis/subscription.ts'
 import type { Log } from '../../../shared/telemetry/log.ts'
 import type { KeyRing } from '../key-ring.ts'
@@ -39,8 +40,8 @@ const INDEX = 'toolgate:{sessions}:index'
 const CREATED = 'toolgate:{sessions}:created'
 /** Heartbeat of an open stream; without one for three times as long, the stream counts as closed. */
 const STREAM_BEAT_MS = 10_000
-/** A heartbeat that was not stored is repeated after this time. */
-const LATE_BEAT_MS = 500
+/** A heartbeat that was not stored is repeated after these times, and does not add to an outage of Redis. */
+const LATE_BEAT = { firstMs: 500, maxMs: STREAM_BEAT_MS }
 const SWEEP_MS = 60_000
 /** Sessions whose state is read in one round trip. */
 const CATCH_UP_BATCH = 100
@@ -94,6 +95,9 @@ export class RedisSessionStore implements SessionStore {
   readonly #streams = new Map<string, { legacy: number; standalone: number }>()
   /** Of these a heartbeat was not stored. */
   readonly #late = new Set<string>()
+  readonly #lateBackoff = new Backoff(LATE_BEAT)
+  #lateTimer: NodeJS.Timeout | undefined
+  #isClosed = false
   readonly #replays: RedisReplays
   readonly #timers: NodeJS.Timeout[]
   readonly #unsubscribe: () => void
@@ -238,6 +242,8 @@ export class RedisSessionStore implements SessionStore {
   close(): void {
     this.#unsubscribe()
     for (const timer of this.#timers) clearInterval(timer)
+    clearTimeout(this.#lateTimer)
+    this.#isClosed = true
     this.#options.subscriber.disconnect()
     this.#options.redis.disconnect()
   }
@@ -278,18 +284,20 @@ export class RedisSessionStore implements SessionStore {
     const legacyUntil = (this.#streams.get(id)?.legacy ?? 0) > 0 ? nowMs + 3 * STREAM_BEAT_MS : 0
     const alive = await this.#attempt(() => redis.eval(BEAT, 1, keyOf(id), nowMs, ttlMs, legacyUntil))
     // other instances do not know of this stream: the next heartbeat would be late
-    if (alive === undefined && legacyUntil > 0) this.#beatSoon(id)
+    if (alive !== undefined) this.#lateBackoff.reset()
+    else if (legacyUntil > 0 && !this.#isClosed) this.#beatSoon(id)
     if (alive === 1) await this.#attempt(() => redis.zadd(INDEX, nowMs, id))
   }
 
   #beatSoon(id: string): void {
-    if (this.#late.size === 0) setTimeout(() => this.#beatLate(), LATE_BEAT_MS).unref()
     this.#late.add(id)
+    this.#lateTimer ??= setTimeout(() => this.#beatLate(), this.#lateBackoff.nextMs()).unref()
   }
 
   #beatLate(): void {
     const late = [...this.#late]
     this.#late.clear()
+    this.#lateTimer = undefined
     for (const id of late) if (this.#streams.has(id)) void this.#beatOne(id)
   }
 
