@@ -12,12 +12,11 @@ const OTHERS = new Set([
   'sbom.cdx.json',
   'cli',
   'cli/index.js',
-  'bundle',
 ])
 
 const dist = join(ROOT, 'dist')
 for (const path of existsSync(dist) ? readdirSync(dist, { recursive: true }) : []) {
-  // of Vite, which removes its earlier files itself
+  // of Vite and scripts/bundle.mjs, which remove their earlier files themselves
   if (OTHERS.has(path) || path.startsWith('console/static') || path.startsWith('bundle')) continue
   const isBuilt =
     existsSync(join(ROOT, 'src', path)) || existsSync(join(ROOT, 'src', path.replace(/\.(js|d\.ts)$/, '.ts')))

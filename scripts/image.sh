@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Builds the image and tests it where no registry of images can be reached: mmdebstrap makes the base, and node comes from npm.
 #   bash scripts/image.sh [--node 24] [--arch arm64]    needs root, buildah, podman, runc and mmdebstrap; a check before a release, about three minutes
-# The image of another architecture is built and started by emulation (apt-get install qemu-user-static, binfmt_misc mounted), which takes ten
-# minutes; the memory of the emulator is not that of the process, so that run has no limit of memory.
+# The image of another architecture is built and started by emulation (apt-get install qemu-user-static, binfmt_misc mounted), which takes two
+# minutes more; the memory of the emulator is not that of the process, so that run has no limit of memory.
 # The container runs as in production: any user but root, read-only root, no capabilities, no new privileges, the default seccomp profile, 512 MB.
 # It prints size, time from start to ready, and memory. The base and node stay in .tools, everything else is removed.
 set -euo pipefail
