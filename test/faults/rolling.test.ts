@@ -13,7 +13,7 @@ import { POSTGRES_HINT, run, WITHOUT_POSTGRES } from '../contract/store/postgres
 import { read } from '../fixtures/deployment.ts'
 import { type FixedBackend, startFixedBackend } from '../fixtures/fixed-backend.ts'
 import { freePorts } from '../fixtures/free-ports.ts'
-import { type Published, publishApi, ServeProcess } from '../fixtures/planes.ts'
+import { controlPlaneEnv, gatewayEnv, type Published, publishApi, ServeProcess } from '../fixtures/planes.ts'
 import { type PostgresPair, startPostgresPair } from '../fixtures/postgres-pair.ts'
 import { hasRedis, REDIS_HINT } from '../fixtures/redis-server.ts'
 import { clientToken } from '../fixtures/tokens.ts'
@@ -65,29 +65,10 @@ describe.skipIf(WITHOUT_POSTGRES || !hasRedis())(`rolling restarts${POSTGRES_HIN
       WORKERS: '1',
     }
     controls = apiPorts.map(
-      port =>
-        new ServeProcess({
-          ...common,
-          ROLE: 'control-plane',
-          API_PORT: String(port),
-          DATABASE_URL: postgres.url,
-          SECRETS_KEY: 'a key that both control planes have',
-          DATA_DIR: join(dataDir, `control-${port}`),
-        }),
+      port => new ServeProcess({ ...common, ...controlPlaneEnv(port, postgres.url, dataDir) }),
     )
     gateways = gatewayPorts.map(
-      port =>
-        new ServeProcess({
-          ...common,
-          ROLE: 'gateway',
-          CONTROL_PLANE_URL: api.url,
-          GATEWAY_CLIENT_ID: 'gateway',
-          GATEWAY_CLIENT_SECRET: 'gateway-secret',
-          GATEWAY_PORT: String(port),
-          GATEWAY_NAME: `edge-${port}`,
-          EXAMPLE: 'false',
-          DATA_DIR: join(dataDir, `gateway-${port}`),
-        }),
+      port => new ServeProcess({ ...common, ...gatewayEnv(port, api.url, dataDir) }),
     )
     await Promise.all([...controls, ...gateways].map(each => each.start()))
     admin = await clientToken(provider.issuer, 'demo-admin')

@@ -10,7 +10,7 @@ import { built } from '../fixtures/built.ts'
 import { read } from '../fixtures/deployment.ts'
 import { startFixedBackend } from '../fixtures/fixed-backend.ts'
 import { freePorts } from '../fixtures/free-ports.ts'
-import { publishApi, ServeProcess } from '../fixtures/planes.ts'
+import { controlPlaneEnv, gatewayEnv, publishApi, ServeProcess } from '../fixtures/planes.ts'
 import { startRedis } from '../fixtures/redis-server.ts'
 import { clientToken } from '../fixtures/tokens.ts'
 import { startWatchedBalancer } from '../fixtures/watched-balancer.ts'
@@ -56,29 +56,10 @@ export async function runUpgrade(
     SHUTDOWN_DELAY,
     WORKERS: '1',
   }
-  const settings = ports.map(
-    (port, at): Record<string, string> =>
-      at < 2
-        ? {
-            ...common,
-            ROLE: 'control-plane',
-            API_PORT: String(port),
-            DATABASE_URL: databaseUrl,
-            SECRETS_KEY: 'a key that both control planes have',
-            DATA_DIR: join(dir, `control-${at}`),
-          }
-        : {
-            ...common,
-            ROLE: 'gateway',
-            CONTROL_PLANE_URL: api.url,
-            GATEWAY_CLIENT_ID: 'gateway',
-            GATEWAY_CLIENT_SECRET: 'gateway-secret',
-            GATEWAY_PORT: String(port),
-            GATEWAY_NAME: `edge-${at}`,
-            EXAMPLE: 'false',
-            DATA_DIR: join(dir, `gateway-${at}`),
-          },
-  )
+  const settings = ports.map((port, at) => ({
+    ...common,
+    ...(at < 2 ? controlPlaneEnv(port, databaseUrl, dir) : gatewayEnv(port, api.url, dir)),
+  }))
   const members: ServeProcess[] = []
   const findings: string[] = []
   const steps: { name: string; propagationMs: number }[] = []

@@ -76,23 +76,30 @@ describe('own connections', () => {
     expect(backend.connections()).toBe(2)
   })
 
-  it('that idled while another got no response are not used again: their peer may be gone in the same way', async () => {
-    const silent = new Set<Socket>()
+  /** Three idle connections; on those that carry the first responses `ignores` decides what gets none. */
+  async function threeIdle(egress: Egress, ignores: (path: string, isOld: boolean) => boolean) {
+    const old = new Set<Socket>()
     let held: (() => void)[] | undefined = []
     const backend = keep(
       await rawBackend((socket, received) => {
-        if (silent.has(socket)) return
-        const respond = (): void => void socket.write(responseOf(pathOf(received)))
+        const path = pathOf(received)
+        if (ignores(path, old.has(socket))) return
+        const respond = (): void => void socket.write(responseOf(path))
         if (held === undefined) return respond()
-        silent.add(socket)
+        old.add(socket)
         held.push(respond)
-        // three connections are open at once; nothing comes over them after their first response
+        // three connections are open at once
         if (held.length === 3) for (const each of held) each()
       }),
     )
-    const egress = client()
     await Promise.all(['/1', '/2', '/3'].map(path => bodyOf(egress, ask(backend, path))))
     held = undefined
+    return backend
+  }
+
+  it('that idled while another got no response are not used again: their peer may be gone in the same way', async () => {
+    const egress = client()
+    const backend = await threeIdle(egress, (_, isOld) => isOld)
     expect(await bodyOf(egress, ask(backend, '/4', { timeoutMs: 400 }))).toBe('timeout')
     expect(await bodyOf(egress, ask(backend, '/5', { timeoutMs: 2000 }))).toBe('/5')
     expect(backend.connections()).toBe(4)
@@ -104,22 +111,8 @@ describe('own connections', () => {
   ])(
     'that idled while another waits for a response %s when it has %s waited long',
     async (_, __, waitMs, connections) => {
-      const silent = new Set<Socket>()
-      let held: (() => void)[] | undefined = []
-      const backend = keep(
-        await rawBackend((socket, received) => {
-          const path = pathOf(received)
-          if (path === '/pending' || (waitMs > 0 && silent.has(socket))) return
-          const respond = (): void => void socket.write(responseOf(path))
-          if (held === undefined) return respond()
-          silent.add(socket)
-          held.push(respond)
-          if (held.length === 3) for (const each of held) each()
-        }),
-      )
       const egress = client()
-      await Promise.all(['/1', '/2', '/3'].map(path => bodyOf(egress, ask(backend, path))))
-      held = undefined
+      const backend = await threeIdle(egress, (path, isOld) => path === '/pending' || (waitMs > 0 && isOld))
       // as a caller whose time-out is a minute
       const pending = egress.request(ask(backend, '/pending', { timeoutMs: 5_000 }))
       await sleep(waitMs)

@@ -203,18 +203,21 @@ sentinel sentinel-pass watching
       else await processes.kill(failed)
       // of all sentinels: one that still holds the old server for the master would make it the master again
       const isMaster = async () => (await Promise.all(sentinels.map(masterOf))).every(port => port === next)
-      for (const end = Date.now() + 30_000; !(await isMaster()); await sleep(50))
-        if (Date.now() > end) throw new Error('the sentinels made no other server the master within 30 s')
+      await within30s('the sentinels make another server the master', isMaster)
       await processes.kill(failed)
       // a sentinel that has not yet read the new role of the new master would make the old one the master again, if it were back
       await sleep(RETURN_MS)
       const replicaOf = ['--replicaof', `127.0.0.1 ${next}`]
       await processes.start(failed, ['--port', String(failed), ...secret, ...replicaOf], client)
-      for (const end = Date.now() + 30_000; !(await follows(failed)); await sleep(50))
-        if (Date.now() > end) throw new Error('the old master did not follow the new one within 30 s')
+      await within30s('the old master follows the new one', () => follows(failed))
     },
     stop: () => processes.stop(),
   }
+}
+
+async function within30s(what: string, test: () => Promise<boolean>): Promise<void> {
+  for (const until = Date.now() + 30_000; !(await test()); await sleep(50))
+    if (Date.now() > until) throw new Error(`not within 30 s: ${what}`)
 }
 
 const SLOTS = 16_384
