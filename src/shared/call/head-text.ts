@@ -1,20 +1,44 @@
 /**
- * Builds the head of an HTTP message as one flat string, and checks the values of its fields. It sends nothing. Joining the pieces as
- * strings takes 1 KB of short-lived objects for ten fields, and one more copy when the string leaves the runtime.
+ * Builds the head of an HTTP message in one buffer, and checks the values of its fields. It sends nothing. Joining the pieces as strings
+ * takes 1 KB of short-lived objects for ten fields, and one more copy when the string leaves the runtime; going through them character by
+ * character takes 2 ns for each.
  */
 import { codeAt } from '../../model/code-at.ts'
 
 const KEPT_BYTES = 16 * 1024
 const TAB = 0x09
+/** Names whose bytes are cached; emptied when full. */
+const MAX_NAMES = 256
+const MAX_CACHED_VALUE = 256
+/** Of one name, one after the other; its values are not cached any more. */
+const MAX_MISSES = 16
+
+/** The bytes of a field that many heads have. */
+interface CachedField {
+  /** Line break, name, colon and space. */
+  readonly start: Uint8Array
+  /** Last value that was cached. */
+  value: string | undefined
+  /** The whole field with that value. */
+  whole: Uint8Array
+  isAscii: boolean
+  misses: number
+}
 
 /** One per use: a head is built in one go, and no other one meanwhile. */
 export class HeadText {
   #bytes = Buffer.allocUnsafeSlow(KEPT_BYTES)
   #end = 0
+  readonly #fields = new Map<string, CachedField>()
+  /** Of the kept buffer, by their length: making one costs more than a field. */
+  readonly #views: Uint8Array[] = []
 
   /** @param line ASCII, first line of the head */
   begin(line: string): void {
-    if (this.#bytes.length > KEPT_BYTES) this.#bytes = Buffer.allocUnsafeSlow(KEPT_BYTES)
+    if (this.#bytes.length > KEPT_BYTES) {
+      this.#bytes = Buffer.allocUnsafeSlow(KEPT_BYTES)
+      this.#views.length = 0
+    }
     this.#end = 0
     this.add(line)
   }
@@ -33,9 +57,60 @@ export class HeadText {
    * @returns whether the value is ASCII; undefined when no field may have it, and the head is of no use then
    */
   addField(name: string, value: string): boolean | undefined {
-    this.add('\r\n')
-    this.add(name)
-    this.add(': ')
+    const field = this.#fields.get(name) ?? this.#cache(name)
+    if (field.value === value) {
+      field.misses = 0
+      this.#copy(field.whole)
+      return field.isAscii
+    }
+    const from = this.#end
+    this.#copy(field.start)
+    const isAscii = this.#addValue(value)
+    if (isAscii !== undefined && field.misses <= MAX_MISSES) this.#cacheValue(field, value, isAscii, from)
+    return isAscii
+  }
+
+  /** The head so far, one Latin-1 character per byte. */
+  text(): string {
+    return this.#bytes.toString('latin1', 0, this.#end)
+  }
+
+  /** The same as bytes, a copy. */
+  bytes(): Uint8Array {
+    return Buffer.from(this.#bytes.subarray(0, this.#end))
+  }
+
+  /** The same as bytes that are valid until the next head begins. */
+  view(): Uint8Array {
+    if (this.#bytes.length > KEPT_BYTES) return this.bytes()
+    this.#views[this.#end] ??= this.#bytes.subarray(0, this.#end)
+    return this.#views[this.#end]!
+  }
+
+  #cache(name: string): CachedField {
+    if (this.#fields.size >= MAX_NAMES) this.#fields.clear()
+    const start = Uint8Array.from(Buffer.from(`\r\n${name}: `, 'latin1'))
+    const field = { start, value: undefined, whole: start, isAscii: true, misses: 0 }
+    this.#fields.set(name, field)
+    return field
+  }
+
+  /** @param from where the field begins */
+  #cacheValue(field: CachedField, value: string, isAscii: boolean, from: number): void {
+    field.misses++
+    const isCached = field.misses <= MAX_MISSES && value.length <= MAX_CACHED_VALUE
+    field.value = isCached ? value : undefined
+    if (!isCached) return
+    field.isAscii = isAscii
+    field.whole = Uint8Array.prototype.slice.call(this.#bytes, from, this.#end)
+  }
+
+  #copy(from: Uint8Array): void {
+    this.#reserve(from.length).set(from, this.#end)
+    this.#end += from.length
+  }
+
+  #addValue(value: string): boolean | undefined {
     const { length } = value
     const bytes = this.#reserve(length)
     let all = 0
@@ -49,22 +124,13 @@ export class HeadText {
     return all < 0x80
   }
 
-  /** The head so far, one Latin-1 character per byte. */
-  text(): string {
-    return this.#bytes.toString('latin1', 0, this.#end)
-  }
-
-  /** The same as bytes, a copy. */
-  bytes(): Uint8Array {
-    return Buffer.from(this.#bytes.subarray(0, this.#end))
-  }
-
   #reserve(length: number): Buffer {
     const needed = this.#end + length
     if (needed > this.#bytes.length) {
       const larger = Buffer.allocUnsafeSlow(2 * needed)
       larger.set(this.#bytes.subarray(0, this.#end))
       this.#bytes = larger
+      this.#views.length = 0
     }
     return this.#bytes
   }

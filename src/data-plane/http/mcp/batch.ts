@@ -18,7 +18,7 @@ import {
 import { isModern } from './modern.ts'
 import { authenticated, type McpParts } from './parts.ts'
 import { badRequest, replyNotFound, replyRefused } from './replies.ts'
-import { type RpcReply, textOf } from './result.ts'
+import { type RpcReply, textOf, utf8Text } from './result.ts'
 
 /** The official server's bound. */
 const MAX_BATCH = 100
@@ -97,8 +97,8 @@ function batchPieces(replies: readonly RpcReply[]): Pieces {
   let longChars = 0
   for (const { body } of replies) {
     pieces.push(pieces.length === 0 ? '[' : ',')
-    if (typeof body === 'string') {
-      pieces.push(body)
+    if (typeof body === 'string' || body instanceof Uint8Array) {
+      pieces.push(typeof body === 'string' ? body : utf8Text(body))
       continue
     }
     longChars += lengthOf(body.pieces)

@@ -6,6 +6,7 @@ import { isLongJson, writeLongJson } from '../../../shared/call/long-json.ts'
 import { INTERNAL_ERROR, INVALID_PARAMS } from '../../../shared/call/rpc-errors.ts'
 import { offerOf } from '../../pipeline/offer.ts'
 import type { Operation } from '../../pipeline/operation.ts'
+import { TextReply } from '../../pipeline/text-reply.ts'
 import { ToolIndexes } from '../../tool-search/tool-indexes.ts'
 import { boundedResult } from '../bounded-result.ts'
 import { capabilitiesOf } from '../capabilities.ts'
@@ -182,13 +183,14 @@ export class Dispatcher {
     const render = ({ exchange, final }: Ended): RpcOutcome => {
       if (final?.kind !== 'reply') return fault(request.id, INTERNAL_ERROR, 'Internal error.')
       const { tool } = exchange.tool!
-      const bounded = boundedResult(
-        (exchange.optimized ?? final).result,
-        tool.maxResultBytes ?? this.#parts.maxResultBytes,
-        tool,
-      )
-      const { _meta, ...result } = resultView(bounded, conversation.version)
+      const maxBytes = tool.maxResultBytes ?? this.#parts.maxResultBytes
       const headers = callHeaders(exchange)
+      if (final instanceof TextReply && exchange.optimized === undefined && final.bytes.length <= maxBytes) {
+        const written = writer.completeText(request.id, final.bytes, headers)
+        if (written !== undefined) return written
+      }
+      const bounded = boundedResult((exchange.optimized ?? final).result, maxBytes, tool)
+      const { _meta, ...result } = resultView(bounded, conversation.version)
       if (!isLongJson(result)) return writer.complete(request.id, writeJson(result), headers, _meta)
       return writeLongJson(result).then(pieces => writer.complete(request.id, pieces, headers, _meta))
     }

@@ -6,7 +6,7 @@ import type { ResponseStream } from '../../../shared/server/listener.ts'
 import type { SessionStore, StreamRef } from '../../sessions/session-store.ts'
 import type { Call } from '../call.ts'
 import { writePieces } from '../pieces.ts'
-import { type LongMessage, type RpcReply, textOf } from './result.ts'
+import { type LongMessage, type RpcReply, textOf, utf8Text } from './result.ts'
 import { KEEP_ALIVE, messageEvent, messageEventPieces, primingEvent } from './sse.ts'
 import { type Ticked, Ticker } from './ticker.ts'
 
@@ -68,12 +68,13 @@ export class PostResponse implements Cancelable, Ticked {
     this.#ended = true
     pending.delete(this)
     const { status, headers, body, pieces } = response
-    if (typeof body !== 'string') return void this.#finishInPieces(response, body)
+    if (typeof body !== 'string' && !(body instanceof Uint8Array))
+      return void this.#finishInPieces(response, body)
     if (this.#stream === undefined)
       return pieces === undefined
         ? this.#call.respond(status, body, headers)
         : this.#call.respondToJoined(status, pieces.start, pieces.rest, headers)
-    this.#event(body, true)
+    this.#event(typeof body === 'string' ? body : utf8Text(body), true)
     this.#stream.end()
   }
 

@@ -1,7 +1,9 @@
 /** Writes results and errors as the era of a request wants them. It decides nothing about their content. */
 import { INTERNAL_ERROR, METHOD_NOT_FOUND } from '../../../shared/call/rpc-errors.ts'
 import { joinedText, type Pieces } from '../pieces.ts'
+import { writeJson } from '../../../model/exact-number.ts'
 import { errorMessage, type RequestId, resultMessage } from './message.ts'
+import { textMessage } from './text-message.ts'
 import { isModernVersion, type ProtocolVersion } from './versions.ts'
 
 /** A JSON-RPC message that is too long to be sent in one turn of the event loop. */
@@ -16,8 +18,8 @@ export interface RpcReply {
   readonly status: number
   /** Flat; meaningful when the request came alone. */
   readonly headers: readonly string[]
-  /** The JSON-RPC message, serialized. */
-  readonly body: string | LongMessage
+  /** The JSON-RPC message, serialized; bytes are UTF-8. */
+  readonly body: string | Uint8Array | LongMessage
   /** The same in two pieces, when most of a long body is cached as bytes. */
   readonly pieces?: { readonly start: string; readonly rest: Uint8Array } | undefined
 }
@@ -25,6 +27,8 @@ export interface RpcReply {
 type Meta = { readonly [key: string]: unknown }
 
 const NO_HEADERS: readonly string[] = []
+const BEFORE_ID = Buffer.from('{"jsonrpc":"2.0","id":')
+const AFTER_TEXT = Buffer.from('"}],"isError":false}}')
 
 /** How long a client may keep a list, and for whom (MCP 2026-07-28, "Caching"); our lists depend on the token. */
 const LIST_TTL_MS = 60_000
@@ -33,11 +37,22 @@ export class ResultWriter {
   readonly #modern: boolean
   readonly #serverInfo: { readonly [key: string]: unknown }
   readonly #serverInfoJson: string
+  readonly #beforeText: Uint8Array
 
   constructor(version: ProtocolVersion, serverInfo: object) {
     this.#modern = isModernVersion(version)
     this.#serverInfo = { 'io.modelcontextprotocol/serverInfo': serverInfo }
     this.#serverInfoJson = JSON.stringify(this.#serverInfo)
+    const text = '"content":[{"type":"text","text":"'
+    const members = this.#modern ? `"resultType":"complete","_meta":${this.#serverInfoJson},` : ''
+    this.#beforeText = Buffer.from(`,"result":{${members}${text}`)
+  }
+
+  /** What `complete` makes of a successful result with this text alone. @returns undefined when the bytes are not plainly UTF-8 */
+  completeText(id: RequestId, text: Uint8Array, headers: readonly string[]): RpcReply | undefined {
+    const idJson = typeof id === 'number' ? String(id) : writeJson(id)
+    const body = textMessage([BEFORE_ID, idJson, this.#beforeText], text, AFTER_TEXT)
+    return body === undefined ? undefined : { status: 200, headers, body }
   }
 
   /** @param resultJson a serialized object, its first piece longer than its opening brace */
@@ -128,7 +143,12 @@ export function longMessage(id: RequestId, start: string, rest: Pieces): LongMes
 
 /** The message as text, or an error in its place. */
 export async function textOf(body: RpcReply['body']): Promise<string> {
+  if (body instanceof Uint8Array) return utf8Text(body)
   return typeof body === 'string' ? body : ((await joinedText(body.pieces)) ?? body.tooLong)
+}
+
+export function utf8Text({ buffer, byteOffset, byteLength }: Uint8Array): string {
+  return Buffer.from(buffer, byteOffset, byteLength).toString()
 }
 
 /** An error that goes with HTTP 200 unless said otherwise. */

@@ -24,6 +24,7 @@ import type { RuledUpstreams } from '../../../shared/egress/ruled-upstreams.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import { isCall } from '../../pipeline/operation.ts'
 import type { Outcome, Reply } from '../../pipeline/outcome.ts'
+import { TextReply } from '../../pipeline/text-reply.ts'
 import type { BackendRequest } from '../../snapshot/snapshot.ts'
 import { awaitAcceptedWork, isAcceptedWork } from './accepted-work.ts'
 import { backendFailure } from './backend-failure.ts'
@@ -32,7 +33,7 @@ import { type CallToken, callWithToken } from './backend-token.ts'
 import { callTimeoutMs } from './begin-task.ts'
 import { ProgressLines } from './progress-lines.ts'
 import { redactedPaths } from './redact-result.ts'
-import { makingResult } from './tool-result.ts'
+import { makingResult, plainText } from './tool-result.ts'
 
 const LARGE_BYTES = 1024 * 1024
 
@@ -149,8 +150,11 @@ function progressOf(exchange: Exchange): ProgressLines | undefined {
 
 function responded(exchange: Exchange, response: EgressResponse): MaybePromise<Reply> {
   exchange.responseBytes = response.body.byteLength
+  const structured = exchange.tool!.tool.outputSchema !== undefined
+  const text = structured ? undefined : plainText(response)
+  if (text !== undefined) return new TextReply(text, response.status)
   const ok = response.status >= 200 && response.status < 300
-  const making = makingResult(response, exchange.tool!.tool.outputSchema !== undefined)
+  const making = makingResult(response, structured)
   return andThen(beginInSlices(making), result =>
     ok
       ? { kind: 'reply', result, backendStatus: response.status }

@@ -5,6 +5,7 @@ import type { Content, ToolResult } from '../../../model/tool.ts'
 import { parseCost } from '../../../shared/call/parse-cost.ts'
 import { readLongJson } from '../../../shared/call/read-long-json.ts'
 import type { EgressResponse } from '../../../shared/egress/egress.ts'
+import { MAX_TEXT_BYTES } from '../../pipeline/text-reply.ts'
 import { isHtmlPage, titleOf } from './html-page.ts'
 import { boundaryOf, type ResponsePart, splitParts } from './multipart-response.ts'
 import { responseNotes } from './response-notes.ts'
@@ -91,6 +92,18 @@ export function* makingResult(response: EgressResponse, structured: boolean): Ge
     value === undefined ? { content, isError: false } : { content, isError: false, structuredContent: value },
   )
 }
+
+/** The text that is the whole result of a response: of 2xx without anything to add. undefined: `makingResult` reads it. */
+export function plainText({ status, headers, body }: EgressResponse): Uint8Array | undefined {
+  if (status < 200 || status >= 300 || body.byteLength === 0 || body.byteLength > MAX_TEXT_BYTES)
+    return undefined
+  const type = headers.get('content-type')
+  if (type !== 'application/json' && !PLAIN_TYPE.test(type)) return undefined
+  return responseNotes(status, headers) === undefined ? body : undefined
+}
+
+/** Types of texts in UTF-8 alone; others go the longer way. */
+const PLAIN_TYPE = /^(?:application\/json|text\/plain)(?:; ?charset=utf-8)?$/i
 
 /** With what the header fields of the response say. */
 function noted({ status, headers }: EgressResponse, result: ToolResult): ToolResult {

@@ -38,9 +38,9 @@ export function requestHead(
   HEAD.begin(method)
   HEAD.add(' ')
   HEAD.add(path)
-  HEAD.add(' HTTP/1.1\r\nhost: ')
-  HEAD.add(host)
-  HEAD.add('\r\nconnection: keep-alive')
+  HEAD.add(' HTTP/1.1')
+  if (HEAD.addField('host', host) === undefined) return undefined
+  HEAD.addField('connection', 'keep-alive')
   for (let at = 0; at + 1 < headers.length; at += 2) {
     const name = headers[at]!
     if (!(verdicts.get(name) ?? judge(name))) return undefined

@@ -46,9 +46,11 @@ export class UwsRequest implements HttpRequest {
 
   header(name: string): string {
     const { rawHeaders } = this
+    const { length } = name
     let found = ''
     for (let at = 0; at < rawHeaders.length; at += 2) {
-      if (rawHeaders[at] === name)
+      // lengths first: comparing strings is a call
+      if (rawHeaders[at]!.length === length && rawHeaders[at] === name)
         found = found === '' ? rawHeaders[at + 1]! : `${found}, ${rawHeaders[at + 1]}`
     }
     return found

@@ -4,7 +4,7 @@
  */
 
 import type { HeaderList, HttpResponse, ResponseStream } from '../listener.ts'
-import { isBodiless, joined, renderHead } from '../response-head.ts'
+import { isBodiless, joined, renderHead, renderHeadView } from '../response-head.ts'
 import type { NativeResponse } from './native.ts'
 import { UwsStream } from './stream.ts'
 import type { UwsTurn } from './turn.ts'
@@ -64,7 +64,7 @@ export class UwsResponse implements HttpResponse {
     } else if (turn.body === 'reading') {
       turn.endAndClose(renderHead(status, headers), body)
     } else {
-      const head = renderHead(status, headers, this.#persistence())
+      const head = renderHeadView(status, headers, this.#persistence())
       if (bytes <= SMALL_BODY_BYTES && Math.random() * UNASKED_ANSWERS >= 1) turn.end(head, body)
       else deliver(turn, head, body)
     }
@@ -75,7 +75,7 @@ export class UwsResponse implements HttpResponse {
     if (turn.isHead || isBodiless(status))
       this.#sendBodiless(status, headers, Buffer.byteLength(start) + rest.length)
     else if (turn.body === 'reading') turn.endAndClose(renderHead(status, headers), joined(start, rest))
-    else deliver(turn, renderHead(status, headers, this.#persistence()), start, rest)
+    else deliver(turn, renderHeadView(status, headers, this.#persistence()), start, rest)
   }
 
   stream(status: number, headers: HeaderList, contentLength = -1): ResponseStream {
