@@ -1,4 +1,5 @@
 /** One outgoing exchange from dispatch to its end: clock, cancellation, and its result, which it is itself. No reading of bodies. */
+import { Deadlines, NOT_WATCHED, type Watched } from '../async/deadlines.ts'
 import type { Cancelable, Cancellation } from '../call/cancellation.ts'
 import { Later } from '../call/later.ts'
 import type { EgressFailure } from './egress.ts'
@@ -13,6 +14,26 @@ export interface CallInit {
 
 /** Node runs a longer timer at once. */
 const MAX_TIMER_MS = 2 ** 31 - 1
+/** Time-outs from here on may end 100 ms late, and share a timer: one of its own for each call costs a microsecond. */
+const MIN_SHARED_MS = 1000
+const SHARED_STEP_MS = 50
+/** Different time-outs that share timers; tools have few. */
+const MAX_SHARED = 64
+
+interface Limited extends Watched {
+  timedOut(): void
+}
+
+const shared = new Map<number, Deadlines<Limited>>()
+
+/** undefined: a call with this time-out has its own timer. */
+function sharedTimer(timeoutMs: number): Deadlines<Limited> | undefined {
+  const known = shared.get(timeoutMs)
+  if (known !== undefined || timeoutMs < MIN_SHARED_MS || shared.size >= MAX_SHARED) return known
+  const made = new Deadlines<Limited>(timeoutMs, onTimeout, SHARED_STEP_MS)
+  shared.set(timeoutMs, made)
+  return made
+}
 
 /**
  * The part of an undici handler that reading a body whole and streaming it have in common. Uses the handler interface with raw
@@ -20,8 +41,11 @@ const MAX_TIMER_MS = 2 ** 31 - 1
  */
 export abstract class Call<R>
   extends Later<R | EgressFailure>
-  implements Cancelable, Pick<ResponseHandler, 'over' | 'onConnect' | 'onError'>
+  implements Cancelable, Watched, Pick<ResponseHandler, 'over' | 'onConnect' | 'onError'>
 {
+  watchedSinceMs: number = NOT_WATCHED
+  previous: Watched | undefined
+  next: Watched | undefined
   protected readonly origin: string
   protected sent = false
   protected responded = false
@@ -29,7 +53,8 @@ export abstract class Call<R>
   #abort: (() => void) | undefined
   readonly #timeoutMs: number
   readonly #pool: OriginPool
-  readonly #timer: NodeJS.Timeout
+  readonly #deadlines: ReturnType<typeof sharedTimer>
+  readonly #timer: NodeJS.Timeout | undefined
   readonly #cancellation: Cancellation | undefined
 
   constructor(origin: string, pool: OriginPool, { timeoutMs, cancellation }: CallInit) {
@@ -37,7 +62,10 @@ export abstract class Call<R>
     this.origin = origin
     this.#timeoutMs = timeoutMs
     this.#pool = pool
-    this.#timer = setTimeout(onTimeout, Math.min(timeoutMs, MAX_TIMER_MS), this)
+    this.#deadlines = sharedTimer(timeoutMs)
+    if (this.#deadlines === undefined)
+      this.#timer = setTimeout(onTimeout, Math.min(timeoutMs, MAX_TIMER_MS), this)
+    else this.#deadlines.watch(this)
     this.#cancellation = cancellation
     cancellation?.add(this)
   }
@@ -55,7 +83,8 @@ export abstract class Call<R>
   protected finish(): void {
     if (this.#over) return
     this.#over = true
-    clearTimeout(this.#timer)
+    if (this.#deadlines === undefined) clearTimeout(this.#timer)
+    else this.#deadlines.unwatch(this)
     this.#cancellation?.remove(this)
     this.#pool.inFlight--
   }
@@ -92,6 +121,6 @@ export abstract class Call<R>
   }
 }
 
-function onTimeout(call: { timedOut(): void }): void {
+function onTimeout(call: Limited): void {
   call.timedOut()
 }

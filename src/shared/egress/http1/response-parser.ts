@@ -128,6 +128,9 @@ export class ResponseParser {
 
   #readHead(bytes: Buffer, at: number, length: number): number {
     const before = this.#text.length
+    const whole = before === 0 ? endOfHead(bytes, at, length) : -1
+    // nearly all heads arrive in one piece
+    if (whole >= 0) return this.#enter(readHead(bytes, at, whole), whole)
     const end = Math.min(length, at + MAX_HEAD_BYTES - before)
     this.#text += bytes.toString('latin1', at, end)
     // the empty line may have begun in the piece before
@@ -137,8 +140,13 @@ export class ResponseParser {
       return end
     }
     const headBytes = found + 4
-    const head = readHead(this.#text.length === headBytes ? this.#text : this.#text.slice(0, headBytes))
+    const head = Buffer.from(this.#text.slice(0, headBytes), 'latin1')
     this.#text = ''
+    return this.#enter(readHead(head, 0, headBytes), at + headBytes - before)
+  }
+
+  /** @returns `end`, of the head */
+  #enter(head: ResponseHead, end: number): number {
     if (head.status === 101) throw bad('HPE_INVALID_STATUS') // no upgrade was requested
     if (head.status < 200) {
       if (++this.#informational > MAX_INFORMATIONAL) throw bad('HPE_HEADER_OVERFLOW')
@@ -146,7 +154,7 @@ export class ResponseParser {
       if (!head.keepAlive || head.chunked || head.contentLength >= 0) throw bad('HPE_INVALID_STATUS')
     } else this.#enterBody(head.framing(this.#method), head)
     this.#sink.head(head)
-    return at + headBytes - before
+    return end
   }
 
   #enterBody(framing: Framing, head: ResponseHead): void {
@@ -263,6 +271,15 @@ export class ResponseParser {
     this.#text += bytes.toString('latin1', at, end)
     return end === lineEnd + 1 ? end : -1
   }
+}
+
+const EMPTY_LINE = Buffer.from('\r\n\r\n', 'latin1')
+
+/** @returns the offset after the head; -1 when its end is not within the bytes, or too far away */
+function endOfHead(bytes: Buffer, from: number, length: number): number {
+  const found = bytes.indexOf(EMPTY_LINE, from)
+  const end = found + EMPTY_LINE.length
+  return found < 0 || end > length || end - from > MAX_HEAD_BYTES ? -1 : end
 }
 
 /** Framing has no place after the body (RFC 9110 §6.5.1). */

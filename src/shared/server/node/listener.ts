@@ -13,7 +13,7 @@ import {
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:https'
 import type { AddressInfo, Socket } from 'node:net'
 import { renewCertificate, type ServerTls, serverTlsOptions } from '../../tls/server-tls.ts'
-import { Deadlines } from '../deadlines.ts'
+import { Deadlines } from '../../async/deadlines.ts'
 import { checkHead, statusOfRefusal } from '../guard.ts'
 import { portTaken, throwUncaught } from '../listen-failure.ts'
 import type { Listener, ListenerOptions, ListenerRefusal } from '../listener.ts'

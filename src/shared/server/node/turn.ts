@@ -4,7 +4,7 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { type Deadlines, NOT_WATCHED, type Watched } from '../deadlines.ts'
+import { type Deadlines, NOT_WATCHED, type Watched } from '../../async/deadlines.ts'
 import type { ListenerLimits, ListenerRefusal } from '../listener.ts'
 
 /** What the turns of one listener share. */

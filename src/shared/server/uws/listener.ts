@@ -15,7 +15,7 @@
  * arrives in several reads may have 4 KiB there, and any head 48 headers.
  */
 import { isMainThread } from 'node:worker_threads'
-import { Deadlines } from '../deadlines.ts'
+import { Deadlines } from '../../async/deadlines.ts'
 import { checkHead, statusOfRefusal } from '../guard.ts'
 import { portTaken, throwUncaught } from '../listen-failure.ts'
 import type { Listener, ListenerOptions } from '../listener.ts'

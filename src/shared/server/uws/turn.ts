@@ -5,7 +5,7 @@
  * afterwards. It decides nothing about a request and renders no response but 408 and 500.
  */
 
-import { type Deadlines, NOT_WATCHED, type Watched } from '../deadlines.ts'
+import { type Deadlines, NOT_WATCHED, type Watched } from '../../async/deadlines.ts'
 import type { ListenerLimits, ListenerRefusal } from '../listener.ts'
 import { renderHead } from '../response-head.ts'
 import type { NativeResponse } from './native.ts'

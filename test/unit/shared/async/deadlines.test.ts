@@ -2,7 +2,7 @@
  * The common timer: nothing is late before its time, nothing is removed, and what was removed never fires.
  */
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
-import { Deadlines, NOT_WATCHED, type Watched } from '../../../../src/shared/server/deadlines.ts'
+import { Deadlines, NOT_WATCHED, type Watched } from '../../../../src/shared/async/deadlines.ts'
 
 interface Item extends Watched {
   readonly name: string

@@ -12,27 +12,30 @@ export interface Watched extends Linked {
   watchedSinceMs: number
 }
 
-/** Fires between the time-out and half of it (at most two seconds) later, in the order of watching. */
+/** Fires between the time-out and two steps later, in the order of watching. */
 export class Deadlines<T extends Watched> {
   readonly #lateMs: number
+  readonly #stepMs: number
   readonly #onLate: (item: T) => void
-  readonly #timer: NodeJS.Timeout
+  /** Runs while something is watched. */
+  #timer: NodeJS.Timeout | undefined
   /** Monotonic ms of the last tick: a clock that costs nothing to read. */
-  #nowMs = performance.now()
+  #nowMs = 0
   /** All deadlines lie equally far ahead, so the order of insertion is the order of expiry. */
   readonly #chain = new Chain<T>()
 
-  constructor(timeoutMs: number, onLate: (item: T) => void) {
+  /** @param maxStepMs of the timer, a fourth of the time-out and 10 ms or more */
+  constructor(timeoutMs: number, onLate: (item: T) => void, maxStepMs = 1000) {
     this.#onLate = onLate
-    const stepMs = Math.max(10, Math.min(1000, timeoutMs / 4))
+    this.#stepMs = Math.max(10, Math.min(maxStepMs, timeoutMs / 4))
     // A stamp is up to one step old, and nothing may be late before its time.
-    this.#lateMs = timeoutMs + stepMs
-    this.#timer = setInterval(() => this.#sweep(), stepMs).unref()
+    this.#lateMs = timeoutMs + this.#stepMs
   }
 
   /** Starts the time of an item, again when it is watched already. */
   watch(item: T): void {
     this.unwatch(item)
+    if (this.#timer === undefined) this.#start()
     item.watchedSinceMs = this.#nowMs
     this.#chain.append(item)
   }
@@ -45,10 +48,17 @@ export class Deadlines<T extends Watched> {
 
   stop(): void {
     clearInterval(this.#timer)
+    this.#timer = undefined
+  }
+
+  #start(): void {
+    this.#nowMs = performance.now()
+    this.#timer = setInterval(() => this.#sweep(), this.#stepMs).unref()
   }
 
   #sweep(): void {
     this.#nowMs = performance.now()
+    if (this.#chain.first === undefined) return this.stop()
     for (let item = this.#chain.first; item !== undefined; item = this.#chain.first) {
       if (this.#nowMs - item.watchedSinceMs <= this.#lateMs) return
       this.unwatch(item)
