@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { KeyRing, RingKey } from '../../src/data-plane/sessions/key-ring.ts'
 import { connectRedis, type RedisConnection } from '../../src/data-plane/sessions/redis/connection.ts'
 import { type RedisKeyRing, redisKeyRing } from '../../src/data-plane/sessions/redis/key-ring.ts'
+import { RedisSessionStore } from '../../src/data-plane/sessions/redis/store.ts'
 import { SILENT } from '../../src/shared/telemetry/log.ts'
 import { type FaultyLink, startFaultyLink } from '../fixtures/faulty-link.ts'
 import { REDIS_HINT, RedisServer, withoutRedis } from './redis/redis-server.ts'
@@ -55,6 +56,59 @@ describe.skipIf(withoutRedis)(`keys of sessions in Redis${REDIS_HINT}`, () => {
     expect(textOf(other)).toBe(textOf(fallback))
     link.delay(0)
     await expect.poll(() => textOf(other), SOON).toBe(textOf(one))
+  })
+
+  describe('and a session of another instance', () => {
+    const FACTS = {
+      protocolVersion: '2025-11-25',
+      origin: 'initialize',
+      elicitation: false,
+      owner: '0123456789abcdef',
+      createdAtMs: Date.now(),
+    } as const
+    const storeOf = async (url: string) => {
+      const ring = await open(url)
+      const { redis } = opened.at(-1)!
+      const subscriber = connectRedis(server.url, SILENT)
+      const store = new RedisSessionStore({
+        redis,
+        subscriber,
+        keys: ring,
+        ttlMs: 60_000,
+        log: SILENT,
+        now: Date.now,
+      })
+      return { ring, store, close: () => Promise.resolve(store.close()).then(() => subscriber.disconnect()) }
+    }
+
+    it('are not said to be unknown before the keys could be read', async () => {
+      const one = await storeOf(server.url)
+      await expect.poll(() => textOf(one.ring), SOON).not.toBe(textOf(fallback))
+      const { id } = await one.store.create(FACTS)
+      // the commands of a busy Redis are late, its connection is there
+      link.delay(200, 'get')
+      const other = await storeOf(`redis://127.0.0.1:${link.port}`)
+      expect(await other.store.find(id, Date.now())).toBe('unavailable')
+      expect(await other.store.find('not an id', Date.now())).toBeUndefined()
+      link.delay(0)
+      await expect.poll(() => other.store.find(id, Date.now()), SOON).toMatchObject({ id })
+      await Promise.all([one.close(), other.close()])
+    })
+
+    it('are known at once although its key was added after the last read', async () => {
+      const other = await storeOf(server.url)
+      await expect.poll(() => textOf(other.ring), SOON).not.toBe(textOf(fallback))
+      const ring = await server.command(redis => redis.get('toolgate:{session-keys}'))
+      const added = { id: 1, secret: Buffer.alloc(32, 7).toString('base64url'), createdAtMs: Date.now() }
+      await server.command(redis =>
+        redis.set('toolgate:{session-keys}', JSON.stringify([added, ...(JSON.parse(ring!) as object[])])),
+      )
+      const one = await storeOf(server.url)
+      await expect.poll(() => one.ring.current().id, SOON).toBe(1)
+      const { id } = await one.store.create(FACTS)
+      await expect.poll(() => other.store.find(id, Date.now()), { timeout: 3_000 }).toMatchObject({ id })
+      await Promise.all([one.close(), other.close()])
+    })
   })
 
   it('outlive a Redis that restarts empty', async () => {

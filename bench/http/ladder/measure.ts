@@ -10,6 +10,7 @@ import type { Part } from '../load/part.ts'
 import { CALL_RPC, type LoadRequest, over } from '../load/requests.ts'
 import { INSIDE, startToolgate } from '../load/toolgate.ts'
 import { prepare } from '../load/wire.ts'
+import { bundled } from './bundle.ts'
 import { BACKEND_PATH, RUNGS } from './rungs.ts'
 
 const SERVER = new URL('./server.ts', import.meta.url).pathname
@@ -58,6 +59,7 @@ export async function measureLadder(part: Part): Promise<void> {
 
 async function startSteps(part: Part, running: { stop(): Promise<void> }[]): Promise<readonly Step[]> {
   const steps: Step[] = []
+  const file = await bundled(SERVER)
   if (hasNginx()) {
     const nginx = await startNginx(part.backend)
     running.push(nginx)
@@ -67,10 +69,10 @@ async function startSteps(part: Part, running: { stop(): Promise<void> }[]): Pro
   }
   for (const [rung, name] of RUNGS) {
     part.progress(`ladder: ${rung}`)
-    const counting = await startRung(rung, part.backend, true)
+    const counting = await startRung(file, rung, part.backend, true)
     const bytes = await bytesPerCall(counting)
     await counting.server.stop()
-    const step = await startRung(rung, part.backend, false)
+    const step = await startRung(file, rung, part.backend, false)
     running.push(step.server)
     steps.push({ id: rung, name, ...step, bytes })
   }
@@ -93,12 +95,13 @@ async function startSteps(part: Part, running: { stop(): Promise<void> }[]): Pro
 const YOUNG_OPTIONS = [`--max-semi-space-size=${YOUNG_MIB}`, `--min-semi-space-size=${YOUNG_MIB}`]
 
 async function startRung(
+  file: string,
   rung: string,
   backend: string,
   counting: boolean,
 ): Promise<Pick<Step, 'server' | 'url' | 'request'>> {
   const options = counting ? [...YOUNG_OPTIONS, '--expose-gc', '--import', INSIDE] : []
-  const args = [...options, '--import', 'tsx', SERVER, rung, backend]
+  const args = [...options, file, rung, backend]
   const server = await startChild(process.execPath, args, { side: 'server', questions: counting })
   const { port, token } = JSON.parse(server.said) as { port: number; token: string }
   const request = over(CALL, { authorization: `Bearer ${token}` })

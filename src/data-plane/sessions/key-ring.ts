@@ -16,6 +16,11 @@ export interface KeyRing {
   /** The key to sign with. */
   current(): RingKey
   find(id: number): RingKey | undefined
+  /**
+   * Reads the keys of other instances again, for an id that no known key has signed. Absent where there are none.
+   * @returns false when they cannot be read: the id may be valid
+   */
+  refresh?(): Promise<boolean>
 }
 
 const SECRET_BYTES = 32

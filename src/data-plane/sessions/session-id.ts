@@ -44,11 +44,15 @@ export function mintSessionId(facts: SessionFacts, keys: KeyRing): string {
   return bytes.toString('base64url')
 }
 
+/** Whether a text may be an id that another key ring has signed. */
+export function hasFormOfSessionId(id: string): boolean {
+  return ID.test(id) && Buffer.from(id, 'base64url')[0] === FORMAT
+}
+
 /** undefined when the id is not one that a key of the ring has signed. */
 export function readSessionId(id: string, keys: KeyRing): SessionFacts | undefined {
-  if (!ID.test(id)) return undefined
+  if (!hasFormOfSessionId(id)) return undefined
   const bytes = Buffer.from(id, 'base64url')
-  if (bytes[0] !== FORMAT) return undefined
   const key = keys.find(bytes[1]!)
   if (key === undefined) return undefined
   if (!timingSafeEqual(mac(bytes, key.secret).subarray(0, MAC_BYTES), bytes.subarray(BODY_BYTES)))

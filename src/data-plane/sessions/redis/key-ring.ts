@@ -6,6 +6,8 @@ import type { RedisConnection } from './connection.ts'
 const KEY = 'toolgate:{session-keys}'
 const REFRESH_MS = 30_000
 const BACKOFF = { firstMs: 50, maxMs: 1_000 }
+/** Ids that no key has signed do not make a read of each instance more often. */
+const MIN_REREAD_MS = 1_000
 /** A start does not wait longer for Redis. */
 const MAX_START_MS = 1_000
 
@@ -32,6 +34,9 @@ export function redisKeyRing(
   let keys: RingKey[] = []
   let timer: NodeJS.Timeout | undefined
   let closed = false
+  /** Monotonic, of the last read; undefined before the first. */
+  let readAtMs: number | undefined
+  let rereading: Promise<boolean> | undefined
   let onRead: () => void = () => {}
   const read = new Promise<void>(resolve => {
     onRead = resolve
@@ -49,6 +54,8 @@ export function redisKeyRing(
       const wanted = writeRing(stale ? [freshKey(known[0], now()), ...known] : known)
       keys = readRing(String(await redis.eval(COMPARE_AND_SET, 1, KEY, text, wanted))) ?? []
     }
+    readAtMs = performance.now()
+    onRead()
   }
 
   async function refresh(): Promise<void> {
@@ -56,9 +63,8 @@ export function redisKeyRing(
     try {
       await exchange()
       backoff.reset()
-      onRead()
     } catch {
-      // until the ring has been read, this instance refuses the sessions of the others
+      // until the ring has been read, this instance cannot verify the sessions of the others
       nextMs = backoff.nextMs()
     }
     clearTimeout(timer)
@@ -72,6 +78,18 @@ export function redisKeyRing(
     ready: Promise.race([read, new Promise<void>(resolve => setTimeout(resolve, MAX_START_MS).unref())]),
     current: () => keys[0] ?? fallback.current(),
     find: id => keys.find(key => key.id === id) ?? fallback.find(id),
+    async refresh() {
+      if (readAtMs !== undefined && performance.now() - readAtMs < MIN_REREAD_MS) return true
+      rereading ??= exchange()
+        .then(
+          () => true,
+          () => false,
+        )
+        .finally(() => {
+          rereading = undefined
+        })
+      return rereading
+    },
     close() {
       closed = true
       clearTimeout(timer)

@@ -4,7 +4,7 @@ import { Backoff } from '../../../shared/async/backoff.ts'
 import { keepSubscribed } from '../../../shared/redis/subscription.ts'
 import type { Log } from '../../../shared/telemetry/log.ts'
 import type { KeyRing } from '../key-ring.ts'
-import { mintSessionId, readSessionId } from '../session-id.ts'
+import { hasFormOfSessionId, mintSessionId, readSessionId } from '../session-id.ts'
 import {
   type Channel,
   channelKey,
@@ -135,8 +135,8 @@ export class RedisSessionStore implements SessionStore {
 
   async find(id: string, nowMs: number): Promise<Session | 'unavailable' | undefined> {
     const { redis, keys, ttlMs } = this.#options
-    const facts = readSessionId(id, keys)
-    if (facts === undefined) return undefined
+    const facts = readSessionId(id, keys) ?? (await this.#readAgain(id))
+    if (facts === undefined || facts === 'unavailable') return facts
     const own = this.#streams.get(id)
     const young = nowMs - facts.createdAtMs <= ttlMs || own !== undefined ? '1' : '0'
     const isOpenHere = (own?.legacy ?? 0) > 0
@@ -157,6 +157,13 @@ export class RedisSessionStore implements SessionStore {
     void this.#attempt(() => redis.zadd(INDEX, nowMs, id))
     const settled = version === '' ? undefined : settledFacts(version!, Number(capabilities), logLevel!)
     return { id, ...facts, ...settled, owner: owner!, legacyStream }
+  }
+
+  /** Another instance may have signed it with a key that it has added, or this one has not read the keys since its start. */
+  async #readAgain(id: string): Promise<SessionFacts | 'unavailable' | undefined> {
+    const { keys } = this.#options
+    if (keys.refresh === undefined || !hasFormOfSessionId(id)) return undefined
+    return (await keys.refresh()) ? readSessionId(id, keys) : 'unavailable'
   }
 
   async update(id: string, facts: SettledFacts): Promise<void> {

@@ -1,0 +1,36 @@
+/** Joins the program of the rungs into one file without types, as the build does with the gateway. It starts nothing. The loader of TypeScript would name each function again whenever it is made, in the middle of a call. */
+import { readFileSync } from 'node:fs'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+import { build } from 'esbuild'
+
+/** In the tree, so that packages are found. */
+const OUT = fileURLToPath(new URL('../../results/ladder-server.mjs', import.meta.url))
+
+/** @returns the path of the joined file */
+export async function bundled(file: string): Promise<string> {
+  await build({
+    entryPoints: [file],
+    outfile: OUT,
+    bundle: true,
+    packages: 'external',
+    format: 'esm',
+    platform: 'node',
+    target: 'node20',
+    logLevel: 'warning',
+    plugins: [
+      {
+        name: 'keep-place',
+        setup(each) {
+          each.onLoad({ filter: /\.ts$/ }, ({ path }) => ({
+            contents: readFileSync(path, 'utf8').replaceAll(
+              'import.meta.url',
+              JSON.stringify(pathToFileURL(path).href),
+            ),
+            loader: 'ts',
+          }))
+        },
+      },
+    ],
+  })
+  return OUT
+}
