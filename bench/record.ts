@@ -6,6 +6,7 @@ import { appendFileSync, mkdirSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type Place, place } from './place.ts'
+import { Quietness } from './quiet.ts'
 import { ratioSpread, type Spread, spread } from './statistics.ts'
 import { readTargets, type Target, targetOf } from './targets.ts'
 
@@ -43,6 +44,10 @@ export interface ResultLine extends Place {
   readonly reference?: ReferenceRatio
   /** Row of `targets.json` that this line fills; the writer finds it by case and metric. */
   readonly target?: string
+  /** Share of the processors that other programs used during the run so far; absent where that is unknown. */
+  readonly others?: number
+  /** Of a run that did not measure everything. */
+  readonly filter?: string
   /** How it was run, when that matters: `{connections: 8, loop: 'open'}`. */
   readonly setup?: Readonly<Record<string, string | number | boolean>>
 }
@@ -59,6 +64,8 @@ export type Measured = Pick<
 export interface ResultWriter {
   /** Where the lines go. */
   readonly file: string
+  /** See `Quietness`. */
+  othersShare(): number | undefined
   write(measured: Measured): ResultLine
 }
 
@@ -68,8 +75,14 @@ const RESULTS = fileURLToPath(new URL('results/', import.meta.url))
  * Begins a run.
  * @param kind first part of the file's name, as `micro` or `http`
  * @param out the file to append to; a new one in `bench/results/` when absent
+ * @param filter of a run that does not measure everything: its lines do not replace those of a whole run in the report
  */
-export function openResults(kind: string, out?: string): ResultWriter {
+export function openResults(
+  kind: string,
+  out?: string,
+  filter = '',
+  quietness: Pick<Quietness, 'othersShare'> = new Quietness(),
+): ResultWriter {
   const at = new Date().toISOString()
   const run = `${kind}-${at.replace(/[:.]/g, '')}-${process.pid}`
   const file = out ?? join(RESULTS, `${run}.ndjson`)
@@ -78,8 +91,15 @@ export function openResults(kind: string, out?: string): ResultWriter {
   mkdirSync(dirname(file), { recursive: true })
   return {
     file,
+    othersShare: () => quietness.othersShare(),
     write(measured) {
-      const line = { ...lineOf(measured, { run, at }, targets), ...here }
+      const others = quietness.othersShare()
+      const line = {
+        ...lineOf(measured, { run, at }, targets),
+        ...(others === undefined ? {} : { others: rounded(others) }),
+        ...(filter === '' ? {} : { filter }),
+        ...here,
+      }
       appendFileSync(file, `${JSON.stringify(line)}\n`)
       return line
     },

@@ -31,7 +31,7 @@ process.exitCode = await main()
 async function main(): Promise<number> {
   const budgets = readBudgets()
   const targets = readTargets()
-  const results = openResults('micro', options.out)
+  const results = openResults('micro', options.out, options.filter)
   const files = suiteFiles(HERE, options.filter)
   const all: Figures[] = []
   let failed = 0

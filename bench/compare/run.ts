@@ -1,10 +1,11 @@
 /**
  * `npm run bench:compare -- REF`: the working tree against another commit, suites in turns (A B A B …) in fresh processes, Welch's test at
- * 95 %. Nothing is claimed without significance. Exit code 1: a significant regression over the threshold, 2: it could not be compared.
+ * 95 %. Nothing is claimed without significance. Exit code 1: a significant regression over the threshold, 2: it could not be compared, or the machine was not quiet.
  */
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { grid } from '../grid.ts'
+import { noisyText, Quietness } from '../quiet.ts'
 import { shown } from '../units.ts'
 import { loadRun, type Measurable, microSuites, type Sample } from './sample.ts'
 import { type Compared, compared, type Pair } from './verdict.ts'
@@ -67,6 +68,7 @@ async function main(): Promise<number> {
     other.remove()
     process.exit(130)
   }
+  const quietness = new Quietness()
   process.once('SIGINT', cleanUp).once('SIGTERM', cleanUp)
   try {
     const results: Compared[] = []
@@ -81,7 +83,13 @@ async function main(): Promise<number> {
         console.error(`${one.name} cannot be compared: ${(error as Error).message}`)
       }
     }
-    print(results, other.commit)
+    const noisy = noisyText(quietness.othersShare())
+    const judged = noisy === undefined ? results : results.map(withoutClaim)
+    print(judged, other.commit)
+    if (noisy !== undefined) {
+      console.error(noisy)
+      return 2
+    }
     if (results.some(({ regression }) => regression)) return 1
     return failed > 0 || results.length === 0 ? 2 : 0
   } finally {
@@ -107,6 +115,8 @@ async function inTurns(one: Measurable, other: string, repeats: number): Promise
     return { id, unit, better, before: values(others), after: values(samples) }
   })
 }
+
+const withoutClaim = (result: Compared): Compared => ({ ...result, claim: 'no claim', regression: false })
 
 const values = (samples: readonly Sample[]): number[] => samples.map(({ value }) => value)
 

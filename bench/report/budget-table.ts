@@ -8,6 +8,7 @@ import { picture, tag, text } from './svg.ts'
 const WORDS: Record<JudgedRow['verdict'], string> = {
   stretch: '✓ stretch',
   met: '✓ met',
+  noisy: 'no claim: not quiet',
   missed: '✗ missed',
   unmeasured: '○ not measured',
 }

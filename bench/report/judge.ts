@@ -1,5 +1,6 @@
 /** Holds the newest results against the table of targets, and brings the explanation of what was missed. It prints nothing. */
 import { readFileSync } from 'node:fs'
+import { MAX_OTHERS } from '../quiet.ts'
 import type { ResultLine } from '../record.ts'
 import { ratioSpread, type Spread } from '../statistics.ts'
 import { type Bound, type Target, type Verdict, verdictOf, worst } from '../targets.ts'
@@ -20,8 +21,8 @@ export interface JudgedRow {
   /** Undefined when nothing fills it. */
   readonly line: ResultLine | undefined
   readonly bounds: readonly JudgedBound[]
-  /** A row is met when every bound is; it is unmeasured when one has no figure and none was missed. */
-  readonly verdict: Verdict | 'unmeasured'
+  /** A row is met when every bound is; it is unmeasured when one has no figure and none was missed, noisy when the machine was not quiet. */
+  readonly verdict: Verdict | 'unmeasured' | 'noisy'
   readonly explanation: string | undefined
 }
 
@@ -38,7 +39,13 @@ export function judge(
     const line =
       results.find(target.case, target.metric) ?? results.lines.find(one => one.target === target.id)
     const bounds = target.bounds.map(bound => judged(bound, line, results))
-    return { target, line, bounds, verdict: ofRow(bounds), explanation: explanations[target.id] }
+    return {
+      target,
+      line,
+      bounds,
+      verdict: isNoisy(line) ? 'noisy' : ofRow(bounds),
+      explanation: explanations[target.id],
+    }
   })
 }
 
@@ -54,6 +61,11 @@ function figureOf(bound: Bound, line: ResultLine, results: Results): Spread | un
   return ratio !== undefined && Number.isFinite(ratio.max) ? ratio : undefined
 }
 
+/** Lines of earlier versions do not say it. */
+function isNoisy(line: ResultLine | undefined): boolean {
+  return line?.others !== undefined && line.others > MAX_OTHERS
+}
+
 function ofRow(bounds: readonly JudgedBound[]): JudgedRow['verdict'] {
   const verdicts = bounds.flatMap(({ verdict }) => verdict ?? [])
   const verdict = worst(verdicts)
@@ -62,7 +74,7 @@ function ofRow(bounds: readonly JudgedBound[]): JudgedRow['verdict'] {
 
 /** How many rows came out how. */
 export function counted(rows: readonly JudgedRow[]): Record<JudgedRow['verdict'], number> {
-  const counts = { stretch: 0, met: 0, missed: 0, unmeasured: 0 }
+  const counts = { stretch: 0, met: 0, missed: 0, unmeasured: 0, noisy: 0 }
   for (const { verdict } of rows) counts[verdict]++
   return counts
 }

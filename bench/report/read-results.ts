@@ -22,6 +22,11 @@ export function readLines(files: readonly string[]): ResultLine[] {
   )
 }
 
+/** Those of runs that measured everything: a filtered run does not replace rows of the report. */
+export function ofWholeRuns(lines: readonly ResultLine[]): ResultLine[] {
+  return lines.filter(({ filter }) => filter === undefined)
+}
+
 /** @returns the NDJSON files of a folder; none where there is no such folder */
 export function resultFiles(folder: string): string[] {
   try {

@@ -11,6 +11,7 @@ export const WORDS: Record<JudgedRow['verdict'], string> = {
   met: 'met',
   missed: '**missed**',
   unmeasured: 'not measured',
+  noisy: 'no claim: the machine was not quiet',
 }
 
 export const GROUPS: readonly { readonly id: Target['group']; readonly title: string }[] = [
@@ -20,11 +21,11 @@ export const GROUPS: readonly { readonly id: Target['group']; readonly title: st
 
 export function markdown(rows: readonly JudgedRow[], lines: readonly ResultLine[]): string {
   const runs = runsOf(lines)
-  const { stretch, met, missed, unmeasured } = counted(rows)
+  const { stretch, met, missed, unmeasured, noisy } = counted(rows)
   return `${[
     '# Results',
     'Written by `npm run bench:report`; edits are lost. How it is measured: `bench/README.md`. What is wanted: `bench/targets.json`.',
-    `**${rows.length} targets: ${met + stretch} met (${stretch} of them with the stretch), ${missed} missed, ${unmeasured} not measured.**`,
+    `**${rows.length} targets: ${met + stretch} met (${stretch} of them with the stretch), ${missed} missed, ${unmeasured} not measured, ${noisy} without a claim because the machine was not quiet.**`,
     'Figures are medians of the repeats, with the smallest and largest; ratios are taken repeat by repeat with a reference of the same run.',
     ...GROUPS.flatMap(({ id, title }) => {
       const own = rows.filter(({ target }) => target.group === id)

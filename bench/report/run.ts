@@ -9,7 +9,7 @@ import { parseArgs } from 'node:util'
 import { readTargets } from '../targets.ts'
 import { counted, judge, readExplanations } from './judge.ts'
 import { page } from './page.ts'
-import { newest, readLines, resultFiles } from './read-results.ts'
+import { newest, ofWholeRuns, readLines, resultFiles } from './read-results.ts'
 import { markdown } from './results-markdown.ts'
 
 const path = (name: string): string => fileURLToPath(new URL(`../${name}`, import.meta.url))
@@ -22,19 +22,23 @@ const { values: options, positionals } = parseArgs({
 })
 
 const files = positionals.length > 0 ? positionals : resultFiles(path('results'))
-const results = newest(readLines(files))
+const lines = readLines(files)
+// files that are named are wanted as they are, but not in RESULTS.md
+const results = newest(
+  positionals.length > 0 && options.markdown !== path('RESULTS.md') ? lines : ofWholeRuns(lines),
+)
 if (results.lines.length === 0) {
   console.error(
-    'no result lines: measure first, with npm run bench:micro, npm run bench:http or npm run bench',
+    'no result lines of whole runs: measure first, with npm run bench:micro, npm run bench:http or npm run bench; a filtered run goes elsewhere with --markdown FILE',
   )
   process.exitCode = 1
 } else {
   const rows = judge(readTargets(), results, readExplanations())
   write(options.markdown, markdown(rows, results.lines))
   write(options.html, page(rows, results.lines))
-  const { stretch, met, missed, unmeasured } = counted(rows)
+  const { stretch, met, missed, unmeasured, noisy } = counted(rows)
   console.log(
-    `${rows.length} targets: ${met + stretch} met (${stretch} with the stretch), ${missed} missed, ${unmeasured} not measured; ${results.lines.length} figures of ${files.length} files`,
+    `${rows.length} targets: ${met + stretch} met (${stretch} with the stretch), ${missed} missed, ${unmeasured} not measured, ${noisy} without a claim; ${results.lines.length} figures of ${files.length} files`,
   )
 }
 

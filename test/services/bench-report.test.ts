@@ -22,7 +22,8 @@ const NINES = { 50: 0.151, 90: 0.24, 99: 0.513, 99.9: 1.66 }
 
 /** Written as a load run and a micro run write them. */
 function measure(): void {
-  const results = openResults('http', out)
+  // figures that are made up have no other programs beside them
+  const results = openResults('http', out, '', { othersShare: () => 0 })
   const rate = { suite: 'http/load', metric: 'per-core', unit: 'calls/CPU-s', better: 'higher' } as const
   const nginx = [62_000, 61_000, 63_000]
   results.write({ ...rate, case: 'nginx/post', samples: nginx })

@@ -5,6 +5,7 @@
  */
 import { parseArgs } from 'node:util'
 import { grid } from '../../grid.ts'
+import { noisyText } from '../../quiet.ts'
 import { openResults } from '../../record.ts'
 import { measureLadder } from '../ladder/measure.ts'
 import { startBackend } from './backend.ts'
@@ -17,6 +18,9 @@ import type { Part } from './part.ts'
 import { elsewhere } from './quietly.ts'
 import { measureStreams } from './streams.ts'
 import { measureWorkers } from './workers.ts'
+
+/** All of them. */
+const PARTS = 'load,latency,streams,start,workers,ladder'
 
 const HELP = `Usage: npm run bench:http -- [options]
 
@@ -33,7 +37,7 @@ const HELP = `Usage: npm run bench:http -- [options]
 const { values: options } = parseArgs({
   options: {
     quick: { type: 'boolean', default: false },
-    parts: { type: 'string', default: 'load,latency,streams,start,workers,ladder' },
+    parts: { type: 'string', default: PARTS },
     filter: { type: 'string', default: '' },
     rounds: { type: 'string' },
     seconds: { type: 'string' },
@@ -45,9 +49,13 @@ const { values: options } = parseArgs({
   },
 })
 
+function filterOf(): string {
+  return options.parts === PARTS ? options.filter : `${options.parts} ${options.filter}`.trim()
+}
+
 async function main(): Promise<number> {
   const startedAt = performance.now()
-  const results = openResults('http', options.out)
+  const results = openResults('http', options.out, filterOf())
   const tables: string[] = []
   const part: Part = {
     pinned: pinLoad(),
@@ -71,6 +79,8 @@ async function main(): Promise<number> {
   if (!part.pinned) part.progress('one processor, or no taskset: nothing is pinned')
   await measure(part, options.parts.split(','))
   if (!options.json) console.log(tables.join('\n'))
+  const noisy = noisyText(results.othersShare())
+  if (noisy !== undefined) part.progress(noisy)
   part.progress(`results: ${results.file}`)
   return 0
 }

@@ -153,5 +153,5 @@ const SANE_REQUEST_ID = /^[A-Za-z0-9._:-]{1,128}$/
 
 function requestIdOf(request: HttpRequest): string {
   const given = request.header('x-request-id')
-  return SANE_REQUEST_ID.test(given) ? given : randomHex(16)
+  return given !== '' && SANE_REQUEST_ID.test(given) ? given : randomHex(16)
 }

@@ -48,7 +48,11 @@ type OwnLines = string
  * costs 0.05 µs where six header calls cost 0.6.
  * @throws Error naming the header that must not be sent.
  */
-export function renderHead(status: number, headers: HeaderList, ownLines: OwnLines = ''): string | Uint8Array {
+export function renderHead(
+  status: number,
+  headers: HeaderList,
+  ownLines: OwnLines = '',
+): string | Uint8Array {
   return addHead(status, headers, ownLines) ? HEAD.text() : HEAD.bytes()
 }
 

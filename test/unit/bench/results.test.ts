@@ -3,9 +3,10 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
+import { noisyText } from '../../../bench/quiet.ts'
 import { openResults, type ResultLine } from '../../../bench/record.ts'
 import { judge, readExplanations } from '../../../bench/report/judge.ts'
-import { newest, readLines, resultFiles } from '../../../bench/report/read-results.ts'
+import { newest, ofWholeRuns, readLines, resultFiles } from '../../../bench/report/read-results.ts'
 import { ratioSpread, spread } from '../../../bench/statistics.ts'
 import { readTargets, type Target } from '../../../bench/targets.ts'
 import { shown, shownRange } from '../../../bench/units.ts'
@@ -55,6 +56,33 @@ describe('the result format', () => {
     expect(line!.versions.node).toBe(process.version)
     expect(other!.run).toBe(line!.run)
     expect(other!.reference).toBeUndefined()
+  })
+
+  it('makes no claim about figures of a machine that was not quiet', () => {
+    const verdictAt = (others: number | undefined) => {
+      const path = file(`others-${others}.ndjson`)
+      const results = openResults('micro', path, '', { othersShare: () => others })
+      results.write({ ...TIME, suite: 'kernel/bucket', case: 'wasm', samples: [8, 10] })
+      return judge(readTargets(), newest(readLines([path])), {}).find(({ line }) => line !== undefined)!
+        .verdict
+    }
+    expect(verdictAt(0.5)).toBe('noisy')
+    expect(verdictAt(0.01)).not.toBe('noisy')
+    expect(verdictAt(undefined)).not.toBe('noisy')
+    expect(noisyText(0.5)).toContain('50 %')
+    expect(noisyText(0.01)).toBeUndefined()
+  })
+
+  it('keeps a filtered run out of the report of whole runs', () => {
+    const path = file('filtered.ndjson')
+    openResults('micro', path).write({ ...TIME, suite: 'kernel/bucket', case: 'wasm', samples: [8] })
+    openResults('micro', path, 'kernel').write({
+      ...TIME,
+      suite: 'kernel/bucket',
+      case: 'wasm',
+      samples: [80],
+    })
+    expect(ofWholeRuns(readLines([path])).map(({ median }) => median)).toEqual([8])
   })
 
   it('leaves out a ratio to nothing', () => {

@@ -1,7 +1,8 @@
 /** Writes results and errors as the era of a request wants them. It decides nothing about their content. */
+
+import { writeJson } from '../../../model/exact-number.ts'
 import { INTERNAL_ERROR, METHOD_NOT_FOUND } from '../../../shared/call/rpc-errors.ts'
 import { joinedText, type Pieces } from '../pieces.ts'
-import { writeJson } from '../../../model/exact-number.ts'
 import { errorMessage, type RequestId, resultMessage } from './message.ts'
 import { textMessage } from './text-message.ts'
 import { isModernVersion, type ProtocolVersion } from './versions.ts'

@@ -46,14 +46,14 @@ export function textMessage(
   let all = 0
   for (let index = 0; index < text.length; index++) {
     const byte = text[index]!
-    const escape = ESCAPES[byte]!
-    if (escape === 0) {
+    const escaped = ESCAPES[byte]!
+    if (escaped === 0) {
       all |= byte
       into[at++] = byte
     } else {
       into[at++] = BACKSLASH
-      if (escape === 1) at = unicodeEscape(into, at, byte)
-      else into[at++] = escape
+      if (escaped === 1) at = unicodeEscape(into, at, byte)
+      else into[at++] = escaped
     }
   }
   if (all > 0x7f && (beginsWithMark(text) || !isUtf8(text))) return undefined

@@ -1,7 +1,7 @@
 /** One timer for many: calls what is registered at a fixed rhythm and rests when nothing is. It knows no stream. */
 
-import { inSlices } from '../../../shared/async/slices.ts'
 import { Chain, type Linked } from '../../../shared/async/chain.ts'
+import { inSlices } from '../../../shared/async/slices.ts'
 
 /**
  * What can be registered carries its own place in the list. V8 reallocates the table of a Set after many calls, in the old generation

@@ -306,8 +306,23 @@ function chunkSize(line: string): number {
   return Number.parseInt(size, 16)
 }
 
+const SLAB_BYTES = 32 * 1024
+const SMALL_BYTES = 4 * 1024
+let slab = Buffer.allocUnsafeSlow(SLAB_BYTES)
+let slabUsed = 0
+
+/** Small pieces share a slab, and each is one view of it. */
 function copy(bytes: Buffer, from: number, to: number): Uint8Array {
-  return Buffer.from(bytes.subarray(from, to))
+  const length = to - from
+  if (length > SMALL_BYTES) return Buffer.from(bytes.subarray(from, to))
+  if (slabUsed + length > SLAB_BYTES) {
+    slab = Buffer.allocUnsafeSlow(SLAB_BYTES)
+    slabUsed = 0
+  }
+  const at = slabUsed
+  bytes.copy(slab, at, from, to)
+  slabUsed += (length + 7) & ~7
+  return slab.subarray(at, at + length)
 }
 
 function bad(code: string): Http1Error {

@@ -8,7 +8,20 @@ import { randomFrom } from '../../../fixtures/fuzz-cases.ts'
 
 const IDS = [0, 1, -7, 1.5, 2 ** 53, 'a', '', 'ü "quoted" \\ \n', '\u{1f600}', 'x'.repeat(300)]
 const CONTROLS = ['\n', '\r', '\t', '\b', '\f', '\0', '\u001f', '\u007f']
-const PIECES = [...CONTROLS, '"', '\\', ' ', 'a', '{"id":1}', 'é', '€', '\u2028', '\u{1f600}', '\ufeff', '\ufffd']
+const PIECES = [
+  ...CONTROLS,
+  '"',
+  '\\',
+  ' ',
+  'a',
+  '{"id":1}',
+  'é',
+  '€',
+  '\u2028',
+  '\u{1f600}',
+  '\ufeff',
+  '\ufffd',
+]
 const GENERATED = 20_000
 
 async function written(version: ProtocolVersion, id: string | number, bytes: Uint8Array) {
