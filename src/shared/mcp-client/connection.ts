@@ -10,12 +10,16 @@ import {
   type OnLog,
   type OnProgress,
   type OnServerRequest,
+  type RequestId,
   type RequestOptions,
   type RpcOutcome,
 } from './protocol.ts'
 import type { OnMessage, Wire } from './wire.ts'
 
 type ServerRequest = Extract<ServerMessage, { kind: 'request' }>
+
+/** What a server sends beside responses. */
+export type Unrequested = Exclude<ServerMessage, { kind: 'response' }>
 
 /** What the server said in the handshake. */
 export interface ServerSide {
@@ -42,34 +46,51 @@ export class McpConnection {
   #wire: Wire | undefined
   #server: ServerSide | undefined
   #lastId = 0
-  readonly #progress = new Map<number, OnProgress>()
-  readonly #handlers = new Map<number, OnServerRequest>()
-  readonly #logs = new Map<number, OnLog>()
+  readonly #progress = new Map<RequestId, OnProgress>()
+  readonly #handlers = new Map<RequestId, OnServerRequest>()
+  readonly #logs = new Map<RequestId, OnLog>()
   /** That the server was sent. */
   #logLevel: string | undefined
   readonly #onNotification: OnNotification
+  readonly #idPrefix: string
+  /** Receives what arrived beside the streams of calls and belongs to no call of this connection; set for a session that others use too. */
+  onStray: ((message: Unrequested) => void) | undefined
   /** Of the request that receives notifications (2026-07-28). */
   readonly #listening = new Cancellation()
 
-  /** @param onNotification receives notifications that belong to no request */
-  constructor(client: ClientInfo, onNotification: OnNotification = () => {}) {
+  /**
+   * @param onNotification receives notifications that belong to no request
+   * @param idPrefix of request ids, where another connection numbers requests of the same session
+   */
+  constructor(client: ClientInfo, onNotification: OnNotification = () => {}, idPrefix = '') {
+    this.#idPrefix = idPrefix
     this.#client = client
     this.#onNotification = onNotification
   }
 
   /** The receiver of a wire that is made for this connection. */
   readonly onMessage: OnMessage = (message, requestId) => {
+    if (requestId === undefined && this.onStray !== undefined && !this.concerns(message))
+      return this.onStray(message)
     if (message.kind === 'request') return void this.#respond(message, requestId)
     if (message.method === 'notifications/message') return this.#log(message.params, requestId)
     if (message.method !== 'notifications/progress')
       return this.#onNotification(message.method, message.params)
     const { progressToken, progress, total, message: text } = message.params
     if (typeof progress === 'number')
-      this.#progress.get(progressToken as number)?.(
+      this.#progress.get(progressToken as RequestId)?.(
         progress,
         typeof total === 'number' ? total : undefined,
         typeof text === 'string' ? text : undefined,
       )
+  }
+
+  /** Whether a message beside the streams of calls belongs to a call of this connection. */
+  concerns(message: Unrequested): boolean {
+    if (message.kind === 'request') return message.method === 'ping' || this.#handlers.size === 1
+    if (message.method === 'notifications/message') return this.#logs.size === 1
+    if (message.method !== 'notifications/progress') return true
+    return this.#progress.has(message.params.progressToken as RequestId)
   }
 
   /** Called once, before the first request. */
@@ -102,7 +123,8 @@ export class McpConnection {
     options: RequestOptions,
     modern = this.isModern,
   ): Promise<RpcOutcome> {
-    const id = ++this.#lastId
+    const number = ++this.#lastId
+    const id = this.#idPrefix === '' ? number : `${this.#idPrefix}${number}`
     const { timeoutMs, onProgress, onLog, logLevel, onServerRequest, ...others } = options
     const { capabilities = {}, headers = [], ...rest } = others
     const meta = {
@@ -152,9 +174,15 @@ export class McpConnection {
     return outcome.kind === 'error' && outcome.code === METHOD_NOT_FOUND ? 'unsupported' : 'ended'
   }
 
-  async close(): Promise<void> {
+  /** @param keepSession it stays open at the server */
+  async close(keepSession = false): Promise<void> {
     this.#listening.cancel()
-    await this.#wire?.close()
+    await this.#wire?.close(keepSession)
+  }
+
+  /** Refuses a request of the server that no connection handles. */
+  async refuse({ id, method }: ServerRequest): Promise<void> {
+    await this.#wire?.send(responseText(id, { error: refusalOf(method) }), [])
   }
 
   /** Sends the level to a server that keeps it for the session, once. */
@@ -167,14 +195,14 @@ export class McpConnection {
   }
 
   /** Beside the streams of calls, it belongs to the only call in flight. */
-  #log(params: Dict, requestId: number | undefined): void {
+  #log(params: Dict, requestId: RequestId | undefined): void {
     const [only] = this.#logs.size === 1 ? this.#logs.values() : []
     const onLog = requestId === undefined ? only : this.#logs.get(requestId)
     onLog?.(params)
   }
 
   /** A disconnect does not cancel a request of a legacy session. */
-  #cancel(requestId: number, reason: string): void {
+  #cancel(requestId: RequestId, reason: string): void {
     if (reason !== 'cancelled' && reason !== 'timeout') return
     const said = reason === 'timeout' ? 'the time for the call has passed' : 'the caller cancelled the call'
     const text = notificationText('notifications/cancelled', { requestId, reason: said })
@@ -182,15 +210,12 @@ export class McpConnection {
   }
 
   /** A request that arrives beside the streams of calls belongs to the only call that could have caused it. */
-  async #respond({ id, method, params }: ServerRequest, requestId: number | undefined): Promise<void> {
+  async #respond({ id, method, params }: ServerRequest, requestId: RequestId | undefined): Promise<void> {
     const [only] = this.#handlers.size === 1 ? this.#handlers.values() : []
     const handler = requestId === undefined ? only : this.#handlers.get(requestId)
     const result = method === 'ping' ? {} : await handler?.(method, params)
-    const refused = {
-      code: METHOD_NOT_FOUND,
-      message: `${method.slice(0, 100)} is not supported for this call`,
-    }
-    await this.#wire?.send(responseText(id, result === undefined ? { error: refused } : { result }), [])
+    const response = result === undefined ? { error: refusalOf(method) } : { result }
+    await this.#wire?.send(responseText(id, response), [])
   }
 
   #envelope(capabilities: Dict, logLevel: string | undefined): Dict {
@@ -201,6 +226,10 @@ export class McpConnection {
       ...(logLevel === undefined ? undefined : { [META_LOG_LEVEL]: logLevel }),
     }
   }
+}
+
+function refusalOf(method: string): Dict {
+  return { code: METHOD_NOT_FOUND, message: `${method.slice(0, 100)} is not supported for this call` }
 }
 
 /** MCP 2026-07-28, "Request headers". */

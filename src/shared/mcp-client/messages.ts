@@ -2,7 +2,7 @@
 import { EXACT_COST_FACTOR, lookingForExact, readJson, writeJson } from '../../model/exact-number.ts'
 import { isObject } from '../../model/is-object.ts'
 import { parseCost } from '../call/parse-cost.ts'
-import type { Dict, RpcError, RpcResult } from './protocol.ts'
+import type { Dict, RequestId, RpcError, RpcResult } from './protocol.ts'
 
 /** `id` of a response is one of ours; that of a request is returned as it came. */
 export type ServerMessage =
@@ -110,7 +110,7 @@ export function errorIn(text: string): RpcError | undefined {
   return undefined
 }
 
-export function requestText(id: number, method: string, params: Dict): string {
+export function requestText(id: RequestId, method: string, params: Dict): string {
   return writeJson({ jsonrpc: '2.0', id, method, params })
 }
 

@@ -42,11 +42,13 @@ export class StreamableHttp implements Wire {
   readonly #address: ServerAddress
   readonly #onMessage: OnMessage
   readonly #label: string
-  #sessionId = ''
+  #sessionId: string
   #listening: EgressStreamResponse | undefined
   #closed = false
 
-  constructor(egress: Egress, address: ServerAddress, onMessage: OnMessage) {
+  /** @param sessionId of a session that another connection has opened */
+  constructor(egress: Egress, address: ServerAddress, onMessage: OnMessage, sessionId = '') {
+    this.#sessionId = sessionId
     this.#egress = egress
     this.#address = address
     this.#onMessage = onMessage
@@ -56,6 +58,11 @@ export class StreamableHttp implements Wire {
   /** False where requests need no session, or none was opened. */
   get hasSession(): boolean {
     return this.#sessionId !== ''
+  }
+
+  /** '' without one. */
+  get sessionId(): string {
+    return this.#sessionId
   }
 
   async request(request: WireRequest): Promise<RpcOutcome> {
@@ -137,10 +144,10 @@ export class StreamableHttp implements Wire {
     return 'ended'
   }
 
-  async close(): Promise<void> {
+  async close(keepSession = false): Promise<void> {
     this.#closed = true
     this.#listening?.body.destroy()
-    if (!this.hasSession || this.lost) return
+    if (!this.hasSession || this.lost || keepSession) return
     this.lost = true
     const { url } = this.#address
     const response = await this.#egress.stream({

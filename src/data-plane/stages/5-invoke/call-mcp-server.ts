@@ -57,6 +57,7 @@ export function callMcpServer(
           address,
           key,
           caller,
+          callerSession: transport.session?.id,
           token: call?.token,
           tokenOwner: call?.owner,
           onEnd: transport.session?.onEnd,
