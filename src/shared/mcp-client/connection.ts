@@ -1,4 +1,5 @@
 /** One connection to an MCP server: requests and their progress, notifications, requests of the server. `connect.ts` makes it. */
+import { writeJson } from '../../model/exact-number.ts'
 import { isObject } from '../../model/is-object.ts'
 import { Cancellation } from '../call/cancellation.ts'
 import { METHOD_NOT_FOUND } from '../call/rpc-errors.ts'
@@ -34,6 +35,8 @@ const META_INFO = 'io.modelcontextprotocol/clientInfo'
 const LIST_CHANGES: Dict = { toolsListChanged: true, resourcesListChanged: true, promptsListChanged: true }
 /** Of a listening request, which ends with the connection. */
 const FOREVER_MS = 2 ** 31 - 1
+const NO_HEADERS: readonly string[] = []
+const MAX_TARGETS = 100
 /** Of all its notifications; then it ends, and another one has to be opened. */
 const MAX_LISTENED_BYTES = 16 * 1024 * 1024
 
@@ -46,6 +49,9 @@ export class McpConnection {
   #wire: Wire | undefined
   #server: ServerSide | undefined
   #lastId = 0
+  /** JSON of the `_meta` of a request without capabilities, level and progress (2026-07-28). */
+  #plainMeta: string | undefined
+  readonly #targetHeaders = new Map<string, string[]>()
   readonly #progress = new Map<RequestId, OnProgress>()
   readonly #handlers = new Map<RequestId, OnServerRequest>()
   readonly #logs = new Map<RequestId, OnLog>()
@@ -122,38 +128,72 @@ export class McpConnection {
     params: Dict,
     options: RequestOptions,
     modern = this.isModern,
+    deadlineMs = performance.now() + options.timeoutMs,
   ): Promise<RpcOutcome> {
     const number = ++this.#lastId
     const id = this.#idPrefix === '' ? number : `${this.#idPrefix}${number}`
-    const { timeoutMs, onProgress, onLog, logLevel, onServerRequest, ...others } = options
-    const { capabilities = {}, headers = [], ...rest } = others
-    const meta = {
-      ...(isObject(params._meta) ? params._meta : undefined),
-      ...(onProgress === undefined ? undefined : { progressToken: id }),
-      ...(modern ? this.#envelope(capabilities, logLevel) : undefined),
-    }
-    const whole = Object.keys(meta).length === 0 ? params : { ...params, _meta: meta }
+    const { onProgress, onLog, onServerRequest, headers = NO_HEADERS } = options
     if (onProgress !== undefined) this.#progress.set(id, onProgress)
     if (onServerRequest !== undefined) this.#handlers.set(id, onServerRequest)
     if (onLog !== undefined) this.#logs.set(id, onLog)
     this.inFlight++
     try {
+      // each member by name: copying the rest of an object takes as long as sending the request
       const outcome = await this.#wire!.request({
-        ...rest,
         id,
-        text: requestText(id, method, whole),
-        headers: modern ? [...headers, ...modernHeaders(method, params)] : headers,
-        deadlineMs: performance.now() + timeoutMs,
+        text: requestText(id, method, params, this.#metaText(id, params, options, modern)),
+        headers: modern ? headers.concat(this.#modernHeaders(method, params)) : headers,
+        deadlineMs,
+        maxResponseBytes: options.maxResponseBytes,
+        maxParseNs: options.maxParseNs,
+        cancellation: options.cancellation,
+        onBytes: options.onBytes,
       })
       if (!modern && method !== 'initialize' && outcome.kind === 'failure' && outcome.sent)
         this.#cancel(id, outcome.reason)
       return outcome
     } finally {
       this.inFlight--
-      this.#progress.delete(id)
-      this.#handlers.delete(id)
-      this.#logs.delete(id)
+      if (onProgress !== undefined) this.#progress.delete(id)
+      if (onServerRequest !== undefined) this.#handlers.delete(id)
+      if (onLog !== undefined) this.#logs.delete(id)
     }
+  }
+
+  /** JSON of `_meta`; undefined: there is none, or the parameters have it. */
+  #metaText(
+    id: RequestId,
+    { _meta: own }: Dict,
+    { onProgress, capabilities, logLevel }: RequestOptions,
+    modern: boolean,
+  ): string | undefined {
+    if (own === undefined && onProgress === undefined) {
+      if (!modern) return undefined
+      if (capabilities === undefined && logLevel === undefined) {
+        this.#plainMeta ??= writeJson(this.#envelope({}, undefined))
+        return this.#plainMeta
+      }
+    }
+    const meta = {
+      ...(isObject(own) ? own : undefined),
+      ...(onProgress === undefined ? undefined : { progressToken: id }),
+      ...(modern ? this.#envelope(capabilities ?? {}, logLevel) : undefined),
+    }
+    return writeJson(meta)
+  }
+
+  /** MCP 2026-07-28, "Request headers". Most requests name the target of one before. */
+  #modernHeaders(method: string, { name, uri, taskId }: Dict): readonly string[] {
+    const target = [name, uri, taskId].find(value => typeof value === 'string') as string | undefined
+    const key = target === undefined ? method : `${method} ${target}`
+    let headers = this.#targetHeaders.get(key)
+    if (headers === undefined) {
+      if (this.#targetHeaders.size >= MAX_TARGETS) this.#targetHeaders.clear()
+      headers = ['mcp-protocol-version', MODERN_VERSION, 'mcp-method', method]
+      if (target !== undefined) headers.push('mcp-name', headerValue(target))
+      this.#targetHeaders.set(key, headers)
+    }
+    return headers
   }
 
   notify(method: string): Promise<void> {
@@ -230,15 +270,6 @@ export class McpConnection {
 
 function refusalOf(method: string): Dict {
   return { code: METHOD_NOT_FOUND, message: `${method.slice(0, 100)} is not supported for this call` }
-}
-
-/** MCP 2026-07-28, "Request headers". */
-function modernHeaders(method: string, { name, uri, taskId }: Dict): readonly string[] {
-  const target = [name, uri, taskId].find(value => typeof value === 'string')
-  return [
-    ...['mcp-protocol-version', MODERN_VERSION, 'mcp-method', method],
-    ...(target === undefined ? [] : ['mcp-name', headerValue(target)]),
-  ]
 }
 
 /** As it is where a header can carry it, else `=?base64?…?=` (MCP 2026-07-28, "Encoding of header values"). */

@@ -110,8 +110,15 @@ export function errorIn(text: string): RpcError | undefined {
   return undefined
 }
 
-export function requestText(id: RequestId, method: string, params: Dict): string {
-  return writeJson({ jsonrpc: '2.0', id, method, params })
+/** @param meta JSON of the `_meta` of the parameters, in place of one that they have */
+export function requestText(id: RequestId, method: string, params: Dict, meta?: string): string {
+  return `{"jsonrpc":"2.0","id":${typeof id === 'number' ? id : JSON.stringify(id)},"method":${JSON.stringify(method)},"params":${paramsText(params, meta)}}`
+}
+
+function paramsText(params: Dict, meta: string | undefined): string {
+  if (meta === undefined) return writeJson(params)
+  const text = writeJson(params._meta === undefined ? params : { ...params, _meta: undefined })
+  return text === '{}' ? `{"_meta":${meta}}` : `${text.slice(0, -1)},"_meta":${meta}}`
 }
 
 export function notificationText(method: string, params?: Dict): string {

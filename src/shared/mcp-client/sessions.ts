@@ -141,10 +141,12 @@ export class McpSessions {
       const { connection, stored } = connected
       stored?.attend()
       const { logLevel } = options
-      const remainingMs = (): number => Math.max(1, untilMs - performance.now())
       if (logLevel !== undefined)
-        await connection.setLogLevel(logLevel, { ...options, timeoutMs: remainingMs() })
-      const outcome = await connection.request(method, params, { ...options, timeoutMs: remainingMs() })
+        await connection.setLogLevel(logLevel, {
+          ...options,
+          timeoutMs: Math.max(1, untilMs - performance.now()),
+        })
+      const outcome = await connection.request(method, params, options, connection.isModern, untilMs)
       if (connection.lost) this.#drop(session, 'lost')
       else if (stored?.isDue === true) void this.#renew(session, stored)
       return outcome
