@@ -172,9 +172,10 @@ describe('a tool', () => {
     ['twice', { a: { type: 'string', 'x-mcp-header': 'A' }, b: { type: 'string', 'x-mcp-header': 'a' } }],
     ['with a space', { a: { type: 'string', 'x-mcp-header': 'A B' } }],
   ])('is skipped with an x-mcp-header that is %s', (_, properties) => {
-    const { tools, skipped } = compileLists({
-      tools: [tool('bad', { inputSchema: object(properties) }), tool('good')],
-    })
+    const listed = [tool('bad', { inputSchema: object(properties) }), tool('good')]
+    const outcome = runCompileJob({ document: JSON.stringify({ tools: listed }), toolSet: toolSetOf() })
+    if (outcome.kind !== 'compiled') throw new Error(JSON.stringify(outcome))
+    const { tools, skipped } = outcome.result
     expect(tools.map(({ name }) => name)).toEqual(['good'])
     expect(skipped[0]!.reason).toContain('x-mcp-header')
   })
