@@ -31,8 +31,9 @@ export class FileServerSessions implements ServerSessionStore {
       const { mtimeMs } = await stat(path)
       if (mtimeMs + this.#options.ttlMs > this.#options.now()) return await read(path)
       await rm(path, { force: true })
-    } catch {
-      // there is none
+    } catch (error) {
+      // a damaged one would keep others out
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') await rm(path, { force: true }).catch(() => {})
     }
     return undefined
   }

@@ -1,5 +1,5 @@
 /** What every store of sessions with MCP servers promises, run on files and on Redis. It connects to no MCP server. */
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -103,6 +103,14 @@ describe('files', () => {
     await files.sweep()
     const left = readdirSync(directory, { recursive: true }).filter(name => String(name).endsWith('.session'))
     expect(left).toEqual([])
+  })
+
+  it('are replaced when they are damaged', async () => {
+    const place = newPlace()
+    await files.settle(place, session('a'))
+    writeFileSync(join(directory, place.caller, `${place.server}.session`), '{"id"')
+    expect(await files.get(place)).toBeUndefined()
+    expect(await files.settle(place, session('b'))).toEqual(session('b'))
   })
 
   it('that cannot be written leave the session to its thread', async () => {
