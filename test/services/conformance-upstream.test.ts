@@ -34,7 +34,7 @@ const NOT_KEPT: { readonly [check: string]: string } = {
   'json-schema-2020-12-client-$schema-preserved':
     'the schemas that the gateway lists are its own, in the dialect that MCP takes for granted (2020-12)',
   'json-schema-2020-12-client-additionalProperties-preserved':
-    'a list leaves out `additionalProperties: false`, which costs tokens in every tool and tells a model nothing; the check of arguments has it',
+    'a list leaves out `additionalProperties: false`, which costs tokens in every tool and adds nothing for a model; the check of arguments has it',
 }
 
 /** A scenario belongs to the first pattern that it matches. */
