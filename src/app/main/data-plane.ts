@@ -101,7 +101,7 @@ export async function startDataPlane(plane: DataPlaneParts): Promise<DataPlane> 
   const upstreams = openUpstreams(context, plane.thread ?? 1)
   const users = openUserTokens(context)
   const identified = { ...plane, users, tokens, apiKeys, policy, traces, calls, ownStages, upstreams }
-  const { pipeline, admission, results, usage, phaseOf, stages } = openPipeline(identified)
+  const { pipeline, admission, results, usage, phaseOf, stages, mcpSessions } = openPipeline(identified)
   const drain = new Drain()
   const syncPolicy = plane.policyOwner?.sync
   const fault = (): string | undefined => snapshot.lastFault ?? context.conditions.summary
@@ -118,6 +118,7 @@ export async function startDataPlane(plane: DataPlaneParts): Promise<DataPlane> 
     keysReady: () => tokens.ready,
     draining: () => drain.announced,
     sessions,
+    serverSessions: mcpSessions,
     ...limits,
     url: plane.gatewayUrl,
     name: 'toolgate',

@@ -1,13 +1,31 @@
 /** Opens the sessions with MCP servers for the calls of one thread, and watches their resources; registers the metrics. It connects to none. */
+import type { OpenedSessions } from '../../data-plane/sessions/opened-sessions.ts'
+import { serverChannel } from '../../data-plane/sessions/session-store.ts'
 import { BackendTokens } from '../../shared/egress/oauth/backend-tokens.ts'
 import { ResourceWatches } from '../../shared/mcp-client/resource-watches.ts'
+import type { SessionRelay } from '../../shared/mcp-client/server-session-store.ts'
 import { McpSessions } from '../../shared/mcp-client/sessions.ts'
 import { VERSION } from '../../shared/version.ts'
 import type { AppContext } from './app-context.ts'
 
-export function openMcpSessions({ egress, metrics, settings, closers }: AppContext): McpSessions {
+export function openMcpSessions(
+  { egress, metrics, settings, closers }: AppContext,
+  { sessions: callers, servers }: OpenedSessions,
+): McpSessions {
+  const relay: SessionRelay = {
+    publish: (place, text) =>
+      void Promise.resolve(callers.signal(serverChannel(place), { kind: 'server_message', text })).catch(
+        () => {},
+      ),
+    listen: (place, listener) =>
+      callers.listen(serverChannel(place), signal => {
+        if (signal.kind === 'server_message') listener(signal.text)
+      }),
+  }
   const sessions = new McpSessions({
     egress,
+    stored: { store: servers, relay },
+    callerIdleMs: settings.sessions.ttlMs,
     client: { name: 'toolgate', version: VERSION },
     maxEventCharacters: settings.backendResponseMaxBytes,
   })
@@ -15,6 +33,7 @@ export function openMcpSessions({ egress, metrics, settings, closers }: AppConte
   metrics.read('platform_mcp_server_sessions', () => sessions.open)
   metrics.read('platform_mcp_server_circuits_open', () => sessions.openCircuits)
   metrics.read('platform_mcp_server_connects_total', () => sessions.counts.connects)
+  metrics.read('platform_mcp_server_resumed_total', () => sessions.counts.resumed)
   metrics.read('platform_mcp_server_retries_total', () => sessions.counts.retries)
   metrics.read('platform_mcp_server_refused_total', () => sessions.counts.refused)
   return sessions

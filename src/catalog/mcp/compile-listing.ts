@@ -232,6 +232,9 @@ function checkedSchema(schema: unknown, which: string): JsonSchema {
   if (!isObject(schema)) throw new SkippedOperation(`its ${which} schema is not an object`)
   if (which === 'input' && schema.type !== undefined && schema.type !== 'object')
     throw new SkippedOperation('its input schema does not have the type object')
+  // clients must not use such a tool (MCP 2026-07-28, "x-mcp-header")
+  const fault = which === 'input' ? mirroredHeaderFault(schema) : undefined
+  if (fault !== undefined) throw new SkippedOperation(fault)
   const clean = cleanSchema(schema)
   boundedSchema(clean)
   try {
@@ -269,8 +272,7 @@ function bindingOf(
 ): McpBinding {
   const { url, transport, session, headers } = source
   const uriPrefix = uriPrefixOf(naming.prefix)
-  const isUsable = isObject(inputSchema) && mirroredHeaderFault(inputSchema) === undefined
-  const mirrored = isUsable ? mirroredArguments(inputSchema) : []
+  const mirrored = isObject(inputSchema) ? mirroredArguments(inputSchema) : []
   return {
     url,
     transport,

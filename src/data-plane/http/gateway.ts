@@ -4,6 +4,7 @@ import type { Principal } from '../../model/principal.ts'
 import { andThen, continueWith, type MaybePending, type MaybePromise } from '../../shared/call/and-then.ts'
 import type { Cancellation } from '../../shared/call/cancellation.ts'
 import type { Refusal } from '../../shared/call/refusal.ts'
+import type { McpSessions } from '../../shared/mcp-client/sessions.ts'
 import type { Pipeline } from '../pipeline/compose.ts'
 import { Exchange, type ExchangeInit } from '../pipeline/exchange.ts'
 import type { Credentials } from '../pipeline/exchange-parts.ts'
@@ -27,6 +28,8 @@ export interface GatewayParts {
   readonly keysReady: () => boolean
   readonly draining: () => boolean
   readonly sessions: SessionStore
+  /** With MCP servers; absent: there are none. */
+  readonly serverSessions?: Pick<McpSessions, 'endCaller'>
   readonly attempts: AttemptLimit
   /** Client registrations, with a smaller bound. */
   readonly registrations: AttemptLimit

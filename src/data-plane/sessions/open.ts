@@ -1,11 +1,13 @@
 /** Chooses the session store of a deployment: in memory, or in Redis for many instances. */
 import { join } from 'node:path'
 import type { OnDamage } from '../../shared/fs/damage.ts'
+import { FileServerSessions } from '../../shared/mcp-client/file-server-sessions.ts'
+import type { ServerSessionStore } from '../../shared/mcp-client/server-session-store.ts'
 import type { RedisTarget } from '../../shared/redis/servers.ts'
 import type { Log } from '../../shared/telemetry/log.ts'
-import { fileKeyRing, type KeyRing } from './key-ring.ts'
+import { fileKeyRing } from './key-ring.ts'
 import { MemorySessionStore } from './memory/store.ts'
-import type { SessionStore } from './session-store.ts'
+import type { OpenedSessions } from './opened-sessions.ts'
 
 export interface SessionOptions {
   readonly dataDir: string
@@ -18,19 +20,40 @@ export interface SessionOptions {
   readonly now?: () => number
 }
 
-/** @returns the store, and the keys that also sign request states */
-export async function openSessions(
-  options: SessionOptions,
-): Promise<{ readonly sessions: SessionStore; readonly keys: KeyRing }> {
+const SWEEP_FILES_MS = 600_000
+/** The threads that use a session with an MCP server end it when it was idle as long as a session may be: it must be stored then. */
+const SERVER_SESSION_MARGIN_MS = 120_000
+
+export async function openSessions(options: SessionOptions): Promise<OpenedSessions> {
   const { dataDir, redis, ttlMs, max, log, now = Date.now } = options
   const own = fileKeyRing(join(dataDir, 'session-keys.json'), Date.now, options.onDamage)
   if (redis === undefined) {
     return {
       keys: own,
+      servers: fileServerSessions(options),
       sessions: new MemorySessionStore({ keys: own, ttlMs, maxSessions: max, now }),
     }
   }
   // loading the driver takes 15 MiB of memory in every thread
   const { openRedisSessions } = await import('./redis/open.ts')
-  return openRedisSessions({ target: redis, own, ttlMs, log, now })
+  return openRedisSessions({
+    target: redis,
+    own,
+    ttlMs,
+    serverTtlMs: ttlMs + SERVER_SESSION_MARGIN_MS,
+    log,
+    now,
+  })
+}
+
+/** For every thread of a process without Redis. */
+export function fileServerSessions({
+  dataDir,
+  ttlMs,
+  now = Date.now,
+}: Pick<SessionOptions, 'dataDir' | 'ttlMs' | 'now'>): ServerSessionStore {
+  const directory = join(dataDir, 'server-sessions')
+  const sessions = new FileServerSessions({ directory, ttlMs: ttlMs + SERVER_SESSION_MARGIN_MS, now })
+  setInterval(() => void sessions.sweep(), SWEEP_FILES_MS).unref()
+  return sessions
 }

@@ -1,5 +1,6 @@
 /** The interface of the session store: MCP sessions of protocol versions that have them, and the signals between instances. It contains no store: `memory/`, `redis/` and `threads/` implement it. */
 import type { MaybePromise } from '../../shared/call/and-then.ts'
+import type { SessionPlace } from '../../shared/mcp-client/server-session-store.ts'
 import type { TaskStore } from './task-store.ts'
 
 /** The facts encoded in a session id; they suffice to serve a request without a lookup. */
@@ -49,6 +50,8 @@ export type SessionSignal =
   | { readonly kind: 'task_cancel' }
   /** Results of the open questions of a task, by name. */
   | { readonly kind: 'task_input'; readonly responses: { readonly [name: string]: unknown } }
+  /** A message of an MCP server, for the threads and instances that use one session with it. */
+  | { readonly kind: 'server_message'; readonly text: string }
   /** The session was ended: calls are aborted, streams closed. */
   | { readonly kind: 'end' }
   /** An event of a resumable stream, for its listeners; `last` when it is the final one. */
@@ -73,6 +76,11 @@ export interface StreamRef {
 /** The channel of a task, beside those of sessions. */
 export function taskChannel(id: string): string {
   return `task:${id}`
+}
+
+/** The channel of a session with an MCP server. */
+export function serverChannel({ caller, server }: SessionPlace): string {
+  return `server:${caller}:${server}`
 }
 
 /** A session by its id, one of its streams, or a task. */

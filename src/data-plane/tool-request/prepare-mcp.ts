@@ -65,7 +65,7 @@ export function prepareMcp(tool: Tool): McpTarget | undefined {
 
 /** MCP 2026-07-28, `x-mcp-header`; other servers ignore it. */
 function mirroredHeader(header: string, value: unknown): readonly string[] {
-  if (value === undefined || value === null || value === '') return []
+  if (value === undefined || value === null) return []
   return [`mcp-param-${header.toLowerCase()}`, headerValue(String(value))]
 }
 

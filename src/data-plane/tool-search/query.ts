@@ -2,6 +2,7 @@
 import { isActionWord } from './actions.ts'
 import { type Counts, countsOf } from './path-noun.ts'
 import { isFiller, SYNONYM_WEIGHT, synonymsOf, withoutPhrases } from './synonyms.ts'
+import { inEnglish, isForeign } from './translations.ts'
 import { wordsOf } from './words.ts'
 
 export interface Query {
@@ -30,7 +31,9 @@ const HINT_WEIGHT = 0.3
 
 export function readQuery(text: string): Query {
   const plain = withoutPhrases(text)
-  const sequence = wordsOf(plain)
+  const written = wordsOf(plain)
+  const translated = isForeign(written) ? inEnglish : (each: string[]): string[] => each
+  const sequence = translated(written)
   const words = new Map<string, number>()
   const add = (added: readonly string[], weightOf: (word: string) => number): void => {
     for (const word of added) {
@@ -39,7 +42,9 @@ export function readQuery(text: string): Query {
     }
   }
   const withoutPaths = plain.replace(PATHS, ' ')
-  add(wordsOf(withoutPaths.replace(VALUES, ' ')), word => (isActionWord(word) ? ACTION_WEIGHT : 1))
+  add(translated(wordsOf(withoutPaths.replace(VALUES, ' '))), word =>
+    isActionWord(word) ? ACTION_WEIGHT : 1,
+  )
   for (const [value] of withoutPaths.matchAll(VALUES)) add(wordsOf(value), () => VALUE_WEIGHT)
   if (SELF_PATTERN.test(plain)) add(SELF, () => HINT_WEIGHT)
   if (withoutPaths !== plain) add(REPOSITORY, () => HINT_WEIGHT)

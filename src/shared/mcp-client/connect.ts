@@ -1,4 +1,5 @@
 /** Opens a connection to an MCP server: chooses transport and version, with the oldest last. It repeats nothing that failed. */
+import { randomUUID } from 'node:crypto'
 import { isObject } from '../../model/is-object.ts'
 import type { Cancellation } from '../call/cancellation.ts'
 import { UNSUPPORTED_VERSION } from '../call/rpc-errors.ts'
@@ -17,6 +18,7 @@ import {
   type ServerAddress,
   shownAddress,
 } from './protocol.ts'
+import type { ServerSession } from './server-session-store.ts'
 import { StreamableHttp } from './streamable-http.ts'
 
 /** How a server was reached. */
@@ -43,6 +45,8 @@ export interface Connected {
   readonly era: Era
   /** False: requests of all callers may share it, because the server keeps nothing between them. */
   readonly hasSession: boolean
+  /** With it another connection can continue the session; those of HTTP with SSE end with their stream. */
+  readonly session?: ServerSession
 }
 
 /** A server that does not know the first request may leave it without a response. */
@@ -117,7 +121,24 @@ async function connectStreamable(
   if (typeof version !== 'string') return version
   wire.version = version
   await connection.notify('notifications/initialized')
-  return { kind: 'connected', connection, era: 'streamable', hasSession: wire.hasSession }
+  const { hasSession, sessionId: id } = wire
+  const logging = isObject(connection.server.capabilities.logging)
+  const session = hasSession ? { session: { id, version, logging } } : {}
+  return { kind: 'connected', connection, era: 'streamable', hasSession, ...session }
+}
+
+/** A connection for a session that another one has opened; it sends nothing. */
+export function resumeSession(
+  address: ServerAddress,
+  { egress, client }: Pick<ConnectOptions, 'egress' | 'client'>,
+  session: ServerSession,
+): Connected {
+  const connection = new McpConnection(client, undefined, `${randomUUID().slice(0, 8)}-`)
+  const wire = new StreamableHttp(egress, address, connection.onMessage, session.id)
+  wire.version = session.version
+  connection.attach(wire)
+  connection.settle({ version: session.version, capabilities: session.logging ? { logging: {} } : {} })
+  return { kind: 'connected', connection, era: 'streamable', hasSession: true, session }
 }
 
 async function connectSse(

@@ -1,4 +1,5 @@
 /** One connection to an MCP server: requests and their progress, notifications, requests of the server. `connect.ts` makes it. */
+import { writeJson } from '../../model/exact-number.ts'
 import { isObject } from '../../model/is-object.ts'
 import { Cancellation } from '../call/cancellation.ts'
 import { METHOD_NOT_FOUND } from '../call/rpc-errors.ts'
@@ -10,12 +11,16 @@ import {
   type OnLog,
   type OnProgress,
   type OnServerRequest,
+  type RequestId,
   type RequestOptions,
   type RpcOutcome,
 } from './protocol.ts'
 import type { OnMessage, Wire } from './wire.ts'
 
 type ServerRequest = Extract<ServerMessage, { kind: 'request' }>
+
+/** What a server sends beside responses. */
+export type Unrequested = Exclude<ServerMessage, { kind: 'response' }>
 
 /** What the server said in the handshake. */
 export interface ServerSide {
@@ -30,6 +35,8 @@ const META_INFO = 'io.modelcontextprotocol/clientInfo'
 const LIST_CHANGES: Dict = { toolsListChanged: true, resourcesListChanged: true, promptsListChanged: true }
 /** Of a listening request, which ends with the connection. */
 const FOREVER_MS = 2 ** 31 - 1
+const NO_HEADERS: readonly string[] = []
+const MAX_TARGETS = 100
 /** Of all its notifications; then it ends, and another one has to be opened. */
 const MAX_LISTENED_BYTES = 16 * 1024 * 1024
 
@@ -42,34 +49,54 @@ export class McpConnection {
   #wire: Wire | undefined
   #server: ServerSide | undefined
   #lastId = 0
-  readonly #progress = new Map<number, OnProgress>()
-  readonly #handlers = new Map<number, OnServerRequest>()
-  readonly #logs = new Map<number, OnLog>()
+  /** JSON of the `_meta` of a request without capabilities, level and progress (2026-07-28). */
+  #plainMeta: string | undefined
+  readonly #targetHeaders = new Map<string, string[]>()
+  readonly #progress = new Map<RequestId, OnProgress>()
+  readonly #handlers = new Map<RequestId, OnServerRequest>()
+  readonly #logs = new Map<RequestId, OnLog>()
   /** That the server was sent. */
   #logLevel: string | undefined
   readonly #onNotification: OnNotification
+  readonly #idPrefix: string
+  /** Receives what arrived beside the streams of calls and belongs to no call of this connection; set for a session that others use too. */
+  onStray: ((message: Unrequested) => void) | undefined
   /** Of the request that receives notifications (2026-07-28). */
   readonly #listening = new Cancellation()
 
-  /** @param onNotification receives notifications that belong to no request */
-  constructor(client: ClientInfo, onNotification: OnNotification = () => {}) {
+  /**
+   * @param onNotification receives notifications that belong to no request
+   * @param idPrefix of request ids, where another connection numbers requests of the same session
+   */
+  constructor(client: ClientInfo, onNotification: OnNotification = () => {}, idPrefix = '') {
+    this.#idPrefix = idPrefix
     this.#client = client
     this.#onNotification = onNotification
   }
 
   /** The receiver of a wire that is made for this connection. */
   readonly onMessage: OnMessage = (message, requestId) => {
+    if (requestId === undefined && this.onStray !== undefined && !this.concerns(message))
+      return this.onStray(message)
     if (message.kind === 'request') return void this.#respond(message, requestId)
     if (message.method === 'notifications/message') return this.#log(message.params, requestId)
     if (message.method !== 'notifications/progress')
       return this.#onNotification(message.method, message.params)
     const { progressToken, progress, total, message: text } = message.params
     if (typeof progress === 'number')
-      this.#progress.get(progressToken as number)?.(
+      this.#progress.get(progressToken as RequestId)?.(
         progress,
         typeof total === 'number' ? total : undefined,
         typeof text === 'string' ? text : undefined,
       )
+  }
+
+  /** Whether a message beside the streams of calls belongs to a call of this connection. */
+  concerns(message: Unrequested): boolean {
+    if (message.kind === 'request') return message.method === 'ping' || this.#handlers.size === 1
+    if (message.method === 'notifications/message') return this.#logs.size === 1
+    if (message.method !== 'notifications/progress') return true
+    return this.#progress.has(message.params.progressToken as RequestId)
   }
 
   /** Called once, before the first request. */
@@ -101,37 +128,72 @@ export class McpConnection {
     params: Dict,
     options: RequestOptions,
     modern = this.isModern,
+    deadlineMs = performance.now() + options.timeoutMs,
   ): Promise<RpcOutcome> {
-    const id = ++this.#lastId
-    const { timeoutMs, onProgress, onLog, logLevel, onServerRequest, ...others } = options
-    const { capabilities = {}, headers = [], ...rest } = others
-    const meta = {
-      ...(isObject(params._meta) ? params._meta : undefined),
-      ...(onProgress === undefined ? undefined : { progressToken: id }),
-      ...(modern ? this.#envelope(capabilities, logLevel) : undefined),
-    }
-    const whole = Object.keys(meta).length === 0 ? params : { ...params, _meta: meta }
+    const number = ++this.#lastId
+    const id = this.#idPrefix === '' ? number : `${this.#idPrefix}${number}`
+    const { onProgress, onLog, onServerRequest, headers = NO_HEADERS } = options
     if (onProgress !== undefined) this.#progress.set(id, onProgress)
     if (onServerRequest !== undefined) this.#handlers.set(id, onServerRequest)
     if (onLog !== undefined) this.#logs.set(id, onLog)
     this.inFlight++
     try {
+      // each member by name: copying the rest of an object takes as long as sending the request
       const outcome = await this.#wire!.request({
-        ...rest,
         id,
-        text: requestText(id, method, whole),
-        headers: modern ? [...headers, ...modernHeaders(method, params)] : headers,
-        deadlineMs: performance.now() + timeoutMs,
+        text: requestText(id, method, params, this.#metaText(id, params, options, modern)),
+        headers: modern ? headers.concat(this.#modernHeaders(method, params)) : headers,
+        deadlineMs,
+        maxResponseBytes: options.maxResponseBytes,
+        maxParseNs: options.maxParseNs,
+        cancellation: options.cancellation,
+        onBytes: options.onBytes,
       })
       if (!modern && method !== 'initialize' && outcome.kind === 'failure' && outcome.sent)
         this.#cancel(id, outcome.reason)
       return outcome
     } finally {
       this.inFlight--
-      this.#progress.delete(id)
-      this.#handlers.delete(id)
-      this.#logs.delete(id)
+      if (onProgress !== undefined) this.#progress.delete(id)
+      if (onServerRequest !== undefined) this.#handlers.delete(id)
+      if (onLog !== undefined) this.#logs.delete(id)
     }
+  }
+
+  /** JSON of `_meta`; undefined: there is none, or the parameters have it. */
+  #metaText(
+    id: RequestId,
+    { _meta: own }: Dict,
+    { onProgress, capabilities, logLevel }: RequestOptions,
+    modern: boolean,
+  ): string | undefined {
+    if (own === undefined && onProgress === undefined) {
+      if (!modern) return undefined
+      if (capabilities === undefined && logLevel === undefined) {
+        this.#plainMeta ??= writeJson(this.#envelope({}, undefined))
+        return this.#plainMeta
+      }
+    }
+    const meta = {
+      ...(isObject(own) ? own : undefined),
+      ...(onProgress === undefined ? undefined : { progressToken: id }),
+      ...(modern ? this.#envelope(capabilities ?? {}, logLevel) : undefined),
+    }
+    return writeJson(meta)
+  }
+
+  /** MCP 2026-07-28, "Request headers". Most requests name the target of one before. */
+  #modernHeaders(method: string, { name, uri, taskId }: Dict): readonly string[] {
+    const target = [name, uri, taskId].find(value => typeof value === 'string') as string | undefined
+    const key = target === undefined ? method : `${method} ${target}`
+    let headers = this.#targetHeaders.get(key)
+    if (headers === undefined) {
+      if (this.#targetHeaders.size >= MAX_TARGETS) this.#targetHeaders.clear()
+      headers = ['mcp-protocol-version', MODERN_VERSION, 'mcp-method', method]
+      if (target !== undefined) headers.push('mcp-name', headerValue(target))
+      this.#targetHeaders.set(key, headers)
+    }
+    return headers
   }
 
   notify(method: string): Promise<void> {
@@ -152,9 +214,15 @@ export class McpConnection {
     return outcome.kind === 'error' && outcome.code === METHOD_NOT_FOUND ? 'unsupported' : 'ended'
   }
 
-  async close(): Promise<void> {
+  /** @param keepSession it stays open at the server */
+  async close(keepSession = false): Promise<void> {
     this.#listening.cancel()
-    await this.#wire?.close()
+    await this.#wire?.close(keepSession)
+  }
+
+  /** Refuses a request of the server that no connection handles. */
+  async refuse({ id, method }: ServerRequest): Promise<void> {
+    await this.#wire?.send(responseText(id, { error: refusalOf(method) }), [])
   }
 
   /** Sends the level to a server that keeps it for the session, once. */
@@ -167,14 +235,14 @@ export class McpConnection {
   }
 
   /** Beside the streams of calls, it belongs to the only call in flight. */
-  #log(params: Dict, requestId: number | undefined): void {
+  #log(params: Dict, requestId: RequestId | undefined): void {
     const [only] = this.#logs.size === 1 ? this.#logs.values() : []
     const onLog = requestId === undefined ? only : this.#logs.get(requestId)
     onLog?.(params)
   }
 
   /** A disconnect does not cancel a request of a legacy session. */
-  #cancel(requestId: number, reason: string): void {
+  #cancel(requestId: RequestId, reason: string): void {
     if (reason !== 'cancelled' && reason !== 'timeout') return
     const said = reason === 'timeout' ? 'the time for the call has passed' : 'the caller cancelled the call'
     const text = notificationText('notifications/cancelled', { requestId, reason: said })
@@ -182,15 +250,12 @@ export class McpConnection {
   }
 
   /** A request that arrives beside the streams of calls belongs to the only call that could have caused it. */
-  async #respond({ id, method, params }: ServerRequest, requestId: number | undefined): Promise<void> {
+  async #respond({ id, method, params }: ServerRequest, requestId: RequestId | undefined): Promise<void> {
     const [only] = this.#handlers.size === 1 ? this.#handlers.values() : []
     const handler = requestId === undefined ? only : this.#handlers.get(requestId)
     const result = method === 'ping' ? {} : await handler?.(method, params)
-    const refused = {
-      code: METHOD_NOT_FOUND,
-      message: `${method.slice(0, 100)} is not supported for this call`,
-    }
-    await this.#wire?.send(responseText(id, result === undefined ? { error: refused } : { result }), [])
+    const response = result === undefined ? { error: refusalOf(method) } : { result }
+    await this.#wire?.send(responseText(id, response), [])
   }
 
   #envelope(capabilities: Dict, logLevel: string | undefined): Dict {
@@ -203,13 +268,8 @@ export class McpConnection {
   }
 }
 
-/** MCP 2026-07-28, "Request headers". */
-function modernHeaders(method: string, { name, uri, taskId }: Dict): readonly string[] {
-  const target = [name, uri, taskId].find(value => typeof value === 'string')
-  return [
-    ...['mcp-protocol-version', MODERN_VERSION, 'mcp-method', method],
-    ...(target === undefined ? [] : ['mcp-name', headerValue(target)]),
-  ]
+function refusalOf(method: string): Dict {
+  return { code: METHOD_NOT_FOUND, message: `${method.slice(0, 100)} is not supported for this call` }
 }
 
 /** As it is where a header can carry it, else `=?base64?…?=` (MCP 2026-07-28, "Encoding of header values"). */

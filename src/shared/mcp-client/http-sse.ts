@@ -3,7 +3,14 @@ import type { Egress, EgressStreamResponse } from '../egress/egress.ts'
 import { serverEvents } from '../egress/server-events.ts'
 import { addressHeaders } from './address.ts'
 import { errorIn, MessageError, readMessages } from './messages.ts'
-import { failure, type RpcFailure, type RpcOutcome, type ServerAddress, shownAddress } from './protocol.ts'
+import {
+  failure,
+  type RequestId,
+  type RpcFailure,
+  type RpcOutcome,
+  type ServerAddress,
+  shownAddress,
+} from './protocol.ts'
 import { contentTypeOf, discard, fromEgress, timedOut } from './read-response.ts'
 import type { OnMessage, Wire, WireRequest } from './wire.ts'
 
@@ -70,7 +77,7 @@ export class HttpSse implements Wire {
   readonly #address: ServerAddress
   readonly #onMessage: OnMessage
   readonly #label: string
-  readonly #pending = new Map<number, Pending>()
+  readonly #pending = new Map<RequestId, Pending>()
   readonly #response: EgressStreamResponse
   readonly #ended: Promise<void>
   #endpoint = ''
@@ -143,7 +150,7 @@ export class HttpSse implements Wire {
   }
 
   #settle(id: unknown, characters: number, outcome: RpcOutcome): void {
-    const pending = this.#pending.get(id as number)
+    const pending = this.#pending.get(id as RequestId)
     pending?.request.onBytes?.(characters)
     pending?.settle(outcome)
   }

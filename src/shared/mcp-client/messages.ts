@@ -2,7 +2,7 @@
 import { EXACT_COST_FACTOR, lookingForExact, readJson, writeJson } from '../../model/exact-number.ts'
 import { isObject } from '../../model/is-object.ts'
 import { parseCost } from '../call/parse-cost.ts'
-import type { Dict, RpcError, RpcResult } from './protocol.ts'
+import type { Dict, RequestId, RpcError, RpcResult } from './protocol.ts'
 
 /** `id` of a response is one of ours; that of a request is returned as it came. */
 export type ServerMessage =
@@ -110,8 +110,15 @@ export function errorIn(text: string): RpcError | undefined {
   return undefined
 }
 
-export function requestText(id: number, method: string, params: Dict): string {
-  return writeJson({ jsonrpc: '2.0', id, method, params })
+/** @param meta JSON of the `_meta` of the parameters, in place of one that they have */
+export function requestText(id: RequestId, method: string, params: Dict, meta?: string): string {
+  return `{"jsonrpc":"2.0","id":${typeof id === 'number' ? id : JSON.stringify(id)},"method":${JSON.stringify(method)},"params":${paramsText(params, meta)}}`
+}
+
+function paramsText(params: Dict, meta: string | undefined): string {
+  if (meta === undefined) return writeJson(params)
+  const text = writeJson(params._meta === undefined ? params : { ...params, _meta: undefined })
+  return text === '{}' ? `{"_meta":${meta}}` : `${text.slice(0, -1)},"_meta":${meta}}`
 }
 
 export function notificationText(method: string, params?: Dict): string {

@@ -9,6 +9,9 @@ export const MODERN_VERSION = '2026-07-28'
 
 export type Dict = { readonly [name: string]: unknown }
 
+/** Of a request of ours: a number, or a text where other threads and instances number requests of the same session. */
+export type RequestId = number | string
+
 export interface ServerAddress {
   readonly url: string
   /** `auto`: every transport in turn; `sse` is that of 2024-11-05. */

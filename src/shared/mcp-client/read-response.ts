@@ -1,14 +1,15 @@
 /** Reads the response to one POST: JSON, an event stream, or a refusal. It follows a stream to the response, and sends nothing. */
 import { beginInSlices, nextTurn } from '../async/slices.ts'
+import type { MaybePromise } from '../call/and-then.ts'
 import type { EgressFailure, EgressStreamResponse } from '../egress/egress.ts'
 import { StreamFailure } from '../egress/failure.ts'
 import { serverEvents } from '../egress/server-events.ts'
-import { errorIn, MessageError, readingMessages } from './messages.ts'
+import { errorIn, MessageError, readingMessages, type ServerMessage } from './messages.ts'
 import { failure, type RpcFailure, type RpcOutcome } from './protocol.ts'
 import type { OnMessage, WireRequest } from './wire.ts'
 
 /** Joining, decoding and reading a larger body take milliseconds each: other calls come between. */
-const LARGE_BYTES = 1024 * 1024
+export const LARGE_BYTES = 1024 * 1024
 /** Of a response that is not a result. */
 const MAX_ERROR_BYTES = 64 * 1024
 /** A stream whose response has arrived is read to its end, so that its connection can be used again, for no longer than this. */
@@ -28,8 +29,10 @@ export function fromEgress({ reason, message, sent }: EgressFailure): RpcFailure
   return failure(reason, message, sent)
 }
 
-export function contentTypeOf({ headers }: EgressStreamResponse): string {
-  return headers.get('content-type').split(';', 1)[0]!.trim().toLowerCase()
+export function contentTypeOf({ headers }: Pick<EgressStreamResponse, 'headers'>): string {
+  const type = headers.get('content-type')
+  if (type === 'application/json') return type
+  return type.split(';', 1)[0]!.trim().toLowerCase()
 }
 
 /** @param label names the server in messages */
@@ -42,15 +45,45 @@ export async function readJsonResponse(
   const text = await textOf(response, request, request.maxResponseBytes)
   if (typeof text !== 'string') return text
   try {
-    let found: RpcOutcome | undefined
-    for (const message of await beginInSlices(readingMessages(text, request.maxParseNs))) {
-      if (message.kind !== 'response') onMessage(message, request.id)
-      else if (message.id === request.id) found = message.outcome
-    }
-    return found ?? failure('not_mcp', `${label} responded without the response to the request`, true)
+    const messages = await beginInSlices(readingMessages(text, request.maxParseNs))
+    return responseIn(messages, request, label, onMessage)
   } catch (error) {
     return unreadable(error, label)
   }
+}
+
+/** The same for a body at hand: at once, if it is small. */
+export function readWholeJson(
+  body: Uint8Array,
+  request: WireRequest,
+  label: string,
+  onMessage: OnMessage,
+): MaybePromise<RpcOutcome> {
+  request.onBytes?.(body.byteLength)
+  const text = Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('utf8')
+  const found = (messages: readonly ServerMessage[]): RpcOutcome =>
+    responseIn(messages, request, label, onMessage)
+  try {
+    const messages = beginInSlices(readingMessages(text, request.maxParseNs))
+    if (!(messages instanceof Promise)) return found(messages)
+    return messages.then(found).catch(error => unreadable(error, label))
+  } catch (error) {
+    return unreadable(error, label)
+  }
+}
+
+function responseIn(
+  messages: readonly ServerMessage[],
+  { id }: WireRequest,
+  label: string,
+  onMessage: OnMessage,
+): RpcOutcome {
+  let found: RpcOutcome | undefined
+  for (const message of messages) {
+    if (message.kind !== 'response') onMessage(message, id)
+    else if (message.id === id) found = message.outcome
+  }
+  return found ?? failure('not_mcp', `${label} responded without the response to the request`, true)
 }
 
 /** Reads a body that is not needed to its end, so that its connection can be used again; a long one is closed. Never rejects. */

@@ -1,10 +1,8 @@
-/** Connections to MCP servers for calls: shared where the server keeps nothing between them, else one for each caller. A call is repeated only if it was not executed. */
+/** Sessions with MCP servers for calls: shared where the server keeps nothing between them, else one for each caller in all threads and instances. A call is repeated only if it was not executed. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { CircuitBreaker } from '../async/circuit-breaker.ts'
-import type { Egress } from '../egress/egress.ts'
-import { type Connected, connect, type Era } from './connect.ts'
+import { resumeSession } from './connect.ts'
 import {
-  type ClientInfo,
   type Dict,
   failure,
   type RequestOptions,
@@ -12,59 +10,31 @@ import {
   type RpcOutcome,
   type ServerAddress,
 } from './protocol.ts'
+import { callerKey } from './server-session-store.ts'
+import { type Opened, type OpenerOptions, SessionOpener, type SessionScope } from './session-opener.ts'
+import type { Departure, StoredSession } from './stored-session.ts'
 
-export interface SessionScope {
-  readonly address: ServerAddress
-  /** The same for calls that may share a session with the server. */
-  readonly key: string
-  /** The same for calls that share one if the server has sessions. */
-  readonly caller: string
-  /** An access token for what belongs to no call, such as the handshake: a session sends that of its latest call. */
-  readonly token?: string | undefined
-  /** The same for calls whose tokens belong to one caller; '' or absent: the tokens belong to the gateway. */
-  readonly tokenOwner?: string | undefined
-  /** Of the caller's client, declared in a handshake; they are the same for one `caller`. */
-  readonly capabilities?: Dict | undefined
-  /** Calls the listener when the caller's session with the gateway ends; @returns stops listening */
-  readonly onEnd?: ((listener: () => void) => () => void) | undefined
-}
-
-interface McpSessionsOptions {
-  readonly egress: Egress
-  readonly client: ClientInfo
-  /** Of one message of an event stream of 2024-11-05. */
-  readonly maxEventCharacters: number
+interface McpSessionsOptions extends OpenerOptions {
   /** The one idle for longest is closed for another; those with calls in flight are bounded by the calls that are admitted. */
   readonly maxSessions?: number
-  /** After which an idle session is closed. */
-  readonly idleMs?: number
 }
 
 interface Session {
   /** Of the map; another one once the server is known to keep nothing. */
   key: string
-  readonly opening: Promise<Connected | RpcFailure>
+  readonly opening: Promise<Opened | RpcFailure>
   readonly bearer: { token: string }
-  connected: Connected | undefined
+  readonly idleMs: number
+  connected: Opened | undefined
   inFlight: number
   usedAtMs: number
   /** No further call gets it; it is closed when its last call has ended. */
-  dropped: boolean
+  dropped: Departure | undefined
   unlisten: (() => void) | undefined
 }
 
-/** What was seen of a server; kept without its sessions. */
-interface Known {
-  readonly era: Era
-  readonly hasSession: boolean
-}
-
 const MAX_SESSIONS = 1_000
-const IDLE_MS = 300_000
 const SWEEP_MS = 30_000
-const MAX_KNOWN = 10_000
-/** A handshake takes part of the time of the call that needs it. */
-const CONNECT_TIMEOUT_MS = 10_000
 /** A server that is just being replaced may listen again. */
 const RETRY_AFTER_MS = 30
 
@@ -75,23 +45,28 @@ export interface CircuitOpen {
 }
 
 export class McpSessions {
-  /** Of this thread, since its start. */
-  readonly counts = { connects: 0, retries: 0, refused: 0 }
+  readonly #counts = { retries: 0, refused: 0 }
   readonly #options: McpSessionsOptions
   readonly #breaker = new CircuitBreaker()
   /** The one used last is last. */
   readonly #sessions = new Map<string, Session>()
-  readonly #known = new Map<string, Known>()
+  readonly #opener: SessionOpener
   readonly #sweeper: NodeJS.Timeout
   #closed = false
 
   constructor(options: McpSessionsOptions) {
     this.#options = options
+    this.#opener = new SessionOpener(options)
     this.#sweeper = setInterval(() => this.#sweep(), SWEEP_MS).unref()
   }
 
   get open(): number {
     return this.#sessions.size
+  }
+
+  /** Of this thread, since its start. */
+  get counts(): { readonly [name in 'connects' | 'resumed' | 'retries' | 'refused']: number } {
+    return { ...this.#counts, ...this.#opener.counts }
   }
 
   get openCircuits(): number {
@@ -107,13 +82,13 @@ export class McpSessions {
   ): Promise<RpcOutcome | CircuitOpen> {
     const admission = this.#breaker.admit(scope.key, Date.now())
     if (admission.state === 'open') {
-      this.counts.refused++
+      this.#counts.refused++
       return { kind: 'circuit_open', retryAfterSecs: Math.max(1, Math.ceil(admission.retryAfterMs / 1000)) }
     }
     const untilMs = performance.now() + options.timeoutMs
     let outcome = await this.#attempt(scope, method, params, options, untilMs)
     if (mayRepeat(outcome) && admission.state !== 'probe' && options.cancellation?.cancelled !== true) {
-      this.counts.retries++
+      this.#counts.retries++
       if (outcome.reason !== 'session_lost') await sleep(RETRY_AFTER_MS)
       outcome = await this.#attempt(scope, method, params, options, untilMs)
     }
@@ -126,7 +101,24 @@ export class McpSessions {
     clearInterval(this.#sweeper)
     const sessions = [...this.#sessions.values()]
     this.#sessions.clear()
-    await Promise.all(sessions.map(closed))
+    await Promise.all(sessions.map(session => closed(session, 'released')))
+  }
+
+  /**
+   * Ends those of a caller that no thread has in use: it has opened them before a restart, or was idle for long.
+   * @param addressOf the server with this `serverKey`
+   */
+  async endCaller(
+    callerSession: string,
+    addressOf: (server: string) => ServerAddress | undefined,
+  ): Promise<void> {
+    const { stored, egress, client } = this.#options
+    const list = (await stored?.store.list(callerKey(callerSession))) ?? []
+    for (const [place, session] of list) {
+      const address = addressOf(place.server.split('.', 1)[0]!)
+      if (address !== undefined && (await stored!.store.remove(place, session.id)) === true)
+        await resumeSession(address, { egress, client }, session).connection.close()
+    }
   }
 
   async #attempt(
@@ -143,34 +135,38 @@ export class McpSessions {
     try {
       const connected = session.connected ?? (await this.#opened(session, options, untilMs))
       if (connected.kind === 'failure') {
-        if (session.connected === undefined && connected.reason !== 'cancelled') this.#drop(session)
+        if (session.connected === undefined && connected.reason !== 'cancelled') this.#drop(session, 'ended')
         return connected
       }
-      const { connection } = connected
+      const { connection, stored } = connected
+      stored?.attend()
       const { logLevel } = options
-      const remainingMs = (): number => Math.max(1, untilMs - performance.now())
       if (logLevel !== undefined)
-        await connection.setLogLevel(logLevel, { ...options, timeoutMs: remainingMs() })
-      const outcome = await connection.request(method, params, { ...options, timeoutMs: remainingMs() })
-      if (connection.lost) this.#drop(session)
+        await connection.setLogLevel(logLevel, {
+          ...options,
+          timeoutMs: Math.max(1, untilMs - performance.now()),
+        })
+      const outcome = await connection.request(method, params, options, connection.isModern, untilMs)
+      if (connection.lost) this.#drop(session, 'lost')
+      else if (stored?.isDue === true) void this.#renew(session, stored)
       return outcome
     } finally {
       session.inFlight--
       session.usedAtMs = Date.now()
-      if (session.dropped && session.inFlight === 0) void closed(session)
+      if (session.dropped !== undefined && session.inFlight === 0) void closed(session, session.dropped)
     }
   }
 
   /** Without a session there is nothing to keep apart. */
   #keyOf({ key, caller, tokenOwner = '' }: SessionScope): string {
     const server = `${key}\n${tokenOwner}\n`
-    return this.#known.get(key)?.hasSession === false ? server : `${server}${caller}`
+    return this.#opener.hasSession(key) === false ? server : `${server}${caller}`
   }
 
   #sessionFor(key: string, scope: SessionScope, untilMs: number): Session {
     let session = this.#sessions.get(key)
     if (session?.connected?.connection.lost === true) {
-      this.#drop(session)
+      this.#drop(session, 'lost')
       session = undefined
     }
     session ??= this.#newSession(key, scope, untilMs)
@@ -186,12 +182,13 @@ export class McpSessions {
     const session: Session = {
       key,
       bearer,
-      opening: this.#connect({ ...scope, address: { ...scope.address, bearer } }, untilMs),
+      opening: this.#opener.open({ ...scope, address: { ...scope.address, bearer } }, untilMs),
+      idleMs: this.#opener.idleMsOf(scope),
       connected: undefined,
       inFlight: 0,
       usedAtMs: Date.now(),
-      dropped: false,
-      unlisten: scope.onEnd?.(() => this.#drop(session)),
+      dropped: undefined,
+      unlisten: scope.onEnd?.(() => this.#drop(session, 'ended')),
     }
     void session.opening.then(opened => {
       if (opened.kind !== 'connected') return
@@ -204,7 +201,7 @@ export class McpSessions {
   /** The connection that one caller has opened serves all of them. */
   #share(session: Session, scope: SessionScope): void {
     const key = this.#keyOf(scope)
-    if (session.dropped || this.#sessions.has(key)) return
+    if (session.dropped !== undefined || this.#sessions.has(key)) return
     session.unlisten?.()
     session.unlisten = undefined
     this.#sessions.delete(session.key)
@@ -212,41 +209,14 @@ export class McpSessions {
     this.#sessions.set(key, session)
   }
 
-  async #connect(
-    { address, key, capabilities }: SessionScope,
-    untilMs: number,
-  ): Promise<Connected | RpcFailure> {
-    const { egress, client, maxEventCharacters } = this.#options
-    const known = this.#known.get(key)
-    const remainingMs = Math.max(1, untilMs - performance.now())
-    this.counts.connects++
-    const connected = await connect(address, {
-      egress,
-      client,
-      maxEventCharacters,
-      capabilities,
-      timeoutMs: Math.min(CONNECT_TIMEOUT_MS, remainingMs),
-      ...(known === undefined ? {} : { era: known.era }),
-    })
-    if (this.#known.size >= MAX_KNOWN) this.#known.clear()
-    if (connected.kind === 'failure') this.#known.delete(key)
-    else {
-      this.#known.set(key, { era: connected.era, hasSession: connected.hasSession })
-      // a server may ask on the stream of the session instead of that of the call
-      if (capabilities !== undefined && connected.era === 'streamable' && connected.hasSession)
-        void connected.connection.listen()
-    }
-    return connected
+  async #renew(session: Session, stored: StoredSession): Promise<void> {
+    if (!(await stored.renew())) this.#drop(session, 'ended')
   }
 
   /** The session may be opened for several calls: each waits for as long as it may itself. */
-  #opened(
-    session: Session,
-    { cancellation }: RequestOptions,
-    untilMs: number,
-  ): Promise<Connected | RpcFailure> {
+  #opened(session: Session, { cancellation }: RequestOptions, untilMs: number): Promise<Opened | RpcFailure> {
     return new Promise(resolve => {
-      const settle = (opened: Connected | RpcFailure): void => {
+      const settle = (opened: Opened | RpcFailure): void => {
         clearTimeout(timer)
         stop?.()
         resolve(opened)
@@ -258,12 +228,14 @@ export class McpSessions {
     })
   }
 
-  #drop(session: Session): void {
-    if (session.dropped) return
-    session.dropped = true
+  #drop(session: Session, why: Departure): void {
+    if (session.dropped !== undefined) return
+    session.dropped = why
     session.unlisten?.()
+    const id = session.connected?.session?.id
+    if (why === 'lost' && id !== undefined) this.#opener.addLost(id)
     if (this.#sessions.get(session.key) === session) this.#sessions.delete(session.key)
-    if (session.inFlight === 0) void closed(session)
+    if (session.inFlight === 0) void closed(session, why)
   }
 
   #makeSpace(): void {
@@ -271,20 +243,21 @@ export class McpSessions {
     if (this.#sessions.size < maxSessions) return
     for (const session of this.#sessions.values()) {
       if (session.inFlight > 0) continue
-      return this.#drop(session)
+      return this.#drop(session, 'released')
     }
   }
 
   #sweep(): void {
-    const beforeMs = Date.now() - (this.#options.idleMs ?? IDLE_MS)
+    const nowMs = Date.now()
     for (const session of this.#sessions.values())
-      if (session.inFlight === 0 && session.usedAtMs < beforeMs) this.#drop(session)
+      if (session.inFlight === 0 && session.usedAtMs + session.idleMs < nowMs) this.#drop(session, 'idle')
   }
 }
 
-async function closed({ opening }: Session): Promise<void> {
+async function closed({ opening }: Session, why: Departure): Promise<void> {
   const opened = await opening
-  if (opened.kind === 'connected') await opened.connection.close()
+  if (opened.kind !== 'connected') return
+  await opened.connection.close(await opened.stored?.release(why))
 }
 
 function mayRepeat(outcome: RpcOutcome): outcome is RpcFailure {

@@ -11,15 +11,21 @@ import {
   discard,
   followStream,
   fromEgress,
+  LARGE_BYTES,
   type Resumption,
   readError,
   readErrorText,
   readJsonResponse,
+  readWholeJson,
   timedOut,
 } from './read-response.ts'
+import { requestWhole, type WholeOrStream } from './whole-response.ts'
 import type { OnMessage, Wire, WireRequest } from './wire.ts'
 
-const JSON_OR_STREAM = 'application/json, text/event-stream'
+const JSON_TYPE = 'application/json'
+const IDENTITY = ['accept-encoding', 'identity']
+const POST_HEADERS = [...IDENTITY, 'content-type', JSON_TYPE, 'accept', 'application/json, text/event-stream']
+const GET_HEADERS = [...IDENTITY, 'accept', 'text/event-stream']
 /** Of notifications, and of the end of a session. */
 const SEND_TIMEOUT_MS = 5_000
 /** Of a stream that is open as long as the connection. */
@@ -42,11 +48,14 @@ export class StreamableHttp implements Wire {
   readonly #address: ServerAddress
   readonly #onMessage: OnMessage
   readonly #label: string
-  #sessionId = ''
+  #sessionId: string
   #listening: EgressStreamResponse | undefined
   #closed = false
+  #respondsJson = false
 
-  constructor(egress: Egress, address: ServerAddress, onMessage: OnMessage) {
+  /** @param sessionId of a session that another connection has opened */
+  constructor(egress: Egress, address: ServerAddress, onMessage: OnMessage, sessionId = '') {
+    this.#sessionId = sessionId
     this.#egress = egress
     this.#address = address
     this.#onMessage = onMessage
@@ -58,9 +67,24 @@ export class StreamableHttp implements Wire {
     return this.#sessionId !== ''
   }
 
+  /** '' without one. */
+  get sessionId(): string {
+    return this.#sessionId
+  }
+
   async request(request: WireRequest): Promise<RpcOutcome> {
-    const response = await this.#post(request.text, request.headers, request.deadlineMs, request.cancellation)
-    if (response.kind === 'failure') return fromEgress(response)
+    const received = await this.#call(request)
+    if (received.kind === 'failure') return fromEgress(received)
+    const { status, headers } = received
+    const { body } = received
+    if (!(body instanceof Uint8Array)) return this.#read({ kind: 'response', status, headers, body }, request)
+    if (status !== 200 || body.byteLength > LARGE_BYTES || contentTypeOf(received) !== JSON_TYPE)
+      return this.#read({ kind: 'response', status, headers, body: piecesOf(body) }, request)
+    if (this.takesSession) this.#sessionId ||= sessionIn(headers.get('mcp-session-id'))
+    return readWholeJson(body, request, this.#label, this.#onMessage)
+  }
+
+  async #read(response: EgressStreamResponse, request: WireRequest): Promise<RpcOutcome> {
     const { status, headers } = response
     if (status === 404 && this.hasSession) {
       await discard(response)
@@ -74,8 +98,9 @@ export class StreamableHttp implements Wire {
     if (status < 200 || status > 299) return readError(response, request, this.#label)
     if (this.takesSession) this.#sessionId ||= sessionIn(headers.get('mcp-session-id'))
     const type = contentTypeOf(response)
+    this.#respondsJson = type === JSON_TYPE
     if (type === 'text/event-stream') return this.#follow(response, request)
-    if (type === 'application/json') return readJsonResponse(response, request, this.#label, this.#onMessage)
+    if (type === JSON_TYPE) return readJsonResponse(response, request, this.#label, this.#onMessage)
     response.body.destroy()
     const said = type === '' ? 'without a content type' : `with ${type.slice(0, 80)}`
     return failure(
@@ -137,16 +162,16 @@ export class StreamableHttp implements Wire {
     return 'ended'
   }
 
-  async close(): Promise<void> {
+  async close(keepSession = false): Promise<void> {
     this.#closed = true
     this.#listening?.body.destroy()
-    if (!this.hasSession || this.lost) return
+    if (!this.hasSession || this.lost || keepSession) return
     this.lost = true
     const { url } = this.#address
     const response = await this.#egress.stream({
       method: 'DELETE',
       url,
-      headers: this.#headers([]),
+      headers: this.#headers([], IDENTITY),
       timeoutMs: SEND_TIMEOUT_MS,
     })
     if (response.kind === 'response') await discard(response)
@@ -157,13 +182,28 @@ export class StreamableHttp implements Wire {
     return failure('session_lost', `${this.#label} has ended the session`, false)
   }
 
+  /** Collects the response of a server that responds with JSON. */
+  #call(request: WireRequest): Promise<WholeOrStream> {
+    const { text, headers, deadlineMs, cancellation, maxResponseBytes } = request
+    if (!this.#respondsJson) return this.#post(text, headers, deadlineMs, cancellation)
+    return requestWhole(this.#egress, {
+      method: 'POST',
+      url: this.#address.url,
+      headers: this.#headers(headers, POST_HEADERS),
+      body: text,
+      timeoutMs: Math.max(1, deadlineMs - performance.now()),
+      maxResponseBytes,
+      cancellation,
+    })
+  }
+
   #post(
     body: string,
     own: readonly string[],
     deadlineMs: number,
     cancellation: Cancellation | undefined,
   ): Promise<EgressStreamResponse | EgressFailure> {
-    const headers = this.#headers(['content-type', 'application/json', 'accept', JSON_OR_STREAM, ...own])
+    const headers = this.#headers(own, POST_HEADERS)
     const timeoutMs = Math.max(1, deadlineMs - performance.now())
     return this.#egress.stream({
       method: 'POST',
@@ -181,13 +221,13 @@ export class StreamableHttp implements Wire {
     eventId: string,
   ): Promise<EgressStreamResponse | EgressFailure> {
     const resume = eventId === '' ? [] : ['last-event-id', eventId]
-    const headers = this.#headers(['accept', 'text/event-stream', ...resume])
+    const headers = this.#headers(resume, GET_HEADERS)
     const timeoutMs = Math.max(1, deadlineMs - performance.now())
     return this.#egress.stream({ method: 'GET', url: this.#address.url, headers, timeoutMs, cancellation })
   }
 
-  #headers(own: readonly string[]): readonly string[] {
-    const headers = [...own, 'accept-encoding', 'identity', ...addressHeaders(this.#address, own)]
+  #headers(own: readonly string[], first: readonly string[]): readonly string[] {
+    const headers = first.concat(own, addressHeaders(this.#address, own))
     if (this.#sessionId !== '') headers.push('mcp-session-id', this.#sessionId)
     if (this.version !== '') headers.push('mcp-protocol-version', this.version)
     return headers
@@ -197,6 +237,16 @@ export class StreamableHttp implements Wire {
 /** Visible ASCII (MCP 2025-03-26, transports, "Session Management"); another one is not sent back. */
 function sessionIn(header: string): string {
   return /^[\x21-\x7e]{1,1024}$/.test(header) ? header : ''
+}
+
+/** A body at hand as one that is read. */
+function piecesOf(body: Uint8Array): EgressStreamResponse['body'] {
+  return {
+    destroy() {},
+    async *[Symbol.asyncIterator]() {
+      if (body.byteLength > 0) yield body
+    },
+  }
 }
 
 /** A stream that ends at once. */

@@ -1,13 +1,13 @@
 /** What carries the messages of one connection; implemented by the two transports of MCP. It contains no logic. */
 import type { ServerMessage } from './messages.ts'
-import type { RequestOptions, RpcOutcome } from './protocol.ts'
+import type { RequestId, RequestOptions, RpcOutcome } from './protocol.ts'
 
 export interface WireRequest
   extends Omit<
     RequestOptions,
     'timeoutMs' | 'onProgress' | 'onLog' | 'logLevel' | 'onServerRequest' | 'capabilities'
   > {
-  readonly id: number
+  readonly id: RequestId
   /** The JSON-RPC message. */
   readonly text: string
   /** Flat; those of the request and of its era. */
@@ -17,7 +17,7 @@ export interface WireRequest
 }
 
 /** Receives everything that is not the response to a request of ours. @param requestId the request on whose stream it arrived */
-export type OnMessage = (message: Exclude<ServerMessage, { kind: 'response' }>, requestId?: number) => void
+export type OnMessage = (message: Exclude<ServerMessage, { kind: 'response' }>, requestId?: RequestId) => void
 
 export interface Wire {
   /** True once its session has ended: another connection has to be made. */
@@ -27,6 +27,9 @@ export interface Wire {
   send(text: string, headers: readonly string[]): Promise<void>
   /** Receives messages that belong to no request; resolves when it can receive no more, 'unsupported' when the server offers none. */
   listen(): Promise<'ended' | 'unsupported'>
-  /** Ends the session, at the server too, and the stream of `listen`. */
-  close(): Promise<void>
+  /**
+   * Ends the stream of `listen`, and the session, at the server too.
+   * @param keepSession it is used by other threads or instances, or after a restart
+   */
+  close(keepSession?: boolean): Promise<void>
 }

@@ -184,6 +184,10 @@ export const METRICS = {
       'MCP servers that are not called because they failed several times in a row.',
     ),
     platform_mcp_server_connects_total: counter('attempts', 'Attempts to open a session with an MCP server.'),
+    platform_mcp_server_resumed_total: counter(
+      'sessions',
+      'Sessions with MCP servers that another thread or instance, or the process before, had opened.',
+    ),
     platform_mcp_server_retries_total: counter(
       'calls',
       'Calls of MCP servers that were repeated because the server had not executed them.',

@@ -165,6 +165,21 @@ describe('a tool', () => {
     expect(mcp!.mirrored).toEqual([{ path: ['region'], header: 'Region' }])
   })
 
+  it.each([
+    ['empty', { a: { type: 'string', 'x-mcp-header': '' } }],
+    ['of an object', { a: { type: 'object', 'x-mcp-header': 'A' } }],
+    ['of a number', { a: { type: 'number', 'x-mcp-header': 'A' } }],
+    ['twice', { a: { type: 'string', 'x-mcp-header': 'A' }, b: { type: 'string', 'x-mcp-header': 'a' } }],
+    ['with a space', { a: { type: 'string', 'x-mcp-header': 'A B' } }],
+  ])('is skipped with an x-mcp-header that is %s', (_, properties) => {
+    const listed = [tool('bad', { inputSchema: object(properties) }), tool('good')]
+    const outcome = runCompileJob({ document: JSON.stringify({ tools: listed }), toolSet: toolSetOf() })
+    if (outcome.kind !== 'compiled') throw new Error(JSON.stringify(outcome))
+    const { tools, skipped } = outcome.result
+    expect(tools.map(({ name }) => name)).toEqual(['good'])
+    expect(skipped[0]!.reason).toContain('x-mcp-header')
+  })
+
   it('keeps numbers that a double would change', () => {
     const document = `{"tools":[{"name":"a","inputSchema":{"type":"object","properties":{"n":{"maximum":9223372036854775807}}}}]}`
     const outcome = runCompileJob({ document, toolSet: toolSetOf() })

@@ -3,17 +3,10 @@ import type { RecordAdminAction } from '../../../data-plane/http/admin-audit.ts'
 import type { StreamSlots } from '../../../data-plane/http/mcp/stream-limiter.ts'
 import type { Meter } from '../../../data-plane/metering/meter.ts'
 import type { Quota } from '../../../data-plane/quota/quota.ts'
-import type { KeyRing } from '../../../data-plane/sessions/key-ring.ts'
-import type { SessionStore } from '../../../data-plane/sessions/session-store.ts'
+import type { OpenedSessions } from '../../../data-plane/sessions/opened-sessions.ts'
 import type { AppContext, OpenListener } from '../app-context.ts'
 import type { PolicyOwner } from '../policy-served.ts'
 import type { Siblings } from './signals.ts'
-
-/** The keys also sign request states. */
-export interface OpenSessions {
-  readonly sessions: SessionStore
-  readonly keys: KeyRing
-}
 
 export interface DataPlaneParts {
   readonly context: AppContext
@@ -24,7 +17,7 @@ export interface DataPlaneParts {
   readonly issuer: string
   /** One set of counters for all threads of the process. */
   readonly quota: Quota
-  readonly sessions: OpenSessions
+  readonly sessions: OpenedSessions
   /** Slots for event streams, counted by another thread; counted here when absent. */
   readonly places?: StreamSlots
   /** Owner of the policy bundles; absent: the owner in this thread. */

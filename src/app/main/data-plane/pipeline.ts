@@ -10,6 +10,7 @@ import { UsageCounter } from '../../../data-plane/stages/6-settle/count-usage.ts
 import { stages } from '../../../data-plane/stages/index.ts'
 import type { UserTokens } from '../../../shared/egress/oauth/user-tokens.ts'
 import type { ApiKeyVerifier, TokenVerifier } from '../../../shared/identity/verifier.ts'
+import type { McpSessions } from '../../../shared/mcp-client/sessions.ts'
 import { openBackendTokens } from '../backend-tokens.ts'
 import { openMcpSessions } from '../mcp-sessions.ts'
 import { usageComesFromEvents } from '../metering.ts'
@@ -18,7 +19,8 @@ import type { Traces } from '../traces.ts'
 import type { OpenUpstreams } from '../upstreams.ts'
 import type { DataPlaneParts } from './parts.ts'
 
-export interface PipelineParts extends Pick<DataPlaneParts, 'context' | 'quota' | 'meter' | 'gatewayUrl'> {
+export interface PipelineParts
+  extends Pick<DataPlaneParts, 'context' | 'quota' | 'meter' | 'gatewayUrl' | 'sessions'> {
   readonly tokens: TokenVerifier
   readonly apiKeys: ApiKeyVerifier
   readonly policy: GatewayPolicy
@@ -38,6 +40,7 @@ export interface OpenPipeline {
   readonly usage: UsageCounter
   readonly phaseOf: (stage: string) => Phase | undefined
   readonly stages: readonly Stage[]
+  readonly mcpSessions: McpSessions
 }
 
 export function openPipeline(parts: PipelineParts): OpenPipeline {
@@ -47,7 +50,7 @@ export function openPipeline(parts: PipelineParts): OpenPipeline {
   const results = new ResultCache()
   const largeTexts = new LargeTexts()
   context.closers.add('large results', () => largeTexts.close())
-  const mcpSessions = openMcpSessions(context)
+  const mcpSessions = openMcpSessions(context, parts.sessions)
   const backendTokens = openBackendTokens(context, users, gatewayUrl)
   const usage = new UsageCounter(!usageComesFromEvents(settings))
   const admission = admitWithinBounds(settings.maxInFlight)
@@ -92,5 +95,13 @@ export function openPipeline(parts: PipelineParts): OpenPipeline {
     exchange => traces.measured(exchange) || calls.details.wanted(exchange.receivedAtMs),
   )
   const phases = new Map(list.map(({ id, phase }) => [id, phase]))
-  return { pipeline, admission, results, usage, phaseOf: stage => phases.get(stage), stages: list }
+  return {
+    pipeline,
+    admission,
+    results,
+    usage,
+    phaseOf: stage => phases.get(stage),
+    stages: list,
+    mcpSessions,
+  }
 }

@@ -5,7 +5,8 @@ import type { StreamRefusal, StreamSlots } from '../../../data-plane/http/mcp/st
 import { joinJournalQuota } from '../../../data-plane/quota/journal/journal-quota.ts'
 import type { Quota } from '../../../data-plane/quota/quota.ts'
 import type { RingKey } from '../../../data-plane/sessions/key-ring.ts'
-import { openSessions } from '../../../data-plane/sessions/open.ts'
+import { fileServerSessions, openSessions } from '../../../data-plane/sessions/open.ts'
+import type { OpenedSessions } from '../../../data-plane/sessions/opened-sessions.ts'
 import { JoinedSessionStore } from '../../../data-plane/sessions/threads/joined-store.ts'
 import { applyChange, type SnapshotChange } from '../../../link/change.ts'
 import { EMPTY_CONTENT, type SnapshotContent } from '../../../link/document.ts'
@@ -14,7 +15,6 @@ import { Closers } from '../../../shared/telemetry/closers.ts'
 import { createLogger } from '../../../shared/telemetry/logger.ts'
 import { PortLine } from '../../../shared/threads/port-line.ts'
 import { type AppContext, createContext, localUrl, prepareListener } from '../app-context.ts'
-import type { OpenSessions } from '../data-plane/parts.ts'
 import { respond as respondTo } from '../data-plane/signals.ts'
 import { type DataPlane, startDataPlane } from '../data-plane.ts'
 import { openMeter } from '../metering.ts'
@@ -93,7 +93,7 @@ async function joinQuota({ clock, log, closers }: AppContext): Promise<Quota> {
 }
 
 /** With Redis every thread connects as a separate instance; without, the main thread keeps the sessions. */
-async function joinSessions(context: AppContext): Promise<OpenSessions> {
+async function joinSessions(context: AppContext): Promise<OpenedSessions> {
   const { settings, log, clock } = context
   if (settings.redis !== undefined)
     return openSessions({
@@ -106,7 +106,12 @@ async function joinSessions(context: AppContext): Promise<OpenSessions> {
     })
   const keys = new PostedKeys(data.sessionKeys)
   line.serve({ keys: (next: readonly RingKey[]) => keys.replace(next) })
-  return { keys, sessions: new JoinedSessionStore(line) }
+  const servers = fileServerSessions({
+    dataDir: settings.dataDir,
+    ttlMs: settings.sessions.ttlMs,
+    now: clock.now,
+  })
+  return { keys, servers, sessions: new JoinedSessionStore(line) }
 }
 
 /** Event streams are counted for the whole process. */

@@ -1,8 +1,9 @@
 /** Sessions in Redis, ready for use: two connections, the keys that all instances share, and the store. It chooses nothing. */
+import { redisServerSessions } from '../../../shared/redis/server-sessions.ts'
 import type { RedisTarget } from '../../../shared/redis/servers.ts'
 import type { Log } from '../../../shared/telemetry/log.ts'
 import type { KeyRing } from '../key-ring.ts'
-import type { SessionStore } from '../session-store.ts'
+import type { OpenedSessions } from '../opened-sessions.ts'
 import { connectRedis, connectSubscriber } from './connection.ts'
 import { redisKeyRing } from './key-ring.ts'
 import { RedisSessionStore } from './store.ts'
@@ -12,19 +13,23 @@ export interface OpenRedisSessionOptions {
   /** Keys of this instance alone, offered to the others when there are none yet. */
   readonly own: KeyRing
   readonly ttlMs: number
+  /** Of a session with an MCP server that is not used. */
+  readonly serverTtlMs: number
   readonly log: Log
   /** Unix ms. */
   readonly now: () => number
 }
 
 /** Resolves when the shared keys are known. */
-export async function openRedisSessions(
-  options: OpenRedisSessionOptions,
-): Promise<{ readonly sessions: SessionStore; readonly keys: KeyRing }> {
-  const { target, own, ttlMs, log, now } = options
+export async function openRedisSessions(options: OpenRedisSessionOptions): Promise<OpenedSessions> {
+  const { target, own, ttlMs, serverTtlMs, log, now } = options
   const redis = connectRedis(target, log)
   const subscriber = connectSubscriber(target, log)
   const keys = redisKeyRing(redis, own)
   await keys.ready
-  return { keys, sessions: new RedisSessionStore({ redis, subscriber, keys, ttlMs, log, now }) }
+  return {
+    keys,
+    servers: redisServerSessions(redis, serverTtlMs),
+    sessions: new RedisSessionStore({ redis, subscriber, keys, ttlMs, log, now }),
+  }
 }

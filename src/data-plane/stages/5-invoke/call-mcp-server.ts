@@ -57,6 +57,7 @@ export function callMcpServer(
           address,
           key,
           caller,
+          callerSession: transport.session?.id,
           token: call?.token,
           tokenOwner: call?.owner,
           onEnd: transport.session?.onEnd,
@@ -94,14 +95,14 @@ export function callMcpServer(
     const asTask = sendsAsTask(exchange) ? { task: { ttl: timeoutMs } } : undefined
     exchange.responseBytes = 0
     exchange.backendMs = 0
-    let inputs: Params = {}
+    let inputs: Params | undefined
     for (let round = 0; ; round++) {
       const startedAt = performance.now()
       const first = await once(
         exchange,
         cancellation,
         method,
-        { ...params, ...asTask, ...inputs },
+        asTask === undefined && inputs === undefined ? params : { ...params, ...asTask, ...inputs },
         headers,
         call,
       )

@@ -1,0 +1,12 @@
+/** The sessions of a data plane as they were opened, with those of MCP servers beside them. Types only. */
+import type { ServerSessionStore } from '../../shared/mcp-client/server-session-store.ts'
+import type { KeyRing } from './key-ring.ts'
+import type { SessionStore } from './session-store.ts'
+
+export interface OpenedSessions {
+  readonly sessions: SessionStore
+  /** They also sign request states. */
+  readonly keys: KeyRing
+  /** Sessions with MCP servers, for the same threads and instances. */
+  readonly servers: ServerSessionStore
+}

@@ -1,0 +1,140 @@
+/** Sessions with MCP servers in files of a folder, for the threads of one process and the next one after a restart. It sends nothing. */
+import { randomUUID } from 'node:crypto'
+import { link, mkdir, readdir, readFile, rename, rm, rmdir, stat, utimes, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { ServerSession, ServerSessionStore, SessionPlace } from './server-session-store.ts'
+
+interface FileOptions {
+  /** Created with the first session; only this user can read its files. */
+  readonly directory: string
+  /** Of a session that is not settled again. */
+  readonly ttlMs: number
+  /** Unix ms. */
+  readonly now: () => number
+}
+
+const CLAIMED_MS = 60_000
+const SESSION = '.session'
+const CLAIM = '.claim'
+
+/** A session is one file, so that reading, storing and removing it are atomic for all threads. */
+export class FileServerSessions implements ServerSessionStore {
+  readonly #options: FileOptions
+
+  constructor(options: FileOptions) {
+    this.#options = options
+  }
+
+  async get(place: SessionPlace): Promise<ServerSession | undefined> {
+    const path = this.#pathOf(place)
+    try {
+      const { mtimeMs } = await stat(path)
+      if (mtimeMs + this.#options.ttlMs > this.#options.now()) return await read(path)
+      await rm(path, { force: true })
+    } catch (error) {
+      // a damaged one would keep others out
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') await rm(path, { force: true }).catch(() => {})
+    }
+    return undefined
+  }
+
+  async settle(place: SessionPlace, session: ServerSession): Promise<ServerSession | undefined> {
+    try {
+      const path = this.#pathOf(place)
+      const stored = await this.get(place)
+      const nowSecs = this.#options.now() / 1000
+      if (stored !== undefined) {
+        await utimes(path, nowSecs, nowSecs)
+        return stored
+      }
+      await mkdir(this.#folderOf(place.caller), { recursive: true, mode: 0o700 })
+      const draft = `${path}.${randomUUID()}`
+      await writeFile(draft, JSON.stringify(session), { mode: 0o600 })
+      await utimes(draft, nowSecs, nowSecs)
+      // fails when another thread was first; a reader never sees half a file
+      const isFirst = await link(draft, path).then(
+        () => true,
+        () => false,
+      )
+      await rm(draft, { force: true })
+      return isFirst ? session : await read(path)
+    } catch {
+      return undefined
+    }
+  }
+
+  async remove(place: SessionPlace, id: string, unusedMs = 0): Promise<boolean | undefined> {
+    const path = this.#pathOf(place)
+    try {
+      const { mtimeMs } = await stat(path)
+      if (mtimeMs + unusedMs > this.#options.now()) return false
+      if ((await read(path)).id !== id) return false
+      // of all that rename the file, one finds it
+      const taken = `${path}.${randomUUID()}`
+      await rename(path, taken)
+      const isAnother = (await read(taken)).id !== id
+      if (isAnother) await link(taken, path).catch(() => {})
+      await rm(taken, { force: true })
+      if (isAnother) return false
+      await rmdir(this.#folderOf(place.caller)).catch(() => {})
+      return true
+    } catch (error) {
+      return (error as NodeJS.ErrnoException).code === 'ENOENT' ? false : undefined
+    }
+  }
+
+  async list(caller: string): Promise<readonly (readonly [SessionPlace, ServerSession])[]> {
+    const names = await readdir(this.#folderOf(caller)).catch(() => [])
+    const places = names
+      .filter(name => name.endsWith(SESSION))
+      .map(name => ({ caller, server: name.slice(0, -SESSION.length) }))
+    const sessions = await Promise.all(places.map(async place => [place, await this.get(place)] as const))
+    return sessions.filter((entry): entry is [SessionPlace, ServerSession] => entry[1] !== undefined)
+  }
+
+  async claim({ caller, server }: SessionPlace, name: string): Promise<boolean> {
+    try {
+      await writeFile(join(this.#folderOf(caller), `${server}.${name}${CLAIM}`), '', {
+        flag: 'wx',
+        mode: 0o600,
+      })
+      return true
+    } catch {
+      return false
+    }
+  }
+
+  /** Removes what has expired. */
+  async sweep(): Promise<void> {
+    const { directory, ttlMs, now } = this.#options
+    for (const caller of await readdir(directory).catch(() => [])) {
+      const folder = this.#folderOf(caller)
+      for (const name of await readdir(folder).catch(() => [])) {
+        const path = join(folder, name)
+        const livesMs = name.endsWith(SESSION) ? ttlMs : CLAIMED_MS
+        const isOver = await stat(path).then(
+          ({ mtimeMs }) => mtimeMs + livesMs <= now(),
+          () => false,
+        )
+        if (isOver) await rm(path, { force: true }).catch(() => {})
+      }
+      // fails while it holds a session
+      await rmdir(folder).catch(() => {})
+    }
+  }
+
+  #folderOf(caller: string): string {
+    return join(this.#options.directory, caller)
+  }
+
+  #pathOf({ caller, server }: SessionPlace): string {
+    return join(this.#folderOf(caller), `${server}${SESSION}`)
+  }
+}
+
+/** @throws Error when it is not there or damaged */
+async function read(path: string): Promise<ServerSession> {
+  const { id, version, logging } = JSON.parse(await readFile(path, 'utf8'))
+  if (typeof id !== 'string' || typeof version !== 'string') throw new Error('not a session')
+  return { id, version, logging: logging === true }
+}

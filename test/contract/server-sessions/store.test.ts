@@ -1,0 +1,152 @@
+/** What every store of sessions with MCP servers promises, run on files and on Redis. It connects to no MCP server. */
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { FileServerSessions } from '../../../src/shared/mcp-client/file-server-sessions.ts'
+import {
+  callerKey,
+  type ServerSessionStore,
+  serverKey,
+  sessionPlace,
+} from '../../../src/shared/mcp-client/server-session-store.ts'
+import { openConnection, type RedisConnection } from '../../../src/shared/redis/connection.ts'
+import { redisServerSessions } from '../../../src/shared/redis/server-sessions.ts'
+import { hasRedis, REDIS_HINT, type RedisServer, startRedis } from '../../fixtures/redis-server.ts'
+
+const TTL_MS = 600
+let placed = 0
+const newPlace = () => sessionPlace(`caller ${++placed}`, 'server', 'rest')
+const session = (id: string) => ({ id, version: '2025-11-25', logging: true })
+
+function storeSuite(open: () => ServerSessionStore): void {
+  let store: ServerSessionStore
+  beforeAll(() => {
+    store = open()
+  })
+
+  it('keeps the first session of a place', async () => {
+    const place = newPlace()
+    expect(await store.get(place)).toBeUndefined()
+    expect(await store.settle(place, session('a'))).toEqual(session('a'))
+    expect(await store.settle(place, session('b'))).toEqual(session('a'))
+    expect(await store.get(place)).toEqual(session('a'))
+    expect(await store.get(newPlace())).toBeUndefined()
+  })
+
+  it('gives one session to all that store one at the same time', async () => {
+    const place = newPlace()
+    const each = Array.from({ length: 20 }, (_, n) => store.settle(place, session(`s${n}`)))
+    const ids = new Set((await Promise.all(each)).map(stored => stored?.id))
+    expect(ids.size).toBe(1)
+    expect(await store.get(place)).toMatchObject({ id: [...ids][0] })
+  })
+
+  it('removes one by its id, for one of all that ask', async () => {
+    const place = newPlace()
+    await store.settle(place, session('a'))
+    expect(await store.remove(place, 'b')).toBe(false)
+    const removed = await Promise.all(Array.from({ length: 10 }, () => store.remove(place, 'a')))
+    expect(removed.filter(one => one === true)).toHaveLength(1)
+    expect(await store.get(place)).toBeUndefined()
+    expect(await store.remove(place, 'a')).toBe(false)
+  })
+
+  it('does not remove one as unused that was settled since', async () => {
+    const place = newPlace()
+    await store.settle(place, session('a'))
+    await sleep(200)
+    expect(await store.remove(place, 'a', 400)).toBe(false)
+    expect(await store.remove(place, 'a', 100)).toBe(true)
+  })
+
+  it('drops one that is not settled again', async () => {
+    const place = newPlace()
+    await store.settle(place, session('a'))
+    await sleep(400)
+    await store.settle(place, session('a'))
+    await sleep(400)
+    expect(await store.get(place)).toEqual(session('a'))
+    await sleep(TTL_MS)
+    expect(await store.get(place)).toBeUndefined()
+  })
+
+  it('lists those of a caller with the key of their server', async () => {
+    const places = ['one', 'two'].map(server => sessionPlace('lister', server, 'rest'))
+    for (const [n, place] of places.entries()) await store.settle(place, session(`l${n}`))
+    const listed = await store.list(callerKey('lister'))
+    expect(listed.map(([, { id }]) => id).sort()).toEqual(['l0', 'l1'])
+    const keys = listed.map(([{ server }]) => server.split('.')[0])
+    expect(keys.sort()).toEqual([serverKey('one'), serverKey('two')].sort())
+    expect(await store.list(callerKey('another'))).toEqual([])
+  })
+
+  it('lets one of all claim a name', async () => {
+    const place = newPlace()
+    await store.settle(place, session('a'))
+    const claimed = await Promise.all(Array.from({ length: 10 }, () => store.claim(place, 'question-1')))
+    expect(claimed.filter(Boolean)).toHaveLength(1)
+    expect(await store.claim(place, 'question-2')).toBe(true)
+  })
+}
+
+describe('files', () => {
+  const directory = join(mkdtempSync(join(tmpdir(), 'server-sessions-')), 'sessions')
+  const files = new FileServerSessions({ directory, ttlMs: TTL_MS, now: Date.now })
+  afterAll(() => rmSync(directory, { recursive: true, force: true }))
+  storeSuite(() => files)
+
+  it('are removed by a sweep when they have expired', async () => {
+    await files.settle(newPlace(), session('a'))
+    await sleep(TTL_MS + 50)
+    await files.sweep()
+    const left = readdirSync(directory, { recursive: true }).filter(name => String(name).endsWith('.session'))
+    expect(left).toEqual([])
+  })
+
+  it('are replaced when they are damaged', async () => {
+    const place = newPlace()
+    await files.settle(place, session('a'))
+    writeFileSync(join(directory, place.caller, `${place.server}.session`), '{"id"')
+    expect(await files.get(place)).toBeUndefined()
+    expect(await files.settle(place, session('b'))).toEqual(session('b'))
+  })
+
+  it('that cannot be written leave the session to its thread', async () => {
+    const store = new FileServerSessions({ directory: '/dev/null/x', ttlMs: TTL_MS, now: Date.now })
+    expect(await store.settle(newPlace(), session('a'))).toBeUndefined()
+  })
+})
+
+describe.skipIf(!hasRedis())(`Redis (${REDIS_HINT})`, () => {
+  let server: RedisServer
+  let redis: RedisConnection
+  beforeAll(async () => {
+    server = await startRedis()
+    const wait = { commandTimeoutMs: 2_000, firstRetryMs: 50, maxRetryMs: 100 }
+    redis = openConnection(server.url, { ...wait, onError() {} })
+    await new Promise<void>(resolve => redis.once('ready', () => resolve()))
+  }, 30_000)
+  afterAll(async () => {
+    redis?.disconnect()
+    await server?.stop()
+  })
+  storeSuite(() => redisServerSessions(redis, TTL_MS))
+
+  it('that does not respond is named, and removes nothing', async () => {
+    const store = redisServerSessions(
+      openConnection('redis://127.0.0.1:1', {
+        commandTimeoutMs: 50,
+        firstRetryMs: 50,
+        maxRetryMs: 100,
+        onError() {},
+      }),
+      TTL_MS,
+    )
+    const place = newPlace()
+    expect(await store.get(place)).toBe('unavailable')
+    expect(await store.settle(place, session('a'))).toBeUndefined()
+    expect(await store.remove(place, 'a')).toBeUndefined()
+  })
+})
