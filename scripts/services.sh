@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # Installs what some test suites need beside Node, and starts none of it: each suite starts its own.
 # Usage: scripts/services.sh [NAME…]   NAME: redis postgresql pgbouncer openssl chromium kcat nginx prometheus wrk kafka keycloak conformance inspector python-mcp python-mcp1
-#        go-mcp java-mcp rust-mcp fastmcp langchain-mcp node-clients mcp-servers schemathesis corpus kubernetes helm policy-tools
+#        go-mcp java-mcp rust-mcp fastmcp langchain-mcp node-clients mcp-servers schemathesis openapi-python corpus kubernetes helm policy-tools
 #        (without names: all of them; what is there is left alone)
 # The first nine come from Debian's packages (needs root); Kafka and Keycloak come over Maven, conformance suite, Inspector and corpus of OpenAPI
-# documents over npm, the Python MCP clients and the SMTP server over pip, all into .tools/. For Kubernetes, etcd is Debian's and the API server is built
+# documents over npm, the Python MCP clients, the SMTP server and the generator of Python clients over pip, all into .tools/. For Kubernetes, etcd is Debian's and the API server is built
 # with Go from its published modules, which takes minutes; the Go MCP client is built likewise (Go 1.25 or newer, from https://go.dev/dl),
 # the Rust one with cargo (Rust 1.88 or newer, from https://rustup.rs), the Java one with Maven and a JDK 17.
 set -euo pipefail
@@ -30,6 +30,8 @@ AI_SDK_MCP=2.0.99
 MCP_SERVERS=2026.8.31
 SCHEMATHESIS=4.32.5
 AIOSMTPD=1.4.6
+# the generator of the Python client of the control plane
+OPENAPI_PYTHON=0.29.1
 
 packages=()
 steps=()
@@ -174,6 +176,10 @@ want_schemathesis() {
   steps+=(fetch_schemathesis)
 }
 
+want_openapi_python() { want_python_package openapi-python openapi-python-client "$OPENAPI_PYTHON" fetch_openapi_python; }
+
+fetch_openapi_python() { fetch_python_package openapi-python "openapi-python-client==$OPENAPI_PYTHON"; }
+
 want_smtp() { want_python_package smtp aiosmtpd "$AIOSMTPD" fetch_smtp; }
 
 fetch_smtp() { fetch_python_package smtp "aiosmtpd==$AIOSMTPD"; }
@@ -304,7 +310,7 @@ install_packages() {
   return "$code"
 }
 
-all=(redis postgresql pgbouncer openssl chromium kcat nginx prometheus wrk kafka keycloak conformance inspector python-mcp python-mcp1 go-mcp java-mcp rust-mcp fastmcp langchain-mcp node-clients mcp-servers schemathesis smtp corpus kubernetes helm policy-tools)
+all=(redis postgresql pgbouncer openssl chromium kcat nginx prometheus wrk kafka keycloak conformance inspector python-mcp python-mcp1 go-mcp java-mcp rust-mcp fastmcp langchain-mcp node-clients mcp-servers schemathesis openapi-python smtp corpus kubernetes helm policy-tools)
 (($# > 0)) || set -- "${all[@]}"
 for name in "$@"; do
   if [[ " ${all[*]} " != *" $name "* ]]; then

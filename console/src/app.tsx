@@ -106,7 +106,7 @@ const THEME_SIGNS = { system: '◐', light: '○', dark: '●' } as const
 const THEME_NAMES = { system: 'Theme: system', light: 'Theme: light', dark: 'Theme: dark' } as const
 
 function Top({ onMenu, isMenuOpen }: { readonly onMenu: () => void; readonly isMenuOpen: boolean }) {
-  const { consumer, tenant, roles } = user.value!
+  const { name, tenant, roles } = user.value!
   return (
     <header class="top">
       <button
@@ -130,7 +130,7 @@ function Top({ onMenu, isMenuOpen }: { readonly onMenu: () => void; readonly isM
         <span aria-hidden="true">{THEME_SIGNS[theme.value]}</span>
       </button>
       <div class="who">
-        <b>{consumer}</b>
+        <b>{name}</b>
         <span class="muted">{[tenant ?? 'no tenant', ...roles].join(' · ')}</span>
       </div>
       <button type="button" class="button small" onClick={() => void signOut()}>

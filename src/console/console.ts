@@ -2,7 +2,7 @@
  * The server side of the console and of the portal, as one Fetch API handler for everything below the root of the page: files, login,
  * session, and the way to the planes. It holds no rule about what a caller may do.
  */
-import type { Principal } from '../model/principal.ts'
+import { asUser, type Principal } from '../model/principal.ts'
 import type { Egress } from '../shared/egress/egress.ts'
 import type { TokenVerifier } from '../shared/identity/verifier.ts'
 import type { Sealer } from '../shared/secrets/sealer.ts'
@@ -40,6 +40,7 @@ export interface ConsoleOptions {
 }
 
 export interface ConsoleControlPlane {
+  /** For the user of the page. */
   readonly fetch: ControlPlaneHandler
   /** What the policy allows the caller of this request, by action. @throws Error when the policy cannot decide */
   permissions(request: Request): Promise<Response>
@@ -160,8 +161,10 @@ export function createConsole(options: ConsoleOptions): Console {
       now(),
     )
     if (verified.kind === 'refusal') return undefined
-    const { subject, consumer, tenant, roles, scopes } = verified
-    return { subject, consumer, tenant: tenant ?? null, roles, scopes }
+    // as the control plane sees requests of the page
+    const { subject, consumer, name, tenant, roles, scopes } =
+      controlPlane === undefined ? verified : asUser(verified)
+    return { subject, consumer, name: name ?? consumer, tenant: tenant ?? null, roles, scopes }
   }
 
   return {

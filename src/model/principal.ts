@@ -7,6 +7,8 @@ export interface Principal {
   readonly subject: string
   /** `azp`, else `client_id`, else `sub`; for a key the application of its subscription. Quotas count per consumer. */
   readonly consumer: string
+  /** `preferred_username`, else `email`: for people who read lists. It identifies nobody. */
+  readonly name?: string | undefined
   /** `tenant_id`, else `tenant`; undefined when the credential names none. */
   readonly tenant: string | undefined
   /** From `realm_access.roles`, `roles` or `groups`, leading `/` dropped; sorted, unique. */
@@ -39,6 +41,7 @@ export function principal(fields: Omit<Principal, 'visibilityKey'>): Principal {
     kind: fields.kind,
     subject: fields.subject,
     consumer: fields.consumer,
+    ...(fields.name === undefined ? undefined : { name: fields.name }),
     tenant: fields.tenant,
     roles,
     scopes,
@@ -65,6 +68,15 @@ export const TENANT_ADMIN = 'tenant-admin'
 /** Whether a scope of the caller may concern every tenant: with the role, or with a token that belongs to no tenant. */
 export function reachesEveryTenant({ kind, tenant, roles }: Principal): boolean {
   return kind === 'token' && (tenant === undefined || roles.includes(PLATFORM_ADMIN))
+}
+
+/**
+ * The caller of a page of ours. All users of the page share its OAuth client, so each of them is a separate application. A client
+ * that acts for itself stays what it is.
+ */
+export function asUser(caller: Principal): Principal {
+  if (caller.kind !== 'token' || caller.subject === caller.consumer) return caller
+  return principal({ ...caller, consumer: `user:${caller.subject}` })
 }
 
 interface Known {

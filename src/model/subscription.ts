@@ -159,11 +159,16 @@ export function change(
   })
 }
 
-/** Moves an open subscription to another API or version; keys, plan and state stay. */
-export function migrate(subscription: Subscription, apiId: string): Transition<Subscription> {
+/** What a subscription is to: an API or a product; one of the two is null. */
+export type SubscriptionTarget = Pick<Subscription, 'apiId' | 'productId'>
+
+/** Moves an open subscription to another API, version or product; keys, plan and state stay. */
+export function migrate(subscription: Subscription, to: SubscriptionTarget): Transition<Subscription> {
   if (!isOpen(subscription))
     return illegal(`A subscription that is ${subscription.status} cannot be migrated.`)
-  return subscription.apiId === apiId ? unchanged(subscription) : moved({ ...subscription, apiId })
+  const { apiId, productId } = to
+  if (subscription.apiId === apiId && subscription.productId === productId) return unchanged(subscription)
+  return moved({ ...subscription, apiId, productId })
 }
 
 function isOpen({ status }: Subscription): boolean {

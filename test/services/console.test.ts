@@ -128,6 +128,76 @@ describe.skipIf(missing)(`the console${missing ? ' (skipped: apt-get install chr
     ).toEqual([])
   })
 
+  it('changes the rules of an API, which the gateway follows, and keeps the others', async () => {
+    const { id } = await register('ruled')
+    const read = async () => {
+      const headers = { authorization: `Bearer ${adminToken}` }
+      const response = await fetch(`${origin}/v1/apis/${id}`, { headers })
+      return ((await response.json()) as { traffic: unknown }).traffic
+    }
+    const { page, accessibilityFaults } = await asAdmin('catalogue/apis?q=ruled')
+    const begin = async () => {
+      await page.getByRole('button', { name: 'Rules' }).click()
+      return page.getByRole('dialog')
+    }
+    let dialog = await begin()
+    const group = (name: string) => dialog.getByRole('group', { name, exact: true })
+    await group('Requests').getByLabel('Methods').fill('GET, POST')
+    await group('Headers of requests').getByLabel('Set').fill('x-team: shop:1\nx-area: eu')
+    for (const name of [
+      'Cross-origin requests',
+      'Retries',
+      'Several addresses',
+      'Health checks of the addresses',
+    ])
+      await group(name).getByRole('checkbox', { name }).check()
+    await group('Cross-origin requests').getByLabel('Origins').fill('https://app.example')
+    await group('Cross-origin requests').getByLabel('With cookies').check()
+    await group('Retries').getByLabel('Statuses').fill('502, 503')
+    await group('Retries').getByLabel('Attempts').fill('99')
+    await group('Several addresses')
+      .getByLabel('Addresses', { exact: true })
+      .fill('http://127.0.0.1:9/a 3\nhttp://127.0.0.1:9/b')
+    await group('Health checks of the addresses').getByLabel('Path').fill('/up')
+    expect(await accessibilityFaults()).toEqual([])
+    await dialog.getByRole('button', { name: 'Save rules' }).click()
+    await dialog.getByText('traffic.retry.max_attempts', { exact: true }).waitFor()
+    await group('Retries').getByLabel('Attempts').fill('3')
+    await dialog.getByRole('button', { name: 'Save rules' }).click()
+    await dialog.waitFor({ state: 'detached' })
+    const saved = await read()
+    expect(saved).toMatchObject({
+      methods: ['GET', 'POST'],
+      timeout_ms: null,
+      request_headers: { set: { 'x-team': 'shop:1', 'x-area': 'eu' }, remove: [] },
+      cors: { origins: ['https://app.example'], credentials: true, max_age_secs: 600 },
+      retry: { max_attempts: 3, statuses: [502, 503], methods: null, budget_percent: 20 },
+      upstreams: {
+        addresses: [
+          { url: 'http://127.0.0.1:9/a', weight: 3 },
+          { url: 'http://127.0.0.1:9/b', weight: 1 },
+        ],
+        health_check: { path: '/up', interval_ms: 10_000 },
+      },
+      cache: null,
+      circuit_breaker: null,
+      mirror: null,
+    })
+    // what is shown is what was saved
+    dialog = await begin()
+    await dialog.getByRole('button', { name: 'Save rules' }).click()
+    await dialog.waitFor({ state: 'detached' })
+    expect(await read()).toEqual(saved)
+    dialog = await begin()
+    await group('Several addresses').getByRole('checkbox', { name: 'Several addresses' }).uncheck()
+    await group('Cross-origin requests').getByRole('checkbox', { name: 'Cross-origin requests' }).uncheck()
+    await dialog.getByRole('button', { name: 'Save rules' }).click()
+    await dialog.waitFor({ state: 'detached' })
+    expect(await read()).toEqual({ ...(saved as object), cors: null, upstreams: null })
+    const refused = async () => (await fetch(`${deployment.url}/t/acme/ruled`, { method: 'DELETE' })).status
+    await expect.poll(refused, { timeout: 10_000 }).toBe(405)
+  })
+
   it('approves a subscription, shows its key once, and the key opens the API', async () => {
     const api = await register('orders')
     await manage('tenants/acme/subscriptions', {

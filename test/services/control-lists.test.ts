@@ -11,33 +11,13 @@ import {
   startCluster,
   WITHOUT_POSTGRES,
 } from '../contract/store/postgres-cluster.ts'
+import { largeInstallation } from '../fixtures/large-installation.ts'
 
 const ROWS = Number(process.env.LIST_ROWS ?? 4_000)
-const TENANTS = 20
-const APIS = Math.max(TENANTS, Math.round(ROWS / 25))
+const { apis: APIS, statements: FILL } = largeInstallation(ROWS)
 /** Set on an unloaded machine only: the bound of a page. */
 const P95_MS = Number(process.env.LIST_P95_MS ?? Number.POSITIVE_INFINITY)
 const CALLS = ROWS >= 50_000 ? 40 : 5
-
-const FILL = [
-  `insert into tenants (id, name, tier, region, status, settings, created_at, updated_at)
-   select 'ten_' || n, 'tenant-' || n, 'enterprise', 'default', 'active', '{}', now(), now() from generate_series(1, ${TENANTS}) n`,
-  `insert into apis (id, tenant_id, name, description, upstream_url, path, version, auth_required, portal_visibility, status, created_at, updated_at)
-   select 'api_' || lpad(n::text, 8, '0'), 'ten_' || (n % ${TENANTS} + 1), 'Api ' || md5(n::text), '', 'http://127.0.0.1:9', '/a' || n, 'v1',
-     true, true, 'active', now(), now() from generate_series(1, ${APIS}) n`,
-  `insert into subscriptions (id, tenant_id, api_id, plan, application, status, created_at, updated_at)
-   select 'sub_' || lpad(n::text, 8, '0'), 'ten_' || (n % ${APIS} % ${TENANTS} + 1), 'api_' || lpad((n % ${APIS} + 1)::text, 8, '0'), 'silver',
-     'app-' || md5(n::text), (array['approved', 'approved', 'approved', 'revoked', 'pending_approval'])[n % 5 + 1], now(), now()
-   from generate_series(1, ${ROWS}) n`,
-  `insert into consumers (id, tenant_id, subject, name, status, created_at, updated_at)
-   select 'con_' || lpad(n::text, 8, '0'), 'ten_' || (n % ${TENANTS} + 1), 'app-' || md5(n::text), 'x', 'active', now(), now()
-   from generate_series(1, ${ROWS}) n`,
-  `insert into api_keys (id, tenant_id, subscription_id, name, prefix, hash, created_at, updated_at)
-   select 'key_' || lpad(n::text, 8, '0'), 'ten_' || (n % ${APIS} % ${TENANTS} + 1), 'sub_' || lpad(n::text, 8, '0'), 'key-' || md5(n::text),
-     'tgk_' || lpad(n::text, 8, '0'), md5(n::text), now(), now()
-   from generate_series(1, ${ROWS}) n`,
-  'analyze',
-]
 
 const TENANT = '/v1/tenants/tenant-3'
 /** With `scan`, every row of the installation is read: a search in the text of all tenants, and the total of all rows. */

@@ -284,6 +284,77 @@ describe.skipIf(missing)(`the portal${missing ? ' (skipped: apt-get install chro
     await owner.page.getByRole('link', { name: 'Sign in' }).first().waitFor()
   })
 
+  it('keeps the subscriptions of two users of its client apart', async () => {
+    const api = (await register('Returns')).id
+    const dana = await open()
+    await dana.open(`apis/${api}`)
+    await signInAs(dana, 'Dana Developer')
+    await dana.page.getByRole('button', { name: 'Subscribe' }).click()
+    await dana.page.getByText('The subscription and its keys are yours').waitFor()
+    await dana.page.getByLabel('Reviewed').check()
+    await dana.page.getByRole('button', { name: 'Request' }).click()
+    await dana.page.getByText('developer: ').waitFor()
+    const vic = await open()
+    await vic.open(`apis/${api}`)
+    await signInAs(vic, 'Vic Viewer')
+    const owner = await open()
+    await owner.signIn('demo-admin')
+    await owner.open('requests')
+    const row = owner.page.getByRole('row', { name: /Returns/ })
+    await row.getByText('user:developer').waitFor()
+    await row.getByRole('button', { name: 'Approve' }).click()
+    await dana.open('subscriptions')
+    await dana.page.getByRole('region', { name: 'Subscription to Returns' }).waitFor()
+    await vic.open('subscriptions')
+    // a viewer reads the subscriptions of the tenant; this one is not theirs, though both came with one client
+    const card = vic.page.getByRole('region', { name: 'Subscription to Returns' })
+    await card.getByText('developer: ').waitFor()
+    for (const name of ['Revoke', 'Change plan'])
+      expect(await card.getByRole('button', { name }).count()).toBe(0)
+    await dana.page.getByRole('region', { name: 'Subscription to Returns' }).getByText('Revoke').waitFor()
+  })
+
+  it('leads to a product: its APIs, one subscription, one key for all of them', async () => {
+    const invoices = (await register('Invoices')).id
+    const body = {
+      slug: 'shipping',
+      name: 'Shipping bundle',
+      description: 'Parcels and what they cost.',
+      plan: 'reviewed',
+      api_ids: [parcels, invoices],
+      portal_visibility: true,
+    }
+    await manage('tenants/acme/products', body)
+    const visitor = await open()
+    await visitor.open('')
+    await visitor.page.getByRole('link', { name: 'Parcels', exact: true }).waitFor()
+    expect(await visitor.page.getByText('Shipping bundle').count()).toBe(0)
+    const { page, open: show, ...subscriber } = await open()
+    await show('')
+    await signInAs({ page, open: show, ...subscriber }, 'Dana Developer')
+    await show(`apis/${invoices}`)
+    await page.getByRole('link', { name: 'Shipping bundle' }).click()
+    await page.getByText('calls: 100 a minute, 10 a day, 1,000 a month; all APIs count together').waitFor()
+    await page.getByRole('link', { name: 'Invoices' }).waitFor()
+    await page.getByRole('button', { name: 'Subscribe' }).click()
+    await page.getByRole('button', { name: 'Request' }).click()
+    await page.getByText('The owner of the API has to approve it.').waitFor()
+    const owner = await open()
+    await owner.signIn('demo-admin')
+    await owner.open('requests')
+    const request = owner.page.getByRole('row', { name: /Shipping bundle/ })
+    await request.getByRole('button', { name: 'Approve' }).click()
+    const key = (await owner.page.locator('.secret code').textContent())!
+    await show('subscriptions')
+    await page.getByRole('link', { name: 'Shipping bundle' }).click()
+    await page.getByText('It is in force.').waitFor()
+    for (const name of ['parcels', 'invoices']) {
+      const call = async () =>
+        (await fetch(`${deployment.url}/t/acme/${name}`, { headers: { 'x-api-key': key } })).status
+      await expect.poll(call, { timeout: 10_000 }).toBe(200)
+    }
+  })
+
   it('shows a rejection with its reason', async () => {
     const api = await register('Rejected')
     const subscriber = await open()
@@ -386,6 +457,10 @@ describe.skipIf(missing)(`the portal${missing ? ' (skipped: apt-get install chro
     await check('try', `apis/${parcels}/try`, 'Your key')
     await check('tools', `apis/${parcels}/tools`, 'parcels_getParcel')
     await check('changes', `apis/${parcels}/changes`, 'Published as')
+    const headers = { authorization: `Bearer ${adminToken}` }
+    const products = await fetch(`${origin}/v1/portal/products`, { headers })
+    const { items } = (await products.json()) as { items: readonly { id: string }[] }
+    await check('product', `products/${items[0]!.id}`, 'APIs of the product')
     await check('subscriptions', 'subscriptions', 'What applications may call.')
     await check('requests', 'requests', 'Subscriptions that wait')
   }, 120_000)

@@ -29,9 +29,9 @@ export interface components {
             description: string;
             /** @example api_01kaa3b8w5f0gvm2f7z2q9x4td */
             id: string;
-            mcp: components["schemas"]["McpUpstream"];
+            mcp: components["schemas"]["McpUpstream"] | null;
             name: string;
-            passthrough: components["schemas"]["Passthrough"];
+            passthrough: components["schemas"]["Passthrough"] | null;
             path: string;
             portal_visibility: boolean;
             /** Format: uri */
@@ -54,7 +54,7 @@ export interface components {
             status: "active" | "deprecated" | "retired";
             /** @example ten_01kaa3b8w5f0gvm2f7z2q9x4td */
             tenant_id: string;
-            traffic: components["schemas"]["Traffic"];
+            traffic: components["schemas"]["Traffic"] | null;
             /** @enum {string} */
             type: "http" | "mcp";
             /**
@@ -127,12 +127,13 @@ export interface components {
         };
         ApiPatch: {
             auth_required?: boolean;
-            deprecation?: components["schemas"]["Deprecation"];
+            /** @default null */
+            deprecation: components["schemas"]["Deprecation"] | null;
             description?: string;
-            mcp?: components["schemas"]["McpUpstream"];
+            mcp?: components["schemas"]["McpUpstream"] | null;
             /** @example Orders */
             name?: string;
-            passthrough?: components["schemas"]["Passthrough"];
+            passthrough?: components["schemas"]["Passthrough"] | null;
             /** @example /orders */
             path?: string;
             portal_visibility?: boolean;
@@ -150,7 +151,7 @@ export interface components {
             } | string | null;
             /** @enum {string} */
             status?: "active" | "deprecated" | "retired";
-            traffic?: components["schemas"]["Traffic"];
+            traffic?: components["schemas"]["Traffic"] | null;
             /** @enum {string} */
             type?: "http" | "mcp";
             /**
@@ -160,7 +161,8 @@ export interface components {
             upstream_url?: string;
             /** @example v1 */
             version?: string;
-            versioning?: components["schemas"]["Versioning"];
+            /** @default null */
+            versioning: components["schemas"]["Versioning"] | null;
             /** @enum {string} */
             visibility?: "tenant" | "public";
         };
@@ -216,10 +218,7 @@ export interface components {
         BulkApproval: {
             ids: string[];
         };
-        /**
-         * @description Responses to GET requests are kept and used again (RFC 9111).
-         * @default null
-         */
+        /** @description Responses to GET requests are kept and used again (RFC 9111). */
         Cache: {
             /**
              * @description Of responses that name no time; null: the upstream is asked each time.
@@ -242,11 +241,8 @@ export interface components {
              * @enum {string}
              */
             scope: "caller" | "public";
-        } | null;
-        /**
-         * @description When the upstream is not called for a while.
-         * @default null
-         */
+        };
+        /** @description When the upstream is not called for a while. */
         CircuitBreaker: {
             /**
              * @description Each failed probe doubles open_ms up to here.
@@ -269,7 +265,7 @@ export interface components {
              *     ]
              */
             statuses: number[];
-        } | null;
+        };
         ConfigurationChanges: {
             /** @description false after a dry run. */
             applied: boolean;
@@ -354,13 +350,14 @@ export interface components {
                         [key: string]: {
                             /** @default true */
                             auth_required: boolean;
-                            deprecation?: components["schemas"]["Deprecation"];
+                            /** @default null */
+                            deprecation: components["schemas"]["Deprecation"] | null;
                             /** @default  */
                             description: string;
-                            mcp?: components["schemas"]["McpUpstream"];
+                            mcp?: components["schemas"]["McpUpstream"] | null;
                             /** @example Orders */
                             name: string;
-                            passthrough?: components["schemas"]["Passthrough"];
+                            passthrough?: components["schemas"]["Passthrough"] | null;
                             /** @default false */
                             portal_visibility: boolean;
                             /** @default null */
@@ -385,7 +382,7 @@ export interface components {
                              * @enum {string}
                              */
                             status: "active" | "deprecated" | "retired";
-                            traffic?: components["schemas"]["Traffic"];
+                            traffic?: components["schemas"]["Traffic"] | null;
                             /**
                              * @description `mcp`: the upstream is an MCP server; gateways serve its tools, resources and prompts.
                              * @default http
@@ -402,7 +399,8 @@ export interface components {
                              * @example v1
                              */
                             version: string;
-                            versioning?: components["schemas"]["Versioning"];
+                            /** @default null */
+                            versioning: components["schemas"]["Versioning"] | null;
                             /**
                              * @description To whom the catalog shows the API when `portal_visibility` is true: `tenant`, callers of its tenant; `public`, every visitor without a token.
                              * @default tenant
@@ -477,7 +475,7 @@ export interface components {
                         [key: string]: {
                             /** @default {} */
                             custom_headers: {
-                                [key: string]: components["schemas"]["SecretReference"];
+                                [key: string]: components["schemas"]["SecretReference"] | null;
                             };
                             /** @default true */
                             enabled: boolean;
@@ -488,7 +486,8 @@ export interface components {
                              *     ]
                              */
                             events: ("subscription.created" | "subscription.approved" | "subscription.revoked" | "subscription.key_rotated" | "subscription.expired" | "subscription.updated" | "subscription.rejected" | "subscription.suspended" | "subscription.resumed" | "subscription.expiring" | "subscription.migrated" | "subscription.key_expiring" | "subscription.quota_warning" | "subscription.quota_exhausted" | "webhook.failing" | "*")[];
-                            secret?: components["schemas"]["SecretReference"];
+                            /** @default null */
+                            secret: components["schemas"]["SecretReference"] | null;
                             /**
                              * Format: uri
                              * @description In production, HTTPS only.
@@ -548,10 +547,7 @@ export interface components {
              */
             status?: "active" | "blocked";
         };
-        /**
-         * @description The cross-origin rule of the API, in place of that of the gateway.
-         * @default null
-         */
+        /** @description The cross-origin rule of the API, in place of that of the gateway. */
         Cors: {
             /**
              * @description Request headers that pages may set.
@@ -586,7 +582,7 @@ export interface components {
              *     ]
              */
             origins: string[];
-        } | null;
+        };
         Deployment: {
             actual_version: string | null;
             /** @example api_01kaa3b8w5f0gvm2f7z2q9x4td */
@@ -617,10 +613,7 @@ export interface components {
             total: number;
             total_pages: number;
         };
-        /**
-         * @description The announced end of an API.
-         * @default null
-         */
+        /** @description The announced end of an API. */
         Deprecation: {
             /**
              * @description `refuse`: calls after `sunset_at` get 410.
@@ -641,7 +634,7 @@ export interface components {
              * @example 2027-01-31T12:00:00Z
              */
             sunset_at?: string | null;
-        } | null;
+        };
         Error: {
             error: {
                 /** @enum {string} */
@@ -973,10 +966,7 @@ export interface components {
             /** @default 1 */
             workers: number;
         };
-        /**
-         * @description A GET of each address by one thread of each gateway.
-         * @default null
-         */
+        /** @description A GET of each address by one thread of each gateway. */
         HealthCheck: {
             /**
              * @description Checks in a row that succeeded.
@@ -997,7 +987,7 @@ export interface components {
              * @default 2
              */
             unhealthy_after: number;
-        } | null;
+        };
         IssuedApiKey: components["schemas"]["ApiKey"] & {
             /** @description The whole key. It is shown only once and stored nowhere. */
             key: string;
@@ -1069,7 +1059,7 @@ export interface components {
              * @enum {string}
              */
             transport: "auto" | "streamable" | "sse";
-        } | null;
+        };
         Metrics: {
             metrics: components["schemas"]["MetricsRow"][];
         };
@@ -1097,21 +1087,18 @@ export interface components {
             to_api_id: string;
         };
         MigrationResult: {
-            /** @description Subscriptions that now belong to the other API, with their keys. */
+            /** @description Subscriptions that now belong to the other API or product, with their keys. */
             migrated: number;
             /** @description More than 0: repeat the request. */
             remaining: number;
-            /** @description Unchanged: the application has an open subscription to the other API. */
+            /** @description Unchanged: the application has an open subscription to the other one. */
             skipped: {
                 application: string;
                 /** @example sub_01kaa3b8w5f0gvm2f7z2q9x4td */
                 subscription_id: string;
             }[];
         };
-        /**
-         * @description A part of the requests is copied to a second upstream; its responses are dropped.
-         * @default null
-         */
+        /** @description A part of the requests is copied to a second upstream; its responses are dropped. */
         Mirror: {
             /**
              * @description Calls with longer bodies are not copied.
@@ -1135,17 +1122,18 @@ export interface components {
              * @example https://orders.example.com/v2
              */
             url: string;
-        } | null;
+        };
         NewApi: {
             /** @default true */
             auth_required: boolean;
-            deprecation?: components["schemas"]["Deprecation"];
+            /** @default null */
+            deprecation: components["schemas"]["Deprecation"] | null;
             /** @default  */
             description: string;
-            mcp?: components["schemas"]["McpUpstream"];
+            mcp?: components["schemas"]["McpUpstream"] | null;
             /** @example Orders */
             name: string;
-            passthrough?: components["schemas"]["Passthrough"];
+            passthrough?: components["schemas"]["Passthrough"] | null;
             /** @example /orders */
             path: string;
             /** @default false */
@@ -1167,7 +1155,7 @@ export interface components {
             spec: {
                 [key: string]: unknown;
             } | string | null;
-            traffic?: components["schemas"]["Traffic"];
+            traffic?: components["schemas"]["Traffic"] | null;
             /**
              * @description `mcp`: the upstream is an MCP server; gateways serve its tools, resources and prompts.
              * @default http
@@ -1184,7 +1172,8 @@ export interface components {
              * @example v1
              */
             version: string;
-            versioning?: components["schemas"]["Versioning"];
+            /** @default null */
+            versioning: components["schemas"]["Versioning"] | null;
             /**
              * @description To whom the catalog shows the API when `portal_visibility` is true: `tenant`, callers of its tenant; `public`, every visitor without a token.
              * @default tenant
@@ -1354,7 +1343,7 @@ export interface components {
             request_headers: string[];
             /** @default [] */
             response_headers: ("set-cookie" | "service-worker-allowed" | "clear-site-data" | "alt-svc" | "strict-transport-security" | "public-key-pins" | "public-key-pins-report-only" | "expect-ct" | "refresh" | "nel" | "report-to" | "accept-ch" | "x-accel-redirect" | "x-sendfile")[];
-        } | null;
+        };
         Plan: {
             burst_limit: number;
             /**
@@ -1641,6 +1630,13 @@ export interface components {
             total: number;
             total_pages: number;
         };
+        ProductMigration: {
+            /** @description Absent: every application with an open subscription. */
+            applications?: string[];
+            reason?: string;
+            /** @description The product that replaces it, of the same tenant. */
+            to_product_id: string;
+        };
         ProductPatch: {
             /** @description APIs of the same tenant. */
             api_ids?: string[];
@@ -1769,10 +1765,7 @@ export interface components {
         Rejection: {
             reason: string;
         };
-        /**
-         * @description Retries of calls of the upstream; timeout_ms covers all attempts.
-         * @default null
-         */
+        /** @description Retries of calls of the upstream; timeout_ms covers all attempts. */
         Retry: {
             /**
              * @description Retries per hundred calls of the API, beyond the first ten.
@@ -1805,15 +1798,12 @@ export interface components {
              *     ]
              */
             statuses: number[];
-        } | null;
-        /**
-         * @description Name of the variable that holds the value; the tree never holds the value itself.
-         * @default null
-         */
+        };
+        /** @description Name of the variable that holds the value; the tree never holds the value itself. */
         SecretReference: {
             from: string;
-        } | null;
-        SnapshotUpdate: Record<string, never> | null;
+        };
+        SnapshotUpdate: Record<string, never>;
         Subscription: {
             /**
              * @description null: it is one to a product.
@@ -1823,6 +1813,8 @@ export interface components {
             /** @description The whole key in the response that creates it, afterwards its public prefix, before null. */
             api_key: string | null;
             application: string;
+            /** @description Name of the consumer, such as that of a user of the portal; without one, the application. */
+            application_name: string;
             /**
              * Format: date-time
              * @example 2026-01-31T12:00:00.000Z
@@ -1970,9 +1962,12 @@ export interface components {
         };
         /** @description Rules for the calls of the API. */
         Traffic: {
-            cache?: components["schemas"]["Cache"];
-            circuit_breaker?: components["schemas"]["CircuitBreaker"];
-            cors?: components["schemas"]["Cors"];
+            /** @default null */
+            cache: components["schemas"]["Cache"] | null;
+            /** @default null */
+            circuit_breaker: components["schemas"]["CircuitBreaker"] | null;
+            /** @default null */
+            cors: components["schemas"]["Cors"] | null;
             /**
              * @description Larger bodies get 413.
              * @default null
@@ -1983,7 +1978,8 @@ export interface components {
              * @default null
              */
             methods: ("GET" | "POST" | "PUT" | "PATCH" | "DELETE" | "OPTIONS")[] | null;
-            mirror?: components["schemas"]["Mirror"];
+            /** @default null */
+            mirror: components["schemas"]["Mirror"] | null;
             /**
              * @default {
              *       "set": {},
@@ -2012,18 +2008,17 @@ export interface components {
                     [key: string]: string;
                 };
             };
-            retry?: components["schemas"]["Retry"];
+            /** @default null */
+            retry: components["schemas"]["Retry"] | null;
             /**
              * @description From the first byte sent to the last byte received; also of its tools.
              * @default null
              */
             timeout_ms: number | null;
-            upstreams?: components["schemas"]["Upstreams"];
-        } | null;
-        /**
-         * @description Several addresses of the upstream, each with its part of the calls.
-         * @default null
-         */
+            /** @default null */
+            upstreams: components["schemas"]["Upstreams"] | null;
+        };
+        /** @description Several addresses of the upstream, each with its part of the calls. */
         Upstreams: {
             /** @description Called in place of upstream_url. */
             addresses: {
@@ -2038,8 +2033,9 @@ export interface components {
                  */
                 weight: number;
             }[];
-            health_check?: components["schemas"]["HealthCheck"];
-        } | null;
+            /** @default null */
+            health_check: components["schemas"]["HealthCheck"] | null;
+        };
         Usage: {
             daily: {
                 count: number;
@@ -2089,10 +2085,7 @@ export interface components {
             /** @example sub_01kaa3b8w5f0gvm2f7z2q9x4td */
             subscription_id: string;
         };
-        /**
-         * @description How callers choose among several versions of one path.
-         * @default null
-         */
+        /** @description How callers choose among several versions of one path. */
         Versioning: {
             /**
              * @description `path`: the version follows the path; `header`: a request header has it.
@@ -2110,7 +2103,7 @@ export interface components {
              * @example x-api-version
              */
             header: string | null;
-        } | null;
+        };
         Webhook: {
             /**
              * Format: date-time

@@ -7,8 +7,8 @@ import { Table } from '../components/table.tsx'
 import { Ago, Copyable, Facts, State, Status } from '../components/text.tsx'
 import { ClientEntry } from '../pages/connect-clients.tsx'
 import { href, segments } from '../state/router.ts'
-import { session, user } from '../state/session.ts'
-import { type CatalogApi, readApi } from './catalog-api.ts'
+import { may, session, user } from '../state/session.ts'
+import { type CatalogApi, readApi, tenantProducts } from './catalog-api.ts'
 import { type ApiDocument, readDocument } from './document.ts'
 import { Reference } from './reference.tsx'
 import { SIGN_IN, signInHref } from './sign-in.ts'
@@ -137,7 +137,27 @@ function Overview({ api }: { readonly api: CatalogApi }) {
       </Section>
       <Section title="Subscribe">
         <Subscribe api={api} />
+        {user.value !== undefined && may('portal.list') && <PartOf api={api} />}
       </Section>
+    </div>
+  )
+}
+
+/** Products with the API: one subscription opens several. */
+function PartOf({ api: { id } }: { readonly api: CatalogApi }) {
+  const list = useResource(() => tenantProducts('?limit=100&sort=name'), [id])
+  const items = (list.value.value?.items ?? []).filter(({ apis }) => apis.some(api => api.id === id))
+  if (items.length === 0) return null
+  return (
+    <div class="card">
+      <p>The API is part of products, whose subscription opens all of their APIs:</p>
+      <ul>
+        {items.map(product => (
+          <li key={product.id}>
+            <a href={href(`products/${product.id}`)}>{product.name}</a>
+          </li>
+        ))}
+      </ul>
     </div>
   )
 }

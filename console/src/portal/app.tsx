@@ -7,6 +7,7 @@ import { may, session, sessionError, signOut, siteTitle, user } from '../state/s
 import { nextTheme, theme } from '../state/theme.ts'
 import { ApiPage } from './api-page.tsx'
 import { Catalog } from './catalog.tsx'
+import { ProductPage } from './product-page.tsx'
 import { Requests } from './requests.tsx'
 import { SIGN_IN, signInHref } from './sign-in.ts'
 import { Subscriptions } from './subscriptions.tsx'
@@ -49,6 +50,8 @@ function Shown() {
   const [first = '', second] = segments.value.slice(isSignedIn && segments.value[0] === SIGN_IN ? 1 : 0)
   if (first === '' || (first === 'apis' && second === undefined)) return <Catalog />
   if (first === 'apis') return <ApiPage id={second!} />
+  if (first === 'products' && second !== undefined)
+    return isSignedIn ? <ProductPage id={second} /> : <Login />
   if (first === SIGN_IN) return <Login />
   if (first === 'subscriptions') return isSignedIn ? <Subscriptions /> : <Login />
   if (first === 'requests') return isSignedIn ? <Requests /> : <Login />
@@ -75,7 +78,7 @@ function Header() {
     ...(user.value === undefined ? [] : ([['subscriptions', 'Subscriptions']] as const)),
     ...(may('subscriptions.approve') ? ([['requests', 'Requests']] as const) : []),
   ]
-  const current = first === 'apis' ? '' : first
+  const current = first === 'apis' || first === 'products' ? '' : first
   return (
     <header class="portal-top">
       <a class="brand" href={href('')}>
@@ -92,7 +95,7 @@ function Header() {
       <div class="portal-user">
         {user.value !== undefined && (
           <div class="who">
-            <b>{user.value.consumer}</b>
+            <b>{user.value.name}</b>
             <span class="muted">{user.value.tenant ?? 'no tenant'}</span>
           </div>
         )}

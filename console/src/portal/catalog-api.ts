@@ -1,6 +1,6 @@
 /** Reads the catalog: as a visitor without a token, or as a user of a tenant. It draws nothing. */
 import { ApiError, control } from '../api/client.ts'
-import type { List, PortalApi, PublicApi, Subscription } from '../api/types.ts'
+import type { List, PortalApi, PortalProduct, PublicApi, Subscription } from '../api/types.ts'
 import { crossesTenants, user } from '../state/session.ts'
 
 export type CatalogApi = PublicApi & Partial<Pick<PortalApi, 'tenant_id' | 'visibility'>>
@@ -19,6 +19,11 @@ export function publicApis(search: string): Promise<List<CatalogApi>> {
 /** Those of the user's tenant; none for a visitor. */
 export function tenantApis(search: string): Promise<List<CatalogApi>> {
   return control(`portal/apis${search}`)
+}
+
+/** Of the user's tenant. */
+export function tenantProducts(search: string): Promise<List<PortalProduct>> {
+  return control(`portal/products${search}`)
 }
 
 /** An API of the user's tenant, else a public one. @throws ApiError 404 when the reader may not see it */

@@ -1,4 +1,4 @@
-/** The catalog: APIs of the user's tenant, and public ones. The search is in the address. */
+/** The catalog: APIs and products of the user's tenant, and public APIs. The search is in the address. */
 import { queryOf } from '../api/client.ts'
 import { useResource } from '../api/resource.ts'
 import { TextFilter } from '../components/filters.tsx'
@@ -7,7 +7,7 @@ import { Pager, pageOf } from '../components/pager.tsx'
 import { Ago, State } from '../components/text.tsx'
 import { href, query } from '../state/router.ts'
 import { crossesTenants, may, session, user } from '../state/session.ts'
-import { type CatalogApi, isOwnTenant, publicApis, tenantApis } from './catalog-api.ts'
+import { type CatalogApi, isOwnTenant, publicApis, tenantApis, tenantProducts } from './catalog-api.ts'
 
 export function Catalog() {
   const q = query.value.get('q')
@@ -15,6 +15,7 @@ export function Catalog() {
   return (
     <Page title={title} lead={lead} actions={<TextFilter name="q" label="Search" />}>
       {user.value !== undefined && may('portal.list') && <OfTenant q={q} />}
+      {user.value !== undefined && may('portal.list') && <Products q={q} />}
       {/* for a user of every tenant they are among the others */}
       {!(user.value !== undefined && crossesTenants.value) && <Public q={q} />}
     </Page>
@@ -35,6 +36,33 @@ function OfTenant({ q }: { readonly q: string | null }) {
           )
         }
       </Loaded>
+    </Section>
+  )
+}
+
+/** Nothing where the tenant offers none: most have none. */
+function Products({ q }: { readonly q: string | null }) {
+  const search = queryOf({ q, limit: 100, sort: 'name' })
+  const list = useResource(() => tenantProducts(search), [search, user.value?.subject])
+  const items = list.value.value?.items ?? []
+  if (items.length === 0) return null
+  return (
+    <Section title="Products">
+      <ul class="api-cards">
+        {items.map(product => (
+          <li key={product.id} class="card">
+            <h3>
+              <a href={href(`products/${product.id}`)}>{product.name}</a>
+            </h3>
+            <p class="api-text">{product.description === '' ? 'No description.' : product.description}</p>
+            <p class="api-facts">
+              <span>{product.apis.length === 1 ? '1 API' : `${product.apis.length} APIs`}</span>
+              <span>plan {product.plan}</span>
+              <span>{product.tenant}</span>
+            </p>
+          </li>
+        ))}
+      </ul>
     </Section>
   )
 }

@@ -10,6 +10,7 @@ import { pageOf } from '../components/pager.tsx'
 import { Ago } from '../components/text.tsx'
 import { KeyNotice, type ShownKey } from '../pages/catalogue/keys.tsx'
 import { may } from '../state/session.ts'
+import { ApplicationName } from './subscribe.tsx'
 
 const pathOf = ({ tenant_id, id }: Subscription): string => `tenants/${tenant_id}/subscriptions/${id}`
 
@@ -26,10 +27,10 @@ export function Requests() {
   const failure = useSignal<string | undefined>(undefined)
   const approve = async (request: Subscription): Promise<void> => {
     try {
-      const { application, api_key } = await control<Subscription>(`${pathOf(request)}/approve`, {
+      const { application_name, api_key } = await control<Subscription>(`${pathOf(request)}/approve`, {
         method: 'POST',
       })
-      if (api_key !== null) shown.value = { application, key: api_key }
+      if (api_key !== null) shown.value = { application: application_name, key: api_key }
       failure.value = undefined
     } catch (error) {
       failure.value = (error as Error).message
@@ -43,9 +44,9 @@ export function Requests() {
     await list.reload()
   }
   const columns = [
-    { title: 'Application', cell: (each: Subscription) => <b>{each.application}</b> },
+    { title: 'Application', cell: (each: Subscription) => <ApplicationName of={each} /> },
     {
-      title: 'API',
+      title: 'API or product',
       cell: (each: Subscription) =>
         names.value.value?.get(each.api_id ?? each.product_id ?? '') ?? each.api_id ?? each.product_id,
     },
@@ -107,7 +108,7 @@ export function Requests() {
       />
       {rejecting.value !== undefined && (
         <Dialog
-          title={`Reject ${rejecting.value.application}`}
+          title={`Reject ${rejecting.value.application_name}`}
           onClose={() => {
             rejecting.value = undefined
           }}

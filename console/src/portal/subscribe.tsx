@@ -1,4 +1,4 @@
-/** The subscriptions of applications to an API: their state, and the request of one with the choice of a plan. The policy decides which are listed. */
+/** The subscriptions of applications to an API or product: their state, and the request of one. The policy decides which are listed. */
 import { useSignal } from '@preact/signals'
 import { control, queryOf } from '../api/client.ts'
 import { useResource } from '../api/resource.ts'
@@ -35,23 +35,39 @@ export function Subscribe({ api }: { readonly api: CatalogApi }) {
         users of tenants with which it is shared.
       </p>
     )
-  return <OfTenant api={api} />
+  return (
+    <ApplicationsOf
+      target={{ name: api.name, api_id: api.id, owner: isOwnTenant(api) ? undefined : api.tenant_id }}
+    />
+  )
 }
 
-function OfTenant({ api }: { readonly api: CatalogApi }) {
+/** What is subscribed to: an API, with the choice of a plan, or a product, which has its plan. */
+export interface Target {
+  readonly name: string
+  readonly api_id?: string
+  readonly product_id?: string
+  /** Id of the tenant that shares the API with the user's; undefined: it is the user's own. */
+  readonly owner?: string | undefined
+}
+
+export function ApplicationsOf({ target }: { readonly target: Target }) {
   const { consumer, tenant } = user.value!
-  const base = `tenants/${encodeURIComponent(isOwnTenant(api) ? tenant! : api.tenant_id!)}/subscriptions`
+  const { api_id, product_id, owner } = target
+  const base = `tenants/${encodeURIComponent(owner ?? tenant!)}/subscriptions`
   // the list of another tenant is closed; that over all tenants has what belongs to the user's
-  const listed = isOwnTenant(api) ? base : 'subscriptions'
+  const listed = owner === undefined ? base : 'subscriptions'
   const list = useResource(
-    () => control<List<Subscription>>(listed + queryOf({ api_id: api.id, sort: '-created_at', limit: 20 })),
-    [api.id, consumer],
+    () =>
+      control<List<Subscription>>(listed + queryOf({ api_id, product_id, sort: '-created_at', limit: 20 })),
+    [api_id, product_id, consumer],
   )
   const requesting = useSignal(false)
   const shown = useSignal<ShownKey | undefined>(undefined)
-  const requested = async ({ status, api_key, application }: Subscription): Promise<void> => {
+  const requested = async ({ status, api_key, application_name }: Subscription): Promise<void> => {
     requesting.value = false
-    if (api_key !== null && status === 'approved') shown.value = { application, key: api_key }
+    if (api_key !== null && status === 'approved')
+      shown.value = { application: application_name, key: api_key }
     await list.reload()
   }
   return (
@@ -71,7 +87,7 @@ function OfTenant({ api }: { readonly api: CatalogApi }) {
           const shownItems = open.length > 0 ? open : items.slice(0, 1)
           return (
             <>
-              {items.length === 0 && <p>Your application {consumer} has no subscription.</p>}
+              {items.length === 0 && <p>You have no subscription.</p>}
               {shownItems.map(each => (
                 <SubscriptionState key={each.id} of={each} />
               ))}
@@ -99,7 +115,7 @@ function OfTenant({ api }: { readonly api: CatalogApi }) {
       </Loaded>
       {requesting.value && (
         <RequestDialog
-          api={api}
+          target={target}
           base={base}
           onClose={() => {
             requesting.value = false
@@ -121,11 +137,11 @@ const EXPLAINED: Readonly<Record<string, string>> = {
 }
 
 export function SubscriptionState({ of }: { readonly of: Subscription }) {
-  const { application, status, plan, requested_plan, reason } = of
+  const { application_name, status, plan, requested_plan, reason } = of
   return (
     <div class="stack">
       <p>
-        <b>{application}</b>: <State of={status} /> with the plan {plan}. {EXPLAINED[status]}
+        <b>{application_name}</b>: <State of={status} /> with the plan {plan}. {EXPLAINED[status]}
       </p>
       {reason !== null && <p class="notice">Reason: {reason}</p>}
       {requested_plan !== null && (
@@ -136,7 +152,7 @@ export function SubscriptionState({ of }: { readonly of: Subscription }) {
 }
 
 /** Limits of a plan in words; 0 means without limit. */
-function limitsOf(plan: Plan): string {
+export function limitsOf(plan: Plan): string {
   const limits = [
     [plan.rate_limit_per_second, 'a second'],
     [plan.rate_limit_per_minute, 'a minute'],
@@ -179,32 +195,51 @@ export function PlanChoice({ current }: { readonly current?: string }) {
 }
 
 function RequestDialog({
-  api,
+  target: { name, api_id, product_id },
   base,
   onClose,
   onRequested,
 }: {
-  readonly api: CatalogApi
+  readonly target: Target
   readonly base: string
   readonly onClose: () => void
   readonly onRequested: (subscription: Subscription) => Promise<void>
 }) {
+  const { consumer } = user.value!
   const submit = async (fields: FormData): Promise<void> => {
-    const body = { ...Object.fromEntries(fields.entries()), api_id: api.id }
+    const body = { application: consumer, ...Object.fromEntries(fields.entries()), api_id, product_id }
     await onRequested(await control<Subscription>(base, { method: 'POST', body }))
   }
   return (
-    <Dialog title={`Subscribe to ${api.name}`} onClose={onClose}>
+    <Dialog title={`Subscribe to ${name}`} onClose={onClose}>
       <Form submit="Request" onSubmit={submit}>
-        <TextField
-          label="Application"
-          name="application"
-          value={user.value!.consumer}
-          hint="The consumer that calls: the client id of its tokens."
-          required
-        />
-        <PlanChoice />
+        {may('subscriptions.create') ? (
+          <TextField
+            label="Application"
+            name="application"
+            value={consumer}
+            hint="Yours, or the client id of tokens that call."
+            required
+          />
+        ) : (
+          <p>The subscription and its keys are yours: other users do not see them.</p>
+        )}
+        {product_id === undefined && <PlanChoice />}
       </Form>
     </Dialog>
+  )
+}
+
+/** The name of an application, with its identifier where that is another. */
+export function ApplicationName({
+  of: { application, application_name },
+}: {
+  readonly of: Pick<Subscription, 'application' | 'application_name'>
+}) {
+  return (
+    <>
+      <b>{application_name}</b>
+      {application_name !== application && <span class="sub">{application}</span>}
+    </>
   )
 }

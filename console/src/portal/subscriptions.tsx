@@ -86,7 +86,9 @@ function Card({
   return (
     <section class="card" aria-label={`Subscription to ${name}`}>
       <div class="section-head">
-        <h2>{of.api_id === null ? name : <a href={href(`apis/${of.api_id}`)}>{name}</a>}</h2>
+        <h2>
+          <a href={href(of.api_id === null ? `products/${of.product_id}` : `apis/${of.api_id}`)}>{name}</a>
+        </h2>
         <span class="muted">
           requested <Ago at={of.created_at} />
           {of.expires_at !== null && (

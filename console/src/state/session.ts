@@ -6,6 +6,8 @@ import { query, returnAddress } from './router.ts'
 export interface User {
   readonly subject: string
   readonly consumer: string
+  /** For people; the consumer where the token has none. */
+  readonly name: string
   readonly tenant: string | null
   readonly roles: readonly string[]
   readonly scopes: readonly string[]

@@ -180,7 +180,10 @@ export async function startControlPlane(plane: ControlPlaneParts): Promise<Contr
     gatewayUrl,
     gatewayAddress: plane.gatewayAddress,
     publicUrl: settings.api.url,
-    controlPlane,
+    controlPlane: {
+      fetch: (request: Request) => controlPlane.fetchForUser(request),
+      permissions: (request: Request) => controlPlane.permissions(request),
+    },
   }
   plane.serve(withPages(context, consoleParts, (request, peer) => controlPlane.fetch(request, peer)))
   return controlPlane

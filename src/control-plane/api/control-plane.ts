@@ -8,7 +8,7 @@ import { inProcessTransport } from '../publisher/in-process-transport.ts'
 import { Publisher } from '../publisher/publisher.ts'
 import { withDeadline } from '../store/with-deadline.ts'
 import { ENDPOINTS } from './endpoints.ts'
-import { authenticateRequest, locate } from './http/access.ts'
+import { authenticateRequest, type CallOrigin, locate } from './http/access.ts'
 import { logRequests } from './http/access-log.ts'
 import { corsOf } from './http/cors.ts'
 import { requireGatewayCertificate } from './http/gateway-certificate.ts'
@@ -29,7 +29,9 @@ export type { ControlPlaneOptions } from './options.ts'
 
 export interface ControlPlane {
   fetch(request: Request, peer?: WebPeer): Promise<Response>
-  /** What the policy allows the caller of this request, as JSON; an error has the form of every other. */
+  /** For a page of this process, whose users share its OAuth client: the application of the caller is the user. */
+  fetchForUser(request: Request): Promise<Response>
+  /** What the policy allows the user of a page, as JSON; an error has the form of every other. */
   permissions(request: Request): Promise<Response>
   /** Resolves when everything committed so far is published. */
   refresh(): Promise<void>
@@ -43,6 +45,7 @@ export interface ControlPlane {
 }
 
 const DEFAULT_SWEEP_MS = 2_000
+const FOR_USER: CallOrigin = { forUser: true }
 /** For an apply of thousands of resources. */
 const BULK_DEADLINE_MS = 60_000
 
@@ -94,7 +97,7 @@ export function createControlPlane(options: ControlPlaneOptions, readiness = new
   app.all('*', async context => {
     // Without a token, the response does not reveal which addresses exist.
     if (context.req.path.startsWith(`${BASE}/`))
-      await authenticateRequest(options.verifier, context.req.raw, now())
+      await authenticateRequest(options.verifier, context.req.raw, context.env as CallOrigin, now())
     const allowed = methodsAt(context.req.path)
     if (allowed.length === 0) throw notFound('address')
     throw new Problem(
@@ -113,7 +116,7 @@ export function createControlPlane(options: ControlPlaneOptions, readiness = new
 
   async function permissions(request: Request): Promise<Response> {
     try {
-      const principal = await authenticateRequest(options.verifier, request, now())
+      const principal = await authenticateRequest(options.verifier, request, FOR_USER, now())
       const tenant = request.headers.get('x-tenant-id') ?? ''
       const standing = await locate(requestStore, principal, undefined, tenant)
       return Response.json(await permissionsOf(ENDPOINTS, options.policy(), standing, now()))
@@ -131,7 +134,8 @@ export function createControlPlane(options: ControlPlaneOptions, readiness = new
   maintenance.start()
 
   return {
-    fetch: async (request, peer) => app.fetch(request, { peer }),
+    fetch: async (request, peer) => app.fetch(request, { peer } satisfies CallOrigin),
+    fetchForUser: async request => app.fetch(request, FOR_USER),
     permissions,
     refresh: () => publisher.refresh(),
     settle: () => maintenance.run(),

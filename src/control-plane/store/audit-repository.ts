@@ -3,6 +3,8 @@ import type { AuditRecord, NewAuditRecord } from '../../model/audit.ts'
 
 export interface AuditFilter {
   readonly tenantId?: string | undefined
+  /** Part of the action, the actor or the id of the resource. */
+  readonly q?: string | undefined
   /** Subject or consumer. */
   readonly actor?: string | undefined
   readonly action?: string | undefined

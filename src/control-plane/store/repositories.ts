@@ -16,6 +16,8 @@ export interface PageRequest {
   readonly limit: number
   /** A column, with `-` for the opposite order; absent: creation. Equal values are in the order of creation. */
   readonly sort?: string | undefined
+  /** The text of the filter, where it has one. */
+  readonly q?: string | undefined
 }
 
 export interface ListPage<T> {
@@ -154,6 +156,10 @@ export interface ConsumerRepository extends Omit<Rows<Consumer, ConsumerFilter>,
   /** Inserts the consumer unless the subject exists; returns the stored one. */
   ensure(consumer: Consumer): Promise<Consumer>
   bySubject(subject: string): Promise<Consumer | undefined>
+  /** Those of these tenants with these subjects; a subject may be one of several tenants. */
+  named(
+    of: readonly Pick<Consumer, 'tenantId' | 'subject'>[],
+  ): Promise<readonly Pick<Consumer, 'tenantId' | 'subject' | 'name'>[]>
   /** Moves `lastSeenAt` forward, never back. */
   touch(
     uses: readonly { readonly tenantId: string; readonly subject: string; readonly at: Date }[],

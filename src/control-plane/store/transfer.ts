@@ -14,6 +14,7 @@ const TRANSFERRED_TABLES = [
   'api_keys',
   'consumers',
   'gateways',
+  'removed_gateways',
   'deployments',
   'events',
   'change_clock',

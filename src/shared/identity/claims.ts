@@ -79,6 +79,7 @@ function mapClaims(claims: Claims, rights: ClaimRules['rights']): Principal | Re
     kind: 'token',
     subject: text(claims.sub) ?? consumer,
     consumer,
+    name: text(claims.preferred_username) ?? text(claims.email),
     tenant: text(tenant),
     roles: rolesOf(claims),
     scopes: scopesOf(claims),

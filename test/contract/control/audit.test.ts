@@ -142,6 +142,33 @@ describe.each(DATABASES)('the audit on $name', { timeout: 60_000 }, database => 
       expect(await rows(`&tenant_id=globex&actor=platform`)).toHaveLength(foreign.length)
     })
 
+    it('is searched, read in both orders, and sent as CSV', async () => {
+      const found = await rows('&q=SUBSCRIPTIONS.app')
+      expect([...new Set(found.map(row => row.action))]).toEqual(['control.subscriptions.approve'])
+      expect(await rows(`&q=${found[0]!.resource.id.slice(4)}`)).not.toEqual([])
+      expect(await rows('&q=%25')).toEqual([])
+      const all = await rows()
+      const oldest = await plane.call('platform', 'GET', '/v1/audit?sort=at&limit=2')
+      const next = await plane.call(
+        'platform',
+        'GET',
+        `/v1/audit?sort=at&limit=2&cursor=${oldest.body.next_cursor}`,
+      )
+      const ascending = [...oldest.body.items, ...next.body.items].map(({ seq }: Row) => seq)
+      expect(ascending).toEqual(
+        all
+          .map(({ seq }) => seq)
+          .reverse()
+          .slice(0, 4),
+      )
+      const csv = await plane.call('auditor', 'GET', '/v1/audit?format=csv&q=apis.create')
+      expect(csv.headers.get('content-type')).toBe('text/csv; charset=utf-8')
+      const [head, ...lines] = (csv.body as string).trim().split('\r\n')
+      expect(head).toMatch(/^id,seq,at,actor,action,/)
+      expect(lines).toHaveLength((await rows('&q=apis.create', 'auditor')).length)
+      expect(lines.every(line => line.includes('control.apis.create'))).toBe(true)
+    })
+
     it('has what the control plane does by itself, and what gateways report, once', async () => {
       const hello = { name: 'edge', url: '', version: '0.1.0', workers: 1, authConfig: {} }
       const { transport } = plane.control

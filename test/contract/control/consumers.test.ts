@@ -75,5 +75,52 @@ describe.each(DATABASES)('consumers on $name', database => {
       await connect()
       expect(await listed()).toHaveLength(1)
     })
+
+    it('a report that a gateway repeats after it was removed and connected again is counted once', async () => {
+      const hello = { name: 'edge-10', url: '', version: '0.1.0', workers: 1, authConfig: {} }
+      const connect = async () => {
+        ;(await plane.control.transport.connect(hello, null)).close()
+        return (await plane.call('platform', 'GET', '/v1/gateways?q=edge-10')).body.items[0].id as string
+      }
+      const usage = {
+        subscription_id: world.subscription,
+        day: '2026-03-01',
+        requests: 5,
+        errors: 1,
+        last_request_at: new Date(plane.clock.nowMs).toISOString(),
+      }
+      const report = (id: string, sequence: number) =>
+        plane.call('gateway', 'POST', `/v1/gateways/${id}/reports`, {
+          snapshot_version: null,
+          error: null,
+          status: 'online',
+          workers: 1,
+          sequence,
+          usage: [usage],
+          keys_used: [],
+          consumers_seen: [],
+        })
+      const counted = async () =>
+        (
+          await plane.call(
+            'admin',
+            'GET',
+            `/v1/tenants/${world.acme}/subscriptions/${world.subscription}/usage`,
+          )
+        ).body.requests
+      const before = await counted()
+      let id = await connect()
+      expect((await report(id, 7)).status).toBe(204)
+      expect(await counted()).toBe(before + 5)
+      for (const round of [1, 2]) {
+        plane.clock.nowMs += 16_000
+        expect((await plane.call('platform', 'DELETE', `/v1/gateways/${id}`)).status).toBe(204)
+        id = await connect()
+        expect((await report(id, 7)).status).toBe(204)
+        expect([round, await counted()]).toEqual([round, before + 5])
+      }
+      expect((await report(id, 8)).status).toBe(204)
+      expect(await counted()).toBe(before + 10)
+    })
   })
 })

@@ -28,6 +28,12 @@ export interface Breakage {
 
 export function resolve(schema: Schema, schemas: { readonly [name: string]: Schema }): Schema {
   if (schema.$ref !== undefined) return resolve(schemas[schema.$ref.split('/').at(-1)!]!, schemas)
+  const [part, none, ...others] = schema.anyOf ?? []
+  // a component, or null
+  if (part?.$ref !== undefined && none?.type === 'null' && others.length === 0) {
+    const component = resolve(part, schemas)
+    return { ...component, type: [...typesOf(component), 'null'] }
+  }
   const parts = schema.allOf
   return parts === undefined
     ? schema

@@ -80,6 +80,9 @@ describe.each(DATABASES)('products on $name', database => {
       const { body } = await plane.call('subscriber', 'GET', '/v1/portal/products')
       expect(body.items).toEqual([expect.objectContaining({ id: product, tenant: 'acme', plan: 'silver' })])
       expect(body.items[0].apis).toEqual([{ id: world.api, name: 'Orders', version: 'v1' }])
+      const one = `/v1/portal/products/${product}`
+      expect((await plane.call('subscriber', 'GET', one)).body).toEqual(body.items[0])
+      expect((await plane.call('stranger', 'GET', one)).status).toBe(404)
       expect((await plane.call('stranger', 'GET', '/v1/portal/products')).body.total).toBe(0)
       expect((await plane.call('stranger', 'GET', `${base}/products/${product}`)).status).toBe(403)
       const other = `/v1/tenants/${world.globex}/products/${product}`
@@ -112,6 +115,51 @@ describe.each(DATABASES)('products on $name', database => {
       expect((await plane.call('admin', 'DELETE', '/v1/plans/silver')).status).toBe(403)
     })
 
+    it('are not in the catalog unless their owner shows them', async () => {
+      const hidden = { slug: 'hidden', name: 'Hidden', plan: 'gold', api_ids: [second] }
+      const { id } = (await as('admin', 'POST', '/products', hidden)).body
+      expect((await plane.call('subscriber', 'GET', `/v1/portal/products/${id}`)).status).toBe(404)
+      expect((await plane.call('subscriber', 'GET', '/v1/portal/products?q=hidden')).body.total).toBe(0)
+    })
+
+    it('hand their subscriptions over to another product, with keys and plan', async () => {
+      const body = { slug: 'next', name: 'Next', plan: 'gold', api_ids: [second] }
+      const next = (await as('admin', 'POST', '/products', body)).body.id
+      const twice = await as('app', 'POST', '/subscriptions', { application: 'twice', product_id: product })
+      expect(twice.status).toBe(403)
+      for (const id of [product, next])
+        await as('admin', 'POST', '/subscriptions', { application: 'twice', product_id: id })
+      const move = (from: string, request: object) =>
+        as('admin', 'POST', `/products/${from}/migrate`, request)
+      expect((await move(product, { to_product_id: product })).body.error.details).toMatchObject([
+        { field: 'to_product_id', message: 'names the same product.' },
+      ])
+      expect((await move(product, { to_product_id: 'prd_x' })).status).toBe(400)
+      expect((await move('prd_x', { to_product_id: next })).status).toBe(404)
+      const moved = await move(product, { to_product_id: next, reason: 'Replaced.' })
+      const { migrated, remaining, skipped } = moved.body
+      expect([moved.status, migrated, remaining]).toEqual([200, 1, 0])
+      expect(skipped).toMatchObject([{ application: 'twice' }])
+      expect((await as('app', 'GET', `/subscriptions/${subscription}`)).body).toMatchObject({
+        product_id: next,
+        plan: 'silver',
+        status: 'approved',
+      })
+      const found = (await served()).subscriptions.find(({ id }) => id === subscription)
+      expect(found).toMatchObject({ apiIds: [second], plan: 'silver' })
+      const events = await plane.store.read(EVERY_TENANT, tx => tx.events.after(0, 1000))
+      expect(events.findLast(({ kind }) => kind === 'subscription.migrated')!.data).toMatchObject({
+        subscription_id: subscription,
+        product_id: next,
+        product_name: 'Next',
+        from_product_id: product,
+        reason: 'Replaced.',
+      })
+      // and the way back, of one application
+      const back = await move(next, { to_product_id: product, applications: ['app'] })
+      expect(back.body).toEqual({ migrated: 1, remaining: 0, skipped: [] })
+    })
+
     it('have events of their subscriptions, and of themselves', async () => {
       const events = await plane.store.read(EVERY_TENANT, tx => tx.events.after(0, 1000))
       const approved = events.findLast(({ kind }) => kind === 'subscription.approved')
@@ -123,7 +171,8 @@ describe.each(DATABASES)('products on $name', database => {
         product_id: product,
         product_name: 'Commerce',
       })
-      expect(events.filter(({ kind }) => kind === 'product.created')).toHaveLength(1)
+      const created = events.filter(({ kind }) => kind === 'product.created')
+      expect(created.filter(({ resourceId }) => resourceId === product)).toHaveLength(1)
     })
 
     it('reach gateways as the APIs of a subscription, and change with the product', async () => {

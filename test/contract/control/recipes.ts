@@ -256,6 +256,11 @@ export const RECIPES: { readonly [operationId: string]: Maker } = {
   listApis: () => ({ repeated: 200 }),
   readApi: (_plane, world) => ({ params: { api_id: world.api }, repeated: 200 }),
 
+  migrateProductSubscriptions: async (plane, world) => ({
+    params: { product_id: await aProduct(plane, world) },
+    body: { to_product_id: await aProduct(plane, world), reason: 'it is replaced' },
+    repeated: 200,
+  }),
   createProduct: async (plane, world) => ({ body: await newProduct(plane, world), repeated: 409 }),
   listProducts: () => ({ repeated: 200 }),
   readProduct: async (plane, world) => ({
@@ -272,6 +277,10 @@ export const RECIPES: { readonly [operationId: string]: Maker } = {
     repeated: 404,
   }),
   listPortalProducts: () => ({ repeated: 200 }),
+  readPortalProduct: async (plane, world) => ({
+    params: { product_id: await aProduct(plane, world) },
+    repeated: 200,
+  }),
 
   createSubscription: async (plane, world) => ({
     body: {

@@ -1,4 +1,4 @@
-/** APIs: list, registration, status and removal. The rules are those of the control plane. */
+/** APIs: list, registration, rules, status and removal. The rules are those of the control plane. */
 import { useSignal } from '@preact/signals'
 import { control, queryOf } from '../../api/client.ts'
 import { useResource } from '../../api/resource.ts'
@@ -11,6 +11,7 @@ import { pageOf } from '../../components/pager.tsx'
 import { Ago, State } from '../../components/text.tsx'
 import { href, query } from '../../state/router.ts'
 import { chosenTenant, crossesTenants, may, tenant } from '../../state/session.ts'
+import { RulesDialog } from './rules.tsx'
 
 const STATUSES = [
   ['', 'Any'],
@@ -32,6 +33,7 @@ export function Apis() {
     [listPath('apis'), search],
   )
   const adding = useSignal(false)
+  const ruled = useSignal<Api | undefined>(undefined)
   const remove = async (api: Api): Promise<void> => {
     await control(`tenants/${api.tenant_id}/apis/${api.id}`, { method: 'DELETE' })
     await list.reload()
@@ -57,6 +59,17 @@ export function Apis() {
           <a class="button small" href={href('catalogue/subscriptions', { api: api.id })}>
             Subscriptions
           </a>
+          {may('apis.update') && (
+            <button
+              type="button"
+              class="button small"
+              onClick={() => {
+                ruled.value = api
+              }}
+            >
+              Rules
+            </button>
+          )}
           {may('apis.delete') && (
             <ConfirmButton
               label="Delete"
@@ -98,6 +111,15 @@ export function Apis() {
           </Empty>
         }
       />
+      {ruled.value !== undefined && (
+        <RulesDialog
+          api={ruled.value}
+          onClose={() => {
+            ruled.value = undefined
+          }}
+          onSaved={() => void list.reload()}
+        />
+      )}
       {adding.value && (
         <NewApiDialog
           onClose={() => {

@@ -1,6 +1,6 @@
 /** Authenticates a call, resolves its tenants and asks the policy. The only rule in it is which role may act for other tenants. */
 
-import { PLATFORM_ADMIN, type Principal } from '../../../model/principal.ts'
+import { asUser, PLATFORM_ADMIN, type Principal } from '../../../model/principal.ts'
 import type { Tenant } from '../../../model/tenant.ts'
 import { bearerToken } from '../../../shared/identity/bearer.ts'
 import type { TokenVerifier } from '../../../shared/identity/verifier.ts'
@@ -10,20 +10,29 @@ import {
   type PolicyInput,
   type PreparedPolicy,
 } from '../../../shared/policy/engine.ts'
+import type { WebPeer } from '../../../shared/server/web.ts'
 import type { Store } from '../../store/store.ts'
 import { EVERY_TENANT } from '../../store/store.ts'
 import { Problem, unavailable } from './problem.ts'
+
+/** What the process says about a request beside it; nothing of it comes from the network. */
+export interface CallOrigin {
+  readonly peer?: WebPeer | undefined
+  /** A page of this process calls for the user who signed in. */
+  readonly forUser?: boolean
+}
 
 /** @throws Problem unauthorized */
 export async function authenticateRequest(
   verifier: TokenVerifier,
   request: Request,
+  { forUser }: CallOrigin,
   nowMs: number,
 ): Promise<Principal> {
   const token = bearerToken(request.headers.get('authorization') ?? '')
   if (token === undefined) throw unauthorized('A bearer token is required.', '')
   const verified = await verifier.verify(token, nowMs)
-  if (verified.kind !== 'refusal') return verified
+  if (verified.kind !== 'refusal') return forUser === true ? asUser(verified) : verified
   if (verified.row.status === 503) throw unavailable(verified.message, verified.retryAfterSecs ?? 1)
   if (verified.row.status !== 401) throw new Problem('forbidden', verified.message)
   throw unauthorized(verified.message, `error="${verified.row.oauth || 'invalid_token'}"`)

@@ -20,6 +20,7 @@ import {
   authenticateRequest,
   authorizeList,
   authorizeRequest,
+  type CallOrigin,
   locate,
   type Standing,
 } from './access.ts'
@@ -69,7 +70,12 @@ export async function admit(
   pathTenant: string | undefined,
 ): Promise<Standing> {
   const request = context.req.raw
-  const principal: Principal = await authenticateRequest(options.verifier, request, options.now())
+  const principal: Principal = await authenticateRequest(
+    options.verifier,
+    request,
+    context.env as CallOrigin,
+    options.now(),
+  )
   findingsOf(context).principal = principal
   const header = request.headers.get('x-tenant-id') ?? ''
   const standing = await locate(options.store, principal, pathTenant, header)

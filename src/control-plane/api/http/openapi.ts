@@ -6,6 +6,7 @@ import type { Endpoint } from './endpoint.ts'
 import { addExamples } from './examples.ts'
 import { CONTENT_TYPES } from './export-rows.ts'
 import { BASE } from './mount.ts'
+import { separateNull } from './nullable-components.ts'
 import { codesOf, PROBLEM_CODES } from './problem.ts'
 import { requirementOf, requirementText } from './requirements.ts'
 
@@ -87,6 +88,7 @@ export function openApiDocument(
     servers: [...serversOf(info)],
     security: [{ bearer: [] }],
   })
+  separateNull(document)
   addExamples(document)
   return document
 }

@@ -17,7 +17,7 @@ import {
 } from '../schemas/fields.ts'
 import { camelCased, fieldNames } from '../schemas/present.ts'
 import { type ShowApi, showApi, shownApi } from '../schemas/shown-api.ts'
-import { migration, shownMigration } from '../schemas/subscription.ts'
+import { migration, showMigration, shownMigration } from '../schemas/subscription.ts'
 import { z } from '../schemas/zod.ts'
 import {
   type ApiFields,
@@ -27,7 +27,7 @@ import {
   patchApi,
   requireUsableSpec,
 } from '../services/apis.ts'
-import { migrateSubscriptions } from '../services/migrate-subscriptions.ts'
+import { migrateToApi } from '../services/migrate-subscriptions.ts'
 import type { Services } from '../services.ts'
 
 const endpoint = tagged('API')
@@ -128,14 +128,9 @@ export const apiEndpoints: readonly Endpoint[] = [
     bulk: true,
     success: { status: 200, description: 'What was migrated', schema: shownMigration },
     async run({ tx, params, body }) {
-      const { migrated, skipped, remaining } = await migrateSubscriptions(tx, {
-        fromApiId: params.api_id!,
-        toApiId: body.to_api_id,
-        applications: body.applications,
-        reason: body.reason ?? null,
-      })
-      const left = skipped.map(({ id, application }) => ({ subscription_id: id, application }))
-      return { body: { migrated: migrated.length, remaining, skipped: left } }
+      const { applications, reason = null } = body
+      const selection = { applications, reason }
+      return { body: showMigration(await migrateToApi(tx, params.api_id!, body.to_api_id, selection)) }
     },
   }),
   endpoint('deleteApi', 'delete', '/tenants/{tenant_id}/apis/{api_id}', {

@@ -1,9 +1,19 @@
-/** Routes and schemas of the audit: who changed what, as a list and as NDJSON. It records nothing. */
+/** Routes and schemas of the audit: who changed what, as a list, as CSV and as NDJSON. It records nothing. */
 import type { AuditRecord } from '../../../model/audit.ts'
 import type { AuditFilter } from '../../store/audit-repository.ts'
 import type { Transaction } from '../../store/store.ts'
 import { type Endpoint, NDJSON, tagged } from '../http/endpoint.ts'
-import { moment, presetNumber, queryNumber, shownId, shownMoment, textField } from '../schemas/fields.ts'
+import {
+  moment,
+  pageQuery,
+  presetNumber,
+  q,
+  queryNumber,
+  shownId,
+  shownMoment,
+  textField,
+  wordQuery,
+} from '../schemas/fields.ts'
 import { z } from '../schemas/zod.ts'
 
 const endpoint = tagged('audit record')
@@ -36,6 +46,7 @@ const shownRecord = z
   .openapi('AuditRecord')
 
 const filters = {
+  q,
   tenant_id: textField(100).optional(),
   actor: textField(255).optional().openapi({ description: 'Subject or consumer.' }),
   action: textField(100).optional(),
@@ -54,6 +65,8 @@ export const auditEndpoints: readonly Endpoint[] = [
     reach: 'caller',
     query: z.object({
       ...filters,
+      format: pageQuery.format,
+      sort: wordQuery(['at', '-at']).openapi({ description: 'The default is -at, the newest first.' }),
       limit: presetNumber(1, 100, 20),
       cursor: seqQuery('`next_cursor` of the page before.'),
     }),
@@ -63,11 +76,15 @@ export const auditEndpoints: readonly Endpoint[] = [
         .object({ items: z.array(shownRecord), next_cursor: z.string().nullable() })
         .openapi('AuditRecordList'),
     },
-    async run({ tx, query: { limit, cursor, ...query } }) {
-      const rows = await tx.audit.list(await filterOf(tx, query), { before: cursor }, limit + 1)
+    async run({ tx, query: { limit, cursor, sort, format, ...query } }) {
+      // positions begin with 1
+      const from = sort === 'at' ? { after: cursor ?? 0 } : { before: cursor }
+      const rows = await tx.audit.list(await filterOf(tx, query), from, limit + 1)
       const items = rows.slice(0, limit)
       const next = rows.length > limit ? String(items.at(-1)!.seq) : null
-      return { body: { items: items.map(show), next_cursor: next } }
+      const page = { items: items.map(show), next_cursor: next }
+      // an export is refused when there are more than it may have
+      return { body: format === undefined || format === 'json' ? page : { ...page, total: rows.length } }
     },
   }),
   endpoint('exportAuditRecords', 'get', '/audit/export', {
@@ -98,12 +115,13 @@ function seqQuery(description: string) {
 /** @param query its tenant by id or name */
 async function filterOf(
   tx: Transaction,
-  { tenant_id, actor, action, resource_type, resource_id, request_id, since, until }: Filters,
+  { q, tenant_id, actor, action, resource_type, resource_id, request_id, since, until }: Filters,
 ): Promise<AuditFilter> {
   const tenant = tenant_id === undefined ? undefined : await tx.tenants.resolve(tenant_id)
   return {
     // records of a tenant that was deleted are found by its id
     tenantId: tenant?.id ?? tenant_id,
+    q,
     actor,
     action,
     resourceType: resource_type,

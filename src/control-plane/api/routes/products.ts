@@ -2,10 +2,13 @@
 import type { Product } from '../../../model/product.ts'
 import type { Transaction } from '../../store/store.ts'
 import { type Endpoint, tagged } from '../http/endpoint.ts'
+import { notFound } from '../http/problem.ts'
 import { booleanQuery, envelope, listOf, pageQuery, q, sortQuery, textField } from '../schemas/fields.ts'
 import { camelCased, fieldNames, present } from '../schemas/present.ts'
 import { newProduct, productPatch, shownPortalProduct, shownProduct } from '../schemas/product.ts'
+import { productMigration, showMigration, shownMigration } from '../schemas/subscription.ts'
 import { z } from '../schemas/zod.ts'
+import { migrateToProduct } from '../services/migrate-subscriptions.ts'
 import { createProduct, deleteProduct, findProduct, patchProduct } from '../services/products.ts'
 
 const endpoint = tagged('product')
@@ -73,6 +76,20 @@ export const productEndpoints: readonly Endpoint[] = [
     run: async ({ tx, params, body, ifMatch }) =>
       shown(await patchProduct(tx, params.product_id!, camelCased(body), ifMatch)),
   }),
+  endpoint('migrateProductSubscriptions', 'post', `${ONE}/migrate`, {
+    summary: 'Move the open subscriptions of a product to another product, with their keys',
+    action: 'control.subscriptions.migrate',
+    body: productMigration,
+    bulk: true,
+    success: { status: 200, description: 'What was migrated', schema: shownMigration },
+    async run({ tx, params, body }) {
+      const { applications, reason = null } = body
+      const selection = { applications, reason }
+      return {
+        body: showMigration(await migrateToProduct(tx, params.product_id!, body.to_product_id, selection)),
+      }
+    },
+  }),
   endpoint('deleteProduct', 'delete', ONE, {
     summary: 'Delete a product; its subscriptions are revoked',
     action: 'control.products.delete',
@@ -91,6 +108,18 @@ export const productEndpoints: readonly Endpoint[] = [
     async run({ tx, query }) {
       const found = await tx.products.list({ ...camelCased(query), portalVisibility: true }, query)
       return { body: envelope({ ...found, items: await inCatalog(tx, found.items) }, query, item => item) }
+    },
+  }),
+  endpoint('readPortalProduct', 'get', '/portal/products/{product_id}', {
+    summary: 'Read a product of the catalog',
+    action: 'control.portal.read',
+    reach: 'caller',
+    success: { description: 'The product as shown in the catalog', schema: shownPortalProduct },
+    async run({ tx, params }) {
+      const product = await findProduct(tx, params.product_id!)
+      if (!product.portalVisibility) throw notFound('product')
+      const [body] = await inCatalog(tx, [product])
+      return { body }
     },
   }),
 ]

@@ -47,21 +47,36 @@ import { subjectOfSubscription } from './subscription-subject.ts'
 
 const endpoint = tagged('subscription')
 
-function show(subscription: Subscription, apiKey: string | null) {
-  return present(shownSubscription, { ...subscription, apiKey })
+/** Shows each of them with the prefix of its key, or with the whole key that was just created. */
+async function showAll(
+  tx: Transaction,
+  subscriptions: readonly Subscription[],
+  keys: ReadonlyMap<string, string> = new Map(),
+) {
+  const prefixes = await tx.keys.prefixesOf(subscriptions.map(({ id }) => id))
+  const consumers = await tx.consumers.named(
+    subscriptions.map(({ tenantId, application }) => ({ tenantId, subject: application })),
+  )
+  const names = new Map(consumers.map(({ tenantId, subject, name }) => [`${tenantId} ${subject}`, name]))
+  return subscriptions.map(subscription => {
+    const { id, tenantId, application } = subscription
+    const apiKey = keys.get(id) ?? prefixes.get(id) ?? null
+    const applicationName = names.get(`${tenantId} ${application}`) ?? application
+    return present(shownSubscription, { ...subscription, applicationName, apiKey })
+  })
 }
 
-/** One subscription with the prefix of its key, or with the whole key that was just created. */
 async function shown(tx: Transaction, subscription: Subscription, key?: string): Promise<EndpointResult> {
-  const apiKey = key ?? (await tx.keys.prefixesOf([subscription.id])).get(subscription.id) ?? null
-  const result = { body: show(subscription, apiKey), revision: subscription.revision }
+  const keys = new Map(key === undefined ? [] : [[subscription.id, key]])
+  const [body] = await showAll(tx, [subscription], keys)
+  const result = { body, revision: subscription.revision }
   return key === undefined ? result : { ...result, secret: true }
 }
 
 async function list(tx: Transaction, filter: SubscriptionFilter, page: PageRequest): Promise<EndpointResult> {
   const found = await tx.subscriptions.list(filter, page)
-  const prefixes = await tx.keys.prefixesOf(found.items.map(item => item.id))
-  return { body: envelope(found, page, item => show(item, prefixes.get(item.id) ?? null)) }
+  const items = await showAll(tx, found.items)
+  return { body: envelope({ ...found, items }, page, item => item) }
 }
 
 /**
@@ -139,7 +154,7 @@ export const subscriptionEndpoints: readonly Endpoint[] = [
       schema: shownSubscription,
     },
     subject: requestedBy,
-    async run({ tx, tenant, guest, body }) {
+    async run({ tx, tenant, guest, principal, body }) {
       if (body.ttl !== null && body.expires_at !== null) {
         throw invalidField('ttl', 'must be absent when expires_at is given.')
       }
@@ -150,7 +165,8 @@ export const subscriptionEndpoints: readonly Endpoint[] = [
         subscriberTenantId: guest?.id ?? null,
         application: guest === undefined ? application : applicationOf(guest.name, application),
       }
-      const request = { ...fields, ...subscriber, plan: body.plan, ttlSeconds, expiresAt }
+      const applicationName = application === principal.consumer ? principal.name : undefined
+      const request = { ...fields, ...subscriber, plan: body.plan, ttlSeconds, expiresAt, applicationName }
       const { subscription, key } = await requestSubscription(tx, tenant!.id, request)
       const location = `/tenants/${tenant!.id}/subscriptions/${subscription.id}`
       return { ...(await shown(tx, subscription, key)), location }
@@ -191,6 +207,7 @@ export const subscriptionEndpoints: readonly Endpoint[] = [
     summary: 'Approve several subscriptions, all or none',
     action: 'control.subscriptions.approve',
     body: bulkApproval,
+    bulk: true,
     success: {
       status: 200,
       description: 'The subscriptions, each with its key when one was created',
@@ -198,9 +215,13 @@ export const subscriptionEndpoints: readonly Endpoint[] = [
     },
     async run({ tx, body }) {
       const approved = await approveAll(tx, body.ids)
-      const prefixes = await tx.keys.prefixesOf(body.ids)
-      const items = approved.map(({ subscription, key }) =>
-        show(subscription, key ?? prefixes.get(subscription.id) ?? null),
+      const keys = new Map(
+        approved.flatMap(({ subscription: { id }, key }) => (key === undefined ? [] : [[id, key]])),
+      )
+      const items = await showAll(
+        tx,
+        approved.map(({ subscription }) => subscription),
+        keys,
       )
       return { body: { items }, secret: true }
     },

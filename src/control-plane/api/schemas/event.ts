@@ -57,11 +57,12 @@ const EVENTS: { readonly [kind in WebhookEventKind]: Described } = {
     fields: { expires_at: shownMoment },
   },
   'subscription.migrated': {
-    summary: 'A subscription was moved to another API or version, with its keys',
+    summary: 'A subscription was moved to another API, version or product, with its keys',
     fields: {
-      from_api_id: shownId('api'),
-      from_version: z.string().openapi({ example: 'v1' }),
-      to_version: z.string().openapi({ example: 'v2' }),
+      from_api_id: shownId('api').optional().openapi({ description: 'Of a subscription to an API.' }),
+      from_version: z.string().optional().openapi({ example: 'v1' }),
+      to_version: z.string().optional().openapi({ example: 'v2' }),
+      from_product_id: shownId('prd').optional().openapi({ description: 'Of one to a product.' }),
       reason,
     },
   },

@@ -1,5 +1,5 @@
 /** Schemas of subscriptions and their usage in requests and responses. It contains no route. */
-import { SUBSCRIPTION_STATUSES } from '../../../model/subscription.ts'
+import { SUBSCRIPTION_STATUSES, type Subscription } from '../../../model/subscription.ts'
 import { count, httpUrl, LIFE, life, moment, shownId, shownMoment, textField } from './fields.ts'
 import { limits } from './plan.ts'
 import { z } from './zod.ts'
@@ -16,6 +16,10 @@ export const shownSubscription = z
       .nullable()
       .openapi({ description: 'Plan that the application has requested instead; approve or reject it.' }),
     application: z.string(),
+    application_name: z.string().openapi({
+      description:
+        'Name of the consumer, such as that of a user of the portal; without one, the application.',
+    }),
     subscriber_tenant_id: shownId('ten').nullable().openapi({
       description:
         'Tenant of the application, where the API is shared with it; `application` then begins with its name. null: the owner of the API.',
@@ -117,32 +121,58 @@ export const bulkApproval = z
   })
   .openapi('BulkApproval')
 
+const selection = {
+  applications: z
+    .array(textField(255), 'must be a list of applications.')
+    .min(1, 'must name at least one application.')
+    .max(MAX_APPLICATIONS, `must name at most ${MAX_APPLICATIONS} applications.`)
+    .optional()
+    .openapi({ description: 'Absent: every application with an open subscription.' }),
+  reason: reason.optional(),
+}
+
 export const migration = z
   .strictObject({
     to_api_id: textField(100).openapi({
       description: 'The API or version that replaces it, of the same tenant.',
     }),
-    applications: z
-      .array(textField(255), 'must be a list of applications.')
-      .min(1, 'must name at least one application.')
-      .max(MAX_APPLICATIONS, `must name at most ${MAX_APPLICATIONS} applications.`)
-      .optional()
-      .openapi({ description: 'Absent: every application with an open subscription.' }),
-    reason: reason.optional(),
+    ...selection,
   })
   .openapi('Migration')
+
+export const productMigration = z
+  .strictObject({
+    to_product_id: textField(100).openapi({
+      description: 'The product that replaces it, of the same tenant.',
+    }),
+    ...selection,
+  })
+  .openapi('ProductMigration')
 
 export const shownMigration = z
   .object({
     migrated: z
       .int()
-      .openapi({ description: 'Subscriptions that now belong to the other API, with their keys.' }),
+      .openapi({
+        description: 'Subscriptions that now belong to the other API or product, with their keys.',
+      }),
     remaining: z.int().openapi({ description: 'More than 0: repeat the request.' }),
     skipped: z
       .array(z.object({ subscription_id: shownId('sub'), application: z.string() }))
-      .openapi({ description: 'Unchanged: the application has an open subscription to the other API.' }),
+      .openapi({ description: 'Unchanged: the application has an open subscription to the other one.' }),
   })
   .openapi('MigrationResult')
+
+interface Migration {
+  readonly migrated: readonly Subscription[]
+  readonly skipped: readonly Subscription[]
+  readonly remaining: number
+}
+
+export function showMigration({ migrated, skipped, remaining }: Migration) {
+  const left = skipped.map(({ id, application }) => ({ subscription_id: id, application }))
+  return { migrated: migrated.length, remaining, skipped: left }
+}
 
 export const usageWindow = z.object({
   count: z.int(),

@@ -5,15 +5,24 @@ import { checkIfMatch } from '../http/entity-tag.ts'
 import { found, invalidField } from '../http/problem.ts'
 import { newRecord, type Patch, patched } from './records.ts'
 
-/** The consumer with that subject, created when it does not exist. */
-export async function ensureConsumer(tx: Transaction, tenantId: string, subject: string): Promise<Consumer> {
+/** As patches accept it. */
+const MAX_NAME_CHARS = 100
+
+/** The consumer with that subject, created with the name when it does not exist. */
+export async function ensureConsumer(
+  tx: Transaction,
+  tenantId: string,
+  subject: string,
+  name?: string,
+): Promise<Consumer> {
   const known = await tx.consumers.bySubject(subject)
   if (known !== undefined) return known
   const consumer = await tx.consumers.ensure({
     ...newRecord(tx, 'consumer'),
     tenantId,
     subject,
-    name: subject,
+    // PostgreSQL text holds no NUL
+    name: name?.replaceAll('\0', '').slice(0, MAX_NAME_CHARS) || subject,
     status: 'active',
     plan: null,
     notes: '',

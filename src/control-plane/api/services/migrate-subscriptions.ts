@@ -1,6 +1,6 @@
-/** Moves the subscriptions of an API to another API or version, each with its event. It changes no key and no limit. */
-import { isSharedWith } from '../../../model/api.ts'
-import { migrate, type Subscription } from '../../../model/subscription.ts'
+/** Moves the subscriptions of an API to another API or version, or those of a product to another product, each with its event. It changes no key and no limit. */
+import { type Api, isSharedWith } from '../../../model/api.ts'
+import { migrate, type Subscription, type SubscriptionTarget } from '../../../model/subscription.ts'
 import type { Transaction } from '../../store/store.ts'
 import { conflict, found, invalidField } from '../http/problem.ts'
 import { eventOf } from './subscription-event.ts'
@@ -8,9 +8,7 @@ import { eventOf } from './subscription-event.ts'
 /** Of one call. */
 const MAX_MIGRATED = 1000
 
-interface MigrationRequest {
-  readonly fromApiId: string
-  readonly toApiId: string
+interface Selection {
   /** undefined: those of every application. */
   readonly applications: readonly string[] | undefined
   readonly reason: string | null
@@ -18,38 +16,87 @@ interface MigrationRequest {
 
 interface Migration {
   readonly migrated: readonly Subscription[]
-  /** Their applications have an open subscription to the other API, or it is not shared with their tenant. */
+  /** Their applications have an open subscription to the target, or it is not shared with their tenant. */
   readonly skipped: readonly Subscription[]
   /** Number of those that a repeated call would migrate. */
   readonly remaining: number
 }
 
+interface Move {
+  readonly from: SubscriptionTarget
+  readonly to: SubscriptionTarget
+  /** Whether the application of that tenant may be subscribed to the target. */
+  readonly isOpenTo: (subscriberTenantId: string) => boolean
+  /** Read once for all events; undefined: it is a product. */
+  readonly api: Api | undefined
+  /** Of the event, beside the reason. */
+  readonly data: { readonly [field: string]: string }
+}
+
 /** @throws Problem not_found, validation_error, conflict for an API that accepts no subscriptions */
-export async function migrateSubscriptions(tx: Transaction, request: MigrationRequest): Promise<Migration> {
-  const { fromApiId, toApiId, applications, reason } = request
+export async function migrateToApi(
+  tx: Transaction,
+  fromApiId: string,
+  toApiId: string,
+  selection: Selection,
+): Promise<Migration> {
   const from = found(await tx.apis.find(fromApiId), 'API')
   const to = await tx.apis.find(toApiId)
   if (to === undefined || to.tenantId !== from.tenantId)
     throw invalidField('to_api_id', 'names no API of this tenant.')
   if (to.id === from.id) throw invalidField('to_api_id', 'names the same API.')
   if (to.status === 'retired') throw conflict('The API is retired and accepts no subscriptions.')
+  const move = {
+    from: { apiId: from.id, productId: null },
+    to: { apiId: to.id, productId: null },
+    isOpenTo: (tenantId: string) => isSharedWith(to, tenantId),
+    api: to,
+    data: { from_api_id: from.id, from_version: from.version, to_version: to.version },
+  }
+  return moveAll(tx, move, selection)
+}
+
+/** @throws Problem not_found, validation_error */
+export async function migrateToProduct(
+  tx: Transaction,
+  fromProductId: string,
+  toProductId: string,
+  selection: Selection,
+): Promise<Migration> {
+  const from = found(await tx.products.find(fromProductId), 'product')
+  const to = await tx.products.find(toProductId)
+  if (to === undefined || to.tenantId !== from.tenantId)
+    throw invalidField('to_product_id', 'names no product of this tenant.')
+  if (to.id === from.id) throw invalidField('to_product_id', 'names the same product.')
+  const move = {
+    from: { apiId: null, productId: from.id },
+    to: { apiId: null, productId: to.id },
+    // products are not shared
+    isOpenTo: () => false,
+    api: undefined,
+    data: { from_product_id: from.id },
+  }
+  return moveAll(tx, move, selection)
+}
+
+async function moveAll(tx: Transaction, move: Move, { applications, reason }: Selection): Promise<Migration> {
   // both in one order, so that two calls in opposite directions do not wait for each other
-  const locked = new Map<string, readonly Subscription[]>()
-  for (const id of [from.id, to.id].sort()) locked.set(id, await tx.subscriptions.openOf({ apiId: id }))
-  const subscribed = new Set(locked.get(to.id)!.map(({ application }) => application))
+  const locked = new Map<SubscriptionTarget, readonly Subscription[]>()
+  for (const end of [move.from, move.to].sort((a, b) => (idOf(a) < idOf(b) ? -1 : 1)))
+    locked.set(end, await tx.subscriptions.openOf(ofTarget(end)))
+  const subscribed = new Set(locked.get(move.to)!.map(({ application }) => application))
   const wanted = locked
-    .get(from.id)!
+    .get(move.from)!
     .filter(({ application }) => applications?.includes(application) !== false)
   const mayMove = ({ application, subscriberTenantId }: Subscription) =>
-    !subscribed.has(application) && (subscriberTenantId === null || isSharedWith(to, subscriberTenantId))
+    !subscribed.has(application) && (subscriberTenantId === null || move.isOpenTo(subscriberTenantId))
   const movable = wanted.filter(mayMove)
   const migrated: Subscription[] = []
   for (const subscription of movable.slice(0, MAX_MIGRATED)) {
-    const move = migrate(subscription, to.id)
-    if (!move.ok) throw conflict(move.reason)
-    const updated = await tx.subscriptions.update(move.value)
-    const data = { from_api_id: from.id, from_version: from.version, to_version: to.version, reason }
-    tx.events.append(await eventOf(tx, 'subscription.migrated', updated, data, to))
+    const change = migrate(subscription, move.to)
+    if (!change.ok) throw conflict(change.reason)
+    const updated = await tx.subscriptions.update(change.value)
+    tx.events.append(await eventOf(tx, 'subscription.migrated', updated, { ...move.data, reason }, move.api))
     migrated.push(updated)
   }
   return {
@@ -57,4 +104,12 @@ export async function migrateSubscriptions(tx: Transaction, request: MigrationRe
     skipped: wanted.filter(each => !mayMove(each)),
     remaining: movable.length - migrated.length,
   }
+}
+
+function idOf({ apiId, productId }: SubscriptionTarget): string {
+  return apiId ?? productId ?? ''
+}
+
+function ofTarget({ apiId, productId }: SubscriptionTarget) {
+  return apiId === null ? { productId: productId! } : { apiId }
 }

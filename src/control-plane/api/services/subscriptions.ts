@@ -39,6 +39,8 @@ type SubscriptionRequest = Pick<
 > & {
   /** undefined: that of the product. */
   readonly plan: string | undefined
+  /** Of a new consumer; undefined: the application. */
+  readonly applicationName?: string | undefined
 }
 
 interface WithKey {
@@ -51,7 +53,7 @@ interface WithKey {
 export async function requestSubscription(
   tx: Transaction,
   tenantId: string,
-  request: SubscriptionRequest,
+  { applicationName, ...request }: SubscriptionRequest,
 ): Promise<WithKey> {
   const { apiId, productId } = request
   const api = apiId === null ? undefined : await tx.apis.find(apiId)
@@ -84,7 +86,7 @@ export async function requestSubscription(
     revokedAt: null,
     expiryAnnounced: null,
   }
-  await ensureConsumer(tx, tenantId, request.application)
+  await ensureConsumer(tx, tenantId, request.application, applicationName)
   await tx.subscriptions.insert(subscription)
   tx.events.append(await eventOf(tx, 'subscription.created', subscription, {}, api))
   return plan.requiresApproval ? { subscription, key: undefined } : approveSubscription(tx, subscription, {})

@@ -18,6 +18,7 @@ import { statements as notices } from './0017-notices.ts'
 import { statements as products } from './0018-products.ts'
 import { statements as sharedApis } from './0019-shared-apis.ts'
 import { statements as scaleIndexes } from './0020-scale-indexes.ts'
+import { statements as scopeOnce } from './0021-scope-once.ts'
 
 export interface Migration {
   readonly name: string
@@ -45,4 +46,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: '0018-products', statements: products },
   { name: '0019-shared-apis', statements: sharedApis },
   { name: '0020-scale-indexes', statements: scaleIndexes },
+  { name: '0021-scope-once', statements: scopeOnce },
 ]

@@ -2,7 +2,7 @@
 import { sql } from 'kysely'
 import { type AuditRecord, auditContent, type NewAuditRecord } from '../../../model/audit.ts'
 import type { AuditRepository } from '../audit-repository.ts'
-import { given, inScope } from './listing.ts'
+import { given, inScope, matches } from './listing.ts'
 import type { SqlSession } from './session.ts'
 import type { Tables } from './tables.ts'
 
@@ -15,13 +15,22 @@ export function auditRepository({ db, scope, pendingAudit }: SqlSession): AuditR
     get appended() {
       return pendingAudit.length
     },
-    async list({ actor, since, until, ...filter }, { before, after }, limit) {
+    async list({ q, actor, since, until, ...filter }, { before, after }, limit) {
       const rows = await db
         .selectFrom('audit')
         .where(inScope(scope))
         .where(eb => eb.and(given(filter)))
         .$if(actor !== undefined, query =>
           query.where(eb => eb.or([eb('actorSubject', '=', actor!), eb('actorConsumer', '=', actor!)])),
+        )
+        .$if(q !== undefined, query =>
+          query.where(eb =>
+            matches(
+              eb,
+              [eb.ref('action'), eb.ref('actorSubject'), eb.ref('actorConsumer'), eb.ref('resourceId')],
+              q!,
+            ),
+          ),
         )
         .$if(since !== undefined, query => query.where('at', '>=', since!))
         .$if(until !== undefined, query => query.where('at', '<', until!))

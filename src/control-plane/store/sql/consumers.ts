@@ -1,5 +1,6 @@
 /** Queries on consumers. Usage is counted in `usage.ts`. */
 import { sql } from 'kysely'
+import type { Consumer } from '../../../model/consumer.ts'
 import type { ConsumerRepository } from '../repositories.ts'
 import { first, given, inScope, isRow, matches, page } from './listing.ts'
 import type { SqlSession } from './session.ts'
@@ -24,6 +25,16 @@ export function consumerRepository({ db, scope, now }: SqlSession): ConsumerRepo
     find: (id, locking) => first(mine().where('id', '=', id).selectAll(), locking),
     async bySubject(subject) {
       return mine().where('subject', '=', subject).selectAll().executeTakeFirst()
+    },
+    async named(of) {
+      if (of.length === 0) return []
+      const found = await sql<Pick<Consumer, 'tenantId' | 'subject' | 'name'>>`
+        select tenant_id, subject, name
+        from (select distinct t, s from unnest(
+          ${of.map(({ tenantId }) => tenantId)}::text[], ${of.map(({ subject }) => subject)}::text[]) as u (t, s)) as w
+        join consumers on tenant_id = w.t and subject = w.s
+        where ${inScope(scope)}`.execute(db)
+      return found.rows
     },
     async list({ q, status, tenantId }, request) {
       let query = mine().where(eb => eb.and(given({ status, tenantId })))

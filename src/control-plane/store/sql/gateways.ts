@@ -13,24 +13,23 @@ export function gatewayRepository({ db, now }: SqlSession): GatewayRepository {
   return {
     async register(id, { authConfig, ...report }) {
       const reported = { ...report, authConfig: JSON.stringify(authConfig), lastSeenAt: now, updatedAt: now }
-      return (
-        db
-          .insertInto('gateways')
-          .values({
-            id,
-            ...reported,
-            snapshotVersion: null,
-            lastError: null,
-            lastAckAt: null,
-            resyncRequestedAt: null,
-            reportSequence: 0,
-            createdAt: now,
-          })
-          // The report sequence continues: a report repeated after a restart of either side must not count twice.
-          .onConflict(conflict => conflict.column('name').doUpdateSet(reported))
-          .returningAll()
-          .executeTakeFirstOrThrow()
-      )
+      return db
+        .insertInto('gateways')
+        .values({
+          id,
+          ...reported,
+          snapshotVersion: null,
+          lastError: null,
+          lastAckAt: null,
+          resyncRequestedAt: null,
+          // It continues, here and below: a report repeated after a restart or a removal must not count twice.
+          reportSequence: sql<number>`coalesce(
+              (select report_sequence from removed_gateways where name = ${report.name}), 0)`,
+          createdAt: now,
+        })
+        .onConflict(conflict => conflict.column('name').doUpdateSet(reported))
+        .returningAll()
+        .executeTakeFirstOrThrow()
     },
     find: (id, locking) => first(db.selectFrom('gateways').where('id', '=', id).selectAll(), locking),
     async list({ q, status }, request) {
@@ -43,6 +42,14 @@ export function gatewayRepository({ db, now }: SqlSession): GatewayRepository {
       return page(query, from => from.selectAll('gateways'), request)
     },
     async remove(id) {
+      await db
+        .insertInto('removedGateways')
+        .columns(['name', 'reportSequence'])
+        .expression(db.selectFrom('gateways').where('id', '=', id).select(['name', 'reportSequence']))
+        .onConflict(conflict =>
+          conflict.column('name').doUpdateSet(eb => ({ reportSequence: eb.ref('excluded.reportSequence') })),
+        )
+        .execute()
       await db.deleteFrom('gateways').where('id', '=', id).execute()
     },
     async live() {

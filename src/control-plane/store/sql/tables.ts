@@ -39,6 +39,7 @@ export interface Tables {
   apiKeys: Mutable<ApiKey>
   consumers: Mutable<Consumer>
   gateways: Mutable<Omit<GatewayInstance, 'authConfig'>> & { authConfig: JsonColumn<AuthConfig> }
+  removedGateways: { name: string; reportSequence: number }
   deployments: Mutable<Deployment>
   events: Mutable<Omit<DomainEvent, 'data'>> & { data: JsonColumn<DomainEvent['data']> }
   changeClock: { id: number; seq: number; microseconds: number }

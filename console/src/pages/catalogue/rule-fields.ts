@@ -1,0 +1,245 @@
+/** The rules of an API for its proxied calls, as fields of a form: what each is called, and how its text becomes a value. It draws nothing. */
+
+export interface RuleField {
+  /** Within the rule. */
+  readonly name: string
+  readonly label: string
+  readonly kind: 'text' | 'number' | 'words' | 'numbers' | 'check' | 'choice' | 'headers' | 'weights'
+  readonly hint?: string
+  readonly choices?: readonly (readonly [value: string, title: string])[]
+  readonly required?: boolean
+}
+
+export interface Rule {
+  /** Path within `traffic`; empty: the fields are its own. */
+  readonly path: readonly string[]
+  readonly title: string
+  /** Absent: the rule cannot be off. */
+  readonly off?: string
+  readonly fields: readonly RuleField[]
+}
+
+const METHODS = 'Separated by commas, such as GET, POST. Empty: those of the API.'
+
+export const RULES: readonly Rule[] = [
+  {
+    path: [],
+    title: 'Requests',
+    fields: [
+      { name: 'methods', label: 'Methods', kind: 'words', hint: 'Separated by commas. Empty: every method.' },
+      { name: 'max_request_bytes', label: 'Largest body in bytes', kind: 'number' },
+      { name: 'timeout_ms', label: 'Timeout in ms', kind: 'number', hint: 'For all attempts together.' },
+    ],
+  },
+  {
+    path: ['request_headers'],
+    title: 'Headers of requests',
+    fields: [
+      {
+        name: 'set',
+        label: 'Set',
+        kind: 'headers',
+        hint: 'One a line: name: value. Readers see the values.',
+      },
+      { name: 'remove', label: 'Remove', kind: 'words', hint: 'Names, separated by commas.' },
+    ],
+  },
+  {
+    path: ['response_headers'],
+    title: 'Headers of responses',
+    fields: [
+      { name: 'set', label: 'Set', kind: 'headers', hint: 'One a line: name: value.' },
+      { name: 'remove', label: 'Remove', kind: 'words', hint: 'Names, separated by commas.' },
+    ],
+  },
+  {
+    path: ['cors'],
+    title: 'Cross-origin requests',
+    off: 'as the gateway is set',
+    fields: [
+      {
+        name: 'origins',
+        label: 'Origins',
+        kind: 'words',
+        hint: 'Pages that may read responses, separated by commas; * for every page; empty for none.',
+        required: true,
+      },
+      { name: 'methods', label: 'Methods', kind: 'words', hint: METHODS },
+      { name: 'allow_headers', label: 'Request headers', kind: 'words' },
+      { name: 'expose_headers', label: 'Response headers', kind: 'words' },
+      { name: 'credentials', label: 'With cookies and credentials', kind: 'check' },
+      { name: 'max_age_secs', label: 'Preflight kept for seconds', kind: 'number' },
+    ],
+  },
+  {
+    path: ['cache'],
+    title: 'Cache',
+    off: 'no response is kept',
+    fields: [
+      {
+        name: 'scope',
+        label: 'Used again for',
+        kind: 'choice',
+        choices: [
+          ['caller', 'the caller that received it'],
+          ['public', 'every caller'],
+        ],
+      },
+      { name: 'default_age_secs', label: 'Age without a header, in seconds', kind: 'number' },
+      { name: 'max_age_secs', label: 'Longest age in seconds', kind: 'number' },
+      { name: 'max_response_bytes', label: 'Largest response in bytes', kind: 'number' },
+    ],
+  },
+  {
+    path: ['retry'],
+    title: 'Retries',
+    off: 'no call is retried',
+    fields: [
+      { name: 'max_attempts', label: 'Attempts, the first included', kind: 'number' },
+      { name: 'statuses', label: 'Statuses that are retried', kind: 'numbers', hint: 'Such as 502, 503.' },
+      { name: 'methods', label: 'Methods', kind: 'words', hint: 'Empty: GET, OPTIONS, PUT and DELETE.' },
+      { name: 'first_delay_ms', label: 'First delay in ms', kind: 'number' },
+      { name: 'max_delay_ms', label: 'Longest delay in ms', kind: 'number' },
+      { name: 'budget_percent', label: 'Retries per hundred calls', kind: 'number' },
+    ],
+  },
+  {
+    path: ['circuit_breaker'],
+    title: 'Circuit breaker',
+    off: 'as the gateway has it for every upstream',
+    fields: [
+      { name: 'opens_after', label: 'Failures in a row', kind: 'number' },
+      { name: 'open_ms', label: 'Open for ms', kind: 'number' },
+      { name: 'max_open_ms', label: 'Open for at most ms', kind: 'number' },
+      { name: 'statuses', label: 'Statuses that are failures', kind: 'numbers', hint: 'Such as 500, 503.' },
+    ],
+  },
+  {
+    path: ['upstreams'],
+    title: 'Several addresses',
+    off: 'the backend of the API alone',
+    fields: [
+      {
+        name: 'addresses',
+        label: 'Addresses',
+        kind: 'weights',
+        hint: 'One a line: address and weight, such as https://a.example.com 3.',
+        required: true,
+      },
+    ],
+  },
+  {
+    path: ['upstreams', 'health_check'],
+    title: 'Health checks of the addresses',
+    off: 'every address is called',
+    fields: [
+      { name: 'path', label: 'Path', kind: 'text' },
+      { name: 'interval_ms', label: 'Interval in ms', kind: 'number' },
+      { name: 'timeout_ms', label: 'Timeout in ms', kind: 'number' },
+      { name: 'unhealthy_after', label: 'Failures until it is unhealthy', kind: 'number' },
+      { name: 'healthy_after', label: 'Successes until it is healthy', kind: 'number' },
+    ],
+  },
+  {
+    path: ['mirror'],
+    title: 'Copied requests',
+    off: 'no request is copied',
+    fields: [
+      { name: 'url', label: 'Second backend', kind: 'text', required: true },
+      { name: 'percent', label: 'Part of the calls in percent', kind: 'number', required: true },
+      { name: 'methods', label: 'Methods', kind: 'words', hint: 'Empty: GET.' },
+      { name: 'max_body_bytes', label: 'Largest copied body in bytes', kind: 'number' },
+      { name: 'timeout_ms', label: 'Timeout in ms', kind: 'number' },
+    ],
+  },
+]
+
+type Values = Readonly<Record<string, unknown>>
+
+/** The rule within `traffic`; undefined: it is off. */
+export function valuesOf(traffic: Values | null, { path }: Rule): Values | undefined {
+  let at: unknown = traffic ?? {}
+  for (const name of path) at = (at as Values | null | undefined)?.[name]
+  return (at ?? undefined) as Values | undefined
+}
+
+/** A value as the form shows it. */
+export function textOf(value: unknown, kind: RuleField['kind']): string {
+  if (value === null || value === undefined) return ''
+  if (kind === 'headers')
+    return Object.entries(value as Record<string, string>)
+      .map(([name, text]) => `${name}: ${text}`)
+      .join('\n')
+  if (kind === 'weights')
+    return (value as readonly { url: string; weight: number }[])
+      .map(({ url, weight }) => `${url} ${weight}`)
+      .join('\n')
+  return Array.isArray(value) ? value.join(', ') : String(value)
+}
+
+export function fieldName({ path }: Rule, name: string): string {
+  return [...path, name].join('.')
+}
+
+export function switchName({ path }: Rule): string {
+  return `on.${path.join('.')}`
+}
+
+/** `traffic` as the form says. An empty field gets its preset from the control plane, which also checks all of them. */
+export function trafficOf(form: FormData): Record<string, unknown> {
+  const traffic: Record<string, unknown> = {}
+  for (const rule of RULES) {
+    const parent = rule.path.slice(0, -1).reduce<unknown>((at, name) => (at as Values)[name], traffic)
+    // a part of a rule that is off
+    if (parent === undefined || parent === null) continue
+    const isOn = rule.off === undefined || form.get(switchName(rule)) === 'on'
+    const values = isOn ? readRule(rule, form) : null
+    const name = rule.path.at(-1)
+    if (name === undefined) Object.assign(traffic, values)
+    else (parent as Record<string, unknown>)[name] = values
+  }
+  return traffic
+}
+
+function readRule(rule: Rule, form: FormData): Record<string, unknown> {
+  const values: Record<string, unknown> = {}
+  for (const { name, kind, required } of rule.fields) {
+    const text = String(form.get(fieldName(rule, name)) ?? '').trim()
+    if (kind === 'check') values[name] = text === 'on'
+    else if (text !== '' || required === true) values[name] = read(text, kind)
+  }
+  return values
+}
+
+function read(text: string, kind: RuleField['kind']): unknown {
+  const words = () => text.split(/[\s,]+/).filter(word => word !== '')
+  const lines = () => text.split('\n').filter(line => line.trim() !== '')
+  switch (kind) {
+    case 'number':
+      return numberOf(text)
+    case 'words':
+      return words()
+    case 'numbers':
+      return words().map(numberOf)
+    case 'headers':
+      return Object.fromEntries(
+        lines().map(line => {
+          const [name = '', ...rest] = line.split(':')
+          return [name.trim(), rest.join(':').trim()]
+        }),
+      )
+    case 'weights':
+      return lines().map(line => {
+        const [url = '', weight] = line.trim().split(/\s+/)
+        return weight === undefined ? { url } : { url, weight: numberOf(weight) }
+      })
+    default:
+      return text
+  }
+}
+
+/** What is not a number stays text, which the control plane refuses by the name of the field. */
+function numberOf(text: string): number | string {
+  const value = Number(text)
+  return Number.isNaN(value) ? text : value
+}
