@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # Installs what some test suites need beside Node, and starts none of it: each suite starts its own.
 # Usage: scripts/services.sh [NAME…]   NAME: redis postgresql pgbouncer openssl chromium kcat nginx prometheus wrk kafka keycloak conformance inspector python-mcp python-mcp1
-#        go-mcp java-mcp rust-mcp fastmcp langchain-mcp node-clients mcp-servers schemathesis openapi-python corpus kubernetes helm policy-tools
+#        go-mcp java-mcp rust-mcp fastmcp langchain-mcp node-clients mcp-servers schemathesis openapi-python corpus otel-collector kubernetes helm policy-tools
 #        (without names: all of them; what is there is left alone)
 # The first nine come from Debian's packages (needs root); Kafka and Keycloak come over Maven, conformance suite, Inspector and corpus of OpenAPI
 # documents over npm, the Python MCP clients, the SMTP server and the generator of Python clients over pip, all into .tools/. For Kubernetes, etcd is Debian's and the API server is built
-# with Go from its published modules, which takes minutes; the Go MCP client is built likewise (Go 1.25 or newer, from https://go.dev/dl),
+# with Go from its published modules, which takes minutes; the Go MCP client and the OpenTelemetry collector are built likewise (Go 1.25 or newer, from https://go.dev/dl),
 # the Rust one with cargo (Rust 1.88 or newer, from https://rustup.rs), the Java one with Maven and a JDK 17.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -127,6 +127,14 @@ want_go_mcp() {
 
 hash_go_mcp() { cat test/fixtures/mcp-go/* | sha256sum; }
 
+# the parts and versions of the collector are pinned in go.mod
+want_otel_collector() {
+  [[ -x .tools/otel-collector/otel-collector && $(cat .tools/otel-collector/sources.sha256 2>/dev/null) == "$(hash_otel_collector)" ]] && return
+  steps+=(build_otel_collector)
+}
+
+hash_otel_collector() { cat test/fixtures/otel-collector/* | sha256sum; }
+
 want_rust_mcp() {
   [[ -x .tools/rust-mcp/mcp-client && $(cat .tools/rust-mcp/sources.sha256 2>/dev/null) == "$(hash_rust_mcp)" ]] && return
   steps+=(build_rust_mcp)
@@ -230,16 +238,26 @@ fetch_python_mcp1() {
   .tools/python-mcp1/bin/python -m pip install --quiet --disable-pip-version-check "mcp==$MCP_PYTHON_1"
 }
 
-build_go_mcp() {
+# build_go SOURCES FOLDER PROGRAM: of test/fixtures/SOURCES to .tools/FOLDER
+build_go() {
   if ! command -v go >/dev/null; then
     echo 'Missing: go. Install Go 1.25 or newer from https://go.dev/dl (the package of Debian 12 is too old), then run this again' >&2
     return 1
   fi
-  mkdir -p .tools/go-mcp
+  mkdir -p ".tools/$2"
   local target
-  target=$(cd .tools/go-mcp && pwd -P)/mcp-client
-  (cd test/fixtures/mcp-go && go build -trimpath -o "$target" .)
+  target=$(cd ".tools/$2" && pwd -P)/$3
+  (cd "test/fixtures/$1" && CGO_ENABLED=0 go build -trimpath -ldflags='-s -w' -o "$target" .)
+}
+
+build_go_mcp() {
+  build_go mcp-go go-mcp mcp-client
   hash_go_mcp >.tools/go-mcp/sources.sha256
+}
+
+build_otel_collector() {
+  build_go otel-collector otel-collector otel-collector
+  hash_otel_collector >.tools/otel-collector/sources.sha256
 }
 
 build_rust_mcp() {
@@ -310,7 +328,7 @@ install_packages() {
   return "$code"
 }
 
-all=(redis postgresql pgbouncer openssl chromium kcat nginx prometheus wrk kafka keycloak conformance inspector python-mcp python-mcp1 go-mcp java-mcp rust-mcp fastmcp langchain-mcp node-clients mcp-servers schemathesis openapi-python smtp corpus kubernetes helm policy-tools)
+all=(redis postgresql pgbouncer openssl chromium kcat nginx prometheus wrk kafka keycloak conformance inspector python-mcp python-mcp1 go-mcp java-mcp rust-mcp fastmcp langchain-mcp node-clients mcp-servers schemathesis openapi-python smtp corpus otel-collector kubernetes helm policy-tools)
 (($# > 0)) || set -- "${all[@]}"
 for name in "$@"; do
   if [[ " ${all[*]} " != *" $name "* ]]; then

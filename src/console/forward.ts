@@ -12,6 +12,8 @@ const REQUEST_HEADERS = [
   'idempotency-key',
   'if-match',
   'last-event-id',
+  'mcp-method',
+  'mcp-name',
   'mcp-protocol-version',
   'mcp-session-id',
   'x-debug-timing',

@@ -41,6 +41,14 @@ export interface Summary {
 
 /** @param parts of `series` in each summary */
 export function mergedSummary(summaries: readonly Summary[], fromMs: number, parts: number): Summary {
+  const [only, ...others] = summaries
+  if (
+    only !== undefined &&
+    others.length === 0 &&
+    only.coveredFromMs >= fromMs &&
+    only.series.length === parts
+  )
+    return only
   const merged: Summary = {
     total: noFigures(),
     coveredFromMs: Math.max(fromMs, ...summaries.map(one => one.coveredFromMs)),

@@ -9,7 +9,7 @@ const MAX_US = 2 ** 40 - 1
 export function bucketOf(latencyUs: number): number {
   const value = Math.min(MAX_US, Math.max(0, Math.trunc(latencyUs)))
   if (value < 2 * PER_OCTAVE) return value
-  const shift = Math.floor(Math.log2(value)) - 5
+  const shift = (value < 2 ** 31 ? 31 - Math.clz32(value) : Math.floor(Math.log2(value))) - 5
   return shift * PER_OCTAVE + Math.floor(value / 2 ** shift)
 }
 

@@ -153,6 +153,21 @@ it('adds the rights of the user and nothing else: a viewer stays a viewer', asyn
   expect([created.status, calls.status, foreign.status]).toEqual([403, 403, 403])
 })
 
+it('asks what a user may do without a decision among those of requests', async () => {
+  const { cookie } = await signIn('demo-admin')
+  const list = () => send('/console/api/control/v1/plans', { cookie })
+  expect([(await send('/console/api/permissions', { cookie })).status, (await list()).status]).toEqual([
+    200, 200,
+  ])
+  const found = await send('/console/api/gateway/admin/policy/decisions?consumer=demo-admin&limit=200', {
+    cookie,
+  })
+  const { decisions } = JSON.parse(found.body.toString()) as { decisions: { action: string }[] }
+  const actions = new Set(decisions.map(({ action }) => action))
+  expect(actions).toContain('control.plans.list')
+  expect(actions).not.toContain('control.plans.delete')
+})
+
 /** The way of a browser from the login page of the embedded provider back to the console. @returns the address after the login */
 async function logIn(returnTo: string): Promise<string> {
   const begun = await send(`/console/login?return_to=${encodeURIComponent(returnTo)}`)

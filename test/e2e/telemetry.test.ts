@@ -147,16 +147,14 @@ it('continues the trace of the caller, through the stages, to the upstream', asy
   const headers = { traceparent: `00-${TRACE}-${PARENT}-01` }
   await expect.poll(async () => (await read(await fetch(public_url, { headers }))).text, SOON).toBe('proxied')
   await expect
-    .poll(() => spans.some(span => span.name === 'proxy' && span.traceId === TRACE), SOON)
+    .poll(() => spans.some(span => span.name === 'GET /t/traced/open' && span.traceId === TRACE), SOON)
     .toBe(true)
 
-  const server = spans.find(span => span.name === 'proxy' && span.traceId === TRACE)!
+  const server = spans.find(span => span.name === 'GET /t/traced/open' && span.traceId === TRACE)!
   expect([server.parentSpanId, server.kind]).toEqual([PARENT, 2])
   const steps = spans.filter(span => span.parentSpanId === server.spanId)
-  expect(steps.map(step => step.name)).toEqual(
-    expect.arrayContaining(['authenticate', 'take-quota', 'invoke-proxy']),
-  )
-  const invoked = steps.find(step => step.name === 'invoke-proxy')!
+  expect(steps.map(step => step.name)).toEqual(expect.arrayContaining(['authenticate', 'take-quota', 'GET']))
+  const invoked = steps.find(step => step.name === 'GET')!
   expect(invoked.kind).toBe(3)
   expect(attributesOf(invoked)).toMatchObject({
     'server.address': '127.0.0.1',

@@ -1,6 +1,7 @@
 /** The console in a real browser, on a whole deployment: login, pages with real data, changes that reach the gateway, and what others may not see. */
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import type { BrowserContext } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
@@ -321,6 +322,9 @@ describe.skipIf(missing)(`the console${missing ? ' (skipped: apt-get install chr
       for (const colorScheme of ALL_THEMES ? themes : [themes[at % 2]!]) {
         await page.emulateMedia({ colorScheme })
         expect([path, colorScheme, await accessibilityFaults()]).toEqual([path, colorScheme, []])
+        const folder = process.env.SCREENSHOTS
+        const name = `${String(at).padStart(2, '0')}-${path.replaceAll(/[^\w]+/g, '-')}-${colorScheme}.png`
+        if (folder !== undefined) await page.screenshot({ path: join(folder, name), fullPage: true })
       }
       await page.setViewportSize({ width: 375, height: 700 })
       expect([path, await page.evaluate('document.documentElement.scrollWidth')]).toEqual([path, 375])

@@ -143,6 +143,7 @@ export async function startControlPlane(plane: ControlPlaneParts): Promise<Contr
       store,
       verifier: tokens,
       policy: policy.current,
+      unrecordedPolicy: policy.unrecorded,
       workshop: policy.workshop,
       gatewayUrl,
       apiUrl,

@@ -82,7 +82,7 @@ export async function startDataPlane(plane: DataPlaneParts): Promise<DataPlane> 
   const { context, server } = plane
   const { sessions } = plane.sessions
   const tokens = openVerifier(context, plane.issuer, plane.gatewayUrl)
-  const traces = await openTraces(context)
+  const traces = await openTraces(context, plane.gatewayUrl)
   const policy = await openGatewayPolicy(context, plane.policyOwner)
   context.closers.add('sessions', () => sessions.close())
 

@@ -5,7 +5,7 @@ import { threadId } from 'node:worker_threads'
 import type { PolicyWorkshop } from '../../control-plane/api/policy-workshop.ts'
 import type { PolicyOperations } from '../../data-plane/http/admin-policy.ts'
 import { withDoubles } from '../../model/exact-number.ts'
-import type { DecisionObserver, PolicyInput } from '../../shared/policy/engine.ts'
+import type { DecisionObserver, PolicyInput, PreparedPolicy } from '../../shared/policy/engine.ts'
 import { PolicyFollower } from '../../shared/policy/live/follower.ts'
 import type { KeepArguments } from '../../shared/policy/log/entry.ts'
 import { recordedPolicy } from '../../shared/policy/log/recorded-policy.ts'
@@ -36,6 +36,8 @@ const TRIED_INPUTS = 64
 const recorderOn = new WeakMap<AppContext, DecisionRecorder>()
 
 export interface ControlPolicy extends PlanePolicy {
+  /** Its decisions are not recorded. */
+  readonly unrecorded: () => PreparedPolicy
   /** undefined with a policy server, which keeps its own bundles. */
   readonly workshop: PolicyWorkshop | undefined
 }
@@ -57,7 +59,7 @@ export async function openControlPolicy(context: AppContext): Promise<ControlPol
   plane.onSwap(next => {
     current = recordedPolicy(next, recorder)
   })
-  return { ...plane, current: () => current, workshop }
+  return { ...plane, current: () => current, unrecorded: plane.current, workshop }
 }
 
 /**

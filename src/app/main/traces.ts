@@ -13,12 +13,16 @@ export interface Traces {
   readonly measured: (exchange: Exchange) => boolean
 }
 
-export async function openTraces({ settings, closers }: AppContext): Promise<Traces> {
+/** @param gatewayUrl where callers reach the gateway */
+export async function openTraces({ settings, closers }: AppContext, gatewayUrl: string): Promise<Traces> {
   const { traces, stageTimingSample } = settings.telemetry
   const sampled = (): boolean => stageTimingSample > 0 && Math.random() < stageTimingSample
   if (!traces) return { stage: undefined, measured: sampled }
   const { createOtlpTraces } = await import('../../shared/telemetry/otlp-traces.ts')
   const exporter = createOtlpTraces({ version: VERSION, instance: settings.gatewayName })
   closers.add('traces', () => exporter.close())
-  return { stage: traceCall(exporter), measured: exchange => isRecorded(exchange) || sampled() }
+  const { protocol, hostname, port } = new URL(gatewayUrl)
+  const scheme = protocol === 'https:' ? 'https' : 'http'
+  const server = { scheme, address: hostname, port: Number(port || (scheme === 'https' ? 443 : 80)) } as const
+  return { stage: traceCall(exporter, server), measured: exchange => isRecorded(exchange) || sampled() }
 }

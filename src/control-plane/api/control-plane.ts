@@ -114,12 +114,13 @@ export function createControlPlane(options: ControlPlaneOptions, readiness = new
     return context.json(problem.body(), problem.status as 400)
   })
 
+  const unrecorded = options.unrecordedPolicy ?? options.policy
   async function permissions(request: Request): Promise<Response> {
     try {
       const principal = await authenticateRequest(options.verifier, request, FOR_USER, now())
       const tenant = request.headers.get('x-tenant-id') ?? ''
       const standing = await locate(requestStore, principal, undefined, tenant)
-      return Response.json(await permissionsOf(ENDPOINTS, options.policy(), standing, now()))
+      return Response.json(await permissionsOf(ENDPOINTS, unrecorded(), standing, now()))
     } catch (error) {
       const problem = problemOf(error)
       if (problem.status === 500) onFault('the permissions of a caller could not be determined', error)

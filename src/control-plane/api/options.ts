@@ -40,6 +40,8 @@ export interface ControlPlaneOptions {
   readonly verifier: TokenVerifier
   /** The current policy. The control plane needs a separate one, because its cache keys would collide with those of tools. */
   readonly policy: () => PreparedPolicy
+  /** The same without a record of its decisions, for questions about what a caller may do; `policy` when absent. */
+  readonly unrecordedPolicy?: () => PreparedPolicy
   /** Compiles drafts of the policy and puts them in force; absent where a policy server has the policy. */
   readonly workshop?: PolicyWorkshop | undefined
   /** Public address of the gateway, the prefix of tenants' addresses. */

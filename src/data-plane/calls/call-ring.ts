@@ -133,7 +133,12 @@ export class CallRing {
     const first = Math.max(from, this.#oldest)
     let missed = first - from
     const numbers: number[] = []
+    const isFiltered = hasFilter(query)
     for (let at = this.#recorded - 1; at >= first; at--) {
+      if (!isFiltered && numbers.length === limit) {
+        missed += at - first + 1
+        break
+      }
       if (!this.#matches(at, query)) continue
       if (numbers.length < limit) numbers.push(at)
       else missed++
@@ -157,23 +162,32 @@ export class CallRing {
     }
   }
 
-  /** Calls `visit` for each recorded call that matches, the newest first, until it returns false. */
+  /** Calls `visit` for each recorded call that matches, the newest first, until it returns false: with one object, which holds the next call afterwards. */
   visit(query: CallQuery, visit: (call: VisitedCall) => boolean): void {
-    for (let at = this.#recorded - 1; at >= this.#oldest; at--) {
-      if (!this.#matches(at, query)) continue
-      const call = {
-        atMs: this.#number(at, AT),
-        durationMs: this.#number(at, DURATION),
-        backendMs: this.#number(at, BACKEND),
-        outcome: this.#reference(at, OUTCOME) as string,
-        tenant: this.#reference(at, TENANT) as string | undefined,
-        consumer: (this.#reference(at, PRINCIPAL) as Principal | undefined)?.consumer,
-        tool: this.#flag(at, UNKNOWN_TOOL | PROXIED)
-          ? undefined
-          : (this.#reference(at, TARGET) as string | undefined),
-        toolset: this.#reference(at, TOOL_SET) as string | undefined,
-        principal: this.#reference(at, PRINCIPAL) as Principal | undefined,
-      }
+    const call: { -readonly [Name in keyof VisitedCall]: VisitedCall[Name] } = { ...NO_CALL }
+    const numbers = this.#numbers
+    const references = this.#references
+    const oldest = this.#oldest
+    const isFiltered = hasFilter(query)
+    let slot = this.#slot
+    for (let at = this.#recorded - 1; at >= oldest; at--) {
+      slot = slot === 0 ? this.capacity - 1 : slot - 1
+      if (isFiltered && !this.#matches(at, query)) continue
+      const number = slot * NUMBERS
+      const reference = slot * REFERENCES
+      const principal = references[reference + PRINCIPAL] as Principal | undefined
+      call.atMs = numbers[number + AT]!
+      call.durationMs = numbers[number + DURATION]!
+      call.backendMs = numbers[number + BACKEND]!
+      call.outcome = references[reference + OUTCOME] as string
+      call.tenant = references[reference + TENANT] as string | undefined
+      call.consumer = principal?.consumer
+      call.tool =
+        (numbers[number + FLAGS]! & (UNKNOWN_TOOL | PROXIED)) === 0
+          ? (references[reference + TARGET] as string | undefined)
+          : undefined
+      call.toolset = references[reference + TOOL_SET] as string | undefined
+      call.principal = principal
       if (!visit(call)) return
     }
   }
@@ -268,6 +282,22 @@ export interface VisitedCall {
   readonly tool: string | undefined
   readonly toolset: string | undefined
   readonly principal: Principal | undefined
+}
+
+const NO_CALL: VisitedCall = {
+  atMs: 0,
+  durationMs: 0,
+  backendMs: -1,
+  outcome: '',
+  tenant: undefined,
+  consumer: undefined,
+  tool: undefined,
+  toolset: undefined,
+  principal: undefined,
+}
+
+function hasFilter(query: CallQuery): boolean {
+  return Object.values(query).some(value => value !== undefined)
 }
 
 /** Milliseconds to the microsecond. */

@@ -1,5 +1,6 @@
 /** The calls that all threads of the process have recorded, merged. It records none, and leaves a thread out that does not respond. */
 import { type CallWindow, mergedSummary, type Summary, windowOf } from '../../link/call-summary.ts'
+import { getOrSet } from '../../model/once-per.ts'
 import type { Principal } from '../../model/principal.ts'
 import type { CallPage, CallQuery, CallRow } from './call-query.ts'
 import type { FoundCall, Positions, SummaryQuery } from './recorded-calls.ts'
@@ -46,8 +47,12 @@ export interface MergedPage {
 const CURSOR = /^[0-9a-f]{8}:\d{1,15}(?:,[0-9a-f]{8}:\d{1,15}){0,63}$/
 const ID = /^([0-9a-f]{8})-([0-9a-z]{1,11})$/
 
+/** Their times differ: an entry is used for a second. */
+const MAX_SUMMARIES = 16
+
 export class ProcessCalls {
   readonly everyThread: EveryThread
+  readonly #summaries = new Map<string, Promise<Summary>>()
 
   constructor(everyThread: EveryThread) {
     this.everyThread = everyThread
@@ -96,7 +101,18 @@ export class ProcessCalls {
     return found.find(one => one !== undefined)
   }
 
-  async summary(query: SummaryQuery): Promise<Summary> {
+  /** Shared by requests that ask the same: it must not be changed. */
+  summary(query: SummaryQuery): Promise<Summary> {
+    const key = JSON.stringify(query)
+    return getOrSet(this.#summaries, key, () => {
+      if (this.#summaries.size >= MAX_SUMMARIES) this.#summaries.clear()
+      const summary = this.#summarize(query)
+      summary.catch(() => this.#summaries.delete(key))
+      return summary
+    })
+  }
+
+  async #summarize(query: SummaryQuery): Promise<Summary> {
     const summaries = await this.everyThread('summary', query)
     return mergedSummary(summaries, query.fromMs, query.parts)
   }

@@ -1,14 +1,12 @@
 /** The recorded calls of one thread and what is counted from them, for requests of any thread of the process. It merges nothing. */
 import type { Summary } from '../../link/call-summary.ts'
-import { type Groups, noFigures, SEPARATOR } from '../../model/call-figures.ts'
 import { getOrSet } from '../../model/once-per.ts'
 import type { Principal } from '../../model/principal.ts'
 import type { Exchange } from '../pipeline/exchange.ts'
 import type { CallDetails } from './call-details.ts'
 import type { CallPage, CallQuery, CallRow } from './call-query.ts'
-import { kindOf } from './call-query.ts'
-import type { CallRing, VisitedCall } from './call-ring.ts'
-import { addCall } from './figures.ts'
+import type { CallRing } from './call-ring.ts'
+import { CallCounter } from './figures.ts'
 
 /** A call with everything that was kept of it: plain data. */
 export interface FoundCall {
@@ -107,36 +105,14 @@ export class RecordedCalls {
   #summarize({ fromMs, toMs, parts, ...query }: SummaryQuery): Summary {
     const window = this.ring.window
     const isFull = window.calls === window.capacity
-    const summary: Summary = {
-      total: noFigures(),
-      coveredFromMs: isFull ? Math.max(fromMs, window.sinceMs!) : fromMs,
-      tools: new Map(),
-      consumers: new Map(),
-      refusals: new Map(),
-      failures: new Map(),
-      series: Array.from({ length: parts }, noFigures),
-      window,
-    }
+    const counter = new CallCounter()
     const partMs = (toMs - fromMs) / parts
     this.ring.visit(query, call => {
-      if (call.atMs < fromMs || call.atMs >= toMs) return true
-      const part = Math.floor((call.atMs - fromMs) / partMs)
-      addCall(summary.total, call)
-      if (parts > 0) addCall(summary.series[part]!, call)
-      for (const [groups, name] of groupsOf(summary, call)) addCall(getOrSet(groups, name, noFigures), call)
+      if (call.atMs >= fromMs && call.atMs < toMs)
+        counter.add(call, parts === 0 ? 0 : Math.floor((call.atMs - fromMs) / partMs))
       return true
     })
-    return summary
+    const coveredFromMs = isFull ? Math.max(fromMs, window.sinceMs!) : fromMs
+    return { ...counter.totals(parts), coveredFromMs, window }
   }
-}
-
-function* groupsOf(
-  { tools, consumers, refusals, failures }: Summary,
-  { tool, toolset = '', tenant = '', consumer = '', outcome }: VisitedCall,
-): Generator<readonly [Groups, string]> {
-  if (tool !== undefined) yield [tools, toolset + SEPARATOR + tool]
-  if (consumer !== '') yield [consumers, tenant + SEPARATOR + consumer]
-  const kind = kindOf(outcome)
-  if (kind === 'refused') yield [refusals, outcome + SEPARATOR + tenant + SEPARATOR + consumer]
-  else if (kind === 'failed') yield [failures, outcome + SEPARATOR + (tool ?? '')]
 }

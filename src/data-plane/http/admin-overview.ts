@@ -39,16 +39,19 @@ export interface OverviewParts {
   readonly processState: () => object
 }
 
+type ShownSummary = ReturnType<typeof shownSummary>
+
 const SERIES = 30
 const DEFAULT_WINDOW_S = 60
 /** Times are rounded up to it, so that consoles that look at the same moment share the work. */
-const ROUND_MS = 500
+const ROUND_MS = 1000
 const MAX_TOOLS = 500
 
 export class OverviewAdmin {
   readonly #gateway: GatewayParts
   readonly #parts: OverviewParts
   readonly #rest: RestTools
+  readonly #shownSummaries = new WeakMap<Summary, ShownSummary>()
 
   constructor(gateway: GatewayParts, parts: OverviewParts, rest: RestTools) {
     this.#gateway = gateway
@@ -85,7 +88,7 @@ export class OverviewAdmin {
         status: state,
         ...ofProcess,
         tools: tenant === undefined ? snapshot.toolCount : snapshot.toolsOf(tenant).size,
-        ...shownSummary(summary, fromMs, toMs),
+        ...this.#shown(summary, fromMs, toMs),
       })
     })
   }
@@ -170,6 +173,13 @@ export class OverviewAdmin {
         consistent: areConsistent(workers),
       })
     })
+  }
+
+  /** The same summary is shown once, however many consoles look at it. */
+  #shown(summary: Summary, fromMs: number, toMs: number): ShownSummary {
+    const shown = this.#shownSummaries.get(summary) ?? shownSummary(summary, fromMs, toMs)
+    this.#shownSummaries.set(summary, shown)
+    return shown
   }
 
   /** Of all recorded calls. */

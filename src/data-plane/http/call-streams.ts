@@ -9,6 +9,8 @@ import type { Call } from './call.ts'
 
 const MAX_STREAMS = 100
 const POLL_MS = 250
+/** While more calls come than one event holds: a reader cannot follow them, and each event costs the thread that serves calls. */
+const BUSY_POLL_MS = 750
 const MAX_ROWS = 50
 const HEARTBEAT_MS = 15_000
 /** After it a client connects again, and the policy decides again. */
@@ -30,6 +32,8 @@ interface Channel {
   readonly readers: Set<Reader>
   positions: Positions
   writtenAtMs: number
+  /** No poll before it. */
+  dueAtMs: number
   isPolling: boolean
 }
 
@@ -60,6 +64,7 @@ export class CallStreams {
       readers: new Set(),
       positions: last,
       writtenAtMs: 0,
+      dueAtMs: 0,
       isPolling: false,
     }
     this.#channels.set(key, channel)
@@ -75,6 +80,7 @@ export class CallStreams {
     reader.stream.write('retry: 1000\n\n')
     // the first event names the position, so that a client that is disconnected at once misses nothing
     channel.writtenAtMs = 0
+    channel.dueAtMs = 0
     this.#timer ??= setInterval(() => this.#pollAll(), POLL_MS)
     void this.#poll(key, channel)
     return true
@@ -91,7 +97,7 @@ export class CallStreams {
   }
 
   async #poll(key: string, channel: Channel): Promise<void> {
-    if (channel.isPolling) return
+    if (channel.isPolling || this.#parts.nowMs() < channel.dueAtMs) return
     channel.isPolling = true
     try {
       this.#endOld(key, channel)
@@ -110,6 +116,8 @@ export class CallStreams {
     const isDue = nowMs - channel.writtenAtMs >= HEARTBEAT_MS
     if (page.rows.length === 0 && page.missed === 0 && !isDue) return
     channel.writtenAtMs = nowMs
+    // timers are late rather than early: the poll at this time is meant
+    if (page.missed > 0) channel.dueAtMs = nowMs + BUSY_POLL_MS - POLL_MS / 2
     const rows = JSON.stringify(page.rows)
     const event = eventOf(page, rows, page.missed)
     for (const reader of channel.readers) {

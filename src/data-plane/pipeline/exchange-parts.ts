@@ -14,6 +14,15 @@ export interface Credentials {
   readonly verified?: MaybePromise<Principal | Refusal> | undefined
 }
 
+/** Who sent the request, and how; what it sent is absent in calls that no request began. */
+export interface Peer {
+  readonly peerAddress: string
+  readonly method?: string
+  /** Without query. */
+  readonly path?: string
+  header?(name: string): string
+}
+
 export interface StageTiming {
   readonly stage: string
   /** `performance.now()`. */

@@ -4,7 +4,7 @@ import type { Cancellation } from '../../shared/call/cancellation.ts'
 import type { Decision } from '../../shared/policy/engine.ts'
 import type { QuotaGrant } from '../quota/quota.ts'
 import type { CompiledTool, Entitlement, Snapshot, ToolListing } from '../snapshot/snapshot.ts'
-import type { Credentials, OptimizedResult, StageTiming } from './exchange-parts.ts'
+import type { Credentials, OptimizedResult, Peer, StageTiming } from './exchange-parts.ts'
 import type { ClientAnswers } from './inquiry.ts'
 import type { Operation } from './operation.ts'
 import type { Final } from './outcome.ts'
@@ -24,7 +24,7 @@ export interface ExchangeInit {
   readonly operation: Operation
   readonly credentials: Credentials
   /** The address is read only when needed: it costs a system call. */
-  readonly peer: { readonly peerAddress: string }
+  readonly peer: Peer
   readonly cancellation: Cancellation
   /** Unix ms. */
   readonly receivedAtMs: number

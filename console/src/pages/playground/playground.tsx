@@ -11,7 +11,8 @@ import { duration, Facts, Json, Status } from '../../components/text.tsx'
 import { href, query, setQuery } from '../../state/router.ts'
 import { chosenTenant, tenant, user } from '../../state/session.ts'
 import { listTools } from '../tools/seen-tools.tsx'
-import { type Exchange, type Protocol, runCall } from './run-call.ts'
+import { Questions } from './questions.tsx'
+import { type CallOptions, type Exchange, inquiryOf, type Protocol, runCall } from './run-call.ts'
 import { SchemaForm } from './schema-form.tsx'
 
 export function Playground() {
@@ -39,6 +40,14 @@ function Bench({ tools }: { readonly tools: readonly ListedTool[] }) {
   const chosen = query.value.get('tool') ?? ''
   const tool = tools.find(({ name }) => name === chosen)
   const isKnown = tools.some(({ name }) => name === chosen)
+  // the call of the response that is shown: its questions belong to it
+  const asked = useSignal<{ readonly call: CallOptions; readonly at: number } | undefined>(undefined)
+  const run = async (call: CallOptions): Promise<void> => {
+    exchange.value = await runCall(call).catch((error: unknown) => error as Error)
+    asked.value = { call, at: performance.now() }
+  }
+  const result = exchange.value
+  const waiting = result !== undefined && 'protocol' in result ? inquiryOf(result) : undefined
   return (
     <div class="columns">
       <Section title="Request">
@@ -63,6 +72,7 @@ function Bench({ tools }: { readonly tools: readonly ListedTool[] }) {
             <Request
               key={tool.name}
               tool={tool}
+              onCall={run}
               onResult={result => {
                 exchange.value = result
               }}
@@ -76,6 +86,17 @@ function Bench({ tools }: { readonly tools: readonly ListedTool[] }) {
       </Section>
       <Section title="Response">
         <Result of={exchange.value} />
+        {waiting !== undefined && (
+          <Questions
+            key={asked.value!.at}
+            of={waiting}
+            onResponses={async inputResponses => {
+              const { call } = asked.value!
+              const resume = { requestState: waiting.requestState, inputResponses }
+              await run({ ...call, resume })
+            }}
+          />
+        )}
       </Section>
     </div>
   )
@@ -86,9 +107,11 @@ type Outcome = Exchange | Simulation | Error
 
 function Request({
   tool,
+  onCall,
   onResult,
 }: {
   readonly tool: ListedTool
+  readonly onCall: (call: CallOptions) => Promise<void>
   readonly onResult: (result: Outcome) => void
 }) {
   const args = useSignal<Arguments>({})
@@ -115,11 +138,12 @@ function Request({
   const send = async (event: SubmitEvent): Promise<void> => {
     event.preventDefault()
     busy.value = true
-    onResult(
-      await runCall(protocol.value, tool.name, args.value, chosenTenant.value).catch(
-        (error: unknown) => error as Error,
-      ),
-    )
+    await onCall({
+      protocol: protocol.value,
+      tool: tool.name,
+      args: args.value,
+      tenant: chosenTenant.value,
+    })
     busy.value = false
   }
   const simulate = async (form: HTMLFormElement): Promise<void> => {

@@ -1,4 +1,5 @@
 /** Calls a tool as a client would, over REST or MCP, and returns the exchange as it was. It draws nothing. */
+import type { Schema } from '../../api/admin-types.ts'
 import { request } from '../../api/client.ts'
 
 export type Protocol = 'rest' | 'mcp'
@@ -24,30 +25,85 @@ const SHOWN = [
   'server-timing',
   'x-trace-id',
 ]
-const PROTOCOL_VERSION = '2025-11-25'
+const PROTOCOL_VERSION = '2026-07-28'
+const META = 'io.modelcontextprotocol'
 
-export async function runCall(
-  protocol: Protocol,
-  tool: string,
-  args: object,
-  tenant: string | undefined,
-): Promise<Exchange> {
-  const tenantHeader = tenant === undefined ? {} : { 'x-tenant-id': tenant }
+/** A question of the gateway to the user, such as a confirmation that the policy asks for. */
+export interface Question {
+  readonly id: string
+  readonly message: string
+  readonly schema: Schema
+}
+
+/** What a call waits for: the questions, and what is sent with the responses. */
+export interface Inquiry {
+  readonly questions: readonly Question[]
+  readonly requestState: unknown
+}
+
+/** The result of an elicitation (MCP, elicitation). */
+export interface Elicited {
+  readonly action: 'accept' | 'decline' | 'cancel'
+  readonly content?: object
+}
+
+/** The questions of a response that waits for them; undefined: the call has ended. */
+export function inquiryOf({ body }: Exchange): Inquiry | undefined {
+  const { result } = (body ?? {}) as { readonly result?: InputRequired }
+  if (result?.resultType !== 'input_required') return undefined
+  const questions = Object.entries(result.inputRequests ?? {}).map(([id, { params }]) => ({
+    id,
+    message: params?.message ?? '',
+    schema: params?.requestedSchema ?? {},
+  }))
+  return { questions, requestState: result.requestState }
+}
+
+interface InputRequired {
+  readonly resultType?: string
+  readonly requestState?: unknown
+  readonly inputRequests?: {
+    readonly [id: string]: {
+      readonly params?: { readonly message?: string; readonly requestedSchema?: Schema }
+    }
+  }
+}
+
+export interface CallOptions {
+  readonly protocol: Protocol
+  readonly tool: string
+  readonly args: object
+  readonly tenant: string | undefined
+  /** Repeats a call that waited for responses. */
+  readonly resume?: {
+    readonly requestState: unknown
+    readonly inputResponses: { readonly [id: string]: Elicited }
+  }
+}
+
+export async function runCall({ protocol, tool, args, tenant, resume }: CallOptions): Promise<Exchange> {
   const path = protocol === 'rest' ? 'gateway/mcp/tools/call' : 'gateway/mcp'
-  const params = { name: tool, arguments: args, _meta: { progressToken: 'playground' } }
+  const _meta = {
+    progressToken: 'playground',
+    [`${META}/protocolVersion`]: PROTOCOL_VERSION,
+    [`${META}/clientCapabilities`]: { elicitation: {} },
+    [`${META}/clientInfo`]: { name: 'toolgate-console', version: '1' },
+  }
+  const params = { name: tool, arguments: args, ...resume, _meta }
   const body =
     protocol === 'rest'
       ? { name: tool, arguments: args }
       : { jsonrpc: '2.0', id: 1, method: 'tools/call', params }
   const headers = {
-    ...tenantHeader,
+    ...(tenant === undefined ? {} : { 'x-tenant-id': tenant }),
     'x-debug-timing': 'true',
     ...(protocol === 'rest'
       ? {}
       : {
           accept: 'application/json, text/event-stream',
           'mcp-protocol-version': PROTOCOL_VERSION,
-          ...(await openSession(tenantHeader)),
+          'mcp-method': 'tools/call',
+          'mcp-name': tool,
         }),
   }
   const begin = performance.now()
@@ -65,24 +121,6 @@ export async function runCall(
     body: value,
     events,
   }
-}
-
-/** @returns the header of the session */
-async function openSession(tenantHeader: Readonly<Record<string, string>>): Promise<Record<string, string>> {
-  const params = {
-    protocolVersion: PROTOCOL_VERSION,
-    capabilities: {},
-    clientInfo: { name: 'toolgate-console', version: '1' },
-  }
-  const headers = { ...tenantHeader, accept: 'application/json, text/event-stream' }
-  const initialize = { jsonrpc: '2.0', id: 0, method: 'initialize', params }
-  const response = await request('gateway/mcp', { method: 'POST', body: initialize, headers })
-  await response.text()
-  const id = response.headers.get('mcp-session-id')
-  const session = id === null ? {} : { 'mcp-session-id': id }
-  const initialized = { jsonrpc: '2.0', method: 'notifications/initialized' }
-  await request('gateway/mcp', { method: 'POST', body: initialized, headers: { ...headers, ...session } })
-  return session
 }
 
 async function readBody(

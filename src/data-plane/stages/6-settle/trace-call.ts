@@ -1,11 +1,25 @@
-/** Makes the spans of a call: one for the call and one per stage. It exports nothing. */
+/** Makes the spans of a call: one for the call and one per stage, named as the conventions of OpenTelemetry say. It exports nothing. */
 
 import type { CallTraces } from '../../../shared/telemetry/traces.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
+import { type CallOperation, isCall, type Operation } from '../../pipeline/operation.ts'
 import type { Stage } from '../../pipeline/stage.ts'
 import { isRecorded, outcomeOf, statusOf } from './record-metrics.ts'
 
-export function traceCall(traces: CallTraces): Stage {
+type Attributes = Record<string, string | number>
+
+/** Where callers reach the gateway. */
+export interface TracedServer {
+  readonly scheme: 'http' | 'https'
+  readonly address: string
+  readonly port: number
+}
+
+const MAX_USER_AGENT = 256
+/** `Mcp-Protocol-Version` comes from the caller: only dates are kept. */
+const PROTOCOL_VERSION = /^\d{4}-\d{2}-\d{2}$/
+
+export function traceCall(traces: CallTraces, server: TracedServer): Stage {
   return {
     id: 'trace-call',
     phase: 'settle',
@@ -16,8 +30,7 @@ export function traceCall(traces: CallTraces): Stage {
       const outcome = outcomeOf(exchange)
       const status = statusOf(exchange)
       traces.call({
-        name:
-          exchange.tool === undefined ? operation.action : `${operation.action} ${exchange.tool.tool.name}`,
+        name: spanName(exchange),
         traceId: exchange.traceId,
         parentSpanId: exchange.parentSpanId,
         startedAtMs: timeOrigin + startedAt,
@@ -29,45 +42,111 @@ export function traceCall(traces: CallTraces): Stage {
           'toolgate.request_id': exchange.requestId,
           'http.response.status_code': status,
           'client.address': exchange.peer.peerAddress,
+          ...serverAttributes(exchange, server),
           ...(outcome === 'success' ? undefined : { 'error.type': outcome }),
           ...toolAttributes(exchange),
           ...(exchange.tenant === undefined ? undefined : { 'toolgate.tenant': exchange.tenant }),
           ...(principal === undefined ? undefined : { 'toolgate.consumer': principal.consumer }),
         },
         failed: status >= 500,
-        steps: timings.map(({ stage, startedAt: at, ms }) => ({
-          name: stage,
-          startedAtMs: timeOrigin + at,
-          endedAtMs: timeOrigin + at + ms,
-          ...(stage === 'invoke-tool' || stage === 'invoke-proxy'
-            ? { spanId: exchange.backendSpanId, attributes: backendAttributes(exchange) }
-            : { spanId: '' }),
-        })),
+        steps: timings.map(({ stage, startedAt: at, ms }) => {
+          const times = { startedAtMs: timeOrigin + at, endedAtMs: timeOrigin + at + ms }
+          if (stage !== 'invoke-tool' && stage !== 'invoke-proxy')
+            return { name: stage, spanId: '', ...times }
+          const spanId = exchange.backendSpanId
+          // the result was cached: no backend was called
+          if (spanId === '') return { name: stage, spanId, ...times }
+          const error = outcome === 'success' ? undefined : { 'error.type': outcome }
+          const attributes = { 'toolgate.stage': stage, ...backendAttributes(exchange), ...error }
+          return { name: backendSpanName(exchange), spanId, attributes, ...times }
+        }),
       })
       return undefined
     },
   }
 }
 
-/** OpenTelemetry, semantic conventions for MCP and generative AI. */
-function toolAttributes({ operation, access, tool }: Exchange): Record<string, string> | undefined {
-  if (operation.action !== 'tools.call' && operation.action !== 'tools.list') return undefined
+/** OpenTelemetry, HTTP server spans; MCP requests are named by their method and target. Paths of proxied APIs may hold data of a caller: their prefix stands for them. */
+function spanName(exchange: Exchange): string {
+  const { access, operation, tool } = exchange
+  const route = routeOf(exchange)
+  const method = exchange.peer.method ?? ''
+  if (access !== 'jsonrpc' && route !== '') return `${method} ${route}`
+  return tool === undefined ? mcpMethod(operation) : `${mcpMethod(operation)} ${tool.tool.name}`
+}
+
+function routeOf({ access, operation, peer }: Exchange): string {
+  if (operation.action === 'proxy') return operation.api.prefix
+  if (operation.action === 'admin') return `/admin/${operation.resource}`
+  return access === 'rest' || access === 'jsonrpc' ? (peer.path ?? '') : ''
+}
+
+function serverAttributes(exchange: Exchange, { scheme, address, port }: TracedServer): Attributes {
+  const { method, path, header } = exchange.peer
+  const route = routeOf(exchange)
+  if (method === undefined || path === undefined) return {}
+  const userAgent = header?.call(exchange.peer, 'user-agent').slice(0, MAX_USER_AGENT) ?? ''
   return {
-    ...(access === 'jsonrpc' ? { 'mcp.method.name': operation.action.replace('.', '/') } : undefined),
-    ...(tool === undefined
+    'http.request.method': method,
+    'url.scheme': scheme,
+    'url.path': route,
+    'http.route': route,
+    'server.address': address,
+    'server.port': port,
+    ...(userAgent === '' ? undefined : { 'user_agent.original': userAgent }),
+  }
+}
+
+/** OpenTelemetry, semantic conventions for MCP and generative AI. */
+function toolAttributes({ operation, access, tool, peer }: Exchange): Attributes | undefined {
+  const isList = operation.action.endsWith('.list')
+  if (!isCall(operation) && !isList) return undefined
+  const version = access === 'jsonrpc' ? (peer.header?.('mcp-protocol-version') ?? '') : ''
+  return {
+    ...(access === 'jsonrpc' ? { 'mcp.method.name': mcpMethod(operation) } : undefined),
+    ...(PROTOCOL_VERSION.test(version) ? { 'mcp.protocol.version': version } : undefined),
+    ...(tool === undefined || operation.action !== 'tools.call'
       ? undefined
       : { 'gen_ai.operation.name': 'execute_tool', 'gen_ai.tool.name': tool.tool.name }),
   }
 }
 
-/** OpenTelemetry, HTTP client spans, without the path: arguments are part of it. */
-function backendAttributes({ operation, tool }: Exchange): Record<string, string | number> {
-  const url = operation.action === 'proxy' ? operation.api.upstreamUrl : (tool?.tool.request.baseUrl ?? '')
-  if (!URL.canParse(url)) return {}
-  const { hostname, port, protocol } = new URL(url)
+function mcpMethod({ action }: CallOperation | Operation): string {
+  return action.replace('.', '/')
+}
+
+function backendSpanName({ operation, tool }: Exchange): string {
+  if (operation.action === 'proxy') return operation.method
+  if (tool === undefined) return 'HTTP'
+  const { mcp, request, name } = tool.tool
+  return mcp === undefined ? `${request.method} ${request.path}` : `${mcpMethod(operation)} ${name}`
+}
+
+/** OpenTelemetry, HTTP client spans. Arguments are part of the path: its template stands for it. */
+function backendAttributes({ operation, tool, final }: Exchange): Attributes {
+  if (operation.action === 'proxy') return addressOf(operation.api.upstreamUrl, operation.method, '')
+  if (tool === undefined) return {}
+  const { mcp, request } = tool.tool
+  if (mcp !== undefined) {
+    const base = addressOf(mcp.url, 'POST', '')
+    return { ...base, 'mcp.method.name': mcpMethod(operation) }
+  }
+  const status = (final?.kind === 'reply' ? final.backendStatus : undefined) ?? 0
   return {
+    ...addressOf(request.baseUrl, request.method, request.path),
+    ...(status === 0 ? undefined : { 'http.response.status_code': status }),
+  }
+}
+
+function addressOf(base: string, method: string, template: string): Attributes {
+  if (!URL.canParse(base)) return { 'http.request.method': method }
+  const { hostname, port, protocol, origin, pathname } = new URL(base)
+  const path = pathname === '/' ? template : pathname + template
+  return {
+    'http.request.method': method,
+    'url.full': origin + path,
+    ...(template === '' ? undefined : { 'url.template': path }),
     'server.address': hostname,
     'server.port': port === '' ? (protocol === 'https:' ? 443 : 80) : Number(port),
-    ...(tool === undefined ? undefined : { 'http.request.method': tool.tool.request.method }),
   }
 }

@@ -4,6 +4,7 @@ import { CallDetails } from '../../../../src/data-plane/calls/call-details.ts'
 import { CallRing } from '../../../../src/data-plane/calls/call-ring.ts'
 import { type EveryThread, ProcessCalls, readCursor } from '../../../../src/data-plane/calls/process-calls.ts'
 import { RecordedCalls } from '../../../../src/data-plane/calls/recorded-calls.ts'
+import { SEPARATOR } from '../../../../src/model/call-figures.ts'
 import { aPrincipal, aTool, compiled, exchange } from '../../../fixtures/exchange.ts'
 
 const OPERATION = { action: 'tools.call', tool: 'get_order', arguments: {} } as const
@@ -50,6 +51,74 @@ describe('a ring', () => {
     const [long, short] = ring.before({}, undefined, 2).rows
     expect(short).toMatchObject({ tool: null, requested_tool: '<ghost>', kind: 'refused' })
     expect(long?.requested_tool?.length).toBeLessThan(64)
+  })
+})
+
+describe('a summary', () => {
+  const WINDOW = { fromMs: NOW_MS, toMs: NOW_MS + 10_000, parts: 2 }
+  const recorded = (capacity: number) =>
+    new RecordedCalls(new CallRing(1, name => name, capacity), new CallDetails('masked'))
+  const key = (...parts: string[]) => parts.join(SEPARATOR)
+
+  it('counts calls by tool, caller, reason and part of the time', () => {
+    const calls = recorded(100)
+    const at = (receivedAtMs: number, fields: object = {}) => ended(fields, { receivedAtMs })
+    const other = { principal: aPrincipal({ consumer: 'other' }), tenant: 'globex' }
+    calls.record(at(NOW_MS - 1), 'success', 200)
+    for (let ms = 0; ms < 10_000; ms += 2_500) calls.record(at(NOW_MS + ms), 'success', 200)
+    calls.record(at(NOW_MS + 6_000, other), 'backend_timeout', 504)
+    calls.record(at(NOW_MS + 7_000, { ...other, tool: undefined }), 'tool_not_found', 404)
+    calls.record(at(NOW_MS + 10_000), 'success', 200)
+    const { total, series, tools, consumers, refusals, failures } = calls.summary(WINDOW)
+    expect(total).toMatchObject({ calls: 6, refused: 1, failed: 1, lastAtMs: NOW_MS + 7_500 })
+    expect([...total.latency.values()].reduce((sum, calls) => sum + calls, 0)).toBe(5)
+    expect(series.map(one => one.calls)).toEqual([2, 4])
+    const { toolSet, name } = compiled(aTool()).tool
+    const counts = (groups: typeof tools) => [...groups].map(([group, { calls }]) => [group, calls])
+    expect(counts(tools)).toEqual([[key(toolSet, name), 5]])
+    const own = aPrincipal().consumer
+    expect(counts(consumers).sort()).toEqual(
+      [
+        [key('acme', own), 4],
+        [key('globex', 'other'), 2],
+      ].sort(),
+    )
+    expect(counts(refusals)).toEqual([[key('tool_not_found', 'globex', 'other'), 1]])
+    expect(counts(failures)).toEqual([[key('backend_timeout', name), 1]])
+  })
+
+  it('covers what is still recorded, of the tenant that it is limited to', () => {
+    const calls = recorded(4)
+    for (let ms = 0; ms < 7; ms++)
+      calls.record(
+        ended({ tenant: ms % 2 === 0 ? 'acme' : 'globex' }, { receivedAtMs: NOW_MS + ms }),
+        'success',
+        200,
+      )
+    expect(calls.summary(WINDOW)).toMatchObject({
+      total: { calls: 4, lastAtMs: NOW_MS + 6 },
+      coveredFromMs: NOW_MS + 3,
+    })
+    expect(calls.summary({ ...WINDOW, within: 'globex' }).total).toMatchObject({
+      calls: 2,
+      lastAtMs: NOW_MS + 5,
+    })
+  })
+
+  it('is counted once for all that ask for the same moment, and again after a failure', async () => {
+    const thread = recorded(10)
+    let asked = 0
+    const calls = new ProcessCalls((async (_name: 'summary', query: typeof WINDOW) => {
+      asked++
+      if (asked === 1) throw new Error('the thread is being replaced')
+      return [thread.summary(query)]
+    }) as unknown as EveryThread)
+    await expect(calls.summary(WINDOW)).rejects.toThrow('replaced')
+    const [first, second] = await Promise.all([calls.summary(WINDOW), calls.summary({ ...WINDOW })])
+    expect(second).toBe(first)
+    expect(asked).toBe(2)
+    expect((await calls.summary({ ...WINDOW, toMs: WINDOW.toMs + 1000 })).total.calls).toBe(0)
+    expect(asked).toBe(3)
   })
 })
 
