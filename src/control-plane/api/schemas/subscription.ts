@@ -151,11 +151,9 @@ export const productMigration = z
 
 export const shownMigration = z
   .object({
-    migrated: z
-      .int()
-      .openapi({
-        description: 'Subscriptions that now belong to the other API or product, with their keys.',
-      }),
+    migrated: z.int().openapi({
+      description: 'Subscriptions that now belong to the other API or product, with their keys.',
+    }),
     remaining: z.int().openapi({ description: 'More than 0: repeat the request.' }),
     skipped: z
       .array(z.object({ subscription_id: shownId('sub'), application: z.string() }))
