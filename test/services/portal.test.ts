@@ -431,6 +431,21 @@ describe.skipIf(missing)(`the portal${missing ? ' (skipped: apt-get install chro
     await page.getByText('Sign in to call the API from here').waitFor()
   })
 
+  it('shows the catalog although its first requests fail for a moment', async () => {
+    const { page, signIn } = await open()
+    const failed = new Set<string>()
+    await page.route(/api\/(?:control|permissions)/, (route, request) => {
+      const path = new URL(request.url()).pathname
+      if (request.method() !== 'GET' || failed.has(path)) return route.continue()
+      failed.add(path)
+      const error = { code: 'unavailable', message: 'The database is unavailable.', details: [] }
+      return route.fulfill({ status: 503, json: { error } })
+    })
+    await signIn('demo-admin')
+    await page.getByRole('link', { name: 'Internal' }).waitFor()
+    expect(failed.size).toBeGreaterThan(0)
+  })
+
   it('has pages without serious findings of axe and without overflow on a phone, in both themes', async () => {
     const { page, signIn, open: show, accessibilityFaults } = await open()
     const check = async (name: string, path: string, text: string) => {

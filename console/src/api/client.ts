@@ -32,8 +32,31 @@ export interface RequestOptions {
   readonly anyStatus?: boolean
 }
 
-/** @param path below `api/`. @throws ApiError for a status from 400 */
+/** Waits before a read is repeated: the server is busy, or its database is away for a moment. */
+const RETRY_AFTER_MS = [500, 1_000, 2_000]
+
+/** A read that fails for a moment is repeated: without it a page would lack a part until it is loaded again. @param path below `api/`. @throws ApiError for a status from 400 */
 export async function request(path: string, options: RequestOptions = {}): Promise<Response> {
+  const { method = 'GET', anyStatus, signal } = options
+  const delays = method === 'GET' && anyStatus !== true ? RETRY_AFTER_MS : []
+  for (const delayMs of delays) {
+    try {
+      return await requestOnce(path, options)
+    } catch (failure) {
+      if (!isPassing(failure) || signal?.aborted === true) throw failure
+    }
+    await new Promise(resolve => setTimeout(resolve, delayMs))
+    signal?.throwIfAborted()
+  }
+  return requestOnce(path, options)
+}
+
+/** `fetch` fails with a TypeError when no response comes. */
+function isPassing(failure: unknown): boolean {
+  return failure instanceof ApiError ? failure.status === 503 : failure instanceof TypeError
+}
+
+async function requestOnce(path: string, options: RequestOptions): Promise<Response> {
   const { method = 'GET', body, headers, signal } = options
   const init: RequestInit = {
     method,

@@ -14,8 +14,8 @@ export interface CallInit {
 
 /** Node runs a longer timer at once. */
 const MAX_TIMER_MS = 2 ** 31 - 1
-/** Time-outs from here on may end 100 ms late, and share a timer: one for each call costs a microsecond. */
-const MIN_SHARED_MS = 1000
+/** Time-outs from here on may end 100 ms late, and share a timer: one for each call costs a microsecond. Shorter ones are those of polls and probes, on which the time to notice a fault depends. */
+const MIN_SHARED_MS = 10_000
 const SHARED_STEP_MS = 50
 /** Different time-outs that share timers; tools have few. */
 const MAX_SHARED = 64
