@@ -16,7 +16,7 @@ import { ShareFile } from './share-file.ts'
 const POLL_AFTER_SILENCE_MS = 2_500
 /** Three heartbeats of the control plane missed. */
 const DEAD_AFTER_SILENCE_MS = 16_000
-const WATCH_EVERY_MS = 500
+const WATCH_EVERY_MS = 250
 const MAX_REPLIES = 8
 /** With jitter: the gateways of a fleet must not reconnect at once. */
 const RETRY = { firstMs: 100, maxMs: 1_000, jitter: 0.5 }
@@ -188,7 +188,7 @@ export class Follower {
     }
   }
 
-  /** Twice a second: a connection can be dead without an error. */
+  /** Four times a second: a connection can be dead without an error. */
   #checkSilence(): void {
     if (this.#stream === undefined) return
     const now = performance.now()
