@@ -32,7 +32,7 @@ export interface RequestOptions {
   readonly anyStatus?: boolean
 }
 
-/** Waits before a read is repeated: the server is busy, or its database is away for a moment. */
+/** Waits before a read is repeated: the server is busy, or its database is unavailable for a moment. */
 const RETRY_AFTER_MS = [500, 1_000, 2_000]
 
 /** A read that fails for a moment is repeated: without it a page would lack a part until it is loaded again. @param path below `api/`. @throws ApiError for a status from 400 */
