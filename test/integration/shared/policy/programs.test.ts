@@ -182,6 +182,41 @@ describe('a release', () => {
     expect(existsSync(join(tools, 'opa'))).toBe(false)
   })
 
+  it.each([
+    ['a name with a star, as of a binary file', (sum: string, name: string) => `${sum} *${name}\n`, true],
+    ['a name in this folder', (sum: string, name: string) => `${sum}  ./${name}\n`, true],
+    ['capital letters', (sum: string, name: string) => `${sum.toUpperCase()}  ${name}\n`, true],
+    ['blanks before it', (sum: string, name: string) => `  ${sum}  ${name}\n`, true],
+    ['a digit more', (sum: string, name: string) => `${sum}0  ${name}\n`, false],
+    ['other letters before it', (sum: string, name: string) => `x${sum}  ${name}\n`, false],
+    ['the name of another file', (sum: string, name: string) => `${sum}  other-${name}\n`, false],
+  ])('with a published digest with %s', async (_, line, isAccepted) => {
+    files[opa] = sh
+    files[`${opa}.sha256`] = line(digest(sh), opa.slice(opa.lastIndexOf('/') + 1))
+    const installed = requireOpa(tools, env(), say)
+    if (isAccepted) expect(await installed).toBe(join(tools, 'opa'))
+    else await expect(installed).rejects.toThrow('not one that its release names')
+  })
+
+  it('whose list of digests is too large is not read to its end', async () => {
+    files[opa] = sh
+    const line = `${digest(sh)}  ${opa.slice(opa.lastIndexOf('/') + 1)}\n`
+    files[`${opa}.sha256`] = line + ' '.repeat(64 * 1024 - line.length)
+    expect(await requireOpa(tools, env(), say)).toBe(join(tools, 'opa'))
+    rmSync(join(tools, 'opa'))
+    files[`${opa}.sha256`] += ' '
+    await expect(requireOpa(tools, env(), say)).rejects.toThrow()
+    expect(said.join()).toContain('is larger than 65536 bytes')
+  })
+
+  it('comes from the address that is set, whatever slashes end it, or from its own without one', async () => {
+    files[opa] = sh
+    files[`${opa}.sha256`] = digest(sh)
+    const url = `${env().POLICY_TOOLS_URL}//`
+    expect(await requireOpa(tools, env({ POLICY_TOOLS_URL: url }), say)).toBe(join(tools, 'opa'))
+    expect(requested).toContain(opa)
+  })
+
   it('with a pinned digest needs no published one', async () => {
     files[opa] = sh
     expect(await requireOpa(tools, env({ OPA_SHA256: digest(sh) }), say)).toBe(join(tools, 'opa'))
