@@ -1,24 +1,23 @@
 /** Opens the identity provider (the embedded one without `AUTH_ISSUER`) and the verifier of its tokens. It authorizes no call. */
 import { join } from 'node:path'
-import { startDevProvider } from '../../shared/identity/dev-provider/dev-provider.ts'
+import { startProviderThread } from '../../shared/identity/dev-provider/start-in-thread.ts'
 import { fetchJsonOver } from '../../shared/identity/fetch-json.ts'
 import { createTokenVerifier } from '../../shared/identity/jwks.ts'
 import { NO_TOKENS } from '../../shared/identity/no-provider.ts'
 import type { TokenVerifier } from '../../shared/identity/verifier.ts'
-import { allowHosts } from '../../shared/server/allowed-hosts.ts'
 import { type AppContext, servedNames } from './app-context.ts'
 
 /** @returns the issuer; the embedded provider is started if `AUTH_ISSUER` is not set */
 export async function openIssuer({ settings, log, closers, clock }: AppContext): Promise<string> {
   if (settings.auth.issuer !== undefined) return settings.auth.issuer
-  const provider = await startDevProvider({
+  const provider = await startProviderThread({
     host: settings.gateway.host,
     port: settings.auth.devPort,
     dataDir: join(settings.dataDir, 'dev-provider'),
-    isServed: allowHosts(servedNames(settings)),
+    servedNames: servedNames(settings),
     origins: settings.cors.origins,
     log,
-    now: clock.now,
+    clock,
   })
   closers.add('embedded identity provider', () => provider.close())
   return provider.issuer

@@ -1,0 +1,68 @@
+/**
+ * Starts the development provider in a thread. Its library uses `AsyncLocalStorage`, which turns async hooks on for every asynchronous
+ * operation of a thread, also for calls; the threads that serve calls must not load it.
+ */
+import { MessageChannel } from 'node:worker_threads'
+import type { Log } from '../../telemetry/log.ts'
+import { PortLine } from '../../threads/port-line.ts'
+import { startThread } from '../../threads/start-thread.ts'
+import type { DevProvider } from './dev-provider.ts'
+import type { ProviderLogLevel, ProviderReady, ProviderThreadData } from './thread-data.ts'
+
+export interface ThreadOptions {
+  readonly host: string
+  /** 0 takes a free port. */
+  readonly port: number
+  /** Holds the signing key. */
+  readonly dataDir: string
+  readonly servedNames: readonly string[]
+  readonly origins: readonly string[]
+  readonly log: Log
+  readonly clock: { now(): number; onAdvance(listener: (ms: number) => void): void }
+}
+
+const LEVELS: readonly ProviderLogLevel[] = ['debug', 'info', 'warn', 'error']
+
+/** @throws Error naming the port and the setting when the port is taken. */
+export async function startProviderThread({ log, clock, ...options }: ThreadOptions): Promise<DevProvider> {
+  const { port1, port2 } = new MessageChannel()
+  const workerData: ProviderThreadData = {
+    ...options,
+    clockOffsetMs: clock.now() - Date.now(),
+    levels: LEVELS.filter(level => log.isLevelEnabled(level)),
+    line: port2,
+  }
+  // the provider needs none of the settings and secrets in the environment of the process
+  const { NODE_ENV } = process.env
+  const worker = startThread(new URL('./thread.ts', import.meta.url), {
+    workerData,
+    transferList: [port2],
+    env: NODE_ENV === undefined ? {} : { NODE_ENV },
+  })
+  worker.unref()
+  worker.on('error', error =>
+    log.error({ err: error }, 'the embedded identity provider has failed; restart the process'),
+  )
+  const line = new PortLine(port1)
+  const { issuer, port } = await new Promise<ProviderReady>((resolve, reject) => {
+    port1.ref()
+    line.serve({
+      log: (level: ProviderLogLevel, fields: object, message: string) => log[level](fields, message),
+      ready: resolve,
+      failed: (reason: string) => reject(new Error(reason)),
+    })
+    line.onClose(() =>
+      reject(new Error('the thread of the embedded identity provider ended while it started')),
+    )
+  })
+  port1.unref()
+  clock.onAdvance(ms => line.notify('advance', ms))
+  return {
+    issuer,
+    port,
+    close: async () => {
+      if (!line.closed) await line.ask('close')
+      await worker.terminate()
+    },
+  }
+}
