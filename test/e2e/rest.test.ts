@@ -274,6 +274,20 @@ describe('admin', () => {
     expect(row.plans.at(-1)).toMatchObject({ source: 'default', plan: null })
     expect(row.daily_count).toBeGreaterThan(0)
     expect(row.daily_remaining).toBe(row.daily_limit - row.daily_count)
+    expect(row.counters).toEqual([
+      {
+        tenant: 'acme',
+        subscription_id: null,
+        plan: 'community',
+        limits_known: true,
+        second: { count: expect.any(Number), limit: 5 },
+        minute: { count: expect.any(Number), limit: 60 },
+        day: { count: row.daily_count, limit: 10_000 },
+        month: { count: row.monthly_count, limit: 100_000 },
+        in_flight: { count: 0, limit: null },
+      },
+    ])
+    expect(row.counters[0].minute.count).toBeGreaterThan(0)
     const reset = (await call('POST', '/admin/quotas/demo-agent/reset', admin)).json
     expect(reset).toMatchObject({ consumer_id: 'demo-agent', daily_count: 0, monthly_count: 0 })
     expect((await call('GET', '/admin/quotas/nobody', admin)).status).toBe(404)

@@ -104,6 +104,11 @@ describe.skipIf(withoutRedis)(`two gateways on one Redis${REDIS_HINT}`, () => {
       'Daily quota exceeded: 6/6 requests used. It resets at 00:00 UTC.',
     )
     expect(await listed(two, 'tiny')).toMatchObject({ daily_count: 6, daily_limit: 6, daily_remaining: 0 })
+    // spent at both, and shown by each
+    for (const gateway of [one, two])
+      expect((await listed(gateway, 'tiny')).counters).toMatchObject([
+        { tenant: 'acme', limits_known: true, minute: { count: 6 }, day: { count: 6, limit: 6 } },
+      ])
 
     const reset = await order(one, '/admin/quotas/tiny/reset')
     expect(reset.json).toMatchObject({ daily_count: 0, monthly_count: 0 })

@@ -210,5 +210,34 @@ describe.skipIf(!hasRedis())(`a link to Redis that fails and comes back (${REDIS
       await link.recover()
       await expect.poll(stream.ended, { timeout: 30_000 }).toBe(true)
     }, 60_000)
+
+    it('a session whose end cannot be stored lives on, and is ended by the next attempt', async () => {
+      await expect.poll(subscribed, { timeout: 30_000 }).toEqual(allSubscribed)
+      const created = await post(
+        `${one.listenerUrl}/mcp`,
+        rpc('initialize', {
+          protocolVersion: '2025-06-18',
+          capabilities: {},
+          clientInfo: { name: 'test', version: '1' },
+        }),
+        token,
+        TENANT,
+      )
+      const session = created.headers.get('mcp-session-id')!
+      const headers = { authorization: `Bearer ${token}`, 'mcp-session-id': session, ...TENANT }
+      const end = (): Promise<Response> => fetch(`${one.listenerUrl}/mcp`, { method: 'DELETE', headers })
+      for (const fail of [() => link.refuse(), () => link.hang()]) {
+        await fail()
+        const refused = await end()
+        expect(refused.status).toBe(503)
+        expect(refused.headers.get('retry-after')).toBe('1')
+        expect(await refused.text()).toContain('sessions_unavailable')
+        await link.recover()
+        await expect.poll(subscribed, { timeout: 30_000 }).toEqual(allSubscribed)
+      }
+      // a command may be late on a machine with much else to do
+      await expect.poll(async () => (await end()).status, { timeout: 10_000 }).toBe(200)
+      expect((await end()).status).toBe(404)
+    }, 120_000)
   })
 })

@@ -217,7 +217,28 @@ export interface QuotaRow {
   readonly monthly_limit: number | null
 }
 
+export interface CountedWindow {
+  readonly count: number
+  readonly limit: number | null
+}
+
+/** What is counted together: the calls of a consumer in a tenant, or those of one subscription. */
+export interface QuotaCounter {
+  readonly tenant: string
+  readonly subscription_id: string | null
+  readonly plan: string | null
+  /** False: a rule of the plans file may have chosen the plan. */
+  readonly limits_known: boolean
+  readonly second: CountedWindow
+  readonly minute: CountedWindow
+  readonly day: CountedWindow
+  readonly month: CountedWindow
+  readonly in_flight: CountedWindow
+}
+
 export interface QuotaDetail extends QuotaRow {
+  /** Absent at gateways before this version. */
+  readonly counters?: readonly QuotaCounter[]
   readonly plans: readonly {
     readonly tenant: string
     readonly source: string

@@ -1,6 +1,6 @@
 /** Limits: how much of its quota each consumer has used, with a forecast, its plans, and a reset. The gateway counts. */
 import { useSignal } from '@preact/signals'
-import type { QuotaDetail, QuotaRow } from '../api/admin-types.ts'
+import type { CountedWindow, QuotaCounter, QuotaDetail, QuotaRow } from '../api/admin-types.ts'
 import { gateway } from '../api/client.ts'
 import { useResource } from '../api/resource.ts'
 import { Meter } from '../components/chart.tsx'
@@ -14,6 +14,8 @@ import { hasControlPlane, may } from '../state/session.ts'
 import { SubscriptionPlans } from './plan-change.tsx'
 
 const EVERY_MS = 5_000
+/** Of the open dialog, which shows seconds. */
+const DETAIL_EVERY_MS = 1_000
 const DAY_MS = 86_400_000
 /** Less of a window says too little about the rest. */
 const MIN_ELAPSED = 0.05
@@ -103,7 +105,7 @@ export function Limits() {
               shown.value = row.consumer_id
             }}
           >
-            Plans
+            Details
           </button>
           <ConfirmButton
             label="Reset"
@@ -117,7 +119,7 @@ export function Limits() {
   return (
     <Page
       title="Limits"
-      lead="Calls counted against daily and monthly quotas, in UTC. Limits per second and minute show as refusals in Now."
+      lead="Calls counted against daily and monthly quotas, in UTC. Details show every window, with the second, the minute and the calls in flight."
     >
       <div class="filters">
         <TextFilter name="consumer" label="Consumer" />
@@ -139,7 +141,7 @@ export function Limits() {
         }}
       </Loaded>
       {shown.value !== undefined && (
-        <PlansDialog
+        <LimitsDialog
           consumer={shown.value}
           onClose={() => {
             shown.value = undefined
@@ -167,22 +169,66 @@ const SOURCES: Readonly<Record<string, string>> = {
   default: 'the default',
 }
 
-function PlansDialog({ consumer, onClose }: { readonly consumer: string; readonly onClose: () => void }) {
+/** Name and elapsed part of each window. A rolling window has no rest, so nothing is forecast for it. */
+function windowsOf(counter: QuotaCounter): readonly [string, CountedWindow, number][] {
+  const { day, month } = elapsed(Date.now())
+  return [
+    ['Second', counter.second, 0],
+    ['Minute', counter.minute, 0],
+    ['Day', counter.day, day],
+    ['Month', counter.month, month],
+    ['In flight', counter.in_flight, 0],
+  ]
+}
+
+function Windows({ of: counter }: { readonly of: QuotaCounter }) {
+  const name =
+    counter.subscription_id === null
+      ? counter.tenant || 'no tenant'
+      : `${counter.tenant}, subscription ${counter.subscription_id}`
+  return (
+    <section aria-label={`Counters of ${name}`}>
+      <h3>{name}</h3>
+      {!counter.limits_known && (
+        <p class="muted">A rule of the plans file may apply to a caller, so its limits are not shown here.</p>
+      )}
+      <Facts
+        rows={windowsOf(counter).map(([label, { count, limit }, part]) => [
+          label,
+          counter.limits_known ? (
+            <Window key={label} label={`${label}, ${name}`} count={count} limit={limit} part={part} />
+          ) : (
+            number(count)
+          ),
+        ])}
+      />
+    </section>
+  )
+}
+
+function LimitsDialog({ consumer, onClose }: { readonly consumer: string; readonly onClose: () => void }) {
   const detail = useResource(
     () => gateway<QuotaDetail>(`admin/quotas/${encodeURIComponent(consumer)}`),
     [consumer],
+    DETAIL_EVERY_MS,
   )
   return (
-    <Dialog title={`Plans of ${consumer}`} onClose={onClose}>
-      <p class="muted">The first that names a plan applies.</p>
+    <Dialog title={`Limits of ${consumer}`} onClose={onClose}>
       <Loaded of={detail}>
-        {({ plans }) => (
-          <Facts
-            rows={plans.map(({ tenant, source, plan }) => [
-              `${tenant}, from ${SOURCES[source] ?? source}`,
-              plan ?? <span class="muted">none</span>,
-            ])}
-          />
+        {({ plans, counters = [] }) => (
+          <>
+            {counters.map(counter => (
+              <Windows key={`${counter.tenant}/${counter.subscription_id}`} of={counter} />
+            ))}
+            <h3>Plans</h3>
+            <p class="muted">The first that names a plan applies.</p>
+            <Facts
+              rows={plans.map(({ tenant, source, plan }) => [
+                `${tenant}, from ${SOURCES[source] ?? source}`,
+                plan ?? <span class="muted">none</span>,
+              ])}
+            />
+          </>
         )}
       </Loaded>
       {hasControlPlane.value && may('subscriptions.list') && (

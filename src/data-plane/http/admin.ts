@@ -4,6 +4,7 @@ import { POLICY_LIMIT_KEY, type Quota, type QuotaStatistics } from '../quota/quo
 import type { Snapshot } from '../snapshot/snapshot.ts'
 import { adminAction, type RecordAdminAction } from './admin-audit.ts'
 import { type AdminResource, ignoreBody, serveAdmin } from './admin-call.ts'
+import { counterOf } from './admin-counters.ts'
 import type { Call } from './call.ts'
 import type { GatewayParts } from './gateway.ts'
 import type { RestTools } from './rest.ts'
@@ -80,7 +81,8 @@ export class Admin {
           .plansOf(tenant, consumerId.replaceAll('%2F', '/'), call.receivedAtMs)
           .map(choice => ({ tenant, ...choice })),
       )
-      call.respond(200, { ...found, plans })
+      const counters = await Promise.all(rows.map(row => counterOf(row, this.#parts.quota, snapshot)))
+      call.respond(200, { ...found, plans, counters })
     })
   }
 

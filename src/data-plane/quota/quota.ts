@@ -64,6 +64,15 @@ export interface QuotaStatistics {
   readonly monthlyLimit: number
 }
 
+/** What the shortest windows of a key hold now (`/admin/quotas/{consumer_id}`). */
+export interface QuotaUse {
+  /** Calls in the rolling second and in the rolling minute. */
+  readonly second: number
+  readonly minute: number
+  /** Calls in flight. Of other instances: the slots that they hold, which is at least as many. */
+  readonly inFlight: number
+}
+
 /** How full the table is, and whether the store is available. */
 export interface QuotaHealth {
   /** Consumer slots used at least once, and their number. */
@@ -86,6 +95,8 @@ export interface Quota {
   statistics(): readonly QuotaStatistics[] | Promise<readonly QuotaStatistics[]>
   /** The statistics that this process knows without a request: for metrics. */
   usage(): readonly QuotaStatistics[]
+  /** All zero for a key that is not known. While the store is unavailable: the use of this instance. */
+  useOf(key: string): QuotaUse | Promise<QuotaUse>
   /** Sets the daily and monthly counters of a key to zero at once, for all threads and instances. False when the key is not known. */
   reset(key: string): boolean | Promise<boolean>
   /** Changes with every reset by any thread or instance: earlier statistics are stale. */

@@ -121,8 +121,8 @@ export interface SessionStore {
   update(id: string, facts: SettledFacts): MaybePromise<void>
   /** Binds an unowned session to a principal. False when it belongs to another: respond as if it did not exist. */
   claim(session: Session, owner: string): MaybePromise<boolean>
-  /** Ends it for every instance; false when it was not alive. */
-  end(id: string): MaybePromise<boolean>
+  /** Ends it for every instance; false when it was not alive. `unavailable`: it lives on, since its end could not be stored. */
+  end(id: string): MaybePromise<boolean | 'unavailable'>
 
   /** Signals every listener of this session or stream, on all instances. @returns number of listeners */
   signal(channel: Channel, signal: SessionSignal): MaybePromise<number>

@@ -14,7 +14,10 @@ import { limitsOf } from '../../model/subscription.ts'
 import { visiting } from '../../shared/async/slices.ts'
 import type { Entitlement, PlanChoice, Snapshot } from './snapshot.ts'
 
-type Entitlements = Pick<Snapshot, 'entitlementOf' | 'isBlocked' | 'plansOf' | 'subscriptionFault'>
+type Entitlements = Pick<
+  Snapshot,
+  'countedEntitlement' | 'entitlementOf' | 'isBlocked' | 'plansOf' | 'subscriptionFault'
+>
 
 interface Subscribed {
   readonly entitlement: Entitlement
@@ -114,6 +117,13 @@ function entitlements(
       const named = own.get(consumer)
       if (named !== undefined) choices.push({ source: 'plans_file', plan: slugOf(named) })
       return [...choices, { source: 'default', plan: null }]
+    },
+    countedEntitlement(tenant, consumer, subscriptionId) {
+      const known = tenants.get(tenant)
+      if (subscriptionId !== undefined) return known?.byId.get(subscriptionId)?.entitlement
+      return (
+        known?.consumers.get(consumer) ?? own.get(consumer) ?? (ruled.length === 0 ? withoutPlan : undefined)
+      )
     },
     entitlementOf(principal: Principal, apiId: string | undefined, nowMs: number): Entitlement {
       const tenant = principal.tenant === undefined ? undefined : tenants.get(principal.tenant)

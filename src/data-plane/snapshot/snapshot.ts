@@ -208,6 +208,15 @@ export interface Snapshot {
   subscriptionFault(principal: Principal, apiId: string, nowMs: number): SubscriptionFault | undefined
   /** Every plan that a token of the consumer may have in the tenant; the first that concerns a call decides about it. */
   plansOf(tenant: string, consumer: string, nowMs: number): readonly PlanChoice[]
+  /**
+   * The entitlement whose calls are counted under these names (`quotaKey`). undefined: the subscription has ended, or a rule may have
+   * given the caller another plan.
+   */
+  countedEntitlement(
+    tenant: string,
+    consumer: string,
+    subscriptionId: string | undefined,
+  ): Entitlement | undefined
   /** True for a tenant of the control plane whose calls are refused. */
   isSuspended(tenant: string | undefined): boolean
 }

@@ -151,6 +151,19 @@ export function quotaContract(
       expect(await of()).toMatchObject({ dailyCount: 3, monthlyCount: 3 })
     })
 
+    test('the use of a key: its rolling windows and its calls in flight', async () => {
+      const key = fresh()
+      const limits = { perSecond: 50, perMinute: 100, burst: 5 }
+      expect(await quota.useOf(key)).toEqual({ second: 0, minute: 0, inFlight: 0 })
+      const grants = [await granted(key, limits), await granted(key, limits), await granted(key, limits)]
+      grants[0]!.release()
+      const { minute, inFlight } = await quota.useOf(key)
+      expect({ minute, inFlight }).toEqual({ minute: 3, inFlight: 2 })
+      for (const grant of grants.slice(1)) grant.release()
+      await sleep(1100)
+      expect(await quota.useOf(key)).toEqual({ second: 0, minute: 3, inFlight: 0 })
+    })
+
     test('a reset of an unknown key returns false', async () => {
       expect(await quota.reset('unknown/consumer')).toBe(false)
     })

@@ -17,7 +17,9 @@ export async function endSession({ gateway }: McpParts, call: Call, snapshot: Sn
   if (session === 'unavailable') return replyRefused(gateway, call, SESSIONS_UNAVAILABLE)
   const { exchange, refusal } = await authenticated(gateway, call, snapshot, session)
   if (refusal !== undefined) return replyRefused(gateway, call, refusal)
-  if (!(await gateway.sessions.end(session.id))) return replyNotFound(call)
+  const ended = await gateway.sessions.end(session.id)
+  if (ended === 'unavailable') return replyRefused(gateway, call, SESSIONS_UNAVAILABLE)
+  if (!ended) return replyNotFound(call)
   call.respond(200, { status: 'ended' })
   const tenant = exchange.principal?.tenant
   setTimeout(

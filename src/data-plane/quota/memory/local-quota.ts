@@ -7,6 +7,7 @@ import type {
   QuotaRefusal,
   QuotaRequest,
   QuotaStatistics,
+  QuotaUse,
 } from '../quota.ts'
 import type { Notices } from './notices.ts'
 import type { TableQuota } from './table-quota.ts'
@@ -48,6 +49,10 @@ export class LocalQuota implements Quota {
   /** undefined when the key is not known. */
   statisticsOf(key: string): QuotaStatistics | undefined {
     return this.#quota.statisticsOf(key)
+  }
+
+  useOf(key: string): QuotaUse {
+    return this.#quota.useOf(key)
   }
 
   reset(key: string): boolean {

@@ -11,6 +11,7 @@ import type {
   QuotaRequest,
   QuotaStanding,
   QuotaStatistics,
+  QuotaUse,
 } from '../quota.ts'
 import {
   BUSY,
@@ -27,8 +28,11 @@ import {
   OUT_USED,
   READ_DAY_COUNT,
   READ_DAY_LIMIT,
+  READ_IN_FLIGHT,
+  READ_MINUTE,
   READ_MONTH_COUNT,
   READ_MONTH_LIMIT,
+  READ_SECOND,
   TAKE_BURST_UNRESERVED,
   TAKE_BUSY,
   TAKE_FULL,
@@ -150,6 +154,17 @@ export class TableQuota {
     return this.#read(this.#kernel.quotaFind(this.table.writeKey(key)), key)
   }
 
+  useOf(key: string): QuotaUse {
+    const slot = this.#kernel.quotaFind(this.table.writeKey(key))
+    if (!this.#readSlot(slot)) return { second: 0, minute: 0, inFlight: 0 }
+    const out = this.#out
+    return {
+      second: out[READ_SECOND / 4]!,
+      minute: out[READ_MINUTE / 4]!,
+      inFlight: out[READ_IN_FLIGHT / 4]!,
+    }
+  }
+
   reset(key: string): boolean {
     const reset = () => this.#kernel.quotaReset(this.table.writeKey(key), this.unixMs())
     const known = this.table.patiently(reset, BUSY) === 1
@@ -206,9 +221,14 @@ export class TableQuota {
     }
   }
 
-  #read(slot: number, key: string): QuotaStatistics | undefined {
+  /** @returns false when the slot is free, or its lock is held */
+  #readSlot(slot: number): boolean {
     const read = () => this.#kernel.quotaRead(slot, this.monotonicMs(), this.unixMs())
-    if (slot < 0 || this.table.patiently(read, BUSY) !== 1) return undefined
+    return slot >= 0 && this.table.patiently(read, BUSY) === 1
+  }
+
+  #read(slot: number, key: string): QuotaStatistics | undefined {
+    if (!this.#readSlot(slot)) return undefined
     const out = this.#out
     return {
       key,

@@ -4,7 +4,7 @@ import { PortLine } from '../../../shared/threads/port-line.ts'
 import { joinQuotaRegion, type SharedQuota } from '../memory/kernel.ts'
 import { Notices } from '../memory/notices.ts'
 import { type Clocks, TableQuota } from '../memory/table-quota.ts'
-import type { Quota, QuotaStatistics } from '../quota.ts'
+import type { Quota, QuotaStatistics, QuotaUse } from '../quota.ts'
 import { shortKey } from './keys.ts'
 import { storeClocks } from './store-clocks.ts'
 import { ThreadReserver } from './thread-reserver.ts'
@@ -42,6 +42,7 @@ export function joinRedisQuota({ share, thread, port, ...clocks }: JoinRedisOpti
     take: request => quota.take({ ...request, key: shortKey(request.key) }),
     statistics: () => line.ask<readonly QuotaStatistics[]>('quota.statistics'),
     usage: () => quota.statistics(),
+    useOf: key => line.ask<QuotaUse>('quota.use', key),
     reset: key => line.ask<boolean>('quota.reset', key),
     revision: () => quota.table.revision,
     async clearElsewhere() {

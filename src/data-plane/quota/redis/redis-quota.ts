@@ -14,7 +14,7 @@ import { Notices } from '../memory/notices.ts'
 import { HEAD_LEASES } from '../memory/region.ts'
 import type { HashedKey } from '../memory/table.ts'
 import { nameOf, TableQuota } from '../memory/table-quota.ts'
-import type { Quota } from '../quota.ts'
+import type { Quota, QuotaUse } from '../quota.ts'
 import { connect } from './connection.ts'
 import { instanceIn } from './instance.ts'
 import { keysUnder, shortKey, shortName } from './keys.ts'
@@ -24,7 +24,7 @@ import { LONG_LEASE } from './leases-lua.ts'
 import { Membership } from './membership.ts'
 import { createResets, type Reset } from './resets.ts'
 import { serveThread } from './serve-thread.ts'
-import { statisticsOver, usageOf } from './statistics.ts'
+import { statisticsOver, usageOf, useOver } from './statistics.ts'
 import { storeClocks } from './store-clocks.ts'
 import { ToolLeases } from './tool-leases.ts'
 
@@ -140,6 +140,8 @@ export function openRedisQuota(options: RedisQuotaOptions): RedisQuota {
   }
 
   const statistics = statisticsOver(quota, connection, keys, instance)
+  const useOfName = useOver(quota, connection, keys, instance)
+  const useOf = (key: string): Promise<QuotaUse> => useOfName(shortName(key))
   const resets = createResets(connection, keys)
 
   async function reset(key: string): Promise<boolean> {
@@ -169,7 +171,7 @@ export function openRedisQuota(options: RedisQuotaOptions): RedisQuota {
       lines.add(line)
       line.onClose(() => lines.delete(line))
       line.notify('quota.store', membership.up)
-      serveThread(line, { quota, reserver, statistics, reset, clear })
+      serveThread(line, { quota, reserver, statistics, useOf, reset, clear })
     },
     key: name => quota.table.key(shortName(name)),
     take(request) {
@@ -178,6 +180,7 @@ export function openRedisQuota(options: RedisQuotaOptions): RedisQuota {
     },
     statistics,
     usage: () => usageOf(quota, reserver.consumers),
+    useOf,
     reset,
     revision: () => quota.table.revision,
     async clearElsewhere() {

@@ -1,7 +1,7 @@
 /** Serves another thread of the process from the one that holds the connection to Redis. It counts nothing. */
 import type { PortLine } from '../../../shared/threads/port-line.ts'
 import type { Lacking, TableQuota } from '../memory/table-quota.ts'
-import type { QuotaStatistics } from '../quota.ts'
+import type { QuotaStatistics, QuotaUse } from '../quota.ts'
 import type { LeaseReserver } from './lease-reserver.ts'
 import { type Caller, type Decided, type Reserved, requestOf } from './thread-messages.ts'
 
@@ -10,6 +10,7 @@ export interface ConnectedQuota {
   readonly quota: TableQuota
   readonly reserver: LeaseReserver
   readonly statistics: () => Promise<readonly QuotaStatistics[]>
+  readonly useOf: (key: string) => Promise<QuotaUse>
   readonly reset: (key: string) => Promise<boolean>
   readonly clear: () => Promise<void>
 }
@@ -17,7 +18,7 @@ export interface ConnectedQuota {
 /** Serves the thread at the other end (`joinRedisQuota`). */
 export function serveThread(
   line: PortLine,
-  { quota, reserver, statistics, reset, clear }: ConnectedQuota,
+  { quota, reserver, statistics, useOf, reset, clear }: ConnectedQuota,
 ): void {
   line.serve({
     async 'quota.reserve'(caller: Caller, lacking: Lacking): Promise<Reserved> {
@@ -35,6 +36,7 @@ export function serveThread(
       }
     },
     'quota.statistics': statistics,
+    'quota.use': useOf,
     'quota.reset': reset,
     'quota.clear': clear,
   })

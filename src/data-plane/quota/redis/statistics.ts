@@ -1,12 +1,45 @@
 /** Counts of consumers over all instances, for listings. It changes no count. */
 import type { TableQuota } from '../memory/table-quota.ts'
-import type { QuotaStatistics } from '../quota.ts'
+import type { QuotaStatistics, QuotaUse } from '../quota.ts'
 import { insistently, type QuotaConnection, type Script } from './connection.ts'
 import type { ConsumerLease } from './consumer-lease.ts'
 import { BUCKETS, type Keys } from './keys.ts'
 import { PRELUDE } from './lua-prelude.ts'
 
 const AT_ONCE = 32
+
+/**
+ * KEYS: 1 consumer, 2 epoch record. ARGV: 1 instance. Response: units of all other instances and of unreported leases in the rolling
+ * second and minute, and the slots that the other instances hold. State as in `leases-lua.ts`.
+ */
+const USE: Script = {
+  name: 'quotaUse',
+  keys: 2,
+  lua: `${PRELUDE}
+local packed_record = redis.call('GET', KEYS[2])
+if packed_record then now = now + (cjson.decode(packed_record).skew or 0) end
+local packed = redis.call('GET', KEYS[1])
+if not packed then return { 0, 0, 0 } end
+local state = cmsgpack.unpack(packed)
+local function holding(pairs_of_units)
+  local sum = 0
+  for at = 1, #(pairs_of_units or {}), 2 do
+    if pairs_of_units[at] > now then sum = sum + pairs_of_units[at + 1] end
+  end
+  return sum
+end
+local second, minute = holding(state.z.s), holding(state.z.m)
+local slots = holding(state.e)
+for id, entry in pairs(state.i) do
+  if id ~= ARGV[1] then
+    second = second + holding(entry.s)
+    minute = minute + holding(entry.m)
+    if entry.y > now then slots = slots + entry.b end
+  end
+end
+return { second, minute, slots }
+`,
+}
 
 /**
  * KEYS: 1 consumer, 2 epoch record. ARGV: 1 instance. Response: day and month counts of all other instances and of
@@ -72,6 +105,27 @@ export function statisticsOver(
       dailyLimit: own === undefined || own.dailyLimit === 0 ? dayLimit : own.dailyLimit,
       monthlyCount: month + (own?.monthlyCount ?? 0),
       monthlyLimit: own === undefined || own.monthlyLimit === 0 ? monthLimit : own.monthlyLimit,
+    }
+  }
+}
+
+/** The use of one consumer by all instances. While Redis is unavailable, that of this instance. */
+export function useOver(
+  quota: TableQuota,
+  connection: QuotaConnection,
+  keys: Keys,
+  instance: string,
+): (key: string) => Promise<QuotaUse> {
+  const read = connection.define(USE)
+  return async name => {
+    const own = quota.useOf(name)
+    try {
+      const epoch = keys.epoch(keys.bucketOf(name))
+      const reply = await insistently(() => read(keys.consumer(name), epoch, instance))
+      const [second = 0, minute = 0, slots = 0] = reply.map(Number)
+      return { second: own.second + second, minute: own.minute + minute, inFlight: own.inFlight + slots }
+    } catch {
+      return own
     }
   }
 }

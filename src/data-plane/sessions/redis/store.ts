@@ -181,10 +181,11 @@ export class RedisSessionStore implements SessionStore {
     return bound === undefined ? session.owner === '' || session.owner === owner : bound === owner
   }
 
-  async end(id: string): Promise<boolean> {
+  async end(id: string): Promise<boolean | 'unavailable'> {
     const { redis, keys, ttlMs } = this.#options
     if (readSessionId(id, keys) === undefined) return false
     const alive = await this.#attempt(() => redis.eval(END, 1, keyOf(id), ttlMs))
+    if (alive === undefined) return 'unavailable'
     void this.#attempt(() => redis.zrem(INDEX, id))
     await this.signal(id, { kind: 'end' })
     this.#listeners.removeAll(id)

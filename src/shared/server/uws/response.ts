@@ -142,7 +142,9 @@ function deliver(
   })
 }
 
-function deliverWhenWritable(turn: UwsTurn, native: NativeResponse, bytes: Uint8Array): void {
+function deliverWhenWritable(turn: UwsTurn, native: NativeResponse, body: Uint8Array): void {
+  // a short view would keep the slab that it is a part of in memory, for each client that reads slowly
+  const bytes = body.byteLength < body.buffer.byteLength / 2 ? Uint8Array.prototype.slice.call(body) : body
   turn.markStalled(true)
   native.onWritable(offset => {
     turn.write(again => {

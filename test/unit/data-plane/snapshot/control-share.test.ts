@@ -158,6 +158,22 @@ describe('plans', () => {
     expect(snapshot.plansOf('acme', 'other', NOW)).toEqual([{ source: 'default', plan: null }])
   })
 
+  it('are found for a counter, where no rule may have chosen another', () => {
+    const share = control([tenant({ consumers: [{ subject: 'app', plan: 'gold', blocked: false }] })])
+    const document = { control: share, plans: [plan('silver', 3)], consumers: { other: 'silver' } }
+    const snapshot = compiler()(document)
+    const subscription = snapshot.entitlementOf(aPrincipal({ consumer: 'app' }), 'api_1', NOW)
+    expect(subscription.subscriptionId).toBeDefined()
+    expect(snapshot.countedEntitlement('acme', 'app', subscription.subscriptionId)).toBe(subscription)
+    expect(snapshot.countedEntitlement('acme', 'app', 'sub_ended')).toBeUndefined()
+    const slugOf = (consumer: string) => snapshot.countedEntitlement('acme', consumer, undefined)?.plan?.slug
+    expect([slugOf('app'), slugOf('other'), slugOf('unknown')]).toEqual(['gold', 'silver', undefined])
+    expect(snapshot.countedEntitlement('acme', 'unknown', undefined)?.limits.perMinute).toBe(5)
+    const ruled = compiler()({ ...document, planRules: [{ plan: 'silver', role: 'agent' }] })
+    expect(ruled.countedEntitlement('acme', 'unknown', undefined)).toBeUndefined()
+    expect(ruled.countedEntitlement('acme', 'app', undefined)?.plan?.slug).toBe('gold')
+  })
+
   it('of the settings file that change apply at once to tenants that did not', () => {
     const serve = compiler()
     const share = control([tenant({ consumers, plans: [] })])

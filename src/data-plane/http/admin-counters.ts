@@ -1,0 +1,40 @@
+/** What the counters of a consumer hold in every window, beside the limits that apply (`GET /admin/quotas/{consumer_id}`). It changes no count. */
+import type { Quota, QuotaStatistics } from '../quota/quota.ts'
+import type { Snapshot } from '../snapshot/snapshot.ts'
+
+/** What one counter of a consumer holds in every window. A limit is null where there is none, or where it is not known (`limits_known`). */
+export interface Counter {
+  readonly tenant: string
+  readonly subscription_id: string | null
+  readonly plan: string | null
+  readonly limits_known: boolean
+  readonly second: CountedWindow
+  readonly minute: CountedWindow
+  readonly day: CountedWindow
+  readonly month: CountedWindow
+  readonly in_flight: CountedWindow
+}
+
+interface CountedWindow {
+  readonly count: number
+  readonly limit: number | null
+}
+
+export async function counterOf(row: QuotaStatistics, quota: Quota, snapshot: Snapshot): Promise<Counter> {
+  const [tenant = '', consumer = '', subscriptionId] = row.key.split('/')
+  const use = await quota.useOf(row.key)
+  const entitlement = snapshot.countedEntitlement(tenant, consumer.replaceAll('%2F', '/'), subscriptionId)
+  const { perSecond, perMinute, perDay, perMonth, burst } = entitlement?.limits ?? {}
+  const counted = (count: number, limit = 0): CountedWindow => ({ count, limit: limit > 0 ? limit : null })
+  return {
+    tenant,
+    subscription_id: subscriptionId ?? null,
+    plan: entitlement?.plan?.slug ?? null,
+    limits_known: entitlement !== undefined,
+    second: counted(use.second, perSecond),
+    minute: counted(use.minute, perMinute),
+    day: counted(row.dailyCount, perDay),
+    month: counted(row.monthlyCount, perMonth),
+    in_flight: counted(use.inFlight, burst),
+  }
+}
