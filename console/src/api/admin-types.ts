@@ -229,11 +229,12 @@ export interface QuotaCounter {
   readonly plan: string | null
   /** False: a rule of the plans file may have chosen the plan. */
   readonly limits_known: boolean
-  readonly second: CountedWindow
-  readonly minute: CountedWindow
+  /** null: no such limit, and nothing is counted. */
+  readonly second: CountedWindow | null
+  readonly minute: CountedWindow | null
+  readonly in_flight: CountedWindow | null
   readonly day: CountedWindow
   readonly month: CountedWindow
-  readonly in_flight: CountedWindow
 }
 
 export interface QuotaDetail extends QuotaRow {

@@ -170,7 +170,7 @@ const SOURCES: Readonly<Record<string, string>> = {
 }
 
 /** Name and elapsed part of each window. A rolling window has no rest, so nothing is forecast for it. */
-function windowsOf(counter: QuotaCounter): readonly [string, CountedWindow, number][] {
+function windowsOf(counter: QuotaCounter): readonly [string, CountedWindow | null, number][] {
   const { day, month } = elapsed(Date.now())
   return [
     ['Second', counter.second, 0],
@@ -193,12 +193,14 @@ function Windows({ of: counter }: { readonly of: QuotaCounter }) {
         <p class="muted">A rule of the plans file may apply to a caller, so its limits are not shown here.</p>
       )}
       <Facts
-        rows={windowsOf(counter).map(([label, { count, limit }, part]) => [
+        rows={windowsOf(counter).map(([label, window, part]) => [
           label,
-          counter.limits_known ? (
-            <Window key={label} label={`${label}, ${name}`} count={count} limit={limit} part={part} />
+          window === null ? (
+            <span class="muted">without limit, not counted</span>
+          ) : counter.limits_known ? (
+            <Window key={label} label={`${label}, ${name}`} {...window} part={part} />
           ) : (
-            number(count)
+            number(window.count)
           ),
         ])}
       />

@@ -8,11 +8,12 @@ export interface Counter {
   readonly subscription_id: string | null
   readonly plan: string | null
   readonly limits_known: boolean
-  readonly second: CountedWindow
-  readonly minute: CountedWindow
+  /** Without such a limit, calls are not counted in these. */
+  readonly second: CountedWindow | null
+  readonly minute: CountedWindow | null
+  readonly in_flight: CountedWindow | null
   readonly day: CountedWindow
   readonly month: CountedWindow
-  readonly in_flight: CountedWindow
 }
 
 interface CountedWindow {
@@ -26,15 +27,17 @@ export async function counterOf(row: QuotaStatistics, quota: Quota, snapshot: Sn
   const entitlement = snapshot.countedEntitlement(tenant, consumer.replaceAll('%2F', '/'), subscriptionId)
   const { perSecond, perMinute, perDay, perMonth, burst } = entitlement?.limits ?? {}
   const counted = (count: number, limit = 0): CountedWindow => ({ count, limit: limit > 0 ? limit : null })
+  const ifLimited = (count: number, limit = 0): CountedWindow | null =>
+    limit > 0 || entitlement === undefined ? counted(count, limit) : null
   return {
     tenant,
     subscription_id: subscriptionId ?? null,
     plan: entitlement?.plan?.slug ?? null,
     limits_known: entitlement !== undefined,
-    second: counted(use.second, perSecond),
-    minute: counted(use.minute, perMinute),
+    second: ifLimited(use.second, perSecond),
+    minute: ifLimited(use.minute, perMinute),
     day: counted(row.dailyCount, perDay),
     month: counted(row.monthlyCount, perMonth),
-    in_flight: counted(use.inFlight, burst),
+    in_flight: ifLimited(use.inFlight, burst),
   }
 }

@@ -33,11 +33,10 @@ export async function startProviderThread({ log, clock, ...options }: ThreadOpti
     line: port2,
   }
   // the provider needs none of the settings and secrets in the environment of the process
-  const { NODE_ENV } = process.env
   const worker = startThread(new URL('./thread.ts', import.meta.url), {
     workerData,
     transferList: [port2],
-    env: NODE_ENV === undefined ? {} : { NODE_ENV },
+    env: {},
   })
   worker.unref()
   worker.on('error', error =>
