@@ -210,7 +210,7 @@ function Windows({ of: counter }: { readonly of: QuotaCounter }) {
 
 function LimitsDialog({ consumer, onClose }: { readonly consumer: string; readonly onClose: () => void }) {
   const detail = useResource(
-    () => gateway<QuotaDetail>(`admin/quotas/${encodeURIComponent(consumer)}`),
+    signal => gateway<QuotaDetail>(`admin/quotas/${encodeURIComponent(consumer)}`, { signal }),
     [consumer],
     DETAIL_EVERY_MS,
   )

@@ -1,5 +1,5 @@
 /** What the counters of a consumer hold in every window, beside the limits that apply (`GET /admin/quotas/{consumer_id}`). It changes no count. */
-import type { Quota, QuotaStatistics } from '../quota/quota.ts'
+import type { QuotaStatistics, QuotaUse } from '../quota/quota.ts'
 import type { Snapshot } from '../snapshot/snapshot.ts'
 
 /** What one counter of a consumer holds in every window. A limit is null where there is none, or where it is not known (`limits_known`). */
@@ -21,9 +21,8 @@ interface CountedWindow {
   readonly limit: number | null
 }
 
-export async function counterOf(row: QuotaStatistics, quota: Quota, snapshot: Snapshot): Promise<Counter> {
+export function counterOf(row: QuotaStatistics, use: QuotaUse, snapshot: Snapshot): Counter {
   const [tenant = '', consumer = '', subscriptionId] = row.key.split('/')
-  const use = await quota.useOf(row.key)
   const entitlement = snapshot.countedEntitlement(tenant, consumer.replaceAll('%2F', '/'), subscriptionId)
   const { perSecond, perMinute, perDay, perMonth, burst } = entitlement?.limits ?? {}
   const counted = (count: number, limit = 0): CountedWindow => ({ count, limit: limit > 0 ? limit : null })

@@ -81,7 +81,8 @@ export class Admin {
           .plansOf(tenant, consumerId.replaceAll('%2F', '/'), call.receivedAtMs)
           .map(choice => ({ tenant, ...choice })),
       )
-      const counters = await Promise.all(rows.map(row => counterOf(row, this.#parts.quota, snapshot)))
+      const uses = await this.#parts.quota.useOf(rows.map(row => row.key))
+      const counters = rows.map((row, at) => counterOf(row, uses[at]!, snapshot))
       call.respond(200, { ...found, plans, counters })
     })
   }

@@ -95,8 +95,8 @@ export interface Quota {
   statistics(): readonly QuotaStatistics[] | Promise<readonly QuotaStatistics[]>
   /** The statistics that this process knows without a request: for metrics. */
   usage(): readonly QuotaStatistics[]
-  /** All zero for a key that is not known. While the store is unavailable: the use of this instance. */
-  useOf(key: string): QuotaUse | Promise<QuotaUse>
+  /** In the order of `keys`; all zero for a key that is not known. While the store is unavailable: the use of this instance. */
+  useOf(keys: readonly string[]): readonly QuotaUse[] | Promise<readonly QuotaUse[]>
   /** Sets the daily and monthly counters of a key to zero at once, for all threads and instances. False when the key is not known. */
   reset(key: string): boolean | Promise<boolean>
   /** Changes with every reset by any thread or instance: earlier statistics are stale. */

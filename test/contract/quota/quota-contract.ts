@@ -1,7 +1,13 @@
 /** The contract of every quota store, in real time: each kind of limit, resets, listings, prepared keys. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { Quota, QuotaGrant, QuotaRefusal, QuotaRequest } from '../../../src/data-plane/quota/quota.ts'
+import type {
+  Quota,
+  QuotaGrant,
+  QuotaRefusal,
+  QuotaRequest,
+  QuotaUse,
+} from '../../../src/data-plane/quota/quota.ts'
 import type { PlanLimits } from '../../../src/model/plan.ts'
 
 export interface Opened {
@@ -154,14 +160,14 @@ export function quotaContract(
     test('the use of a key: its rolling windows and its calls in flight', async () => {
       const key = fresh()
       const limits = { perSecond: 50, perMinute: 100, burst: 5 }
-      expect(await quota.useOf(key)).toEqual({ second: 0, minute: 0, inFlight: 0 })
+      expect(await quota.useOf([key])).toEqual([{ second: 0, minute: 0, inFlight: 0 }])
       const grants = [await granted(key, limits), await granted(key, limits), await granted(key, limits)]
       grants[0]!.release()
-      const { minute, inFlight } = await quota.useOf(key)
+      const [{ minute, inFlight }] = (await quota.useOf([key])) as [QuotaUse]
       expect({ minute, inFlight }).toEqual({ minute: 3, inFlight: 2 })
       for (const grant of grants.slice(1)) grant.release()
       await sleep(1100)
-      expect(await quota.useOf(key)).toEqual({ second: 0, minute: 3, inFlight: 0 })
+      expect(await quota.useOf([key])).toEqual([{ second: 0, minute: 3, inFlight: 0 }])
     })
 
     test('a reset of an unknown key returns false', async () => {

@@ -51,8 +51,8 @@ export class LocalQuota implements Quota {
     return this.#quota.statisticsOf(key)
   }
 
-  useOf(key: string): QuotaUse {
-    return this.#quota.useOf(key)
+  useOf(keys: readonly string[]): readonly QuotaUse[] {
+    return keys.map(key => this.#quota.useOf(key))
   }
 
   reset(key: string): boolean {

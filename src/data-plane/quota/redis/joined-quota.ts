@@ -42,7 +42,7 @@ export function joinRedisQuota({ share, thread, port, ...clocks }: JoinRedisOpti
     take: request => quota.take({ ...request, key: shortKey(request.key) }),
     statistics: () => line.ask<readonly QuotaStatistics[]>('quota.statistics'),
     usage: () => quota.statistics(),
-    useOf: key => line.ask<QuotaUse>('quota.use', key),
+    useOf: keys => line.ask<readonly QuotaUse[]>('quota.use', keys),
     reset: key => line.ask<boolean>('quota.reset', key),
     revision: () => quota.table.revision,
     async clearElsewhere() {

@@ -140,8 +140,8 @@ export function openRedisQuota(options: RedisQuotaOptions): RedisQuota {
   }
 
   const statistics = statisticsOver(quota, connection, keys, instance)
-  const useOfName = useOver(quota, connection, keys, instance)
-  const useOf = (key: string): Promise<QuotaUse> => useOfName(shortName(key))
+  const useOfNames = useOver(quota, connection, keys, instance)
+  const useOf = (names: readonly string[]): Promise<readonly QuotaUse[]> => useOfNames(names.map(shortName))
   const resets = createResets(connection, keys)
 
   async function reset(key: string): Promise<boolean> {

@@ -10,7 +10,7 @@ export interface ConnectedQuota {
   readonly quota: TableQuota
   readonly reserver: LeaseReserver
   readonly statistics: () => Promise<readonly QuotaStatistics[]>
-  readonly useOf: (key: string) => Promise<QuotaUse>
+  readonly useOf: (keys: readonly string[]) => Promise<readonly QuotaUse[]>
   readonly reset: (key: string) => Promise<boolean>
   readonly clear: () => Promise<void>
 }

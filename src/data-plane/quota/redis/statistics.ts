@@ -8,6 +8,15 @@ import { PRELUDE } from './lua-prelude.ts'
 
 const AT_ONCE = 32
 
+/** Reads the state of a consumer (KEYS: 1 consumer, 2 epoch record); a script ends with {} where there is none. */
+const STATE = `${PRELUDE}
+local packed_record = redis.call('GET', KEYS[2])
+if packed_record then now = now + (cjson.decode(packed_record).skew or 0) end
+local packed = redis.call('GET', KEYS[1])
+if not packed then return {} end
+local state = cmsgpack.unpack(packed)
+`
+
 /**
  * KEYS: 1 consumer, 2 epoch record. ARGV: 1 instance. Response: units of all other instances and of unreported leases in the rolling
  * second and minute, and the slots that the other instances hold. State as in `leases-lua.ts`.
@@ -15,13 +24,7 @@ const AT_ONCE = 32
 const USE: Script = {
   name: 'quotaUse',
   keys: 2,
-  lua: `${PRELUDE}
-local packed_record = redis.call('GET', KEYS[2])
-if packed_record then now = now + (cjson.decode(packed_record).skew or 0) end
-local packed = redis.call('GET', KEYS[1])
-if not packed then return { 0, 0, 0 } end
-local state = cmsgpack.unpack(packed)
-local function holding(pairs_of_units)
+  lua: `${STATE}local function holding(pairs_of_units)
   local sum = 0
   for at = 1, #(pairs_of_units or {}), 2 do
     if pairs_of_units[at] > now then sum = sum + pairs_of_units[at + 1] end
@@ -48,13 +51,7 @@ return { second, minute, slots }
 const STATISTICS: Script = {
   name: 'quotaStatistics',
   keys: 2,
-  lua: `${PRELUDE}
-local packed_record = redis.call('GET', KEYS[2])
-if packed_record then now = now + (cjson.decode(packed_record).skew or 0) end
-local packed = redis.call('GET', KEYS[1])
-if not packed then return { 0, 0, 0, 0 } end
-local state = cmsgpack.unpack(packed)
-local day, month = day_of(now), month_of(now)
+  lua: `${STATE}local day, month = day_of(now), month_of(now)
 local in_day = state.z.d == day and state.z.dn or 0
 local in_month = state.z.o == month and state.z.on or 0
 for id, entry in pairs(state.i) do
@@ -85,11 +82,7 @@ export function statisticsOver(
       for (let bucket = 0; bucket < BUCKETS; bucket++)
         for (const name of await insistently(() => connection.zrange(keys.names(bucket), 0, -1)))
           names.add(name)
-      const all = [...names]
-      const rows: QuotaStatistics[] = []
-      for (let at = 0; at < all.length; at += AT_ONCE)
-        rows.push(...(await Promise.all(all.slice(at, at + AT_ONCE).map(name => row(name, local.get(name))))))
-      return rows
+      return await forEachName([...names], name => row(name, local.get(name)))
     } catch {
       return [...local.values()]
     }
@@ -109,15 +102,17 @@ export function statisticsOver(
   }
 }
 
-/** The use of one consumer by all instances. While Redis is unavailable, that of this instance. */
+/** The use of consumers by all instances. While Redis is unavailable, that of this instance. */
 export function useOver(
   quota: TableQuota,
   connection: QuotaConnection,
   keys: Keys,
   instance: string,
-): (key: string) => Promise<QuotaUse> {
+): (names: readonly string[]) => Promise<readonly QuotaUse[]> {
   const read = connection.define(USE)
-  return async name => {
+  return names => forEachName(names, useOf)
+
+  async function useOf(name: string): Promise<QuotaUse> {
     const own = quota.useOf(name)
     try {
       const epoch = keys.epoch(keys.bucketOf(name))
@@ -128,6 +123,14 @@ export function useOver(
       return own
     }
   }
+}
+
+/** A few requests to Redis at once, whatever the number of names. */
+async function forEachName<T>(names: readonly string[], work: (name: string) => Promise<T>): Promise<T[]> {
+  const results: T[] = []
+  for (let at = 0; at < names.length; at += AT_ONCE)
+    results.push(...(await Promise.all(names.slice(at, at + AT_ONCE).map(work))))
+  return results
 }
 
 /** The counts known without a request: those of this process, and those of the others as of the last response for each. */

@@ -92,8 +92,8 @@ export class JoinedSessionStore implements SessionStore {
     return claimed
   }
 
-  async end(id: string): Promise<boolean | 'unavailable'> {
-    const ended = await this.#line.ask<boolean | 'unavailable'>('session.end', id)
+  async end(id: string): Promise<boolean> {
+    const ended = await this.#line.ask<boolean>('session.end', id)
     this.#evict(id)
     return ended
   }

@@ -9,14 +9,7 @@ import { startThread } from '../../threads/start-thread.ts'
 import type { DevProvider } from './dev-provider.ts'
 import type { ProviderLogLevel, ProviderReady, ProviderThreadData } from './thread-data.ts'
 
-export interface ThreadOptions {
-  readonly host: string
-  /** 0 takes a free port. */
-  readonly port: number
-  /** Holds the signing key. */
-  readonly dataDir: string
-  readonly servedNames: readonly string[]
-  readonly origins: readonly string[]
+export interface ThreadOptions extends Omit<ProviderThreadData, 'clockOffsetMs' | 'levels' | 'line'> {
   readonly log: Log
   readonly clock: { now(): number; onAdvance(listener: (ms: number) => void): void }
 }

@@ -1,5 +1,7 @@
 /** What the thread of the development provider starts with. Types only. */
 import type { MessagePort } from 'node:worker_threads'
+import type { Log } from '../../telemetry/log.ts'
+import type { DevProvider } from './dev-provider.ts'
 
 export interface ProviderThreadData {
   readonly host: string
@@ -18,9 +20,6 @@ export interface ProviderThreadData {
   readonly line: MessagePort
 }
 
-export type ProviderLogLevel = 'debug' | 'info' | 'warn' | 'error'
+export type ProviderLogLevel = Parameters<Log['isLevelEnabled']>[0]
 
-export interface ProviderReady {
-  readonly issuer: string
-  readonly port: number
-}
+export type ProviderReady = Omit<DevProvider, 'close'>

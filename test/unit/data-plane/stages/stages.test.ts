@@ -127,7 +127,7 @@ describe('take-quota', () => {
       },
       statistics: () => [],
       usage: () => [],
-      useOf: () => ({ second: 0, minute: 0, inFlight: 0 }),
+      useOf: () => [],
       reset: () => false,
       revision: () => 0,
       clearElsewhere() {},
