@@ -235,9 +235,16 @@ describe.skipIf(!hasRedis())(`a link to Redis that fails and comes back (${REDIS
         await link.recover()
         await expect.poll(subscribed, { timeout: 30_000 }).toEqual(allSubscribed)
       }
-      // a command may be late on a machine with much else to do
-      await expect.poll(async () => (await end()).status, { timeout: 10_000 }).toBe(200)
-      expect((await end()).status).toBe(404)
+      // on a machine with much else to do, a response of Redis may be late, also to the command that ended the session
+      const statuses: number[] = []
+      const ended = async (): Promise<number> => {
+        const { status } = await end()
+        statuses.push(status)
+        return status
+      }
+      await expect.poll(ended, { timeout: 10_000 }).toBe(404)
+      const confirmed = statuses.slice(0, -1).filter(status => status !== 503)
+      expect([[200], []]).toContainEqual(confirmed)
     }, 120_000)
   })
 })
