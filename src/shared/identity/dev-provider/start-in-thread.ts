@@ -16,7 +16,7 @@ export interface ThreadOptions extends Omit<ProviderThreadData, 'clockOffsetMs' 
 
 const LEVELS: readonly ProviderLogLevel[] = ['debug', 'info', 'warn', 'error']
 
-/** @throws Error naming the port and the setting when the port is taken. */
+/** @throws Error naming the port and the setting when the port is taken; an error of the file system keeps its code. */
 export async function startProviderThread({ log, clock, ...options }: ThreadOptions): Promise<DevProvider> {
   const { port1, port2 } = new MessageChannel()
   const workerData: ProviderThreadData = {
@@ -41,7 +41,7 @@ export async function startProviderThread({ log, clock, ...options }: ThreadOpti
     line.serve({
       log: (level: ProviderLogLevel, fields: object, message: string) => log[level](fields, message),
       ready: resolve,
-      failed: (reason: string) => reject(new Error(reason)),
+      failed: (reason: string, code?: string) => reject(Object.assign(new Error(reason), { code })),
     })
     line.onClose(() =>
       reject(new Error('the thread of the embedded identity provider ended while it started')),

@@ -32,7 +32,9 @@ async function serve(): Promise<void> {
     })
     line.notify('ready', { issuer, port } satisfies ProviderReady)
   } catch (error) {
-    line.notify('failed', (error as Error).message)
+    // a clone of an error has no code, by which the cause of a failed start is named
+    const { message, code } = error as NodeJS.ErrnoException
+    line.notify('failed', message, code)
     line.close()
   }
 }
