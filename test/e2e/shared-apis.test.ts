@@ -116,7 +116,8 @@ it('is called with keys that the subscriber makes, and counted for both', async 
 })
 
 it('is listed with the subscriptions of its subscriber and of its owner', async () => {
-  expect(await ids('/subscriptions', member)).toEqual([subscription])
+  const mine = (await api('GET', '/subscriptions', member)).json.items
+  expect(mine).toMatchObject([{ id: subscription, api_name: 'shared', product_name: null }])
   expect(await ids('/subscriptions', admin)).toEqual([subscription])
   expect(await ids('/subscriptions', other)).toEqual([])
   expect(await ids('/subscriptions', stranger)).toEqual([])

@@ -1812,6 +1812,7 @@ export interface components {
             api_id: string | null;
             /** @description The whole key in the response that creates it, afterwards its public prefix, before null. */
             api_key: string | null;
+            api_name: string | null;
             application: string;
             /** @description Name of the consumer, such as that of a user of the portal; without one, the application. */
             application_name: string;
@@ -1842,6 +1843,7 @@ export interface components {
              * @example prd_01kaa3b8w5f0gvm2f7z2q9x4td
              */
             product_id: string | null;
+            product_name: string | null;
             /** @description Requests per month; overrides the plan. */
             quota: number | null;
             /** @description Requests per minute; overrides the plan. */

@@ -2,7 +2,7 @@
 import { useSignal } from '@preact/signals'
 import { control, queryOf } from '../api/client.ts'
 import { useResource } from '../api/resource.ts'
-import type { List, PortalApi, PortalProduct, Subscription } from '../api/types.ts'
+import type { List, Subscription } from '../api/types.ts'
 import { Dialog, Form, TextField } from '../components/dialog.tsx'
 import { Empty, Page } from '../components/layout.tsx'
 import { PagedTable } from '../components/paged-table.tsx'
@@ -17,11 +17,6 @@ const pathOf = ({ tenant_id, id }: Subscription): string => `tenants/${tenant_id
 export function Requests() {
   const search = queryOf({ status: 'pending_approval', page: pageOf() })
   const list = useResource(() => control<List<Subscription>>(`subscriptions${search}`), [search])
-  const names = useResource(async () => {
-    const { items } = await control<List<PortalApi>>('portal/apis?limit=100')
-    const products = await control<List<PortalProduct>>('portal/products?limit=100')
-    return new Map([...items, ...products.items].map(({ id, name }) => [id, name]))
-  }, [])
   const shown = useSignal<ShownKey | undefined>(undefined)
   const rejecting = useSignal<Subscription | undefined>(undefined)
   const failure = useSignal<string | undefined>(undefined)
@@ -47,8 +42,7 @@ export function Requests() {
     { title: 'Application', cell: (each: Subscription) => <ApplicationName of={each} /> },
     {
       title: 'API or product',
-      cell: (each: Subscription) =>
-        names.value.value?.get(each.api_id ?? each.product_id ?? '') ?? each.api_id ?? each.product_id,
+      cell: (each: Subscription) => each.api_name ?? each.product_name,
     },
     { title: 'Plan', cell: (each: Subscription) => each.plan },
     { title: 'Requested', cell: (each: Subscription) => <Ago at={each.created_at} /> },

@@ -2,7 +2,7 @@
 import { useSignal } from '@preact/signals'
 import { control, queryOf } from '../api/client.ts'
 import { useResource } from '../api/resource.ts'
-import type { List, PortalApi, PortalProduct, Subscription, Usage } from '../api/types.ts'
+import type { List, Subscription, Usage } from '../api/types.ts'
 import { Meter } from '../components/chart.tsx'
 import { ConfirmButton, Dialog, Form } from '../components/dialog.tsx'
 import { Empty, Loaded, Page } from '../components/layout.tsx'
@@ -10,7 +10,7 @@ import { Pager, pageOf } from '../components/pager.tsx'
 import { Ago, number } from '../components/text.tsx'
 import { KeysDialog } from '../pages/catalogue/keys.tsx'
 import { href } from '../state/router.ts'
-import { may, user } from '../state/session.ts'
+import { may } from '../state/session.ts'
 import { isOwnApplication } from './catalog-api.ts'
 import { PlanChoice, SubscriptionState } from './subscribe.tsx'
 
@@ -19,14 +19,8 @@ const USAGE_EVERY_MS = 15_000
 const pathOf = ({ tenant_id, id }: Subscription): string => `tenants/${tenant_id}/subscriptions/${id}`
 
 export function Subscriptions() {
-  const { consumer } = user.value!
   const search = queryOf({ page: pageOf(), sort: '-updated_at' })
   const list = useResource(() => control<List<Subscription>>(`subscriptions${search}`), [search])
-  const names = useResource(async () => {
-    const { items } = await control<List<PortalApi>>('portal/apis?limit=100')
-    const products = await control<List<PortalProduct>>('portal/products?limit=100')
-    return new Map([...items, ...products.items].map(({ id, name }) => [id, name]))
-  }, [consumer])
   return (
     <Page title="Subscriptions" lead="What applications may call.">
       <Loaded of={list}>
@@ -41,12 +35,7 @@ export function Subscriptions() {
                 <Card
                   key={each.id}
                   of={each}
-                  name={
-                    names.value.value?.get(each.api_id ?? each.product_id ?? '') ??
-                    each.api_id ??
-                    each.product_id ??
-                    ''
-                  }
+                  name={each.api_name ?? each.product_name ?? ''}
                   reload={list.reload}
                 />
               ))}

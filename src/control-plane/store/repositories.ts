@@ -117,6 +117,10 @@ export interface SubscriptionFilter extends Search {
 }
 
 export interface SubscriptionRepository extends Rows<Subscription, SubscriptionFilter> {
+  /** Id of the API or product → its name, for subscriptions that the caller may read: also those of other tenants, and removed ones. */
+  namesOf(
+    subscriptions: readonly Pick<Subscription, 'apiId' | 'productId'>[],
+  ): Promise<ReadonlyMap<string, string>>
   /** Those of an API or product that are not over, locked. */
   openOf(of: { readonly apiId: string } | { readonly productId: string }): Promise<readonly Subscription[]>
   /** The same of all APIs of a tenant. */

@@ -101,7 +101,9 @@ describe.each(DATABASES)('products on $name', database => {
       expect(made.status).toBe(201)
       expect(made.body).toMatchObject({
         api_id: null,
+        api_name: null,
         product_id: product,
+        product_name: 'Commerce',
         plan: 'silver',
         status: 'pending_approval',
         api_key: null,
@@ -197,6 +199,7 @@ describe.each(DATABASES)('products on $name', database => {
       expect((await as('admin', 'GET', `/subscriptions/${subscription}`)).body).toMatchObject({
         status: 'revoked',
         reason: 'The product was deleted.',
+        product_name: 'Commerce',
       })
       expect((await served()).subscriptions.find(({ id }) => id === subscription)).toBeUndefined()
       const fields = { slug: 'commerce', name: 'Again', plan: 'gold', api_ids: [world.api] }

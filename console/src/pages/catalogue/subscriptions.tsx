@@ -35,10 +35,6 @@ export function Subscriptions() {
     signal => control<List<Subscription>>(listPath('subscriptions') + search, { signal }),
     [listPath('subscriptions'), search],
   )
-  const names = useResource(async () => {
-    const { items } = await control<List<Api>>(`${listPath('apis')}?limit=100`)
-    return new Map(items.map(({ id, name }) => [id, name]))
-  }, [listPath('apis')])
   const shown = useSignal<ShownKey | undefined>(undefined)
   const requesting = useSignal(false)
   const dismiss = (): void => {
@@ -67,11 +63,8 @@ export function Subscriptions() {
       ),
     },
     {
-      title: 'API',
-      cell: (each: Subscription) =>
-        names.value.value?.get(each.api_id ?? each.product_id ?? '') ?? (
-          <code>{each.api_id ?? each.product_id}</code>
-        ),
+      title: 'API or product',
+      cell: (each: Subscription) => each.api_name ?? each.product_name,
     },
     { title: 'Plan', cell: (each: Subscription) => each.plan },
     { title: 'Status', cell: (each: Subscription) => <State of={each.status} /> },

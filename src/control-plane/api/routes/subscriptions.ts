@@ -57,12 +57,17 @@ async function showAll(
   const consumers = await tx.consumers.named(
     subscriptions.map(({ tenantId, application }) => ({ tenantId, subject: application })),
   )
-  const names = new Map(consumers.map(({ tenantId, subject, name }) => [`${tenantId} ${subject}`, name]))
+  const applicationNames = new Map(
+    consumers.map(({ tenantId, subject, name }) => [`${tenantId} ${subject}`, name]),
+  )
+  const names = await tx.subscriptions.namesOf(subscriptions)
   return subscriptions.map(subscription => {
-    const { id, tenantId, application } = subscription
+    const { id, tenantId, application, apiId, productId } = subscription
     const apiKey = keys.get(id) ?? prefixes.get(id) ?? null
-    const applicationName = names.get(`${tenantId} ${application}`) ?? application
-    return present(shownSubscription, { ...subscription, applicationName, apiKey })
+    const applicationName = applicationNames.get(`${tenantId} ${application}`) ?? application
+    const apiName = names.get(apiId ?? '') ?? null
+    const productName = names.get(productId ?? '') ?? null
+    return present(shownSubscription, { ...subscription, applicationName, apiName, productName, apiKey })
   })
 }
 

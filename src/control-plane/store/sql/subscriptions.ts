@@ -39,6 +39,14 @@ export function subscriptionRepository({ db, scope, now }: SqlSession): Subscrip
       }
       return page(query, from => from.selectAll('subscriptions'), request)
     },
+    async namesOf(subscriptions) {
+      const ids = [...new Set(subscriptions.flatMap(({ apiId, productId }) => apiId ?? productId ?? []))]
+      if (ids.length === 0) return new Map()
+      const named = (table: 'apis' | 'products') =>
+        db.selectFrom(table).where('id', 'in', ids).select(['id', 'name'])
+      const found = await named('apis').unionAll(named('products')).execute()
+      return new Map(found.map(({ id, name }) => [id, name]))
+    },
     async openOf(of) {
       return mine()
         .where(eb => eb.and(of))
