@@ -104,6 +104,8 @@ describe.skipIf(missing)(`the portal${missing ? ' (skipped: apt-get install chro
       portal_visibility: true,
       ...fields,
     })
+  const approve = ({ page }: ConsolePage, name: RegExp): Promise<void> =>
+    page.getByRole('row', { name }).getByRole('button', { name: 'Approve' }).click()
   /** Through the login page of the provider, back to the page that was left. */
   const signInAs = async ({ page }: ConsolePage, account: string): Promise<void> => {
     await page
@@ -300,9 +302,8 @@ describe.skipIf(missing)(`the portal${missing ? ' (skipped: apt-get install chro
     const owner = await open()
     await owner.signIn('demo-admin')
     await owner.open('requests')
-    const row = owner.page.getByRole('row', { name: /Returns/ })
-    await row.getByText('user:developer').waitFor()
-    await row.getByRole('button', { name: 'Approve' }).click()
+    await owner.page.getByRole('row', { name: /Returns/ }).getByText('user:developer').waitFor()
+    await approve(owner, /Returns/)
     await dana.open('subscriptions')
     await dana.page.getByRole('region', { name: 'Subscription to Returns' }).waitFor()
     await vic.open('subscriptions')
@@ -327,12 +328,13 @@ describe.skipIf(missing)(`the portal${missing ? ' (skipped: apt-get install chro
     await manage('tenants/acme/products', body)
     const visitor = await open()
     await visitor.open('')
+    await visitor.page.getByRole('link', { name: 'Shipping bundle' }).click()
     await visitor.page.getByRole('link', { name: 'Parcels', exact: true }).waitFor()
-    expect(await visitor.page.getByText('Shipping bundle').count()).toBe(0)
-    const subscriber = await open()
-    const { page, open: show } = subscriber
-    await show(`apis/${invoices}`)
-    await signInAs(subscriber, 'Dana Developer')
+    await visitor.page.getByRole('link', { name: 'Sign in to subscribe' }).waitFor()
+    expect(await visitor.page.getByText('Invoices').count()).toBe(0)
+    const { page, ...subscriber } = await open()
+    await subscriber.open(`apis/${invoices}`)
+    await signInAs({ page, ...subscriber }, 'Dana Developer')
     await page.getByRole('link', { name: 'Shipping bundle' }).click()
     await page.getByText('calls: 100 a minute, 10 a day, 1,000 a month; all APIs count together').waitFor()
     await page.getByRole('link', { name: 'Invoices' }).waitFor()
@@ -342,15 +344,14 @@ describe.skipIf(missing)(`the portal${missing ? ' (skipped: apt-get install chro
     const owner = await open()
     await owner.signIn('demo-admin')
     await owner.open('requests')
-    const request = owner.page.getByRole('row', { name: /Shipping bundle/ })
-    await request.getByRole('button', { name: 'Approve' }).click()
+    await approve(owner, /Shipping bundle/)
     const key = (await owner.page.locator('.secret code').textContent())!
-    await show('subscriptions')
+    await subscriber.open('subscriptions')
     await page.getByRole('link', { name: 'Shipping bundle' }).click()
     await page.getByText('It is in force.').waitFor()
+    const headers = { 'x-api-key': key }
     for (const name of ['parcels', 'invoices']) {
-      const call = async () =>
-        (await fetch(`${deployment.url}/t/acme/${name}`, { headers: { 'x-api-key': key } })).status
+      const call = async () => (await fetch(`${deployment.url}/t/acme/${name}`, { headers })).status
       await expect.poll(call, { timeout: 10_000 }).toBe(200)
     }
   })

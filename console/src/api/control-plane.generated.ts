@@ -1726,6 +1726,29 @@ export interface components {
             total: number;
             total_pages: number;
         };
+        PublicProduct: {
+            /** @description Those of its APIs that are public. */
+            apis: {
+                /** @example api_01kaa3b8w5f0gvm2f7z2q9x4td */
+                id: string;
+                name: string;
+                version: string;
+            }[];
+            description: string;
+            /** @example prd_01kaa3b8w5f0gvm2f7z2q9x4td */
+            id: string;
+            name: string;
+            plan: string;
+            slug: string;
+            tenant: string;
+        };
+        PublicProductList: {
+            items: components["schemas"]["PublicProduct"][];
+            limit: number;
+            page: number;
+            total: number;
+            total_pages: number;
+        };
         RecordedCall: {
             /** @example rest */
             access: string;

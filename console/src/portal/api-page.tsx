@@ -2,13 +2,20 @@
 import type { ComponentChildren } from 'preact'
 import { ApiError } from '../api/client.ts'
 import { useResource } from '../api/resource.ts'
+import type { List } from '../api/types.ts'
 import { Empty, Failure, Loaded, Page, Section, Tabs } from '../components/layout.tsx'
 import { Table } from '../components/table.tsx'
 import { Ago, Copyable, Facts, State, Status } from '../components/text.tsx'
 import { ClientEntry } from '../pages/connect-clients.tsx'
 import { href, segments } from '../state/router.ts'
 import { may, session, user } from '../state/session.ts'
-import { type CatalogApi, readApi, tenantProducts } from './catalog-api.ts'
+import {
+  type CatalogApi,
+  type CatalogProduct,
+  publicProducts,
+  readApi,
+  tenantProducts,
+} from './catalog-api.ts'
 import { type ApiDocument, readDocument } from './document.ts'
 import { Reference } from './reference.tsx'
 import { SIGN_IN, signInHref } from './sign-in.ts'
@@ -137,7 +144,7 @@ function Overview({ api }: { readonly api: CatalogApi }) {
       </Section>
       <Section title="Subscribe">
         <Subscribe api={api} />
-        {user.value !== undefined && may('portal.list') && <PartOf api={api} />}
+        {(user.value === undefined || may('portal.list')) && <PartOf api={api} />}
       </Section>
     </div>
   )
@@ -145,7 +152,12 @@ function Overview({ api }: { readonly api: CatalogApi }) {
 
 /** Products with the API: one subscription opens several. */
 function PartOf({ api: { id } }: { readonly api: CatalogApi }) {
-  const list = useResource(() => tenantProducts('?limit=100&sort=name'), [id])
+  const search = '?limit=100&sort=name'
+  const isVisitor = user.value === undefined
+  const list = useResource<List<CatalogProduct>>(
+    () => (isVisitor ? publicProducts(search) : tenantProducts(search)),
+    [id, user.value?.subject],
+  )
   const items = (list.value.value?.items ?? []).filter(({ apis }) => apis.some(api => api.id === id))
   if (items.length === 0) return null
   return (

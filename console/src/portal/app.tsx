@@ -50,8 +50,7 @@ function Shown() {
   const [first = '', second] = segments.value.slice(isSignedIn && segments.value[0] === SIGN_IN ? 1 : 0)
   if (first === '' || (first === 'apis' && second === undefined)) return <Catalog />
   if (first === 'apis') return <ApiPage id={second!} />
-  if (first === 'products' && second !== undefined)
-    return isSignedIn ? <ProductPage id={second} /> : <Login />
+  if (first === 'products' && second !== undefined) return <ProductPage id={second} />
   if (first === SIGN_IN) return <Login />
   if (first === 'subscriptions') return isSignedIn ? <Subscriptions /> : <Login />
   if (first === 'requests') return isSignedIn ? <Requests /> : <Login />

@@ -1,9 +1,10 @@
 /** Reads the catalog: as a visitor without a token, or as a user of a tenant. It draws nothing. */
 import { ApiError, control } from '../api/client.ts'
-import type { List, PortalApi, PortalProduct, PublicApi, Subscription } from '../api/types.ts'
+import type { List, PortalApi, PortalProduct, PublicApi, PublicProduct, Subscription } from '../api/types.ts'
 import { crossesTenants, user } from '../state/session.ts'
 
 export type CatalogApi = PublicApi & Partial<Pick<PortalApi, 'tenant_id' | 'visibility'>>
+export type CatalogProduct = PublicProduct & Partial<Pick<PortalProduct, 'tenant_id'>>
 
 /** Beside the portal, without its session. */
 async function publicCatalog<T>(path: string): Promise<T> {
@@ -21,20 +22,33 @@ export function tenantApis(search: string): Promise<List<CatalogApi>> {
   return control(`portal/apis${search}`)
 }
 
+export function publicProducts(search: string): Promise<List<CatalogProduct>> {
+  return publicCatalog(`products${search}`)
+}
+
 /** Of the user's tenant. */
 export function tenantProducts(search: string): Promise<List<PortalProduct>> {
   return control(`portal/products${search}`)
 }
 
 /** An API of the user's tenant, else a public one. @throws ApiError 404 when the reader may not see it */
-export async function readApi(id: string): Promise<CatalogApi> {
+export function readApi(id: string): Promise<CatalogApi> {
+  return read(`apis/${encodeURIComponent(id)}`)
+}
+
+/** A product of the user's tenant, else one with public APIs. @throws ApiError 404 when the reader may not see it */
+export function readProduct(id: string): Promise<CatalogProduct> {
+  return read(`products/${encodeURIComponent(id)}`)
+}
+
+async function read<T>(path: string): Promise<T> {
   if (user.value !== undefined)
     try {
-      return await control<CatalogApi>(`portal/apis/${encodeURIComponent(id)}`)
+      return await control<T>(`portal/${path}`)
     } catch (error) {
       if (!(error instanceof ApiError) || (error.status !== 404 && error.status !== 403)) throw error
     }
-  return publicCatalog(`apis/${encodeURIComponent(id)}`)
+  return publicCatalog(path)
 }
 
 /** Whether users of the tenant can subscribe to it: their catalog has it, as their own or as one that is shared with them. */
@@ -48,8 +62,8 @@ export function isOwnApplication({ application, subscriber_tenant_id }: Subscrip
   return application === (subscriber_tenant_id === null ? consumer : `${tenant}/${consumer}`)
 }
 
-/** Whether the API belongs to the user's tenant, where it can be subscribed to. */
-export function isOwnTenant({ tenant, tenant_id }: CatalogApi): boolean {
+/** Whether the API or product belongs to the user's tenant, where it can be subscribed to. */
+export function isOwnTenant({ tenant, tenant_id }: Pick<CatalogApi, 'tenant' | 'tenant_id'>): boolean {
   const own = user.value?.tenant
   return own !== null && own !== undefined && (own === tenant || own === tenant_id)
 }

@@ -7,7 +7,15 @@ import { Pager, pageOf } from '../components/pager.tsx'
 import { Ago, State } from '../components/text.tsx'
 import { href, query } from '../state/router.ts'
 import { crossesTenants, may, session, user } from '../state/session.ts'
-import { type CatalogApi, isOwnTenant, publicApis, tenantApis, tenantProducts } from './catalog-api.ts'
+import {
+  type CatalogApi,
+  type CatalogProduct,
+  isOwnTenant,
+  publicApis,
+  publicProducts,
+  tenantApis,
+  tenantProducts,
+} from './catalog-api.ts'
 
 export function Catalog() {
   const q = query.value.get('q')
@@ -17,7 +25,12 @@ export function Catalog() {
       {user.value !== undefined && may('portal.list') && <OfTenant q={q} />}
       {user.value !== undefined && may('portal.list') && <Products q={q} />}
       {/* for a user of every tenant they are among the others */}
-      {!(user.value !== undefined && crossesTenants.value) && <Public q={q} />}
+      {!(user.value !== undefined && crossesTenants.value) && (
+        <>
+          <Public q={q} />
+          <PublicProducts q={q} />
+        </>
+      )}
     </Page>
   )
 }
@@ -44,12 +57,23 @@ function OfTenant({ q }: { readonly q: string | null }) {
 function Products({ q }: { readonly q: string | null }) {
   const search = queryOf({ q, limit: 100, sort: 'name' })
   const list = useResource(() => tenantProducts(search), [search, user.value?.subject])
-  const items = list.value.value?.items ?? []
-  if (items.length === 0) return null
+  return <ProductCards title="Products" of={list.value.value?.items ?? []} />
+}
+
+/** Nothing where no product has public APIs. */
+function PublicProducts({ q }: { readonly q: string | null }) {
+  const search = queryOf({ q, limit: 100, sort: 'name' })
+  const list = useResource(() => publicProducts(search), [search])
+  const items = (list.value.value?.items ?? []).filter(product => !isOwnTenant(product))
+  return <ProductCards title="Public products" of={items} />
+}
+
+function ProductCards({ title, of }: { readonly title: string; readonly of: readonly CatalogProduct[] }) {
+  if (of.length === 0) return null
   return (
-    <Section title="Products">
+    <Section title={title}>
       <ul class="api-cards">
-        {items.map(product => (
+        {of.map(product => (
           <li key={product.id} class="card">
             <h3>
               <a href={href(`products/${product.id}`)}>{product.name}</a>

@@ -1,25 +1,28 @@
-/** One product: its APIs, the plan that all of their calls share, and the subscriptions to it. It shows nothing to visitors. */
+/** One product: its APIs, the plan that all of their calls share, and the subscriptions to it. It shows visitors no limits and no subscription. */
 import { ApiError, control } from '../api/client.ts'
 import { useResource } from '../api/resource.ts'
-import type { Plan, PortalProduct } from '../api/types.ts'
+import type { Plan } from '../api/types.ts'
 import { Empty, Loaded, Page, Section } from '../components/layout.tsx'
 import { Table } from '../components/table.tsx'
 import { Facts } from '../components/text.tsx'
 import { href } from '../state/router.ts'
 import { crossesTenants, user } from '../state/session.ts'
-import { ApplicationsOf, limitsOf } from './subscribe.tsx'
+import { type CatalogProduct, isOwnTenant, readProduct } from './catalog-api.ts'
+import { signInHref } from './sign-in.ts'
+import { ApplicationsOf, limitsOf, SignInToSubscribe } from './subscribe.tsx'
 
 export function ProductPage({ id }: { readonly id: string }) {
-  const product = useResource(
-    () => control<PortalProduct>(`portal/products/${encodeURIComponent(id)}`),
-    [id, user.value!.subject],
-  )
+  const product = useResource(() => readProduct(id), [id, user.value?.subject])
   const error = product.error.value
   if (error instanceof ApiError && error.status === 404)
     return (
       <Page title="Product">
         <Empty title="The product does not exist, or you may not see it">
-          <a href={href('')}>Open the catalog</a>
+          {user.value === undefined ? (
+            <a href={signInHref()}>Sign in to see the products of your tenant</a>
+          ) : (
+            <a href={href('')}>Open the catalog</a>
+          )}
         </Empty>
       </Page>
     )
@@ -32,27 +35,19 @@ export function ProductPage({ id }: { readonly id: string }) {
   )
 }
 
-function Shown({ product }: { readonly product: PortalProduct }) {
-  const { name, tenant, tenant_id, description, apis } = product
-  const isOwn = tenant === user.value!.tenant || tenant_id === user.value!.tenant
+function Shown({ product }: { readonly product: CatalogProduct }) {
+  const { name, tenant, description, apis } = product
   return (
     <Page title={name} lead={`Product by ${tenant}`}>
       <div class="columns">
         <Section title="About">
           <div class="card">
             <p class="api-text">{description === '' ? 'No description.' : description}</p>
-            <Terms product={product} />
+            {user.value === undefined ? <PublicTerms product={product} /> : <Terms product={product} />}
           </div>
         </Section>
         <Section title="Subscribe">
-          {isOwn ? (
-            <ApplicationsOf target={{ name, product_id: product.id }} />
-          ) : (
-            <p class="card">
-              The product belongs to the tenant {tenant}. Users of that tenant can subscribe to it.
-              {crossesTenants.value && ' The console has its subscriptions.'}
-            </p>
-          )}
+          <Subscribe product={product} />
         </Section>
       </div>
       <Section title="APIs of the product">
@@ -71,7 +66,32 @@ function Shown({ product }: { readonly product: PortalProduct }) {
   )
 }
 
-function Terms({ product: { plan, apis } }: { readonly product: PortalProduct }) {
+function Subscribe({ product }: { readonly product: CatalogProduct }) {
+  const { id, name, tenant } = product
+  if (user.value === undefined)
+    return <SignInToSubscribe text="One subscription opens all APIs of the product." />
+  if (isOwnTenant(product)) return <ApplicationsOf target={{ name, product_id: id }} />
+  return (
+    <p class="card">
+      The product belongs to the tenant {tenant}. Users of that tenant can subscribe to it.
+      {crossesTenants.value && ' The console has its subscriptions.'}
+    </p>
+  )
+}
+
+/** The limits of a plan are for users. */
+function PublicTerms({ product: { plan, apis } }: { readonly product: CatalogProduct }) {
+  return (
+    <Facts
+      rows={[
+        ['Public APIs', String(apis.length)],
+        ['Plan', plan],
+      ]}
+    />
+  )
+}
+
+function Terms({ product: { plan, apis } }: { readonly product: CatalogProduct }) {
   const found = useResource(() => control<Plan>(`plans/${encodeURIComponent(plan)}`), [plan])
   const known = found.value.value
   return (

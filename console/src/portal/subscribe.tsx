@@ -17,17 +17,7 @@ const ENDED = new Set(['rejected', 'revoked', 'expired'])
 export function Subscribe({ api }: { readonly api: CatalogApi }) {
   if (!api.auth_required)
     return <p class="card">The API is open: it needs neither a subscription nor a key.</p>
-  if (user.value === undefined)
-    return (
-      <div class="card">
-        <p>Applications need a subscription.</p>
-        <div>
-          <a class="button primary" href={signInHref()}>
-            Sign in to subscribe
-          </a>
-        </div>
-      </div>
-    )
+  if (user.value === undefined) return <SignInToSubscribe text="Applications need a subscription." />
   if (!isOffered(api))
     return (
       <p class="card">
@@ -39,6 +29,20 @@ export function Subscribe({ api }: { readonly api: CatalogApi }) {
     <ApplicationsOf
       target={{ name: api.name, api_id: api.id, owner: isOwnTenant(api) ? undefined : api.tenant_id }}
     />
+  )
+}
+
+/** For visitors. */
+export function SignInToSubscribe({ text }: { readonly text: string }) {
+  return (
+    <div class="card">
+      <p>{text}</p>
+      <div>
+        <a class="button primary" href={signInHref()}>
+          Sign in to subscribe
+        </a>
+      </div>
+    </div>
   )
 }
 

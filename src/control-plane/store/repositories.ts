@@ -68,7 +68,7 @@ export interface ApiFilter extends Search {
 }
 
 /** An API without its document. */
-type NamedApi = Pick<Api, 'id' | 'name' | 'version' | 'status' | 'portalVisibility'>
+type NamedApi = Pick<Api, 'id' | 'name' | 'version' | 'status' | 'portalVisibility' | 'visibility'>
 
 export interface ApiRepository extends Rows<Api, ApiFilter> {
   /** One that another tenant shares with the tenant of the scope and shows in the catalog. */
@@ -93,6 +93,8 @@ export interface PlanRepository extends Rows<PlanRecord, Search> {
 interface ProductFilter extends Search {
   readonly portalVisibility?: boolean | undefined
   readonly tenantId?: string | undefined
+  /** True: only those with an API that every visitor may see, of tenants that are active. */
+  readonly forVisitors?: true | undefined
 }
 
 export interface ProductRepository extends Rows<Product, ProductFilter> {

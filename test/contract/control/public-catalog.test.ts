@@ -96,6 +96,47 @@ describe.each(DATABASES)('the public catalog on $name', database => {
       expect((await visit(`/apis/${shown}`)).status).toBe(200)
     })
 
+    it('shows products with a public API, with that API alone, and no other', async () => {
+      address = '192.0.2.2'
+      const open = await register({ name: 'Open' })
+      const closed = await register({ name: 'Closed', visibility: 'tenant' })
+      const product = async (slug: string, apis: readonly string[], portal_visibility = true) => {
+        const body = { slug, name: `Bundle ${slug}`, plan: 'gold', api_ids: apis, portal_visibility }
+        const made = await plane.call('platform', 'POST', `/v1/tenants/${world.acme}/products`, body)
+        expect(made.status, JSON.stringify(made.body)).toBe(201)
+        return made.body.id
+      }
+      const shown = await product('both', [closed, open])
+      const hidden = [await product('closed', [closed]), await product('unlisted', [open], false)]
+      const { body } = await visit('/products?q=bundle')
+      const apis = [{ id: open, name: 'Open', version: 'v1' }]
+      const one = {
+        id: shown,
+        tenant: 'acme',
+        slug: 'both',
+        name: 'Bundle both',
+        description: '',
+        plan: 'gold',
+      }
+      expect(body).toMatchObject({ total: 1, items: [{ ...one, apis }] })
+      expect(Object.keys(body.items[0]).sort()).toEqual([...Object.keys(one), 'apis'].sort())
+      expect((await visit(`/products/${shown}`)).body).toEqual(body.items[0])
+      for (const id of [...hidden, 'nothing', '%00'])
+        expect((await visit(`/products/${id}`)).status).toBe(404)
+      const suspend = (status: string) =>
+        plane.call('platform', 'PATCH', `/v1/tenants/${world.acme}`, { status })
+      expect((await suspend('suspended')).status).toBe(200)
+      try {
+        expect((await visit('/products')).body.total).toBe(0)
+        expect((await visit(`/products/${shown}`)).status).toBe(404)
+      } finally {
+        expect((await suspend('active')).status).toBe(200)
+      }
+      expect((await change(open, { status: 'retired' })).status).toBe(200)
+      expect((await visit('/products')).body.total).toBe(0)
+      expect((await visit(`/products/${shown}`)).status).toBe(404)
+    })
+
     it('is read only, and names each parameter that is not valid', async () => {
       for (const method of ['POST', 'PATCH', 'DELETE'])
         expect((await plane.call('platform', method, '/v1/public/apis')).status).toBe(405)

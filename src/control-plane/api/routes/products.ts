@@ -1,11 +1,18 @@
 /** Routes of products and of their part of the catalog. The rules are in `services/products.ts`. */
 import type { Product } from '../../../model/product.ts'
+import { VISITED_TENANTS } from '../../../model/tenant.ts'
 import type { Transaction } from '../../store/store.ts'
 import { type Endpoint, tagged } from '../http/endpoint.ts'
 import { notFound } from '../http/problem.ts'
 import { booleanQuery, envelope, listOf, pageQuery, q, sortQuery, textField } from '../schemas/fields.ts'
 import { camelCased, fieldNames, present } from '../schemas/present.ts'
-import { newProduct, productPatch, shownPortalProduct, shownProduct } from '../schemas/product.ts'
+import {
+  newProduct,
+  productPatch,
+  shownPortalProduct,
+  shownProduct,
+  shownPublicProduct,
+} from '../schemas/product.ts'
 import { productMigration, showMigration, shownMigration } from '../schemas/subscription.ts'
 import { z } from '../schemas/zod.ts'
 import { migrateToProduct } from '../services/migrate-subscriptions.ts'
@@ -20,12 +27,13 @@ function shown(product: Product) {
   return { body: present(shownProduct, product), revision: product.revision }
 }
 
-/** Products as the catalog shows them: without the APIs that it does not show. */
-async function inCatalog(tx: Transaction, products: readonly Product[]) {
+/** Products as the catalog shows them: without the APIs that it does not show, to visitors only with public ones. */
+async function inCatalog(tx: Transaction, products: readonly Product[], to: 'users' | 'visitors' = 'users') {
   const named = await tx.apis.named([...new Set(products.flatMap(({ apiIds }) => apiIds))])
   const shownApis = new Map(
     named
       .filter(({ portalVisibility, status }) => portalVisibility && status !== 'retired')
+      .filter(({ visibility }) => to === 'users' || visibility === 'public')
       .map(({ id, name, version }) => [id, { id, name, version }]),
   )
   const tenants = new Map<string, string>()
@@ -33,7 +41,8 @@ async function inCatalog(tx: Transaction, products: readonly Product[]) {
     if (!tenants.has(tenantId)) tenants.set(tenantId, (await tx.tenants.find(tenantId))?.name ?? '')
   return products.map(product => {
     const apis = product.apiIds.flatMap(id => shownApis.get(id) ?? [])
-    return present(shownPortalProduct, { ...product, tenant: tenants.get(product.tenantId), apis })
+    const of = { ...product, tenant: tenants.get(product.tenantId), apis }
+    return to === 'users' ? present(shownPortalProduct, of) : present(shownPublicProduct, of)
   })
 }
 
@@ -119,6 +128,38 @@ export const productEndpoints: readonly Endpoint[] = [
       const product = await findProduct(tx, params.product_id!)
       if (!product.portalVisibility) throw notFound('product')
       const [body] = await inCatalog(tx, [product])
+      return { body }
+    },
+  }),
+  endpoint('listPublicProducts', 'get', '/public/products', {
+    summary: 'Search the products with public APIs, without a token',
+    action: 'control.public.list',
+    reach: 'platform',
+    visitors: true,
+    query: z.object(filters),
+    success: {
+      description: 'A page of the products that every visitor may see',
+      schema: listOf(shownPublicProduct, 'PublicProductList'),
+    },
+    async run({ tx, query }) {
+      const found = await tx.products.list({ ...camelCased(query), forVisitors: true }, query)
+      const items = await inCatalog(tx, found.items, 'visitors')
+      return { body: envelope({ ...found, items }, query, item => item) }
+    },
+  }),
+  endpoint('readPublicProduct', 'get', '/public/products/{product_id}', {
+    summary: 'Read a product with public APIs, without a token',
+    action: 'control.public.read',
+    reach: 'platform',
+    visitors: true,
+    success: { description: 'The product as shown to visitors', schema: shownPublicProduct },
+    async run({ tx, params }) {
+      const product = await findProduct(tx, params.product_id!)
+      const tenant = await tx.tenants.find(product.tenantId)
+      const [body] = await inCatalog(tx, [product], 'visitors')
+      const hasApis = (body!.apis as readonly unknown[]).length > 0
+      const isVisited = tenant !== undefined && VISITED_TENANTS.includes(tenant.status)
+      if (!product.portalVisibility || !hasApis || !isVisited) throw notFound('product')
       return { body }
     },
   }),

@@ -55,3 +55,11 @@ export const shownPortalProduct = z
       .openapi({ description: 'Those of its APIs that the catalog shows.' }),
   })
   .openapi('PortalProduct')
+
+/** The same as visitors see it. */
+export const shownPublicProduct = shownPortalProduct
+  .omit({ tenant_id: true })
+  .extend({
+    apis: shownPortalProduct.shape.apis.openapi({ description: 'Those of its APIs that are public.' }),
+  })
+  .openapi('PublicProduct')

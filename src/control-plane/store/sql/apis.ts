@@ -1,11 +1,11 @@
 /** Queries on APIs; removed APIs are invisible to all of them. Rules of the life cycle are in `model/api.ts`. */
 import { type SqlBool, sql } from 'kysely'
 import type { Api } from '../../../model/api.ts'
-import { VISITED_TENANTS } from '../../../model/tenant.ts'
 import type { ApiRepository } from '../repositories.ts'
 import { EVERY_TENANT } from '../store.ts'
 import { first, given, inScope, isRow, matches, page } from './listing.ts'
 import type { SqlSession } from './session.ts'
+import { visitedTenants } from './tenants.ts'
 
 export const API_COLUMNS = [
   'id',
@@ -72,16 +72,11 @@ export function apiRepository({ db, scope, now }: SqlSession): ApiRepository {
       if (q !== undefined) {
         query = query.where(eb => matches(eb, [eb.ref('name'), eb.ref('description'), eb.ref('path')], q))
       }
-      if (forVisitors === true) {
-        const shown = db
-          .selectFrom('tenants')
-          .where('status', 'in', [...VISITED_TENANTS])
-          .select('id')
+      if (forVisitors === true)
         query = query
           .where('visibility', '=', 'public')
           .where('portalVisibility', '=', true)
-          .where('tenantId', 'in', shown)
-      }
+          .where('tenantId', 'in', visitedTenants(db))
       if (offered === true || forVisitors === true) query = query.where('status', '!=', 'retired')
       return page(query, from => from.select(API_COLUMNS.map(column => `apis.${column}` as const)), request)
     },
@@ -98,7 +93,7 @@ export function apiRepository({ db, scope, now }: SqlSession): ApiRepository {
       if (ids.length === 0) return []
       const query = mine()
         .where('id', 'in', [...ids])
-        .select(['id', 'name', 'version', 'status', 'portalVisibility'])
+        .select(['id', 'name', 'version', 'status', 'portalVisibility', 'visibility'])
         .orderBy('id')
       return (locking === 'lock' ? query.forUpdate() : query).execute()
     },

@@ -3,6 +3,7 @@ import { type SqlBool, sql } from 'kysely'
 import type { ProductRepository } from '../repositories.ts'
 import { first, given, inScope, isRow, matches, page } from './listing.ts'
 import type { SqlSession } from './session.ts'
+import { visitedTenants } from './tenants.ts'
 
 export const PRODUCT_COLUMNS = [
   'id',
@@ -28,8 +29,25 @@ export function productRepository({ db, scope, now }: SqlSession): ProductReposi
         .execute()
     },
     find: (id, locking) => first(mine().where('id', '=', id).select(PRODUCT_COLUMNS), locking),
-    async list({ q, portalVisibility, tenantId }, request) {
+    async list({ q, portalVisibility, tenantId, forVisitors }, request) {
       let query = mine().where(eb => eb.and(given({ portalVisibility, tenantId })))
+      if (forVisitors === true)
+        query = query
+          .where('portalVisibility', '=', true)
+          .where('tenantId', 'in', visitedTenants(db))
+          .where(eb =>
+            eb.exists(
+              eb
+                .selectFrom('apis')
+                .where('apis.deletedAt', 'is', null)
+                .where('apis.visibility', '=', 'public')
+                .where('apis.portalVisibility', '=', true)
+                .where('apis.status', '!=', 'retired')
+                .whereRef('apis.tenantId', '=', 'products.tenantId')
+                .where(sql<SqlBool>`products.api_ids @> to_jsonb(apis.id)`)
+                .select('apis.id'),
+            ),
+          )
       if (q !== undefined)
         query = query.where(eb => matches(eb, [eb.ref('slug'), eb.ref('name'), eb.ref('description')], q))
       return page(

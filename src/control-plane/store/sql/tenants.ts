@@ -1,8 +1,16 @@
 /** Queries on tenants. Rules of the life cycle are in `model/tenant.ts`. */
-import type { Tenant } from '../../../model/tenant.ts'
+import { type Tenant, VISITED_TENANTS } from '../../../model/tenant.ts'
 import type { TenantRepository } from '../repositories.ts'
 import { first, given, inScope, matches, page } from './listing.ts'
 import type { SqlSession } from './session.ts'
+
+/** Ids of the tenants whose public APIs and products visitors see. */
+export function visitedTenants(db: SqlSession['db']) {
+  return db
+    .selectFrom('tenants')
+    .where('status', 'in', [...VISITED_TENANTS])
+    .select('id')
+}
 
 export function tenantRepository({ db, scope, now }: SqlSession): TenantRepository {
   const mine = () => db.selectFrom('tenants').where(inScope(scope, 'id'))
