@@ -302,7 +302,10 @@ describe.skipIf(missing)(`the portal${missing ? ' (skipped: apt-get install chro
     const owner = await open()
     await owner.signIn('demo-admin')
     await owner.open('requests')
-    await owner.page.getByRole('row', { name: /Returns/ }).getByText('user:developer').waitFor()
+    await owner.page
+      .getByRole('row', { name: /Returns/ })
+      .getByText('user:developer')
+      .waitFor()
     await approve(owner, /Returns/)
     await dana.open('subscriptions')
     await dana.page.getByRole('region', { name: 'Subscription to Returns' }).waitFor()
@@ -317,24 +320,19 @@ describe.skipIf(missing)(`the portal${missing ? ' (skipped: apt-get install chro
 
   it('leads to a product: its APIs, one subscription, one key for all of them', async () => {
     const invoices = (await register('Invoices')).id
-    const body = {
-      slug: 'shipping',
-      name: 'Shipping bundle',
-      description: 'Parcels and what they cost.',
-      plan: 'reviewed',
-      api_ids: [parcels, invoices],
-      portal_visibility: true,
-    }
-    await manage('tenants/acme/products', body)
+    const names = { slug: 'shipping', name: 'Shipping bundle', description: 'Parcels and what they cost.' }
+    const offer = { plan: 'reviewed', api_ids: [parcels, invoices], portal_visibility: true }
+    await manage('tenants/acme/products', { ...names, ...offer })
     const visitor = await open()
     await visitor.open('')
     await visitor.page.getByRole('link', { name: 'Shipping bundle' }).click()
     await visitor.page.getByRole('link', { name: 'Parcels', exact: true }).waitFor()
     await visitor.page.getByRole('link', { name: 'Sign in to subscribe' }).waitFor()
     expect(await visitor.page.getByText('Invoices').count()).toBe(0)
-    const { page, ...subscriber } = await open()
+    const subscriber = await open()
+    const { page } = subscriber
     await subscriber.open(`apis/${invoices}`)
-    await signInAs({ page, ...subscriber }, 'Dana Developer')
+    await signInAs(subscriber, 'Dana Developer')
     await page.getByRole('link', { name: 'Shipping bundle' }).click()
     await page.getByText('calls: 100 a minute, 10 a day, 1,000 a month; all APIs count together').waitFor()
     await page.getByRole('link', { name: 'Invoices' }).waitFor()
