@@ -280,7 +280,7 @@ build_java_mcp() {
   work=$(mktemp -d)
   cp test/fixtures/mcp-java/pom.xml "$work/"
   (cd "$work" && mvn --batch-mode --quiet dependency:copy-dependencies -DincludeScope=runtime -DoutputDirectory="$work/jars")
-  javac -cp "$work/jars/*" -d "$work/jars" test/fixtures/mcp-java/Matrix.java
+  javac -cp "$work/jars/*" -d "$work/jars" test/fixtures/mcp-java/*.java
   rm -rf .tools/java-mcp
   mkdir -p .tools/java-mcp
   cp "$work"/jars/* .tools/java-mcp/

@@ -1,4 +1,4 @@
-/** Real MCP servers behind a gateway: the reference servers, directly and over the bridge, and FastMCP; with restarts and lost connections. */
+/** Real MCP servers behind a gateway: the reference servers, directly and over the bridge, FastMCP, and those of the Go and Java SDK; with restarts and lost connections. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -14,14 +14,26 @@ import { servicesRequired } from '../fixtures/redis-server.ts'
 
 const SERVERS = resolve('.tools/mcp-servers/node_modules/@modelcontextprotocol')
 const FASTMCP = resolve('.tools/fastmcp/bin/python')
-const missing = ![SERVERS, FASTMCP].every(path => existsSync(path)) && !servicesRequired()
+const GO = resolve('.tools/go-mcp/mcp-client')
+const JAVA = resolve('.tools/java-mcp')
+const NEEDED = [SERVERS, FASTMCP, GO, join(JAVA, 'Server.class')]
+const missing = !NEEDED.every(path => existsSync(path)) && !servicesRequired()
 /** Calls at once, each of another session. */
 const SESSIONS = Number(process.env.MCP_SESSIONS ?? '10')
 const VERSION = { 'mcp-protocol-version': '2025-11-25' }
 
+const HINT = ' (brought by scripts/services.sh mcp-servers fastmcp go-mcp java-mcp)'
+/** A tool of each server, to see that it responds. */
+const TOOLS: { readonly [server: string]: { readonly tool: string; readonly args: object } } = {
+  everything: { tool: 'echo', args: { message: 'x' } },
+  fast: { tool: 'join', args: { parts: ['x'] } },
+  go: { tool: 'add', args: { a: 1, b: 1 } },
+  java: { tool: 'add', args: { a: 1, b: 1 } },
+}
+
 const server = (name: string): string => join(SERVERS, `server-${name}`, 'dist', 'index.js')
 
-describe.skipIf(missing)('MCP servers (brought by scripts/services.sh mcp-servers fastmcp)', () => {
+describe.skipIf(missing)(`MCP servers${HINT}`, () => {
   const folder = mkdtempSync(join(tmpdir(), 'mcp-servers-'))
   const files = join(folder, 'files')
   const children = new Map<string, { readonly start: () => ChildProcess; child: ChildProcess }>()
@@ -64,12 +76,9 @@ describe.skipIf(missing)('MCP servers (brought by scripts/services.sh mcp-server
   beforeAll(async () => {
     mkdirSync(files)
     writeFileSync(join(files, 'hello.txt'), 'hello from a file')
-    const [streamable, sse, fast, fastSse] = [
-      await freePort(),
-      await freePort(),
-      await freePort(),
-      await freePort(),
-    ]
+    const ports: number[] = []
+    for (let n = 0; n < 6; n++) ports.push(await freePort())
+    const [streamable, sse, fast, fastSse, go, java] = ports
     run('everything', process.execPath, [server('everything'), 'streamableHttp'], {
       PORT: String(streamable),
     })
@@ -77,6 +86,8 @@ describe.skipIf(missing)('MCP servers (brought by scripts/services.sh mcp-server
     const script = resolve('test/fixtures/fastmcp_server.py')
     run('fast', FASTMCP, [script, 'http', String(fast)])
     run('fast-sse', FASTMCP, [script, 'sse', String(fastSse)])
+    run('go', GO, ['serve', String(go)])
+    run('java', 'java', ['-XX:TieredStopAtLevel=1', '-cp', `${JAVA}:${JAVA}/*`, 'Server', String(java)])
     link = await startFaultyLink(`http://127.0.0.1:${streamable}`)
     const sources: Record<string, string> = {
       everything: `${link.url}/mcp`,
@@ -86,6 +97,8 @@ describe.skipIf(missing)('MCP servers (brought by scripts/services.sh mcp-server
       memory: await bridged(server('memory')),
       fast: `http://127.0.0.1:${fast}/mcp`,
       'fast-sse': `http://127.0.0.1:${fastSse}/sse`,
+      go: `http://127.0.0.1:${go}/mcp`,
+      java: `http://127.0.0.1:${java}/mcp`,
     }
     const toolsets = join(folder, 'toolsets')
     mkdirSync(toolsets)
@@ -146,7 +159,10 @@ describe.skipIf(missing)('MCP servers (brought by scripts/services.sh mcp-server
         'resource_link',
         'resource_link',
       ])
-      const reference = await call(`${name}_get-resource-reference`, { resourceType: 'Text', resourceId: 1 })
+      const reference = await call(`${name}_get-resource-reference`, {
+        resourceType: 'Text',
+        resourceId: 1,
+      })
       expect(reference.content.map(({ type }: { type: string }) => type)).toContain('resource')
       expect(await call(`${name}_get-sum`, { a: 1 })).toMatchObject({ isError: true })
     },
@@ -159,7 +175,10 @@ describe.skipIf(missing)('MCP servers (brought by scripts/services.sh mcp-server
       new StreamableHTTPClientTransport(new URL(`${gateway.url}/mcp`), { requestInit }) as never,
     )
     const steps: number[] = []
-    const long = { name: 'everything_trigger-long-running-operation', arguments: { duration: 0.3, steps: 3 } }
+    const long = {
+      name: 'everything_trigger-long-running-operation',
+      arguments: { duration: 0.3, steps: 3 },
+    }
     await client.callTool(long, undefined, { onprogress: ({ progress }) => steps.push(progress) })
     expect(steps).toEqual([1, 2, 3])
     const stop = new AbortController()
@@ -175,7 +194,9 @@ describe.skipIf(missing)('MCP servers (brought by scripts/services.sh mcp-server
     expect(
       (await call('filesystem_read_text_file', { path: join(files, 'hello.txt') })).content[0].text,
     ).toBe('hello from a file')
-    expect(await call('filesystem_read_text_file', { path: '/etc/passwd' })).toMatchObject({ isError: true })
+    expect(await call('filesystem_read_text_file', { path: '/etc/passwd' })).toMatchObject({
+      isError: true,
+    })
     const entity = { name: 'gate', entityType: 'thing', observations: ['open'] }
     await call('memory_create_entities', { entities: [entity] })
     expect((await call('memory_read_graph')).structuredContent.entities).toContainEqual(entity)
@@ -184,6 +205,18 @@ describe.skipIf(missing)('MCP servers (brought by scripts/services.sh mcp-server
   it.each(['fast', 'fast-sse'])('FastMCP: %s', async name => {
     expect((await call(`${name}_join`, { parts: ['a', 'b'] })).structuredContent).toEqual({ result: 'a b' })
     expect(await call(`${name}_join`, { parts: 1 })).toMatchObject({ isError: true })
+  })
+
+  it.each(['go', 'java'])('the SDK of %s', async name => {
+    expect(await call(`${name}_add`, { a: 2, b: 0.5 })).toMatchObject({
+      structuredContent: { sum: 2.5 },
+      isError: false,
+    })
+    expect(await call(`${name}_fail`)).toEqual({
+      content: [{ type: 'text', text: 'it failed' }],
+      isError: true,
+    })
+    expect(await call(`${name}_add`, { a: 2 })).toMatchObject({ isError: true })
   })
 
   it(`${SESSIONS} sessions at once`, async () => {
@@ -202,11 +235,11 @@ describe.skipIf(missing)('MCP servers (brought by scripts/services.sh mcp-server
     expect(results).toEqual(results.map((_, n) => `Echo: ${n}`))
   })
 
-  it.each(['everything', 'everything-sse', 'fast', 'fast-sse'])(
+  it.each(['everything', 'everything-sse', 'fast', 'fast-sse', 'go', 'java'])(
     '%s is called again after it was killed and started',
     async name => {
       await restart(name)
-      const [tool, args] = name.startsWith('fast') ? ['join', { parts: ['x'] }] : ['echo', { message: 'x' }]
+      const { tool, args } = TOOLS[name.split('-')[0]!]!
       await expect
         .poll(async () => (await call(`${name}_${tool}`, args)).isError, { timeout: 30_000, interval: 250 })
         .toBe(false)

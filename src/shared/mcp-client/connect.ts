@@ -99,14 +99,20 @@ async function connectModern(
   if (outcome.kind === 'error') {
     const supported = isObject(outcome.data) ? outcome.data.supported : undefined
     if (outcome.code !== UNSUPPORTED_VERSION || !Array.isArray(supported)) return undefined
-    if (supported.some(version => LEGACY_VERSIONS.includes(version))) return undefined
-    return unsupported(address, supported)
+    return withoutModern(address, supported)
   }
   const { supportedVersions, capabilities } = outcome.result
   if (!Array.isArray(supportedVersions)) return undefined
-  if (!supportedVersions.includes(MODERN_VERSION)) return unsupported(address, supportedVersions)
+  // a server may know the discovery and none of the versions that follow it
+  if (!supportedVersions.includes(MODERN_VERSION)) return withoutModern(address, supportedVersions)
   connection.settle({ version: MODERN_VERSION, capabilities: isObject(capabilities) ? capabilities : {} })
   return { kind: 'connected', connection, era: 'modern', hasSession: false }
+}
+
+/** @returns undefined when one of the versions is negotiated by `initialize` */
+function withoutModern(address: ServerAddress, versions: Dict[string][]): RpcFailure | undefined {
+  const isOlder = versions.some(version => LEGACY_VERSIONS.includes(version as string))
+  return isOlder ? undefined : unsupported(address, versions)
 }
 
 async function connectStreamable(

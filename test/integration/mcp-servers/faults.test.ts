@@ -234,6 +234,17 @@ describe('a server of 2026-07-28', () => {
     expect(server.seen).toEqual(['server/discover', 'tools/call', 'tools/call'])
   })
 
+  // as the Go SDK responds
+  it('that names only earlier versions in its discovery is called with the newest of them', async () => {
+    const supportedVersions = ['2025-11-25', '2024-11-05']
+    const server = await scripted(({ method, id }, response) => {
+      if (method === 'server/discover') return result(response, id, { ...discovered, supportedVersions })
+      return method === 'tools/call' ? result(response, id, text('ok')) : undefined
+    })
+    expect(await call(opened(), server.url)).toMatchObject({ kind: 'result' })
+    expect(server.seen).toEqual(['server/discover', 'initialize', 'notifications/initialized', 'tools/call'])
+  })
+
   it('of which only later versions exist is refused with its versions', async () => {
     const server = await scripted(({ method, id }, response) => {
       if (method !== 'server/discover') return undefined
