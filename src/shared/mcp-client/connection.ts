@@ -1,6 +1,7 @@
 /** One connection to an MCP server: requests and their progress, notifications, requests of the server. `connect.ts` makes it. */
 import { writeJson } from '../../model/exact-number.ts'
 import { isObject } from '../../model/is-object.ts'
+import { continueWith, type MaybePending } from '../call/and-then.ts'
 import { Cancellation } from '../call/cancellation.ts'
 import { METHOD_NOT_FOUND } from '../call/rpc-errors.ts'
 import { notificationText, requestText, responseText, type ServerMessage } from './messages.ts'
@@ -122,42 +123,44 @@ export class McpConnection {
     return this.#wire?.lost === true
   }
 
-  /** @param modern sends the request in the form of 2026-07-28 before the handshake has settled the version */
-  async request(
+  /**
+   * Never rejects, and never throws: parameters were read from JSON, so that they can be written as JSON.
+   * @param modern sends the request in the form of 2026-07-28 before the handshake has settled the version
+   */
+  request(
     method: string,
     params: Dict,
     options: RequestOptions,
     modern = this.isModern,
     deadlineMs = performance.now() + options.timeoutMs,
-  ): Promise<RpcOutcome> {
+  ): MaybePending<RpcOutcome> {
     const number = ++this.#lastId
     const id = this.#idPrefix === '' ? number : `${this.#idPrefix}${number}`
     const { onProgress, onLog, onServerRequest, headers = NO_HEADERS } = options
+    // each member by name: copying the rest of an object takes as long as sending the request
+    const request = {
+      id,
+      text: requestText(id, method, params, this.#metaText(id, params, options, modern)),
+      headers: modern ? headers.concat(this.#modernHeaders(method, params)) : headers,
+      deadlineMs,
+      maxResponseBytes: options.maxResponseBytes,
+      maxParseNs: options.maxParseNs,
+      cancellation: options.cancellation,
+      onBytes: options.onBytes,
+    }
     if (onProgress !== undefined) this.#progress.set(id, onProgress)
     if (onServerRequest !== undefined) this.#handlers.set(id, onServerRequest)
     if (onLog !== undefined) this.#logs.set(id, onLog)
     this.inFlight++
-    try {
-      // each member by name: copying the rest of an object takes as long as sending the request
-      const outcome = await this.#wire!.request({
-        id,
-        text: requestText(id, method, params, this.#metaText(id, params, options, modern)),
-        headers: modern ? headers.concat(this.#modernHeaders(method, params)) : headers,
-        deadlineMs,
-        maxResponseBytes: options.maxResponseBytes,
-        maxParseNs: options.maxParseNs,
-        cancellation: options.cancellation,
-        onBytes: options.onBytes,
-      })
-      if (!modern && method !== 'initialize' && outcome.kind === 'failure' && outcome.sent)
-        this.#cancel(id, outcome.reason)
-      return outcome
-    } finally {
+    return continueWith(this.#wire!.request(request), outcome => {
       this.inFlight--
       if (onProgress !== undefined) this.#progress.delete(id)
       if (onServerRequest !== undefined) this.#handlers.delete(id)
       if (onLog !== undefined) this.#logs.delete(id)
-    }
+      if (!modern && method !== 'initialize' && outcome.kind === 'failure' && outcome.sent)
+        this.#cancel(id, outcome.reason)
+      return outcome
+    })
   }
 
   /** JSON of `_meta`; undefined: there is none, or the parameters have it. */

@@ -1,6 +1,7 @@
 /** Sessions with MCP servers for calls: shared where the server keeps nothing between them, else one for each caller in all threads and instances. A call is repeated only if it was not executed. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { CircuitBreaker } from '../async/circuit-breaker.ts'
+import { continueWith, type MaybePending } from '../call/and-then.ts'
 import { resumeSession } from './connect.ts'
 import {
   type Dict,
@@ -74,26 +75,30 @@ export class McpSessions {
   }
 
   /** Never rejects. */
-  async request(
+  request(
     scope: SessionScope,
     method: string,
     params: Dict,
     options: RequestOptions,
-  ): Promise<RpcOutcome | CircuitOpen> {
+  ): MaybePending<RpcOutcome | CircuitOpen> {
     const admission = this.#breaker.admit(scope.key, Date.now())
     if (admission.state === 'open') {
       this.#counts.refused++
       return { kind: 'circuit_open', retryAfterSecs: Math.max(1, Math.ceil(admission.retryAfterMs / 1000)) }
     }
     const untilMs = performance.now() + options.timeoutMs
-    let outcome = await this.#attempt(scope, method, params, options, untilMs)
-    if (mayRepeat(outcome) && admission.state !== 'probe' && options.cancellation?.cancelled !== true) {
-      this.#counts.retries++
-      if (outcome.reason !== 'session_lost') await sleep(RETRY_AFTER_MS)
-      outcome = await this.#attempt(scope, method, params, options, untilMs)
+    const settled = (outcome: RpcOutcome): RpcOutcome => {
+      this.#breaker.settle(scope.key, admission, verdictOn(outcome), Date.now())
+      return outcome
     }
-    this.#breaker.settle(scope.key, admission, verdictOn(outcome), Date.now())
-    return outcome
+    const attempt = () => this.#attempt(scope, method, params, options, untilMs)
+    return continueWith(attempt(), outcome => {
+      if (!mayRepeat(outcome) || admission.state === 'probe' || options.cancellation?.cancelled === true)
+        return settled(outcome)
+      this.#counts.retries++
+      const paused = outcome.reason === 'session_lost' ? Promise.resolve() : sleep(RETRY_AFTER_MS)
+      return paused.then(attempt).then(settled)
+    })
   }
 
   async close(): Promise<void> {
@@ -121,40 +126,53 @@ export class McpSessions {
     }
   }
 
-  async #attempt(
+  #attempt(
     scope: SessionScope,
     method: string,
     params: Dict,
     options: RequestOptions,
     untilMs: number,
-  ): Promise<RpcOutcome> {
+  ): MaybePending<RpcOutcome> {
     if (this.#closed) return failure('unreachable', 'the gateway is shutting down', false)
-    const key = this.#keyOf(scope)
-    const session = this.#sessionFor(key, scope, untilMs)
+    const session = this.#sessionFor(this.#keyOf(scope), scope, untilMs)
     session.inFlight++
-    try {
-      const connected = session.connected ?? (await this.#opened(session, options, untilMs))
-      if (connected.kind === 'failure') {
-        if (session.connected === undefined && connected.reason !== 'cancelled') this.#drop(session, 'ended')
-        return connected
-      }
-      const { connection, stored } = connected
-      stored?.attend()
-      const { logLevel } = options
-      if (logLevel !== undefined)
-        await connection.setLogLevel(logLevel, {
-          ...options,
-          timeoutMs: Math.max(1, untilMs - performance.now()),
-        })
-      const outcome = await connection.request(method, params, options, connection.isModern, untilMs)
-      if (connection.lost) this.#drop(session, 'lost')
-      else if (stored?.isDue === true) void this.#renew(session, stored)
-      return outcome
-    } finally {
+    const send = (connected: Opened | RpcFailure): MaybePending<RpcOutcome> => {
+      if (connected.kind === 'connected')
+        return this.#send(session, connected, method, params, options, untilMs)
+      if (session.connected === undefined && connected.reason !== 'cancelled') this.#drop(session, 'ended')
+      return connected
+    }
+    const leave = (outcome: RpcOutcome): RpcOutcome => {
       session.inFlight--
       session.usedAtMs = Date.now()
       if (session.dropped !== undefined && session.inFlight === 0) void closed(session, session.dropped)
+      return outcome
     }
+    return continueWith(
+      continueWith(session.connected ?? this.#opened(session, options, untilMs), send),
+      leave,
+    )
+  }
+
+  #send(
+    session: Session,
+    { connection, stored }: Opened,
+    method: string,
+    params: Dict,
+    options: RequestOptions,
+    untilMs: number,
+  ): MaybePending<RpcOutcome> {
+    stored?.attend()
+    const { logLevel } = options
+    const request = () =>
+      continueWith(connection.request(method, params, options, connection.isModern, untilMs), outcome => {
+        if (connection.lost) this.#drop(session, 'lost')
+        else if (stored?.isDue === true) void this.#renew(session, stored)
+        return outcome
+      })
+    if (logLevel === undefined) return request()
+    const timeoutMs = Math.max(1, untilMs - performance.now())
+    return connection.setLogLevel(logLevel, { ...options, timeoutMs }).then(request)
   }
 
   /** Without a session there is nothing to keep apart. */

@@ -1,5 +1,6 @@
 /** Streamable HTTP (MCP 2025-03-26 and newer): one POST for each message, a session where the server wants one, streams that are resumed. It knows no method. */
 import { setTimeout as sleep } from 'node:timers/promises'
+import { continueWith, type MaybePending, type Pending } from '../call/and-then.ts'
 import type { Cancellation } from '../call/cancellation.ts'
 import type { Egress, EgressFailure, EgressStreamResponse } from '../egress/egress.ts'
 import { serverEvents } from '../egress/server-events.ts'
@@ -72,8 +73,11 @@ export class StreamableHttp implements Wire {
     return this.#sessionId
   }
 
-  async request(request: WireRequest): Promise<RpcOutcome> {
-    const received = await this.#call(request)
+  request(request: WireRequest): MaybePending<RpcOutcome> {
+    return continueWith(this.#call(request), received => this.#received(received, request))
+  }
+
+  #received(received: WholeOrStream, request: WireRequest): MaybePending<RpcOutcome> {
     if (received.kind === 'failure') return fromEgress(received)
     const { status, headers } = received
     const { body } = received
@@ -183,7 +187,7 @@ export class StreamableHttp implements Wire {
   }
 
   /** Collects the response of a server that responds with JSON. */
-  #call(request: WireRequest): Promise<WholeOrStream> {
+  #call(request: WireRequest): Pending<WholeOrStream> {
     const { text, headers, deadlineMs, cancellation, maxResponseBytes } = request
     if (!this.#respondsJson) return this.#post(text, headers, deadlineMs, cancellation)
     return requestWhole(this.#egress, {

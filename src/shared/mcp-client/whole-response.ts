@@ -1,4 +1,5 @@
 /** Sends a request to a server that usually responds with JSON, and collects the response; an event stream is passed on as it arrives. It reads no message. */
+import { Later } from '../call/later.ts'
 import type {
   Egress,
   EgressFailure,
@@ -18,20 +19,25 @@ export type WholeOrStream = EgressResponse | EgressStreamResponse | EgressFailur
 export function requestWhole(
   egress: Egress,
   request: Omit<EgressRequest, 'onHead' | 'onChunk'>,
-): Promise<WholeOrStream> {
-  return new Promise(resolve => {
-    let stream: PushedBody | undefined
-    const onHead = (status: number, headers: EgressHeaders): void => {
-      if (!headers.get('content-type').toLowerCase().startsWith(EVENT_STREAM)) return
-      stream = new PushedBody()
-      resolve({ kind: 'response', status, headers, body: stream })
-    }
-    const onChunk = (chunk: Uint8Array): void => stream?.push(chunk)
-    void egress.request({ ...request, onHead, onChunk }).then(response => {
-      if (stream === undefined) resolve(response)
-      else stream.end(response.kind === 'failure' ? response : undefined)
-    })
+): Later<WholeOrStream> {
+  const whole = new Later<WholeOrStream>()
+  let stream: PushedBody | undefined
+  const onHead = (status: number, headers: EgressHeaders): void => {
+    if (isJson(headers) || !headers.get('content-type').toLowerCase().startsWith(EVENT_STREAM)) return
+    stream = new PushedBody()
+    whole.resolve({ kind: 'response', status, headers, body: stream })
+  }
+  const onChunk = (chunk: Uint8Array): void => stream?.push(chunk)
+  void egress.request({ ...request, onHead, onChunk }).then(response => {
+    if (stream === undefined) whole.resolve(response)
+    else stream.end(response.kind === 'failure' ? response : undefined)
   })
+  return whole
+}
+
+/** The usual form, compared without another string. */
+function isJson(headers: EgressHeaders): boolean {
+  return headers.get('content-type') === 'application/json'
 }
 
 /** The pieces of an event stream, in order, for one reader. */

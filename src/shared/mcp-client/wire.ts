@@ -1,4 +1,5 @@
 /** What carries the messages of one connection; implemented by the two transports of MCP. It contains no logic. */
+import type { MaybePending } from '../call/and-then.ts'
 import type { ServerMessage } from './messages.ts'
 import type { RequestId, RequestOptions, RpcOutcome } from './protocol.ts'
 
@@ -22,7 +23,8 @@ export type OnMessage = (message: Exclude<ServerMessage, { kind: 'response' }>, 
 export interface Wire {
   /** True once its session has ended: another connection has to be made. */
   readonly lost: boolean
-  request(request: WireRequest): Promise<RpcOutcome>
+  /** Never rejects. */
+  request(request: WireRequest): MaybePending<RpcOutcome>
   /** Sends a notification or a response. Never rejects. */
   send(text: string, headers: readonly string[]): Promise<void>
   /** Receives messages that belong to no request; resolves when it can receive no more, 'unsupported' when the server offers none. */

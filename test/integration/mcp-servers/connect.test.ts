@@ -27,7 +27,7 @@ function opened(options = {}): McpSessions {
 
 const OPTIONS = { timeoutMs: 5_000, maxResponseBytes: 1_000_000 }
 
-function call(
+async function call(
   sessions: McpSessions,
   url: string,
   name: string,

@@ -1,20 +1,28 @@
 /** Calls a tool, resource or prompt of an MCP server, and turns its response into a result. It never forwards the caller's token. */
 import type { ToolResult } from '../../../model/tool.ts'
+import { continueWith, type MaybePending } from '../../../shared/call/and-then.ts'
 import { Cancellation } from '../../../shared/call/cancellation.ts'
 import { type Refusal, refuse } from '../../../shared/call/refusal.ts'
 import type { BackendTokens } from '../../../shared/egress/oauth/backend-tokens.ts'
-import type { OnProgress, RequestOptions, RpcError, RpcFailure } from '../../../shared/mcp-client/protocol.ts'
+import type {
+  OnProgress,
+  RequestOptions,
+  RpcError,
+  RpcFailure,
+  RpcOutcome,
+} from '../../../shared/mcp-client/protocol.ts'
 import type { CircuitOpen, McpSessions } from '../../../shared/mcp-client/sessions.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import { isCall } from '../../pipeline/operation.ts'
 import type { Outcome } from '../../pipeline/outcome.ts'
+import { TextReply } from '../../pipeline/text-reply.ts'
 import { ownerOf } from '../../sessions/owner.ts'
 import { backendFailure, failedCall } from './backend-failure.ts'
 import { backendHeaders } from './backend-headers.ts'
 import { type Attempt, type CallToken, callWithToken } from './backend-token.ts'
 import { callTimeoutMs } from './begin-task.ts'
 import { featureResult } from './feature-result.ts'
-import { mcpResult } from './mcp-result.ts'
+import { mcpResult, plainTextOf } from './mcp-result.ts'
 import { NotificationLimit } from './notification-limit.ts'
 import { redactedPaths } from './redact-result.ts'
 import { askInputs, declaredCapabilities, questionHandler } from './server-questions.ts'
@@ -35,8 +43,8 @@ export function callMcpServer(
   sessions: McpSessions,
   tokens: BackendTokens,
   maxResponseBytes: number,
-): (exchange: Exchange, cancellation: Cancellation) => Promise<Outcome> {
-  async function once(
+): (exchange: Exchange, cancellation: Cancellation) => MaybePending<Outcome> {
+  function once(
     exchange: Exchange,
     cancellation: Cancellation,
     method: string,
@@ -44,7 +52,7 @@ export function callMcpServer(
     headers: readonly string[],
     call: CallToken | undefined,
     timeoutMs = call?.timeoutMs ?? callTimeoutMs(exchange),
-  ) {
+  ): MaybePending<RpcOutcome | CircuitOpen> {
     const { tool, transport } = exchange
     const { address, key, isShared } = tool!.mcp!
     const capabilities = isShared ? undefined : declaredCapabilities(exchange)
@@ -82,63 +90,97 @@ export function callMcpServer(
     })
   }
 
-  async function attempt(exchange: Exchange, cancellation: Cancellation, call?: CallToken): Promise<Attempt> {
+  function attempt(exchange: Exchange, cancellation: Cancellation, call?: CallToken): MaybePending<Attempt> {
     const { operation, tool } = exchange
     if (!isCall(operation)) return done(undefined)
-    const { request, complete, uriPrefix } = tool!.mcp!
+    const { request, complete } = tool!.mcp!
     const { completion } = operation
     const asked = completion === undefined ? request(operation.arguments) : complete?.(completion)
     // a server that completes nothing has no suggestions (MCP, completion)
     if (asked === undefined) return done(NO_SUGGESTIONS)
-    const { method, params, headers } = asked
-    const timeoutMs = callTimeoutMs(exchange)
-    const asTask = sendsAsTask(exchange) ? { task: { ttl: timeoutMs } } : undefined
+    const { method, headers } = asked
+    const asTask = sendsAsTask(exchange) ? { task: { ttl: callTimeoutMs(exchange) } } : undefined
+    const params = asTask === undefined ? asked.params : { ...asked.params, ...asTask }
     exchange.responseBytes = 0
     exchange.backendMs = 0
-    let inputs: Params | undefined
-    for (let round = 0; ; round++) {
-      const startedAt = performance.now()
-      const first = await once(
+    const startedAt = performance.now()
+    const ask = (inputs?: Params) =>
+      once(
         exchange,
         cancellation,
         method,
-        asTask === undefined && inputs === undefined ? params : { ...params, ...asTask, ...inputs },
+        inputs === undefined ? params : { ...params, ...inputs },
         headers,
         call,
       )
-      const task = first.kind === 'result' && method === 'tools/call' ? serverTaskOf(first.result) : undefined
+    return continueWith(ask(), first => {
+      exchange.backendMs += performance.now() - startedAt
+      if (first.kind === 'result' && isUnfinished(method, first.result))
+        return finish(exchange, cancellation, method, first, call, ask)
+      return ended(first, exchange, method)
+    })
+  }
+
+  /** The server executes the call as a task, or asks for input first. */
+  async function finish(
+    exchange: Exchange,
+    cancellation: Cancellation,
+    method: string,
+    first: RpcOutcome | CircuitOpen,
+    call: CallToken | undefined,
+    ask: (inputs: Params) => MaybePending<RpcOutcome | CircuitOpen>,
+  ): Promise<Attempt> {
+    let last = first
+    for (let round = 0; ; round++) {
+      const startedAt = performance.now()
+      const task = last.kind === 'result' && method === 'tools/call' ? serverTaskOf(last.result) : undefined
       const outcome =
         task === undefined
-          ? first
-          : await resultOf(task, exchange, cancellation, (name, args, cancelling, withinMs) =>
+          ? last
+          : await resultOf(task, exchange, cancellation, async (name, args, cancelling, withinMs) =>
               once(exchange, cancelling, name, args, [], call, withinMs),
             )
       exchange.backendMs += performance.now() - startedAt
       if (outcome.kind === 'refusal') return done(outcome)
-      if (outcome.kind === 'error') return done(rpcError(outcome))
-      if (outcome.kind === 'circuit_open') return done(circuitOpen(outcome))
-      if (outcome.kind === 'failure')
-        return { outcome: failed(outcome, timeoutMs, maxResponseBytes), isRefused: outcome.status === 401 }
-      const { resultType, inputRequests, requestState } = outcome.result
-      if (resultType !== 'input_required')
-        return done(
-          (method === 'tools/call'
-            ? reply(mcpResult(outcome.result, uriPrefix))
-            : served(featureResult(method, outcome.result, uriPrefix))) ??
-            failed(NO_RESULT, timeoutMs, maxResponseBytes),
-        )
+      if (outcome.kind !== 'result' || outcome.result.resultType !== 'input_required')
+        return ended(outcome, exchange, method)
+      const { inputRequests, requestState } = outcome.result
       const inputResponses = round < MAX_ROUNDS ? await askInputs(exchange, inputRequests) : undefined
       if (inputResponses === undefined) return done(failedCall(NEEDS_INPUT, { failure: 'input_required' }))
       if (inputResponses === 'pending') return done(refuse('confirmation_pending'))
       if (inputResponses === 'declined') return done(failedCall(DECLINED, { failure: 'input_declined' }))
-      inputs = { inputResponses, requestState }
+      const askedAt = performance.now()
+      last = await ask({ inputResponses, requestState })
+      exchange.backendMs += performance.now() - askedAt
     }
   }
-  return async (exchange, cancellation) => {
-    if (exchange.tool!.tool.authentication.oauth === undefined)
-      return (await attempt(exchange, cancellation)).outcome
-    return callWithToken(tokens, exchange, cancellation, call => attempt(exchange, cancellation, call))
+
+  function ended(outcome: RpcOutcome | CircuitOpen, exchange: Exchange, method: string): Attempt {
+    if (outcome.kind === 'error') return done(rpcError(outcome))
+    if (outcome.kind === 'circuit_open') return done(circuitOpen(outcome))
+    const timeoutMs = callTimeoutMs(exchange)
+    if (outcome.kind === 'failure')
+      return { outcome: failed(outcome, timeoutMs, maxResponseBytes), isRefused: outcome.status === 401 }
+    const { uriPrefix } = exchange.tool!.mcp!
+    const found =
+      method === 'tools/call'
+        ? reply(mcpResult(outcome.result, uriPrefix))
+        : served(featureResult(method, outcome.result, uriPrefix))
+    return done(found ?? failed(NO_RESULT, timeoutMs, maxResponseBytes))
   }
+
+  return (exchange, cancellation) => {
+    if (exchange.tool!.tool.authentication.oauth === undefined)
+      return continueWith(attempt(exchange, cancellation), ({ outcome }) => outcome)
+    return callWithToken(tokens, exchange, cancellation, async call => attempt(exchange, cancellation, call))
+  }
+}
+
+/** More is to be sent before the result is known. */
+function isUnfinished(method: string, result: Params): boolean {
+  return (
+    result.resultType === 'input_required' || (method === 'tools/call' && serverTaskOf(result) !== undefined)
+  )
 }
 
 /** The server made a task of the call: so does the gateway, where the client takes one, else the client waits. */
@@ -181,6 +223,8 @@ function done(outcome: Outcome): Attempt {
 
 function reply(result: ToolResult | undefined): Outcome {
   if (result === undefined) return undefined
+  const text = plainTextOf(result)
+  if (text !== undefined) return new TextReply(text, 200)
   const { isError } = result
   return {
     kind: 'reply',

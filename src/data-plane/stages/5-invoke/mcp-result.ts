@@ -1,6 +1,7 @@
 /** Turns the result of a tool of an MCP server into a tool result. It sees neither request nor caller. */
 import { isObject } from '../../../model/is-object.ts'
 import type { Content, ToolResult } from '../../../model/tool.ts'
+import { MAX_TEXT_BYTES } from '../../pipeline/text-reply.ts'
 
 type Dict = { readonly [name: string]: unknown }
 
@@ -24,6 +25,23 @@ export function mcpResult(result: Dict, uriPrefix: string): ToolResult | undefin
     ...(structuredContent === undefined ? {} : { structuredContent }),
     ...(meta === undefined ? {} : { _meta: meta }),
   }
+}
+
+/** The UTF-8 of a result that is one short text and nothing else; the caller gets the same bytes with less work. */
+export function plainTextOf({
+  content,
+  isError,
+  structuredContent,
+  _meta,
+}: ToolResult): Uint8Array | undefined {
+  const part = content[0]
+  if (content.length !== 1 || part!.type !== 'text' || isError) return undefined
+  if (structuredContent !== undefined || _meta !== undefined) return undefined
+  const { text } = part as { readonly text: string }
+  if (3 * text.length > MAX_TEXT_BYTES) return undefined
+  for (const name in part) if (name !== 'type' && name !== 'text') return undefined
+  // a byte order mark would be taken away, and half a surrogate pair has no bytes
+  return text.charCodeAt(0) === 0xfeff || !text.isWellFormed() ? undefined : Buffer.from(text)
 }
 
 /** The URIs of links and embedded resources, as clients may read them. */
