@@ -14,7 +14,7 @@ export interface CallInit {
 
 /** Node runs a longer timer at once. */
 const MAX_TIMER_MS = 2 ** 31 - 1
-/** Time-outs from here on may end 100 ms late, and share a timer: one for each call costs a microsecond. Shorter ones are those of polls and probes, on which the time to notice a fault depends. */
+/** Time-outs from here on may end 150 ms late, and share a timer: one for each call costs a microsecond. Shorter ones are those of polls and probes, on which the time to notice a fault depends. */
 const MIN_SHARED_MS = 10_000
 const SHARED_STEP_MS = 50
 /** Different time-outs that share timers; tools have few. */
@@ -26,12 +26,14 @@ interface Limited extends Watched {
 
 const shared = new Map<number, Deadlines<Limited>>()
 
-/** undefined: a call with this time-out has its own timer. */
+/** undefined: a call with this time-out has its own timer. What remains of a time-out is another number for each call, and rounded up. */
 function sharedTimer(timeoutMs: number): Deadlines<Limited> | undefined {
-  const known = shared.get(timeoutMs)
-  if (known !== undefined || timeoutMs < MIN_SHARED_MS || shared.size >= MAX_SHARED) return known
-  const made = new Deadlines<Limited>(timeoutMs, onTimeout, SHARED_STEP_MS)
-  shared.set(timeoutMs, made)
+  if (timeoutMs < MIN_SHARED_MS) return undefined
+  const roundedMs = Math.ceil(timeoutMs / SHARED_STEP_MS) * SHARED_STEP_MS
+  const known = shared.get(roundedMs)
+  if (known !== undefined || shared.size >= MAX_SHARED) return known
+  const made = new Deadlines<Limited>(roundedMs, onTimeout, SHARED_STEP_MS)
+  shared.set(roundedMs, made)
   return made
 }
 
@@ -103,7 +105,7 @@ export abstract class Call<R>
   protected abstract onFailed(why: EgressFailure): void
 
   timedOut(): void {
-    const ms = this.#timeoutMs
+    const ms = Math.round(this.#timeoutMs)
     this.fail(failure('timeout', `${this.origin} did not respond completely within ${ms} ms`, this.sent))
   }
 

@@ -37,7 +37,7 @@ const LIST_CHANGES: Dict = { toolsListChanged: true, resourcesListChanged: true,
 /** Of a listening request, which ends with the connection. */
 const FOREVER_MS = 2 ** 31 - 1
 const NO_HEADERS: readonly string[] = []
-const MAX_TARGETS = 100
+const MAX_TOOLS = 100
 /** Of all its notifications; then it ends, and another one has to be opened. */
 const MAX_LISTENED_BYTES = 16 * 1024 * 1024
 
@@ -52,7 +52,8 @@ export class McpConnection {
   #lastId = 0
   /** JSON of the `_meta` of a request without capabilities, level and progress (2026-07-28). */
   #plainMeta: string | undefined
-  readonly #targetHeaders = new Map<string, string[]>()
+  /** By name of the tool. */
+  readonly #toolHeaders = new Map<string, readonly string[]>()
   readonly #progress = new Map<RequestId, OnProgress>()
   readonly #handlers = new Map<RequestId, OnServerRequest>()
   readonly #logs = new Map<RequestId, OnLog>()
@@ -187,15 +188,16 @@ export class McpConnection {
 
   /** MCP 2026-07-28, "Request headers". Most requests name the target of one before. */
   #modernHeaders(method: string, { name, uri, taskId }: Dict): readonly string[] {
-    const target = [name, uri, taskId].find(value => typeof value === 'string') as string | undefined
-    const key = target === undefined ? method : `${method} ${target}`
-    let headers = this.#targetHeaders.get(key)
-    if (headers === undefined) {
-      if (this.#targetHeaders.size >= MAX_TARGETS) this.#targetHeaders.clear()
-      headers = ['mcp-protocol-version', MODERN_VERSION, 'mcp-method', method]
-      if (target !== undefined) headers.push('mcp-name', headerValue(target))
-      this.#targetHeaders.set(key, headers)
-    }
+    const target = typeof name === 'string' ? name : typeof uri === 'string' ? uri : taskId
+    const called =
+      method === 'tools/call' && typeof target === 'string' ? this.#toolHeaders.get(target) : undefined
+    if (called !== undefined) return called
+    const headers = ['mcp-protocol-version', MODERN_VERSION, 'mcp-method', method]
+    if (typeof target !== 'string') return headers
+    headers.push('mcp-name', headerValue(target))
+    if (method !== 'tools/call') return headers
+    if (this.#toolHeaders.size >= MAX_TOOLS) this.#toolHeaders.clear()
+    this.#toolHeaders.set(target, headers)
     return headers
   }
 

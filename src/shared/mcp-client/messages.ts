@@ -26,6 +26,10 @@ const MAX_BATCH = 100
 
 /** The messages of one text: one, or those of a batch. @throws MessageError */
 export function readMessages(text: string, maxParseNs = MAX_PARSE_NS): readonly ServerMessage[] {
+  if (isShort(text)) {
+    checkDepth(text)
+    return messagesOf(parsed(text))
+  }
   const reading = readingMessages(text, maxParseNs)
   let step = reading.next()
   while (step.done !== true) step = reading.next()
@@ -37,15 +41,8 @@ export function* readingMessages(
   text: string,
   maxParseNs = MAX_PARSE_NS,
 ): Generator<void, readonly ServerMessage[]> {
-  const value = yield* parsing(text, maxParseNs)
-  if (!Array.isArray(value)) return [messageOf(value)]
-  if (value.length > MAX_BATCH) throw new MessageError(`a batch of ${value.length} messages`)
-  return value.map(messageOf)
-}
-
-function* parsing(text: string, maxParseNs: number): Generator<void, unknown> {
-  if (isDeep(text)) throw new MessageError(`a message that is nested deeper than ${MAX_DEPTH} levels`)
-  if (text.length > CHECKED_FROM_CHARS) {
+  checkDepth(text)
+  if (!isShort(text)) {
     yield
     const costNs = parseCost(Buffer.from(text), maxParseNs)
     yield
@@ -53,6 +50,25 @@ function* parsing(text: string, maxParseNs: number): Generator<void, unknown> {
       throw new MessageError(`a message of ${text.length} characters with too many values to be read in time`)
     yield
   }
+  return messagesOf(parsed(text))
+}
+
+/** Reading it needs no bound of cost. */
+export function isShort(text: string): boolean {
+  return text.length <= CHECKED_FROM_CHARS
+}
+
+function messagesOf(value: unknown): readonly ServerMessage[] {
+  if (!Array.isArray(value)) return [messageOf(value)]
+  if (value.length > MAX_BATCH) throw new MessageError(`a batch of ${value.length} messages`)
+  return value.map(messageOf)
+}
+
+function checkDepth(text: string): void {
+  if (isDeep(text)) throw new MessageError(`a message that is nested deeper than ${MAX_DEPTH} levels`)
+}
+
+function parsed(text: string): unknown {
   try {
     return readJson(text)
   } catch {
@@ -110,9 +126,12 @@ export function errorIn(text: string): RpcError | undefined {
   return undefined
 }
 
-/** @param meta JSON of the `_meta` of the parameters, in place of one that they have */
+/**
+ * @param method of MCP, which needs no escape
+ * @param meta JSON of the `_meta` of the parameters, in place of one that they have
+ */
 export function requestText(id: RequestId, method: string, params: Dict, meta?: string): string {
-  return `{"jsonrpc":"2.0","id":${typeof id === 'number' ? id : JSON.stringify(id)},"method":${JSON.stringify(method)},"params":${paramsText(params, meta)}}`
+  return `{"jsonrpc":"2.0","id":${typeof id === 'number' ? id : JSON.stringify(id)},"method":"${method}","params":${paramsText(params, meta)}}`
 }
 
 function paramsText(params: Dict, meta: string | undefined): string {

@@ -4,7 +4,14 @@ import type { MaybePromise } from '../call/and-then.ts'
 import type { EgressFailure, EgressStreamResponse } from '../egress/egress.ts'
 import { StreamFailure } from '../egress/failure.ts'
 import { serverEvents } from '../egress/server-events.ts'
-import { errorIn, MessageError, readingMessages, type ServerMessage } from './messages.ts'
+import {
+  errorIn,
+  isShort,
+  MessageError,
+  readingMessages,
+  readMessages,
+  type ServerMessage,
+} from './messages.ts'
 import { failure, type RpcFailure, type RpcOutcome } from './protocol.ts'
 import type { OnMessage, WireRequest } from './wire.ts'
 
@@ -64,6 +71,7 @@ export function readWholeJson(
   const found = (messages: readonly ServerMessage[]): RpcOutcome =>
     responseIn(messages, request, label, onMessage)
   try {
+    if (isShort(text)) return found(readMessages(text))
     const messages = beginInSlices(readingMessages(text, request.maxParseNs))
     if (!(messages instanceof Promise)) return found(messages)
     return messages.then(found).catch(error => unreadable(error, label))

@@ -51,6 +51,8 @@ export class McpSessions {
   readonly #breaker = new CircuitBreaker()
   /** The one used last is last. */
   readonly #sessions = new Map<string, Session>()
+  /** The last of the map. */
+  #newest: Session | undefined
   readonly #opener: SessionOpener
   readonly #sweeper: NodeJS.Timeout
   #closed = false
@@ -175,10 +177,10 @@ export class McpSessions {
     return connection.setLogLevel(logLevel, { ...options, timeoutMs }).then(request)
   }
 
-  /** Without a session there is nothing to keep apart. */
+  /** Without a session there is nothing to keep apart: the key of the server, whose hash is known, is found in less time than a new string. */
   #keyOf({ key, caller, tokenOwner = '' }: SessionScope): string {
-    const server = `${key}\n${tokenOwner}\n`
-    return this.#opener.hasSession(key) === false ? server : `${server}${caller}`
+    if (this.#opener.hasSession(key) !== false) return `${key}\n${tokenOwner}\n${caller}`
+    return tokenOwner === '' ? key : `${key}\n${tokenOwner}`
   }
 
   #sessionFor(key: string, scope: SessionScope, untilMs: number): Session {
@@ -189,8 +191,11 @@ export class McpSessions {
     }
     session ??= this.#newSession(key, scope, untilMs)
     if (scope.token !== undefined) session.bearer.token = scope.token
-    this.#sessions.delete(key)
-    this.#sessions.set(key, session)
+    if (session !== this.#newest) {
+      this.#sessions.delete(key)
+      this.#sessions.set(key, session)
+      this.#newest = session
+    }
     return session
   }
 
@@ -225,6 +230,7 @@ export class McpSessions {
     this.#sessions.delete(session.key)
     session.key = key
     this.#sessions.set(key, session)
+    this.#newest = session
   }
 
   async #renew(session: Session, stored: StoredSession): Promise<void> {

@@ -9,6 +9,21 @@ import { deferred, httpBackend, rawBackend } from './backend.ts'
 import { client, get, keep, overBoth, text } from './carriers.ts'
 
 overBoth('an exchange', () => {
+  it('shares a timer with others, although what remains of a time-out is another number for each', async () => {
+    const backend = keep(await httpBackend(() => {}))
+    const egress = client({ maxConnectionsPerOrigin: 1 })
+    const timers = () => process.getActiveResourcesInfo().filter(kind => kind === 'Timeout').length
+    const before = timers()
+    const cancellation = new Cancellation()
+    const calls = Array.from({ length: 200 }, (_, at) =>
+      egress.request(get(backend, { timeoutMs: 29_990 + at / 21, cancellation })),
+    )
+    // those of the pool and of the connection beside
+    expect(timers() - before).toBeLessThan(20)
+    cancellation.cancel()
+    for (const call of calls) expect(await call).toMatchObject({ reason: 'cancelled' })
+  })
+
   it('sends method, path, query, headers and body as given and returns status, headers and body', async () => {
     const backend = keep(
       await httpBackend((request, response) => {

@@ -58,13 +58,12 @@ export function callMcpServer(
     const capabilities = isShared ? undefined : declaredCapabilities(exchange)
     const onServerRequest = isShared ? undefined : questionHandler(exchange)
     const canAsk = onServerRequest === undefined ? '' : ' asks'
-    const caller = `${ownerOf(exchange.principal!)} ${transport.session?.id ?? ''}${canAsk}`
     const scope = isShared
       ? { address, key, caller: '', token: call?.token }
       : {
           address,
           key,
-          caller,
+          caller: `${ownerOf(exchange.principal!)} ${transport.session?.id ?? ''}${canAsk}`,
           callerSession: transport.session?.id,
           token: call?.token,
           tokenOwner: call?.owner,

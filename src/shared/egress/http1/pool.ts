@@ -45,13 +45,14 @@ export class Http1Pool implements ConnectionOwner {
   /** @returns false when the request is not an ordinary one and another client has to carry it; nothing was called then */
   dispatch(request: WholeRequest, handler: ResponseHandler): boolean {
     const { body } = request
-    const head = requestHead(request, this.#options.host, body === null ? undefined : Buffer.byteLength(body))
+    const bodyBytes = body === null ? 0 : Buffer.byteLength(body)
+    const head = requestHead(request, this.#options.host, body === null ? undefined : bodyBytes)
     if (head === undefined) return false
     if (this.#closed) {
       handler.onError(new Http1Error('UND_ERR_DESTROYED', 'the client is closed'))
       return true
     }
-    const prepared = { request, head, handler }
+    const prepared = { request, head, bodyBytes, handler }
     const connection = this.#takeIdle()
     if (connection !== undefined) {
       if (!connection.send(prepared)) this.#idle.push(connection)
