@@ -132,11 +132,19 @@ describe.skipIf(MISSING && !REQUIRED)(`promtool${HINT}`, () => {
     const call = (name: string) =>
       gateway.post('/mcp/tools/call', { name, arguments: { productId: 'P-1003' } }, token)
     const { ask, stop } = await startPrometheus(gateway, dir)
-    const [refused, slow, quota, changes] = queriesOfPage()
+    const [refused, slow, quota, changes, served] = queriesOfPage()
+    const admin = await gateway.token('demo-admin')
+    const change = () =>
+      fetch(`${gateway.running.addresses.api_url}/v1/tenants/acme`, {
+        method: 'PATCH',
+        headers: { authorization: `Bearer ${admin}`, 'content-type': 'application/json' },
+        body: '{"region":"north"}',
+      })
     /** The series that the query returns now; a rate needs calls between two scrapes. */
     const series = async (query: string | undefined): Promise<readonly Series[]> => {
       await call('shop_getProduct')
       await call('no_such_tool')
+      expect((await change()).status).toBe(200)
       return (await ask(`query?query=${encodeURIComponent(query!)}`)).result ?? []
     }
     const find = (query: string | undefined, labels: object, isRight: (value: number) => boolean) =>
@@ -155,7 +163,8 @@ describe.skipIf(MISSING && !REQUIRED)(`promtool${HINT}`, () => {
       await find(refused, { reason: /^tool_not_found$/, consumer: /^demo-agent$/ }, rate => rate > 0)
       await find(slow, { tool: /^shop_getProduct$/ }, seconds => seconds > 0 && seconds < 10)
       await find(quota, { consumer: /^demo-agent$/, type: /^(daily|monthly|minute)$/ }, share => share > 0)
-      await find(changes, { worker: /^2$/, snapshot: /^[0-9a-f]{12}$/ }, count => count === 0)
+      await find(changes, { actor: /^demo-admin$/, action: /^control\.tenants\.update$/ }, count => count > 0)
+      await find(served, { worker: /^2$/, snapshot: /^[0-9a-f]{12}$/ }, count => count === 0)
     } finally {
       await stop()
     }

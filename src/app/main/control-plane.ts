@@ -171,6 +171,7 @@ export async function startControlPlane(plane: ControlPlaneParts): Promise<Contr
       authConfig: { issuer, audiences: settings.auth.allowedAudiences },
       specFault,
       toolsOf: (api, tenant) => apiTools(api, tenant, compiler),
+      onChange: (action, actor) => context.metrics.changed(action, actor),
       onFault,
     },
     readiness,

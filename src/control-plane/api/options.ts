@@ -69,6 +69,8 @@ export interface ControlPlaneOptions {
   readonly specFault?: (spec: string) => string | undefined
   /** Compiles the OpenAPI document of an API. When it rejects, the API has no tools and `onFault` is called. */
   readonly toolsOf?: (api: Api, tenant: Tenant) => Promise<CompiledApi>
+  /** Called after each change that was stored, and is in the audit. @param actor its consumer */
+  readonly onChange?: (action: string, actor: string) => void
   /** Called for every error that no caller sees: responses with status 500, failed sweeps and publications. */
   readonly onFault: (message: string, error: unknown) => void
   /** Absent: requests are not logged. */

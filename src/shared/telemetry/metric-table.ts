@@ -284,6 +284,14 @@ export const METRICS = {
     ),
   }),
 
+  ...heldBy('control-plane/api', {
+    platform_changes_total: counter(
+      'changes',
+      'Requests that changed the configuration, by action and consumer of the actor; the audit has each of them.',
+      ...['action', 'actor'],
+    ),
+  }),
+
   ...heldBy('control-plane/mail', {
     platform_mail_sent_total: counter('mails', 'Notices that the mail server has accepted.'),
     platform_mail_retries_total: counter('attempts', 'Failed attempts of mails that will be retried.'),

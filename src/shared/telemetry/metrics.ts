@@ -32,6 +32,7 @@ export class Metrics {
   readonly #bugs: Counter<'stage'>
   readonly #unexpected: Counter<'kind'>
   readonly #policyFailures: Counter<'failure'>
+  readonly #changes: Counter<'action' | 'actor'>
   #others: (() => Promise<readonly MetricJson[]>) | undefined
   /** Of the process, not of a thread: made where they are scraped. */
   #process: Registry | undefined
@@ -72,6 +73,7 @@ export class Metrics {
     this.#bugs = new Counter(this.#labelled('platform_internal_errors_total'))
     this.#unexpected = new Counter(this.#labelled('platform_unexpected_errors_total'))
     this.#policyFailures = new Counter(this.#labelled('platform_policy_failures_total'))
+    this.#changes = new Counter(this.#labelled('platform_changes_total'))
   }
 
   /** @param build of uWS, or the version of Node */
@@ -159,6 +161,11 @@ export class Metrics {
   /** @param kind one of a closed set (`app/main/unexpected.ts`). */
   unexpected(kind: string): void {
     this.#unexpected.inc({ kind })
+  }
+
+  /** @param action of the policy input, a closed set. @param actor its consumer */
+  changed(action: string, actor: string): void {
+    this.#changes.inc({ action, actor: this.#calls.labelOf(actor) })
   }
 
   bug(stage: string): void {

@@ -108,10 +108,11 @@ async function serve(
   const maxBytes = endpoint.bulk === true ? options.maxBulkBodyBytes : undefined
   const body = await readJsonBody(request, maxBytes ?? options.maxBodyBytes)
   const scope = scopeOf(endpoint, standing)
+  const isChange = method !== 'get' && endpoint.audited !== false
+  let replayed = false
   const work = async (plain: Transaction): Promise<EndpointResult> => {
-    const isAudited = method !== 'get' && endpoint.audited !== false
     const origin = originOf(context, endpoint, standing)
-    const tx = isAudited ? audited(plain, origin) : plain
+    const tx = isChange ? audited(plain, origin) : plain
     const call = await prepare(context, endpoint, parts, standing, tx, body)
     const run = async () => {
       // A tenant that is being deleted can only lose resources.
@@ -126,7 +127,7 @@ async function serve(
       const result = (await endpoint.run(call)) ?? {}
       if (result.dryRun === true) throw new DryRun(result)
       // a repetition, or an action such as a delivery that is sent again
-      if (isAudited && tx.audit.appended === 0)
+      if (isChange && tx.audit.appended === 0)
         recordAction(tx, origin, targetOf(endpoint, call), result.recorded)
       return result
     }
@@ -136,13 +137,17 @@ async function serve(
     const bodyText = body.kind === 'json' ? body.text : ''
     const repeatable = { key, principal, method, path: context.req.path, bodyText, status }
     const once = await onlyOnce(tx, repeatable, run)
-    if (once.replayed) context.header('idempotency-replayed', 'true')
+    if (once.replayed) {
+      replayed = true
+      context.header('idempotency-replayed', 'true')
+    }
     return once.response
   }
   try {
     const store = endpoint.bulk === true ? parts.bulkStore : options.store
     const run = method === 'get' ? store.read : store.write
     const result = await run(scope, work)
+    if (isChange && !replayed) options.onChange?.(endpoint.action, standing.principal.consumer)
     if (result.afterwards === undefined) return respond(context, endpoint, result)
     return respond(context, endpoint, { ...result, body: await result.afterwards() })
   } catch (error) {
