@@ -138,7 +138,7 @@ describe.skipIf(MISSING && !REQUIRED)(`promtool${HINT}`, () => {
       fetch(`${gateway.running.addresses.api_url}/v1/tenants/acme`, {
         method: 'PATCH',
         headers: { authorization: `Bearer ${admin}`, 'content-type': 'application/json' },
-        body: '{"region":"north"}',
+        body: '{"admin_email":"admin@example.com"}',
       })
     /** The series that the query returns now; a rate needs calls between two scrapes. */
     const series = async (query: string | undefined): Promise<readonly Series[]> => {
