@@ -9,6 +9,7 @@ import type {
   EgressStreamResponse,
 } from '../egress/egress.ts'
 import { StreamFailure } from '../egress/failure.ts'
+import { contentTypeOf } from './read-response.ts'
 
 const EVENT_STREAM = 'text/event-stream'
 
@@ -23,7 +24,7 @@ export function requestWhole(
   const whole = new Later<WholeOrStream>()
   let stream: PushedBody | undefined
   const onHead = (status: number, headers: EgressHeaders): void => {
-    if (isJson(headers) || !headers.get('content-type').toLowerCase().startsWith(EVENT_STREAM)) return
+    if (contentTypeOf({ headers }) !== EVENT_STREAM) return
     stream = new PushedBody()
     whole.resolve({ kind: 'response', status, headers, body: stream })
   }
@@ -36,11 +37,6 @@ export function requestWhole(
     else stream.end(response.kind === 'failure' ? response : undefined)
   })
   return whole
-}
-
-/** The usual form, compared without another string. */
-function isJson(headers: EgressHeaders): boolean {
-  return headers.get('content-type') === 'application/json'
 }
 
 /** The pieces of an event stream, in order, for one reader. */
