@@ -70,6 +70,7 @@ beforeAll(async () => {
   upstream = createServer((request, response) => {
     upstreamTraces.push(String(request.headers.traceparent))
     upstreamHeaders.push(request.headers)
+    if (request.url === '/gone') response.writeHead(410)
     response.end('proxied')
   })
   const [endpoint] = await Promise.all([listening(collector), listening(upstream)])
@@ -164,6 +165,22 @@ it('continues the trace of the caller, through the stages, to the upstream', asy
   expect(BigInt(invoked.startTimeUnixNano)).toBeGreaterThanOrEqual(BigInt(server.startTimeUnixNano))
   expect(BigInt(invoked.endTimeUnixNano)).toBeLessThanOrEqual(BigInt(server.endTimeUnixNano))
   expect(resources.join()).toContain('gateway-of-the-test')
+})
+
+it('reports the status of a proxied response in metric, log line and both spans; a status of 400 and above is an error of the request alone', async () => {
+  const traceId = TRACE.replace('0af7', 'c0d7')
+  const headers = { traceparent: `00-${traceId}-${PARENT}-01` }
+  const response = await fetch(`${addresses.gateway_url}/t/traced/open/gone`, { headers })
+  expect(response.status).toBe(410)
+  const of = (kind: number) => spans.find(span => span.traceId === traceId && span.kind === kind)
+  await expect.poll(() => of(2) !== undefined && of(3) !== undefined, SOON).toBe(true)
+  expect([of(2)!.status.code ?? 0, of(3)!.status.code ?? 0]).toEqual([0, 2])
+  expect(attributesOf(of(2)!)).toMatchObject({ 'http.response.status_code': '410' })
+  expect(attributesOf(of(2)!)).not.toHaveProperty('error.type')
+  expect(attributesOf(of(3)!)).toMatchObject({ 'http.response.status_code': '410', 'error.type': '410' })
+  expect(lines().find(line => line.trace_id === traceId)).toMatchObject({ status: 410, outcome: 'success' })
+  const metrics = await (await fetch(`${addresses.metrics_url}/metrics`)).text()
+  expect(metrics).toMatch(/^platform_requests_total\{[^}]*status="410"\} 1$/m)
 })
 
 describe('an MCP request that names its trace in _meta', () => {

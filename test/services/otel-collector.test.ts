@@ -197,11 +197,16 @@ describe.skipIf(MISSING && !REQUIRED)(`the OpenTelemetry collector${HINT}`, { ti
         'server.port': Number(port),
         'user_agent.original': 'caller/1',
         'client.address': '127.0.0.1',
+        'http.response.status_code': 401,
       },
     })
+    // an error of the request for the client, none of the server for the gateway that passes it on
+    expect([entry.status, client.status]).toEqual([UNSET, ERROR])
     expect(client).toMatchObject({
       name: 'POST',
       attributes: {
+        'error.type': '401',
+        'http.response.status_code': 401,
         'http.request.method': 'POST',
         'server.address': new URL(inner.url).hostname,
         'server.port': Number(new URL(inner.url).port),
@@ -246,10 +251,12 @@ describe.skipIf(MISSING && !REQUIRED)(`the OpenTelemetry collector${HINT}`, { ti
         'url.template': '/mcp/{version}/tools',
         'url.full': `${inner.url}/mcp/{version}/tools`,
         'http.response.status_code': 401,
+        'error.type': '401',
       },
     })
     const backend = spans.find(span => span.service === 'inner' && span.kind === SERVER)!
     expect([backend.parentSpanId, backend.status]).toEqual([client.spanId, UNSET])
+    expect([entry.status, client.status]).toEqual([ERROR, ERROR])
   })
 
   it('marks both spans of a backend that does not respond as failed', async () => {

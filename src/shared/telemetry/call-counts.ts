@@ -4,6 +4,9 @@ import { Histogram, type TracedValue } from './histogram.ts'
 /** The label of all consumers beyond `maxConsumers`. */
 const OTHER = 'other'
 
+/** Of one consumer with separate labels; backends of proxied APIs choose any. Others are counted by class, such as `4xx`. */
+const MAX_STATUSES = 64
+
 interface Count {
   calls: number
 }
@@ -20,7 +23,7 @@ export class CallCounts {
   /** By stage. */
   readonly stages = new Histogram(STAGE_SECONDS)
   readonly #backend = this.backend.of('')
-  readonly #byConsumer = new Map<string, Map<number, Count>>([[OTHER, new Map()]])
+  readonly #byConsumer = new Map<string, Map<number | string, Count>>([[OTHER, new Map()]])
   readonly #byAction = new Map<string, Map<string, Count>>()
   readonly #maxConsumers: number
 
@@ -39,7 +42,9 @@ export class CallCounts {
     backendSeconds: number,
     traced?: TracedValue,
   ): void {
-    add(this.#byConsumer.get(consumer) ?? this.#consumer(consumer), status)
+    const statuses = this.#byConsumer.get(consumer) ?? this.#consumer(consumer)
+    const isSeparate = statuses.size < MAX_STATUSES || statuses.has(status)
+    add(statuses, isSeparate ? status : `${Math.trunc(status / 100)}xx`)
     this.duration.of(action).observe(seconds, traced)
     if (outcome !== 'success') this.#failed(action, outcome)
     if (backendSeconds >= 0) this.#backend.observe(backendSeconds, traced)
@@ -54,7 +59,7 @@ export class CallCounts {
     add(outcomes, outcome)
   }
 
-  #consumer(consumer: string): Map<number, Count> {
+  #consumer(consumer: string): Map<number | string, Count> {
     return this.#byConsumer.get(this.labelOf(consumer))!
   }
 

@@ -58,8 +58,7 @@ export function createOtlpTraces(service: {
         const kind = step.spanId === '' ? SpanKind.INTERNAL : SpanKind.CLIENT
         const { attributes = {}, startedAtMs: startTime } = step
         const child = tracer.startSpan(step.name, { kind, startTime, attributes }, inside)
-        // of a service map: the backend failed, not only the call
-        if (traced.failed && kind === SpanKind.CLIENT) child.setStatus({ code: SpanStatusCode.ERROR })
+        if (step.failed === true) child.setStatus({ code: SpanStatusCode.ERROR })
         child.end(step.endedAtMs)
       }
       span.end(traced.endedAtMs)

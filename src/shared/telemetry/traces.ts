@@ -9,10 +9,12 @@ export interface TracedStep {
   readonly spanId: string
   /** Of a span that calls a backend. */
   readonly attributes?: TracedCall['attributes']
+  /** Of a span that calls a backend: it did not respond, or with an error. */
+  readonly failed?: boolean
 }
 
 /** A call that has ended. No argument, token or key is in it. */
-export interface TracedCall extends Omit<TracedStep, 'spanId' | 'attributes'> {
+export interface TracedCall extends Omit<TracedStep, 'spanId' | 'attributes' | 'failed'> {
   readonly traceId: string
   /** Of the caller; absent: the trace begins here. */
   readonly parentSpanId: string | undefined

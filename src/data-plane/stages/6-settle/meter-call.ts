@@ -48,7 +48,7 @@ export function meterCalls(meter: Meter): Metering {
           occurredAtMs: exchange.receivedAtMs,
           requestId: exchange.requestId,
           outcome: outcomeOf(exchange),
-          statusCode: statusCodeOf(exchange),
+          statusCode: statusOf(exchange),
           latencyUs: Math.round(exchange.durationMs * 1000),
           backendLatencyUs: backendMs < 0 ? -1 : Math.round(backendMs * 1000),
           requestBytes: exchange.requestBytes,
@@ -76,13 +76,6 @@ function outcomeOf({ final }: Exchange): MeteredOutcome {
   if (status === 401 || status === 403) return 'denied'
   if (status === 404) return 'not_found'
   return status === 429 ? 'rate_limited' : 'invalid'
-}
-
-/** A proxied response keeps the status of its backend. */
-function statusCodeOf(exchange: Exchange): number {
-  const { final, access } = exchange
-  if (access === 'proxy' && final?.kind === 'reply') return final.backendStatus ?? statusOf(exchange)
-  return statusOf(exchange)
 }
 
 interface Known {

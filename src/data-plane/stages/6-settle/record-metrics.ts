@@ -40,11 +40,11 @@ export function outcomeOf(exchange: Exchange): string {
   return final.kind === 'refusal' ? final.reason : (final.failure ?? 'success')
 }
 
-/** The status that a REST caller receives, also for calls over JSON-RPC. */
-export function statusOf(exchange: Exchange): number {
-  const { final } = exchange
+/** The status that a REST caller receives, also for calls over JSON-RPC. A proxied response keeps that of its backend. */
+export function statusOf({ access, final }: Exchange): number {
   if (final === undefined) return 200
   if (final.kind === 'refusal') return final.row.status
+  if (access === 'proxy' && final.backendStatus !== undefined) return final.backendStatus
   return final.failure === undefined ? 200 : REFUSALS[final.failure].status
 }
 

@@ -1,5 +1,6 @@
 /** Makes the spans of a call: one for the call and one per stage, named as the conventions of OpenTelemetry say. It exports nothing. */
 
+import type { RefusalReason } from '../../../shared/call/refusal.ts'
 import type { CallTraces } from '../../../shared/telemetry/traces.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import { type CallOperation, isCall, type Operation } from '../../pipeline/operation.ts'
@@ -7,6 +8,14 @@ import type { Stage } from '../../pipeline/stage.ts'
 import { isRecorded, outcomeOf, statusOf } from './record-metrics.ts'
 
 type Attributes = Record<string, string | number>
+
+/** The backend was asked, and did not respond. */
+const NO_RESPONSE: ReadonlySet<RefusalReason> = new Set([
+  'backend_unreachable',
+  'backend_timeout',
+  'upstream_unavailable',
+  'cancelled',
+])
 
 /** Where callers reach the gateway. */
 export interface TracedServer {
@@ -56,9 +65,19 @@ export function traceCall(traces: CallTraces, server: TracedServer): Stage {
           const spanId = exchange.backendSpanId
           // the result was cached: no backend was called
           if (spanId === '') return { name: stage, spanId, ...times }
-          const error = outcome === 'success' ? undefined : { 'error.type': outcome }
-          const attributes = { 'toolgate.stage': stage, ...backendAttributes(exchange), ...error }
-          return { name: backendSpanName(exchange), spanId, attributes, ...times }
+          const error = backendError(exchange)
+          const attributes = {
+            'toolgate.stage': stage,
+            ...backendAttributes(exchange),
+            ...(error === undefined ? undefined : { 'error.type': error }),
+          }
+          return {
+            name: backendSpanName(exchange),
+            spanId,
+            attributes,
+            failed: error !== undefined,
+            ...times,
+          }
         }),
       })
       return undefined
@@ -122,20 +141,30 @@ function backendSpanName({ operation, tool }: Exchange): string {
   return mcp === undefined ? `${request.method} ${request.path}` : `${mcpMethod(operation)} ${name}`
 }
 
+/**
+ * OpenTelemetry, HTTP client spans: an error is a status of 400 and above, by its number, or no response. A call that was refused after
+ * its backend responded is not an error of the backend.
+ */
+function backendError({ final }: Exchange): string | undefined {
+  if (final === undefined) return undefined
+  if (final.kind === 'refusal') return NO_RESPONSE.has(final.reason) ? final.reason : undefined
+  const status = final.backendStatus ?? 0
+  return status >= 400 ? String(status) : final.failure
+}
+
 /** OpenTelemetry, HTTP client spans. Arguments are part of the path: its template stands for it. */
 function backendAttributes({ operation, tool, final }: Exchange): Attributes {
-  if (operation.action === 'proxy') return addressOf(operation.api.upstreamUrl, operation.method, '')
+  const status = (final?.kind === 'reply' ? final.backendStatus : undefined) ?? 0
+  const responded = status === 0 ? undefined : { 'http.response.status_code': status }
+  if (operation.action === 'proxy')
+    return { ...addressOf(operation.api.upstreamUrl, operation.method, ''), ...responded }
   if (tool === undefined) return {}
   const { mcp, request } = tool.tool
   if (mcp !== undefined) {
     const base = addressOf(mcp.url, 'POST', '')
     return { ...base, 'mcp.method.name': mcpMethod(operation) }
   }
-  const status = (final?.kind === 'reply' ? final.backendStatus : undefined) ?? 0
-  return {
-    ...addressOf(request.baseUrl, request.method, request.path),
-    ...(status === 0 ? undefined : { 'http.response.status_code': status }),
-  }
+  return { ...addressOf(request.baseUrl, request.method, request.path), ...responded }
 }
 
 function addressOf(base: string, method: string, template: string): Attributes {

@@ -92,6 +92,18 @@ it('merges threads as the library does, also when what they say was posted', asy
   )
 })
 
+it('gives 64 statuses of a consumer a label, and one for each class to all others', async () => {
+  const metrics = new Metrics(3)
+  for (const status of Array.from({ length: 500 }, (_, index) => 100 + index))
+    for (let calls = 0; calls < 2; calls++) metrics.call('c', status, 'success', 'proxy', 0.001, -1)
+  const lines = (await metrics.registry.metrics()).split('\n')
+  const found = lines.filter(line => line.startsWith('platform_requests_total{'))
+  expect(found).toHaveLength(64 + 5)
+  expect(found).toContain('platform_requests_total{consumer="c",status="163"} 2')
+  expect(found).toContain('platform_requests_total{consumer="c",status="1xx"} 72')
+  expect(found).toContain('platform_requests_total{consumer="c",status="4xx"} 200')
+})
+
 it('gives that many consumers a label, and one to all others', async () => {
   const metrics = new Metrics(3)
   for (let index = 0; index < 1000; index++)
