@@ -65,14 +65,9 @@ export class Login {
         new LoginFailure('The login took too long, or was begun in another browser.'),
         base + root,
       )
-    const error = query.get('error')
-    if (error !== null) {
-      if (error === 'invalid_client') oauth.dropClient(pending.redirectUri)
-      return failed(new LoginFailure(query.get('error_description') ?? error), base + root)
-    }
     try {
-      const { client, verifier, redirectUri, returnTo } = pending
-      const tokens = await oauth.exchange(client, query.get('code') ?? '', verifier, redirectUri)
+      const { client, returnTo } = pending
+      const tokens = await oauth.exchange(pending, query)
       const session = newSession(tokens, client, false, now())
       const set = [
         ...cookies.write(session, request, secure),
@@ -80,7 +75,9 @@ export class Login {
       ]
       return redirect(`${base}${root}/${returnTo}`, set)
     } catch (error) {
-      oauth.dropClient(pending.redirectUri)
+      // a refusal of the user says nothing about the registration
+      if (!query.has('error') || query.get('error') === 'invalid_client')
+        oauth.dropClient(pending.redirectUri)
       return failed(error, base + root)
     }
   }

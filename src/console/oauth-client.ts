@@ -1,5 +1,6 @@
-/** The console as an OAuth client of the gateway: registration, authorization code with PKCE, refresh. It keeps no token. */
-import { createHash, randomBytes } from 'node:crypto'
+/** The console as an OAuth client of the gateway, by oauth4webapi: registration, authorization code with PKCE, refresh. It keeps no token. */
+import { createHash } from 'node:crypto'
+import * as oauth from 'oauth4webapi'
 import { isObject } from '../model/is-object.ts'
 import type { Egress } from '../shared/egress/egress.ts'
 
@@ -10,6 +11,10 @@ const MAX_REGISTRATIONS = 32
 /** Two requests of one page may refresh at the same time; providers revoke tokens that are used twice. */
 const REFRESHED_FOR_MS = 60_000
 const MAX_REFRESHES = 1_000
+/** Of a token whose response names no lifetime. */
+const DEFAULT_LIFETIME_SECS = 60
+/** Characters of a message of the provider. */
+const MAX_REASON = 300
 const SCOPES = 'openid profile platform:read platform:write platform:execute'
 
 export interface Tokens {
@@ -29,6 +34,19 @@ export class LoginFailure extends Error {
   }
 }
 
+/** What a return from the login page is compared with, from the request to it. */
+export interface ExpectedReturn {
+  readonly client: string
+  readonly redirectUri: string
+  readonly state: string
+  readonly verifier: string
+}
+
+type FetchRequest = Pick<
+  oauth.CustomFetchOptions<string, URLSearchParams | string | undefined>,
+  'method' | 'headers' | 'body'
+>
+
 export interface OAuthClientOptions {
   readonly egress: Egress
   /** The gateway as this process reaches it, without trailing slash. */
@@ -43,11 +61,28 @@ export interface OAuthClientOptions {
 
 export class OAuthClient {
   readonly #options: OAuthClientOptions
+  readonly #server: oauth.AuthorizationServer
+  readonly #requests: {
+    readonly [oauth.customFetch]: (url: string, request: FetchRequest) => Promise<Response>
+    readonly [oauth.allowInsecureRequests]: boolean
+  }
   readonly #registrations = new Map<string, Promise<string>>()
   readonly #refreshes = new Map<string, Promise<Tokens>>()
 
   constructor(options: OAuthClientOptions) {
     this.#options = options
+    const { gatewayAddress, gatewayUrl } = options
+    // the addresses of the gateway are fixed (docs/reference/http.md)
+    this.#server = {
+      issuer: gatewayUrl,
+      token_endpoint: `${gatewayAddress}/oauth/token`,
+      registration_endpoint: `${gatewayAddress}/oauth/register`,
+    }
+    this.#requests = {
+      [oauth.customFetch]: (url, request) => this.#fetch(url, request),
+      // within a host or a cluster the gateway is reached without TLS; the configuration decides
+      [oauth.allowInsecureRequests]: gatewayAddress.startsWith('http:'),
+    }
   }
 
   /** @returns the id of the client for this redirect address. @throws LoginFailure */
@@ -70,11 +105,19 @@ export class OAuthClient {
 
   /** Address of the login page, and the secrets that the return needs (RFC 7636). @throws LoginFailure */
   async authorization(client: string, redirectUri: string) {
-    const metadata = await this.#json('GET', '/.well-known/oauth-authorization-server', [], undefined)
+    const { gatewayAddress, gatewayUrl } = this.#options
+    const metadata = await valid(async () => {
+      const response = await this.#fetch(`${gatewayAddress}/.well-known/oauth-authorization-server`, {
+        method: 'GET',
+        headers: { accept: 'application/json' },
+        body: undefined,
+      })
+      return oauth.processDiscoveryResponse(new URL(gatewayUrl), response)
+    })
     const endpoint = metadata.authorization_endpoint
-    if (typeof endpoint !== 'string') throw new LoginFailure('The gateway names no login page.')
-    const verifier = randomBytes(32).toString('base64url')
-    const state = randomBytes(18).toString('base64url')
+    if (endpoint === undefined) throw new LoginFailure('The gateway names no login page.')
+    const verifier = oauth.generateRandomCodeVerifier()
+    const state = oauth.generateRandomState()
     const url = new URL(endpoint)
     for (const [name, value] of Object.entries({
       response_type: 'code',
@@ -82,29 +125,60 @@ export class OAuthClient {
       redirect_uri: redirectUri,
       scope: SCOPES,
       state,
-      code_challenge: createHash('sha256').update(verifier).digest('base64url'),
+      code_challenge: await oauth.calculatePKCECodeChallenge(verifier),
       code_challenge_method: 'S256',
-      resource: this.#options.gatewayUrl,
+      resource: gatewayUrl,
     }))
       url.searchParams.set(name, value)
     return { url: url.href, verifier, state }
   }
 
-  /** @throws LoginFailure */
-  exchange(client: string, code: string, verifier: string, redirectUri: string): Promise<Tokens> {
-    return this.#tokens({
-      grant_type: 'authorization_code',
-      client_id: client,
-      code,
-      code_verifier: verifier,
-      redirect_uri: redirectUri,
-      resource: this.#options.gatewayUrl,
-    })
+  /**
+   * The code of a return from the login page → tokens.
+   * @param returned query parameters of the return
+   * @throws LoginFailure also when the state is another one, or the login page reports an error
+   */
+  exchange(
+    { client, state, verifier, redirectUri }: ExpectedReturn,
+    returned: URLSearchParams,
+  ): Promise<Tokens> {
+    const [server, known] = [this.#server, { client_id: client }]
+    // the login page is the provider's: it may name itself as issuer (RFC 9207), and there is no second server to mix it up with
+    const parameters = new URLSearchParams(returned)
+    parameters.delete('iss')
+    return this.#tokens(async () =>
+      oauth.processAuthorizationCodeResponse(
+        server,
+        known,
+        await oauth.authorizationCodeGrantRequest(
+          server,
+          known,
+          oauth.None(),
+          oauth.validateAuthResponse(server, known, parameters, state),
+          redirectUri,
+          verifier,
+          { ...this.#requests, additionalParameters: { resource: this.#options.gatewayUrl } },
+        ),
+      ),
+    )
   }
 
   /** @throws LoginFailure */
   clientCredentials(client: string, secret: string): Promise<Tokens> {
-    return this.#tokens({ grant_type: 'client_credentials', client_id: client, client_secret: secret })
+    const [server, known] = [this.#server, { client_id: client }]
+    return this.#tokens(async () =>
+      oauth.processClientCredentialsResponse(
+        server,
+        known,
+        await oauth.clientCredentialsGrantRequest(
+          server,
+          known,
+          oauth.ClientSecretPost(secret),
+          {},
+          this.#requests,
+        ),
+      ),
+    )
   }
 
   /** Requests with the same refresh token share one exchange. @throws LoginFailure */
@@ -113,8 +187,14 @@ export class OAuthClient {
     const running = this.#refreshes.get(key)
     if (running !== undefined) return running
     if (this.#refreshes.size >= MAX_REFRESHES) this.#refreshes.clear()
+    const [server, known] = [this.#server, { client_id: client }]
     const refreshing = this.#tokens(
-      { grant_type: 'refresh_token', client_id: client, refresh_token: refreshToken },
+      async () =>
+        oauth.processRefreshTokenResponse(
+          server,
+          known,
+          await oauth.refreshTokenGrantRequest(server, known, oauth.None(), refreshToken, this.#requests),
+        ),
       refreshToken,
     )
     this.#refreshes.set(key, refreshing)
@@ -132,49 +212,69 @@ export class OAuthClient {
       token_endpoint_auth_method: 'none',
       scope: SCOPES,
     }
-    const type = ['content-type', 'application/json']
-    const { client_id } = await this.#json('POST', '/oauth/register', type, JSON.stringify(metadata))
-    if (typeof client_id !== 'string')
-      throw new LoginFailure('The registration of the console has no client_id.')
+    const { client_id } = await valid(async () =>
+      oauth.processDynamicClientRegistrationResponse(
+        await oauth.dynamicClientRegistrationRequest(this.#server, metadata, this.#requests),
+      ),
+    )
     return client_id
   }
 
-  async #tokens(form: Readonly<Record<string, string>>, refreshToken?: string): Promise<Tokens> {
-    const type = ['content-type', 'application/x-www-form-urlencoded']
-    const body = await this.#json('POST', '/oauth/token', type, new URLSearchParams(form).toString())
-    const { access_token, refresh_token, expires_in } = body
-    if (typeof access_token !== 'string')
-      throw new LoginFailure('The response of the login has no access token.')
-    const lifetimeSecs = typeof expires_in === 'number' && expires_in > 0 ? expires_in : 60
+  /** @param previous refresh token that stays valid when the response has none */
+  async #tokens(request: () => Promise<oauth.TokenEndpointResponse>, previous?: string): Promise<Tokens> {
+    const { access_token, refresh_token, expires_in } = await valid(request)
+    const lifetimeSecs = expires_in !== undefined && expires_in > 0 ? expires_in : DEFAULT_LIFETIME_SECS
     return {
       accessToken: access_token,
-      refreshToken: typeof refresh_token === 'string' ? refresh_token : refreshToken,
+      refreshToken: refresh_token ?? previous,
       expiresAtMs: this.#options.now() + lifetimeSecs * 1000,
     }
   }
 
-  async #json(method: string, path: string, headers: readonly string[], body: string | undefined) {
+  /** `fetch` as oauth4webapi calls it, through the egress. @throws LoginFailure when a later request may succeed */
+  async #fetch(url: string, { method, headers, body }: FetchRequest): Promise<Response> {
     const { egress, gatewayAddress } = this.#options
     const response = await egress.request({
       method,
-      url: gatewayAddress + path,
-      headers: ['accept', 'application/json', ...headers],
-      body,
+      url,
+      headers: Object.entries(headers).flat(),
+      body: body?.toString(),
       timeoutMs: TIMEOUT_MS,
       maxResponseBytes: MAX_RESPONSE_BYTES,
     })
     if (response.kind === 'failure')
       throw new LoginFailure(`The gateway cannot be reached at ${gatewayAddress}: ${response.reason}.`, true)
+    const { status } = response
+    const { pathname } = new URL(url)
     const parsed = parse(response.body)
-    if (response.status >= 400 || parsed === undefined) {
+    if (status === 429 || status >= 500 || (status >= 400 && typeof parsed?.error !== 'string')) {
       const why = parsed?.error_description ?? parsed?.error ?? parsed?.message
-      const detail = typeof why === 'string' ? why : `status ${response.status}`
+      const detail = typeof why === 'string' ? why : `status ${status}`
       throw new LoginFailure(
-        `${path} failed: ${detail.slice(0, 300)}`,
-        response.status === 429 || response.status >= 500,
+        `${pathname} failed: ${detail.slice(0, MAX_REASON)}`,
+        status === 429 || status >= 500,
       )
     }
-    return parsed
+    if (parsed === undefined) throw new LoginFailure(`${pathname} failed: the response is not a JSON object.`)
+    // the gateway verifies the access token; an ID token would name the provider as issuer, which is not the one of this server
+    const { id_token: _, ...read } = parsed
+    return Response.json(read, { status })
+  }
+}
+
+/** @throws LoginFailure in place of the errors of oauth4webapi, which hold the response */
+async function valid<T>(request: () => Promise<T>): Promise<T> {
+  try {
+    return await request()
+  } catch (error) {
+    if (error instanceof LoginFailure) throw error
+    if (error instanceof oauth.ResponseBodyError || error instanceof oauth.AuthorizationResponseError)
+      throw new LoginFailure((error.error_description ?? error.error).slice(0, MAX_REASON))
+    if (error instanceof oauth.OperationProcessingError && error.code === oauth.JSON_ATTRIBUTE_COMPARISON)
+      throw new LoginFailure('The gateway has another public address: set GATEWAY_URL of this process to it.')
+    if (error instanceof oauth.OperationProcessingError || error instanceof oauth.UnsupportedOperationError)
+      throw new LoginFailure(`The response to the login is not valid: ${error.message}.`)
+    throw error
   }
 }
 

@@ -132,6 +132,7 @@ export const VENDORS: readonly Vendor[] = [
   { package: 'kysely', folders: ['control-plane/store/'] },
   { package: 'minisearch', folders: ['data-plane/tool-search/'] },
   { package: 'nodemailer', folders: ['control-plane/mail/'] },
+  { package: 'oauth4webapi', folders: ['console/'] },
   { package: 'oidc-provider', folders: ['shared/identity/dev-provider/'] },
   { package: 'pg', folders: ['control-plane/store/postgres/'] },
   { package: 'pino', folders: ['shared/telemetry/'] },

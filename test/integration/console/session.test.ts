@@ -1,4 +1,5 @@
-/** How a session of the console goes on when its token expires: one refresh for requests at the same time, outages, and an end by the provider. */
+/** Login at a gateway that behaves as providers do, and how a session goes on when its token expires: one refresh for requests at the same time, outages, an end. */
+import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -11,6 +12,9 @@ import { createSealer } from '../../../src/shared/secrets/sealer.ts'
 
 const ORIGIN = 'http://localhost:9999'
 const HOUR_MS = 3_600_000
+const encoded = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
+/** Its issuer is the provider behind the gateway. */
+const ID_TOKEN = `${encoded({ alg: 'RS256' })}.${encoded({ iss: 'http://provider.example', sub: 'ada', aud: 'console' })}.c2ln`
 
 /** The OAuth endpoints of a gateway, with refresh tokens that may be used once. */
 let provider: Server
@@ -19,6 +23,10 @@ let served: Console
 let nowMs: number
 let refreshes: string[]
 let status: number
+/** The public address that the gateway names. */
+let issuer: string
+/** Bodies of the requests for tokens. */
+let forms: URLSearchParams[]
 /** Of the requests that reached the control plane. */
 let tokens: (string | null)[]
 
@@ -29,18 +37,26 @@ beforeAll(async () => {
       body += piece
     })
     request.on('end', () => {
-      const json = (value: object): void => {
-        response.writeHead(status, { 'content-type': 'application/json' })
+      const json = (value: object, success = 200): void => {
+        response.writeHead(status === 200 ? success : status, { 'content-type': 'application/json' })
         response.end(JSON.stringify(value))
       }
-      if (request.url === '/oauth/register') return json({ client_id: 'console' })
+      if (request.url === '/oauth/register') return json({ client_id: 'console' }, 201)
       if (request.url !== '/oauth/token')
-        return json({ authorization_endpoint: 'http://provider.example/auth' })
+        return json({ issuer, authorization_endpoint: 'http://provider.example/auth' })
       if (status !== 200) return json({ error: status === 400 ? 'invalid_grant' : 'server_error' })
-      const refresh = new URLSearchParams(body).get('refresh_token')
+      const form = new URLSearchParams(body)
+      forms.push(form)
+      const refresh = form.get('refresh_token')
       if (refresh !== null) refreshes.push(refresh)
       const number = refreshes.length
-      json({ access_token: `access-${number}`, refresh_token: `refresh-${number}`, expires_in: 300 })
+      json({
+        access_token: `access-${number}`,
+        token_type: 'Bearer',
+        refresh_token: `refresh-${number}`,
+        expires_in: 300,
+        id_token: ID_TOKEN,
+      })
     })
   }).listen(0, '127.0.0.1')
   await once(provider, 'listening')
@@ -55,7 +71,9 @@ beforeEach(() => {
   refreshes = []
   tokens = []
   status = 200
+  forms = []
   const gatewayAddress = `http://127.0.0.1:${(provider.address() as AddressInfo).port}`
+  issuer = gatewayAddress
   served = createConsole({
     sealer: createSealer('a key of this test'),
     egress,
@@ -102,12 +120,64 @@ const cookiesOf = (response: Response): string =>
 const get = (path: string, cookie = '') =>
   served.fetch(new Request(`${ORIGIN}/console/${path}`, { headers: { cookie } }))
 
+/** @param returned query of the return, to which the state is added. @returns where the browser is sent */
+async function returnWith(returned: string): Promise<URL> {
+  const begun = await get('login')
+  const state = new URL(begun.headers.get('location')!).searchParams.get('state')
+  const response = await get(`callback?${returned}&state=${state}`, cookiesOf(begun))
+  return new URL(response.headers.get('location')!)
+}
+
 async function signIn(): Promise<string> {
   const begun = await get('login')
   const state = new URL(begun.headers.get('location')!).searchParams.get('state')
   return cookiesOf(await get(`callback?code=c&state=${state}`, cookiesOf(begun)))
 }
 const use = (cookie: string) => get('api/control/v1/plans', cookie)
+
+it('signs in with the code, the verifier of the challenge and the resource, at a provider that names itself', async () => {
+  const begun = await get('login')
+  const asked = new URL(begun.headers.get('location')!).searchParams
+  const state = asked.get('state')!
+  const provider = encodeURIComponent('http://provider.example')
+  const done = await get(`callback?code=c-1&iss=${provider}&state=${state}`, cookiesOf(begun))
+  expect(done.headers.get('location')).toBe(`${ORIGIN}/console/`)
+  const [form] = forms
+  expect(Object.fromEntries(form!)).toMatchObject({
+    grant_type: 'authorization_code',
+    code: 'c-1',
+    client_id: 'console',
+    redirect_uri: `${ORIGIN}/console/callback`,
+    resource: issuer,
+  })
+  const challenge = createHash('sha256').update(form!.get('code_verifier')!).digest('base64url')
+  expect([asked.get('code_challenge'), asked.get('code_challenge_method')]).toEqual([challenge, 'S256'])
+})
+
+it.each([
+  ['error=access_denied&error_description=You+said+no.', 'You said no.'],
+  ['code=', 'The response to the login is not valid: no authorization code in "callbackParameters".'],
+])('a return with %s is not a login, and the page says why', async (returned, message) => {
+  const location = await returnWith(returned)
+  expect(location.searchParams.get('login_error')).toBe(message)
+  expect(forms).toEqual([])
+})
+
+it('does not accept the return of a login that another browser began', async () => {
+  const other = await get('login')
+  const begun = await get('login')
+  const state = new URL(other.headers.get('location')!).searchParams.get('state')
+  const response = await get(`callback?code=c&state=${state}`, cookiesOf(begun))
+  expect(response.headers.get('location')).toContain('login_error=The%20login%20took%20too%20long')
+  expect(forms).toEqual([])
+})
+
+it('names the setting when the gateway has another public address', async () => {
+  issuer = 'https://api.example'
+  const response = await get('login')
+  const message = new URL(response.headers.get('location')!).searchParams.get('login_error')
+  expect(message).toContain('set GATEWAY_URL of this process')
+})
 
 it('refreshes once for requests at the same time, and each of them gets the new session', async () => {
   const cookie = await signIn()
