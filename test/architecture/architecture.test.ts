@@ -51,8 +51,8 @@ describe('console', () => {
     expect(page.length).toBeGreaterThan(10)
     expect(rules.foldersAreNotLeft(page)).toEqual([])
     const packages = page.flatMap(file => file.imports.filter(specifier => !specifier.startsWith('.')))
-    // yaml: OpenAPI documents that were sent as text, loaded when the portal shows one; CodeMirror: loaded by the policy editor
-    const known = /^(preact|@preact\/signals|yaml|@codemirror|@lezer)(\/|$)/
+    // yaml: OpenAPI documents that were sent as text, loaded when the portal shows one; CodeMirror: loaded by the policy editor; uPlot: by the first chart
+    const known = /^(preact|@preact\/signals|uplot|yaml|@codemirror|@lezer)(\/|$)/
     expect([...new Set(packages)].filter(name => !known.test(name))).toEqual([])
     expect(rules.environmentIsReadInApp(page)).toEqual([])
   })

@@ -301,6 +301,25 @@ describe.skipIf(missing)(`the console${missing ? ' (skipped: apt-get install chr
       .waitFor()
   })
 
+  it('shows calls and latency over time, column by column, with the keyboard', async () => {
+    for (const client of ['demo-agent', 'demo-viewer'])
+      await deployment.post('/mcp/tools/call', CALL, await deployment.token(client))
+    const { page } = await asAdmin('now?window=3600')
+    const calls = page.getByRole('slider', {
+      name: /^Calls over time: [1-9]\d* successful, [1-9]\d* refused/,
+    })
+    await calls.locator('canvas').waitFor()
+    await calls.press('End')
+    const text = () => calls.getAttribute('aria-valuetext')
+    await expect.poll(text).toMatch(/:\d\d\b.*: successful \d+, refused \d+, failed \d+$/)
+    const at = Number(await calls.getAttribute('aria-valuenow'))
+    await calls.press('ArrowLeft')
+    await expect.poll(() => calls.getAttribute('aria-valuenow')).toBe(String(at - 1))
+    // the other chart shows the same time
+    const latency = page.getByRole('slider', { name: /^Latency over time: median/ })
+    expect(await latency.getAttribute('aria-valuenow')).toBe(String(at - 1))
+  })
+
   it('counts a consumer and resets its counters', async () => {
     const agent = await deployment.token('demo-agent')
     await deployment.post('/mcp/tools/call', CALL, agent)

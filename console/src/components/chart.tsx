@@ -1,46 +1,5 @@
-/** Small charts as SVG: columns over time, and bars of a share. They load nothing and need no library. */
+/** Single figures: a share of a limit as a bar, and a number with its name. They load nothing. */
 import { number } from './text.tsx'
-
-export interface Column {
-  readonly title: string
-  readonly good: number
-  readonly warn: number
-  readonly bad: number
-}
-
-const HEIGHT = 96
-const WIDTH = 600
-
-/** Stacked columns: success, refused, failed. The table beside it, or `label`, says the same in words. */
-export function Columns({ of, label }: { readonly of: readonly Column[]; readonly label: string }) {
-  const highest = Math.max(1, ...of.map(({ good, warn, bad }) => good + warn + bad))
-  const width = WIDTH / Math.max(1, of.length)
-  const height = (value: number): number => (value / highest) * HEIGHT
-  return (
-    <figure class="chart">
-      <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" role="img" aria-label={label}>
-        {of.map(({ title, good, warn, bad }, at) => {
-          const [g, w, b] = [height(good), height(warn), height(bad)]
-          const place = { x: at * width + 1, width: Math.max(1, width - 2) }
-          return (
-            <g key={title}>
-              <title>{`${title}: ${good} successful, ${warn} refused, ${bad} failed`}</title>
-              <rect class="good" {...place} y={HEIGHT - g} height={g} />
-              <rect class="warn" {...place} y={HEIGHT - g - w} height={w} />
-              <rect class="bad" {...place} y={HEIGHT - g - w - b} height={b} />
-            </g>
-          )
-        })}
-      </svg>
-      <figcaption>
-        <span class="status good">successful</span>
-        <span class="status warn">refused</span>
-        <span class="status bad">failed</span>
-        <span class="muted">highest column: {number(highest)}</span>
-      </figcaption>
-    </figure>
-  )
-}
 
 /** A share of a limit; the text beside it names both numbers. */
 export function Meter({

@@ -4,12 +4,13 @@ import type { Overview, Workers } from '../api/admin-types.ts'
 import { control, gateway, queryOf } from '../api/client.ts'
 import { useResource } from '../api/resource.ts'
 import type { FleetOverview } from '../api/types.ts'
-import { Columns, Figure } from '../components/chart.tsx'
+import { Figure } from '../components/chart.tsx'
 import { ChoiceFilter } from '../components/filters.tsx'
 import { FleetGateways, GatewaysFilter, ofTenant, showsFleet } from '../components/fleet.tsx'
 import { Empty, Loaded, Page, Section } from '../components/layout.tsx'
 import { Table } from '../components/table.tsx'
 import { duration, number, State, Status } from '../components/text.tsx'
+import { TimeChart } from '../components/time-chart.tsx'
 import { href, query } from '../state/router.ts'
 import { chosenTenant } from '../state/session.ts'
 
@@ -23,7 +24,6 @@ const WINDOWS = [
 
 const rate = (perSecond: number): string =>
   perSecond >= 10 ? number(Math.round(perSecond)) : perSecond.toPrecision(2)
-const time = (at: string): string => new Date(at).toLocaleTimeString()
 
 export function Now() {
   const isFleet = showsFleet()
@@ -76,6 +76,39 @@ function OfGateway() {
   return <Loaded of={overview}>{found => <Board of={found} />}</Loaded>
 }
 
+function OverTime({ of: { series, success, refused, failed, latency } }: { readonly of: Overview }) {
+  const times = series.map(({ at }) => Date.parse(at) / 1000)
+  return (
+    <div class="columns">
+      <TimeChart
+        kind="columns"
+        label={`Calls over time: ${success} successful, ${refused} refused, ${failed} failed`}
+        times={times}
+        format={number}
+        series={[
+          {
+            name: 'successful',
+            tone: 'good',
+            values: series.map(({ calls, refused, errors }) => calls - refused - errors),
+          },
+          { name: 'refused', tone: 'warn', values: series.map(each => each.refused) },
+          { name: 'failed', tone: 'bad', values: series.map(({ errors }) => errors) },
+        ]}
+      />
+      <TimeChart
+        kind="lines"
+        label={`Latency over time: median ${duration(latency.p50_ms)}, 99 % ${duration(latency.p99_ms)}`}
+        times={times}
+        format={duration}
+        series={[
+          { name: 'median', tone: 'info', values: series.map(({ p50_ms }) => p50_ms) },
+          { name: '99 %', tone: 'warn', values: series.map(({ p99_ms }) => p99_ms) },
+        ]}
+      />
+    </div>
+  )
+}
+
 function Board({ of: found }: { readonly of: Overview }) {
   const { rates, latency, backend } = found
   const share = (part: number): string =>
@@ -106,15 +139,7 @@ function Board({ of: found }: { readonly of: Overview }) {
         </div>
       )}
       <div class="card">
-        <Columns
-          label={`Calls over time: ${found.success} successful, ${found.refused} refused, ${found.failed} failed`}
-          of={found.series.map(({ at, calls, refused, errors }) => ({
-            title: time(at),
-            good: calls - refused - errors,
-            warn: refused,
-            bad: errors,
-          }))}
-        />
+        <OverTime of={found} />
       </div>
       <div class="columns">
         <Refusals of={found} />
