@@ -1,4 +1,4 @@
-/** Periodic work: expires subscriptions, finishes deleting tenants, deletes old rows, finds missed changes. It serves no request. */
+/** Periodic work: announces and expires subscriptions and keys, finishes deleting tenants, deletes old rows, finds missed changes. It serves no request. */
 
 import { systemOrigin } from '../model/audit.ts'
 import { announceExpiring, announceExpiringKeys } from './api/services/notices.ts'

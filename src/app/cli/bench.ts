@@ -42,7 +42,11 @@ panel of Chrome DevTools, VS Code and speedscope show as a flame graph.`,
       integerBetween(MIN_INTERVAL_US, MAX_INTERVAL_US),
       500,
     )
-    .option('--set <name=value>', 'a setting of the gateway (README.md); may be repeated', assignment)
+    .option(
+      '--set <name=value>',
+      'a setting of the gateway (docs/reference/settings.md); may be repeated',
+      assignment,
+    )
     .option('--out <dir>', 'directory of the profile', '.')
     .option('--data <dir>', 'keep the database of the example here: later runs start sooner')
     .option('--json', 'print one JSON object')

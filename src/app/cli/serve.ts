@@ -13,7 +13,7 @@ export function addServe(program: Command, context: CommandContext): void {
     .command('serve')
     .summary('start the gateway, the control plane and, in development, an identity provider and an example')
     .description(
-      `Starts the gateway and everything it needs. All settings come from the environment; README.md lists them. \
+      `Starts the gateway and everything it needs. All settings come from the environment; docs/reference/settings.md lists them. \
 It is ready when it prints a line on stdout that begins with {"ready":true. SIGTERM or SIGINT drains and stops it; a second one ends it at once.`,
     )
     .addHelpText(

@@ -1,4 +1,4 @@
-/** Takes group and other permissions away from a folder and everything below it. It follows no symbolic link and logs nothing. */
+/** Takes group and other permissions away from a folder and everything below it. Below it, it follows no symbolic link; it logs nothing. */
 import {
   closeSync,
   constants,
