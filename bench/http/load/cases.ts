@@ -1,5 +1,7 @@
 /** What the load part measures: servers, requests, and which case each is compared with. It measures nothing. */
 import { type Child, startServer } from './child.ts'
+import { hasEnvoy, startEnvoy } from './envoy.ts'
+import { hasHaproxy, startHaproxy } from './haproxy.ts'
 import { hasNginx, startNginx } from './nginx.ts'
 import {
   BARE,
@@ -75,6 +77,13 @@ export async function startCases(
       progress(
         'nginx is not installed: bare uWS to undici is the reference (scripts/services.sh nginx brings it)',
       )
+    const issuer = toolgate.control.auth_url
+    const haproxy = hasHaproxy() ? await startHaproxy(backend, issuer) : undefined
+    if (haproxy !== undefined) running.push(haproxy)
+    const envoy = hasEnvoy() ? await startEnvoy(backend, issuer) : undefined
+    if (envoy !== undefined) running.push(envoy)
+    if (haproxy === undefined || envoy === undefined)
+      progress('HAProxy or Envoy is not installed (scripts/services.sh haproxy envoy brings them)')
     return {
       toolgate,
       stop,
@@ -103,6 +112,7 @@ export async function startCases(
           toolgate,
           nginx === undefined ? ['bare/uws-undici', 'bare/uws-undici'] : ['nginx/post', 'nginx/get'],
         ),
+        ...checked(haproxy, envoy, toolgate.token, nginx !== undefined),
         ...(await fastify(peer)),
         {
           id: 'peer/mcp-sdk',
@@ -126,6 +136,7 @@ async function bytesOfList({ url, token }: Toolgate): Promise<number> {
   return (await response.arrayBuffer()).byteLength
 }
 
+type PeerServer = Child & { readonly port: number }
 type Peer = (kind: string) => Promise<{ server: Child; url: string }>
 
 async function fastify(peer: Peer): Promise<readonly Case[]> {
@@ -141,7 +152,7 @@ async function fastify(peer: Peer): Promise<readonly Case[]> {
   ]
 }
 
-function proxies(server: (Child & { readonly port: number }) | undefined): readonly Case[] {
+function proxies(server: PeerServer | undefined): readonly Case[] {
   if (server === undefined) return []
   const at = { server, url: `http://127.0.0.1:${server.port}` }
   const caller = { authorization: 'Bearer of-no-one' }
@@ -162,6 +173,50 @@ function proxies(server: (Child & { readonly port: number }) | undefined): reado
       request: over(FORWARDED_GET, caller, '/checked'),
       of: 'nginx/get',
     },
+  ]
+}
+
+/** Peers that verify the token of the caller and count the caller's requests. */
+function checked(
+  haproxy: PeerServer | undefined,
+  envoy: PeerServer | undefined,
+  token: string,
+  besideNginx: boolean,
+): readonly Case[] {
+  const bearer = { authorization: `Bearer ${token}` }
+  const at = (server: PeerServer, of: string) => ({
+    server,
+    url: `http://127.0.0.1:${server.port}`,
+    ...(besideNginx ? { of } : {}),
+  })
+  const get = over(FORWARDED_GET, bearer)
+  return [
+    ...(haproxy === undefined
+      ? []
+      : [
+          {
+            id: 'peer/haproxy-get',
+            name: 'HAProxy with jwt_verify and a stick-table, GET',
+            ...at(haproxy, 'nginx/get'),
+            request: get,
+          },
+        ]),
+    ...(envoy === undefined
+      ? []
+      : [
+          {
+            id: 'peer/envoy-get',
+            name: 'Envoy with jwt_authn and local_ratelimit, GET',
+            ...at(envoy, 'nginx/get'),
+            request: get,
+          },
+          {
+            id: 'peer/envoy-tools-call',
+            name: 'Envoy with jwt_authn, local_ratelimit and its MCP bridge, tools/call',
+            ...at(envoy, 'nginx/post'),
+            request: over(CALL_RPC, bearer),
+          },
+        ]),
   ]
 }
 

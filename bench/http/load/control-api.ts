@@ -93,3 +93,10 @@ export class ControlApi {
     return (await response.json()) as Json
   }
 }
+
+/** The public keys of an identity provider: the text of its JWK set (RFC 7517). */
+export async function keysOf(issuer: string): Promise<string> {
+  const discovery = await fetch(`${issuer}/.well-known/openid-configuration`)
+  const { jwks_uri } = (await discovery.json()) as { readonly jwks_uri: string }
+  return (await fetch(jwks_uri)).text()
+}

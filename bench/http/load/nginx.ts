@@ -39,7 +39,7 @@ http {
   const child = await startChild('sh', ['-c', `echo ${port}; exec nginx -c ${config} -p ${dir}`], {
     side: 'server',
   })
-  await reachable(port)
+  await reachable(`http://127.0.0.1:${port}/`, 'nginx')
   return {
     ...child,
     port,
@@ -63,14 +63,15 @@ export function freePort(): Promise<number> {
   })
 }
 
-async function reachable(port: number): Promise<void> {
+/** @throws Error after five seconds without a response */
+export async function reachable(url: string, name: string): Promise<void> {
   for (let attempt = 0; attempt < 100; attempt++) {
     try {
-      await fetch(`http://127.0.0.1:${port}/`)
+      await fetch(url)
       return
     } catch {
       await new Promise(resolve => setTimeout(resolve, 50))
     }
   }
-  throw new Error('nginx did not open its port')
+  throw new Error(`${name} did not open its port`)
 }
