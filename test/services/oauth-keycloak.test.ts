@@ -7,6 +7,8 @@ import { decodeJwt } from 'jose'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { CLIENTS } from '../../src/app/cli/doctor/clients.ts'
 import { examine } from '../../src/app/cli/doctor/examine.ts'
+import { OAuthClient } from '../../src/console/oauth-client.ts'
+import { createEgress } from '../../src/shared/egress/client.ts'
 import { type Deployment, deploy } from '../fixtures/deployment.ts'
 import { Browser } from '../unit/shared/identity/browser.ts'
 import { hasKeycloak, Keycloak } from './keycloak/keycloak-server.ts'
@@ -134,6 +136,29 @@ describe.skipIf(!hasKeycloak())(
       expect(await auth(desktop, { serverUrl })).toBe('AUTHORIZED')
       expect(desktop.held!.access_token).not.toBe(before.access_token)
       expect(await listTools()).not.toEqual([])
+    })
+
+    it('signs the console in, whose tokens the gateway accepts and the provider refreshes', async () => {
+      const egress = createEgress({ allow: ['localhost', '127.0.0.1'], allowLoopback: true })
+      try {
+        const { url: gatewayUrl } = gateway
+        const options = { gatewayAddress: gatewayUrl, gatewayUrl, clientId: undefined, now: Date.now }
+        const page = new OAuthClient({ egress, ...options })
+        const client = await page.client(REDIRECT)
+        const { url, verifier, state } = await page.authorization(client, REDIRECT)
+        const landed = await signIn(new URL(url))
+        const expected = { client, redirectUri: REDIRECT, state, verifier }
+        const { accessToken, refreshToken } = await page.exchange(expected, landed.searchParams)
+        const renewed = await page.refresh(client, refreshToken!)
+        expect(renewed.accessToken).not.toBe(accessToken)
+        for (const token of [accessToken, renewed.accessToken])
+          expect((await gateway.post('/mcp/v1/tools', {}, token)).status).toBe(200)
+        // a code is used once; the message names neither code nor token
+        const again = page.exchange(expected, landed.searchParams)
+        await expect(again).rejects.toThrow(/^Code not valid$/)
+      } finally {
+        await egress.close()
+      }
     })
 
     it('has registered once and redirected once, all in all', async () => {
