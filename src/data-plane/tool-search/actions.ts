@@ -1,28 +1,26 @@
 /** What a request wants to do, and what a tool does: read, create, update or delete. It knows no words of a certain API. */
 import type { Tool } from '../../model/tool.ts'
-import { wordsOf } from './words.ts'
+import { synonymsOf } from './synonyms.ts'
+import { isPlural, wordsOf } from './words.ts'
 
-type Action = 'read' | 'create' | 'update' | 'delete'
+export type Action = 'read' | 'create' | 'update' | 'delete'
 
-/** English, then German, French, Spanish and Portuguese. */
 const WORDS: { readonly [action in Action]: string } = {
-  read: `get list show find search page browse read look view see check am fetch retrieve display open download count how is are was were does did
-    has have any preview inspect which what who whose where when
-    zeige liste finde suche lies welche welcher welches wer wie wann wo hole
-    montre affiche cherche trouve quel quelle quels quelles qui muestra busca lista cual cuales quien
-    zeig gib lese offne suchen affiche donne consulte voir ouvre consulta dame ver mostra mostre procure liste quais qual quem abra`,
+  read: `get list show find search page browse read look view see check fetch retrieve display open download count preview inspect tell explain
+    describe draw query lookup print return name wonder know verify compare detail status state result info say read grab
+    information retrieve`,
   create: `create add new make register open start put publish define draft post insert set store write import upload submit invite
     give request generate build order issue begin launch send report book buy assign comment leave reply trigger save rerun retry repeat attach
-    erstelle lege anlegen neue neuer neues fuge hinzu sende lade ajoute cree envoie nouvelle nouveau crea anade envia nuevo nueva
-    lege starte veroffentliche creer lance publie demarre agrega publica inicia crie adicione envie publique novo nova`,
+    run execute resend redeliver restore render react sign subscribe simulate pretend simulat fake fork upload collect capture charge pay refund ask deploy react applaud call
+    transfer grant approve ship deliver confirm calculate test ping advance export produce raise bill record submit hand schedule
+    invoke reverse undelete recover dispatch merge convert boot take let file propose draw reopen schedule serve link connect onboard notify tag transform install`,
   update: `update change edit modify rename set correct replace overwrite move fix adjust switch alter raise lower mark put turn
-    enable let decide make allow restrict require lock assign store save give
-    andere aktualisiere setze benenne modifie change actualise renomme cambia actualiza modifica
-    setz verschiebe ersetze aktiviere deplace remplace active mueve reemplaza activa altere atualize mude ative`,
+    enable let decide make allow restrict require lock assign store save give permit force only protect retitle shift push star follow block
+    suspend accept add activate deactivate archive merge transfer rotate reset extend postpone close reopen approve dismiss hide finalize
+    abort freeze unfreeze pause resume limit bar continue work link connect point aim narrow bring disable decline reject cancel confirm void reorder overrule ban mute ignore subscribe`,
   delete: `delete remove purge drop clear erase destroy withdraw revoke strip undo cancel lift rid uninstall unstar unfollow unlock
-    kick throw exclude forbid deny stop take disable disconnect lose
-    losche entferne widerrufe storniere supprime enleve retire annule borra elimina quita cancela
-    losch stoppe deaktiviere kundige efface arrete desactive annuler deten borrar desactiva apague remova exclua cancele pare`,
+    kick throw exclude forbid deny stop take disable disconnect lose scrap bin trash discard unblock unsuspend deactivate end detach ditch
+    unsubscribe dismiss wipe decline reject expel unshare hide abort unhook unlink erase unpublish dissolve free`,
 }
 
 const OF_WORD = new Map<string, Set<Action>>()
@@ -32,21 +30,65 @@ for (const [action, words] of Object.entries(WORDS) as [Action, string][])
     OF_WORD.set(word, (OF_WORD.get(word) ?? new Set()).add(action))
   }
 
+/** Begin questions, also after a preposition ("of which team"). */
+const QUESTIONS = new Set(wordsOf('which what who whose whom where when how why whether'))
+/** Begin questions as the first word; elsewhere they say nothing. */
+const ASKING = new Set(
+  wordsOf('is are was were am do does did has have had can could may might must will would should any'),
+)
+/** "Could you close it" is no question. */
+const POLITE = new Set(wordsOf('you please kindly'))
+/** A word after one of these is a noun ("the list", "this order"). */
+const BEFORE_NOUN = new Set(
+  wordsOf(
+    'a an the this that these those our my your his her its their all every each any which what no of existing on in at for from by with last',
+  ),
+)
 /** The action is named early. */
-const WORDS_READ = 8
+const WORDS_READ = 16
+const QUESTION_WITHIN = 3
 const NONE: ReadonlySet<Action> = new Set()
+const NO_WORDS: ReadonlySet<string> = new Set()
+const READ: ReadonlySet<Action> = new Set<Action>(['read'])
 
 export function isActionWord(word: string): boolean {
   return OF_WORD.has(word)
 }
 
-/** Of the first word that names one; empty when none does. */
-export function actionsOfQuery(words: readonly string[]): ReadonlySet<Action> {
-  for (const word of words.slice(0, WORDS_READ)) {
-    const found = OF_WORD.get(word)
-    if (found !== undefined) return found
+/** An unknown word that begins a request is a verb where one of the same meaning is. */
+function actionsOfAny(others: ReadonlySet<string>): ReadonlySet<Action> | undefined {
+  for (const other of others) if (OF_WORD.has(other)) return OF_WORD.get(other)
+  return undefined
+}
+
+export interface Asked {
+  /** Empty when the request names none. */
+  readonly actions: ReadonlySet<Action>
+  /** Place of the verb; -1: none. */
+  readonly verbAt: number
+}
+
+/**
+ * Of the question, or of the first verb.
+ * @param words in order, without values
+ * @param first of the request, also if it is a value
+ * @param participles words that were written with -ed: they ask for nothing
+ */
+export function askedIn(
+  words: readonly string[],
+  first: string | undefined,
+  isQuestion: boolean,
+  participles: ReadonlySet<string> = NO_WORDS,
+): Asked {
+  if (first === words[0] && ASKING.has(first ?? '') && !words.slice(1, 3).some(word => POLITE.has(word)))
+    return { actions: READ, verbAt: -1 }
+  for (const [at, word] of words.slice(0, WORDS_READ).entries()) {
+    if (at < QUESTION_WITHIN && QUESTIONS.has(word)) return { actions: READ, verbAt: at }
+    const found = OF_WORD.get(word) ?? (at === 0 ? actionsOfAny(synonymsOf(word)) : undefined)
+    if (found !== undefined && !participles.has(word) && !BEFORE_NOUN.has(words[at - 1] ?? ''))
+      return { actions: found, verbAt: at }
   }
-  return NONE
+  return { actions: isQuestion ? READ : NONE, verbAt: -1 }
 }
 
 /** How well a tool fits the actions: 1 as asked, 0 the opposite. */
@@ -57,6 +99,7 @@ export function actionFit({ request: { method, path } }: Tool, wanted: ReadonlyS
   const changes = method === 'PATCH' || method === 'PUT' || path.endsWith('}')
   if (wanted.has('update')) return changes ? 1 : 0.8
   if (wanted.has('create')) return method === 'POST' && !changes ? 1 : 0.7
-  // a POST below a thing may do anything, such as cancel it
-  return method === 'POST' && !wanted.has('read') ? 0.7 : 0
+  if (method !== 'POST' || wanted.has('read')) return 0
+  // a POST below a thing may do anything, such as cancel it; to a collection it rather adds
+  return changes || isPlural(path) ? 0.4 : 0.7
 }

@@ -1,4 +1,6 @@
 /** Words of requests that mean the same as words of API documents: general words of software and trade, none of a certain API. It ranks nothing. */
+import { SAID_FOR } from './everyday-words.ts'
+import { rootOf } from './roots.ts'
 import { wordsOf } from './words.ts'
 
 /** Each line: words that stand for each other. */
@@ -94,30 +96,45 @@ const GROUPS = `
     user account
     view traffic visit
 `
-/** How much a synonym counts beside the word that was written. */
-export const SYNONYM_WEIGHT = 0.28
+class Synonyms {
+  readonly #ofWord = new Map<string, Set<string>>()
+  /** For words of the same family. */
+  readonly #ofRoot = new Map<string, Set<string>>()
 
-const OF_WORD = new Map<string, Set<string>>()
-for (const line of GROUPS.trim().split('\n')) {
-  const words = wordsOf(line)
-  for (const word of words) {
-    const others = OF_WORD.get(word) ?? new Set()
-    for (const other of words) if (other !== word) others.add(other)
-    OF_WORD.set(word, others)
+  add(word: string, meant: string): void {
+    if (word === meant) return
+    this.#ofWord.set(word, (this.#ofWord.get(word) ?? new Set()).add(meant))
+    const root = rootOf(word)
+    this.#ofRoot.set(root, (this.#ofRoot.get(root) ?? new Set()).add(meant))
+  }
+
+  of(word: string): ReadonlySet<string> {
+    return this.#ofWord.get(word) ?? this.#ofRoot.get(rootOf(word)) ?? NONE
   }
 }
 
 const NONE: ReadonlySet<string> = new Set()
+const SYNONYMS = new Synonyms()
+for (const line of GROUPS.trim().split('\n')) {
+  const words = wordsOf(line)
+  for (const word of words) for (const other of words) SYNONYMS.add(word, other)
+}
+for (const line of SAID_FOR.trim().split('\n')) {
+  const [document, people] = line.split(':') as [string, string]
+  const [word] = wordsOf(document) as [string]
+  for (const said of wordsOf(people)) SYNONYMS.add(said, word)
+}
 
+/** Words with which documents may say it. */
 export function synonymsOf(word: string): ReadonlySet<string> {
-  return OF_WORD.get(word) ?? NONE
+  return SYNONYMS.of(word)
 }
 
 /** Words that say nothing about a tool. */
 const FILLERS = new Set(
   wordsOf(`a an the of to in on at for from by with and or is are was were be been am do does did it its this that these those i we you
-    he she they me my our your his her their us them as so now please can could would should will may might must there here up out if
-    whether just let also only too want need like what which who whose whom where when how any some has have had into about than then
+    he she they me my our your his her their us them as so now please can could would should will may might there here up out if
+    whether just let also only too want need like what which whose whom where when how any some has have had into about than then
     again`),
 )
 
@@ -132,10 +149,42 @@ const PHRASES: readonly (readonly [RegExp, string])[] = [
   [/\bcall off\b/gi, 'cancel'],
   [/\b(?:bring|get) back\b/gi, 'restore'],
   [/\b(?:get rid of|no longer|stop)\b/gi, 'remove'],
-  [/\b(?:turn|switch)(?:ed)? on\b/gi, 'enable'],
-  [/\b(?:turn|switch)(?:ed)? off\b/gi, 'disable'],
   [/\blook up\b/gi, 'get'],
   [/\b(?:set|spin) up\b/gi, 'create'],
+  [/\bpull(?:ed)? up\b/gi, 'get'],
+  [/\bsign (\S+ )?(?:\S+ )?up\b/gi, 'subscribe $1'],
+  [/\b(?:take|took) back\b/gi, 'remove'],
+  [/\bgive back\b/gi, 'refund'],
+  [/\b(?:get|got|bring|brought) (?:it|them) back\b/gi, 'restore'],
+  [/\bthrow (?:away|out)\b/gi, 'delete'],
+  [/\bshut down\b/gi, 'stop'],
+  [/\b(?:boot|fire) up\b/gi, 'start'],
+  [/\b(?:could not|couldn't) be\b/gi, 'fail'],
+  [/\b(?:did not|didn't|does not|doesn't) work\b/gi, 'fail'],
+  [
+    /\b(?:should not|shouldn't|must not|mustn't|may not) (\w+)(?=.*\b(?:any ?more|any longer)\b)/gi,
+    'remove $1',
+  ],
+  [/\b(?:any more|anymore|any longer)\b/gi, ''],
+  [/\b(?:want|get) (?:it|them|(\S+)) gone\b/gi, 'delete $1'],
+  [/\blet (?:it|them|this|that) (?:pass|through|go)\b/gi, 'approve'],
+  [/\b(?:draw|write) up\b/gi, 'create'],
+  [/\b(?:we|I) need an?\b/gi, 'create a'],
+  [/\b(?:switch|turn)(?:ed)? (?:it |them )?(?:back )?on\b/gi, 'enable'],
+  [/\b(?:switch|turn)(?:ed)? (?:it |them )?off\b/gi, 'disable'],
+  [/\b(?:switch|turn) ([^.,;!?]{1,60}?) (?:back )?on(?=$|[.,;!?]| (?:for|in|again)\b)/gi, 'enable $1'],
+  [/\b(?:switch|turn) ([^.,;!?]{1,60}?) off(?=$|[.,;!?]| (?:for|in|again)\b)/gi, 'disable $1'],
+  [/\bgive (?:me|us)\b/gi, 'get'],
+  [/\bact as if\b/gi, 'simulate'],
+  [/\b(?:write|written) off\b/gi, 'uncollectible'],
+  [/\bhttps?:\/\/\S+/gi, 'url'],
+  [/\b(?:hook|link|plug)(?:ed)? up\b/gi, 'connect'],
+  [/\b(is|are) (\S+) (?:in|part of)\b/gi, '$1 $2 member'],
+  [/\bnicht (?:mehr|länger)\b/gi, 'entferne'],
+  [/\bya no\b/gi, 'quita'],
+  [/\bne (\S+) plus\b/gi, 'retire $1'],
+  [/\bnão (\S+) mais\b/gi, 'remova $1'],
+  [/\bcheck ?out\b/gi, 'checkout'],
 ]
 
 /** The request with single words in place of phrases. */

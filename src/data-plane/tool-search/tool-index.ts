@@ -2,45 +2,32 @@
 import MiniSearch from 'minisearch'
 import type { Tool } from '../../model/tool.ts'
 import type { CompiledTool } from '../snapshot/snapshot.ts'
-import { actionFit, actionsOfQuery } from './actions.ts'
-import { countFit, nounFit, type PathNoun, pathNounOf } from './path-noun.ts'
-import { type Query, readQuery } from './query.ts'
-import { synonymsOf } from './synonyms.ts'
+import { actionFit, isActionWord } from './actions.ts'
+import { countFit, identifiedFit, nounFit, type PathNoun, pathNounOf, unnamedParents } from './path-noun.ts'
+import { type Query, readQuery, type Vocabulary } from './query.ts'
+import { rootOf } from './roots.ts'
+import { isFiller } from './synonyms.ts'
+import { WEIGHTS } from './weights.ts'
 import { wordsOf } from './words.ts'
 
-/** How much a word counts in each field. */
-const BOOST = {
-  name: 2.1,
-  path: 1.65,
-  summary: 2.2,
-  description: 0.9,
-  arguments: 0.5,
-  tags: 0.6,
-  source: 0.6,
-}
+const FIELDS = ['name', 'path', 'summary', 'description', 'arguments', 'tags', 'source']
 /** Characters of one field that are indexed. */
 const MAX_FIELD = 600
 /** Tools that are searched in one turn of the event loop. */
 const PART_SIZE = 2_000
 /** Of each part, ranked a second time. */
-const CANDIDATES = 80
-/** Share of the score of a tool that does the opposite, that belongs to another source than the one named, that leaves out all words. */
-const OPPOSITE_ACTION = 0.25
-const OTHER_SOURCE = 0.25
-/** Of a tool that returns one thing where several are asked for, or the reverse. */
-const OTHER_COUNT = 0.65
-/** Of a tool for a thing that the request does not name. */
-const NOUN_NOT_NAMED = 0.8
-const NOTHING_COVERED = 0.6
-/** Share of the score of a tool of whose name and path the request says nothing. */
-const NOTHING_MEANT = 0.45
-const SYNONYM_COVERS = 0.45
-const SOURCE_WORD_WEIGHT = 0.2
+const CANDIDATES = 120
+/** A word in more than this share of the tools is searched for only when it is written. */
+const COMMON_SHARE = 0.15
+const COMMON_LEAST = 100
+/** Words of tools that are for tests or kept for old callers: who does not ask for such a one does not want it. */
+const MARKS = wordsOf('test helper stub legacy sandbox mock demo deprecated')
 
 interface Entry {
   readonly compiled: CompiledTool
-  /** Of name and path. */
-  readonly words: ReadonlySet<string>
+  /** Of name and path; how much each counts without its frequency. */
+  readonly words: ReadonlyMap<string, number>
+  readonly marks: readonly string[]
   readonly noun: PathNoun
 }
 
@@ -69,11 +56,32 @@ export class ToolIndex {
   readonly #parts: readonly Part[]
   /** Names of tool sets, and their words. */
   readonly #sources: ReadonlyMap<string, readonly string[]>
+  /** Word → how many tools have it in name, path or summary. */
+  readonly #frequencies: ReadonlyMap<string, number>
+  readonly #vocabulary: Vocabulary
 
-  private constructor(size: number, parts: readonly Part[], sources: ReadonlyMap<string, readonly string[]>) {
+  private constructor(
+    size: number,
+    parts: readonly Part[],
+    sources: ReadonlyMap<string, readonly string[]>,
+    frequencies: ReadonlyMap<string, number>,
+  ) {
     this.size = size
     this.#parts = parts
     this.#sources = sources
+    this.#frequencies = frequencies
+    const families = new Map<string, string[]>()
+    for (const word of frequencies.keys()) {
+      const root = rootOf(word)
+      const family = families.get(root)
+      if (family === undefined) families.set(root, [word])
+      else family.push(word)
+    }
+    this.#vocabulary = {
+      has: word => frequencies.has(word),
+      isCommon: word => (frequencies.get(word) ?? 0) > Math.max(COMMON_LEAST, size * COMMON_SHARE),
+      relatedTo: word => families.get(rootOf(word))?.filter(other => other !== word) ?? [],
+    }
   }
 
   /** It may be interrupted after each tool. */
@@ -81,20 +89,26 @@ export class ToolIndex {
     const count = Math.max(1, Math.ceil(tools.length / PART_SIZE))
     const parts = Array.from({ length: count }, (): Part => ({ texts: emptyTexts(), entries: [] }))
     const sources = new Map<string, readonly string[]>()
+    const frequencies = new Map<string, number>()
     for (const [at, compiled] of tools.entries()) {
       const { tool } = compiled
       // dealt out in turn, so that words are about as frequent in each part
       const part = parts[at % count]!
-      part.texts.add(rowOf(part.entries.length, tool))
+      const row = rowOf(part.entries.length, tool)
+      part.texts.add(row)
+      const words = ownWordsOf(tool)
       part.entries.push({
         compiled,
-        words: new Set(wordsOf(`${nameOf(tool)} ${pathOf(tool)}`)),
+        words,
+        marks: MARKS.filter(mark => words.has(mark)),
         noun: pathNounOf(tool),
       })
+      for (const word of new Set(wordsOf(`${row.name} ${row.path} ${row.summary}`)))
+        frequencies.set(word, (frequencies.get(word) ?? 0) + 1)
       if (!sources.has(tool.toolSet)) sources.set(tool.toolSet, wordsOf(tool.toolSet))
       yield
     }
-    return new ToolIndex(tools.length, parts, sources)
+    return new ToolIndex(tools.length, parts, sources, frequencies)
   }
 
   /**
@@ -106,7 +120,7 @@ export class ToolIndex {
     isVisible: (tool: CompiledTool) => boolean,
     limit: number,
   ): Generator<void, readonly CompiledTool[]> {
-    const query = this.#withSources(readQuery(text))
+    const query = this.#withSources(readQuery(text, this.#vocabulary))
     const ranked: Ranked[] = []
     for (const part of this.#parts) {
       ranked.push(...this.#rank(part, query, isVisible))
@@ -124,13 +138,18 @@ export class ToolIndex {
     const said = new Set([...sequence, ...sequence.slice(1).map((word, at) => sequence[at]! + word)])
     const sources = new Set<string>()
     const words = new Map(query.words)
-    for (const [source, names] of this.#sources) {
-      if (!names.every(name => said.has(name))) continue
+    const names = new Map(query.names)
+    for (const [source, named] of this.#sources) {
+      if (!named.every(name => said.has(name))) continue
       sources.add(source)
       for (const word of words.keys())
-        if (names.some(name => name.includes(word))) words.set(word, SOURCE_WORD_WEIGHT)
+        if (named.some(name => name.includes(word))) {
+          words.set(word, WEIGHTS.SOURCE_WORD_WEIGHT)
+          // "the pets of the pet store" are pets
+          if (sequence.indexOf(word) === sequence.lastIndexOf(word)) names.delete(word)
+        }
     }
-    return { ...query, words, sources }
+    return { ...query, words, names, sources }
   }
 
   #rank(
@@ -138,37 +157,68 @@ export class ToolIndex {
     query: SourcedQuery,
     isVisible: (tool: CompiledTool) => boolean,
   ): readonly Ranked[] {
-    const { words, terms, sources, counts } = query
-    const wanted = actionsOfQuery(query.sequence)
+    const { actions: wanted, words, searched, sources, names, values } = query
     const found = texts.search(
-      { combineWith: 'OR', queries: [...terms.keys()] },
+      { combineWith: 'OR', queries: [...searched.keys()] },
       {
-        boost: BOOST,
-        boostTerm: term => words.get(term) ?? terms.get(term) ?? 1,
-        prefix: term => term.length > 4,
-        weights: { prefix: 0.3, fuzzy: 0 },
-        bm25: { k: 1.9, b: 0.87, d: 0.22 },
+        boost: {
+          name: WEIGHTS.NAME,
+          path: WEIGHTS.PATH,
+          summary: WEIGHTS.SUMMARY,
+          description: WEIGHTS.DESCRIPTION,
+          arguments: WEIGHTS.ARGUMENTS,
+          tags: WEIGHTS.TAGS,
+          source: WEIGHTS.SOURCE,
+        },
+        boostTerm: term => words.get(term) ?? searched.get(term) ?? 1,
+        prefix: term => term.length > 4 && words.has(term),
+        weights: { prefix: WEIGHTS.PREFIX, fuzzy: 0 },
+        bm25: { k: WEIGHTS.K, b: WEIGHTS.B, d: WEIGHTS.D },
         tokenize: term => [term],
         filter: ({ id }) => isVisible(entries[id as number]!.compiled),
       },
     )
     return found.slice(0, CANDIDATES).map(({ id, score, queryTerms }) => {
-      const { compiled, words: own, noun } = entries[id as number]!
+      const { compiled, words: own, noun, marks } = entries[id as number]!
       const matched = new Set(queryTerms)
-      const action = wanted.size === 0 ? 1 : actionFit(compiled.tool, wanted)
-      const source = sources.size === 0 || sources.has(compiled.tool.toolSet) ? 1 : OTHER_SOURCE
+      const { method } = compiled.tool.request
+      const action =
+        wanted.size === 0
+          ? method === 'GET'
+            ? 1
+            : WEIGHTS.NO_ACTION
+          : between(WEIGHTS.OPPOSITE_ACTION, actionFit(compiled.tool, wanted))
+      const source = sources.size === 0 || sources.has(compiled.tool.toolSet) ? 1 : WEIGHTS.OTHER_SOURCE
+      const things = noun.places.length
       return {
         compiled,
         score:
-          score *
+          score ** WEIGHTS.BM25_POWER *
           source *
-          between(OPPOSITE_ACTION, action) *
-          between(OTHER_COUNT, countFit(noun, counts)) *
-          between(NOUN_NOT_NAMED, nounFit(noun, words, terms)) *
-          between(NOTHING_COVERED, covered(words, matched)) *
-          between(NOTHING_MEANT, shareOf(own, matched)),
+          action *
+          (things < values ? WEIGHTS.TOO_FEW_THINGS : things > values ? WEIGHTS.TOO_MANY_THINGS : 1) *
+          (marks.some(mark => !names.has(mark)) ? WEIGHTS.MARKED : 1) *
+          between(WEIGHTS.OTHER_COUNT, countFit(noun, query)) *
+          between(WEIGHTS.NOUN_NOT_NAMED, nounFit(noun, query)) *
+          WEIGHTS.PARENT_NOT_NAMED ** unnamedParents(noun, query) *
+          between(WEIGHTS.NOT_IDENTIFIED, identifiedFit(noun, query)) *
+          between(WEIGHTS.NOTHING_COVERED, covered(query, matched)) *
+          between(WEIGHTS.NOTHING_MEANT, this.#meant(own, query)),
       }
     })
+  }
+
+  /** How much of the words of a tool the request means; rare words count more. */
+  #meant(own: ReadonlyMap<string, number>, { names }: Query): number {
+    let total = 0
+    let met = 0
+    for (const [word, share] of own) {
+      const weight =
+        share * Math.log(1 + this.size / (this.#frequencies.get(word) ?? 1)) ** WEIGHTS.RARITY_POWER
+      total += weight
+      met += weight * (names.get(word) ?? 0)
+    }
+    return total === 0 ? 0 : met / total
   }
 }
 
@@ -178,26 +228,34 @@ function between(least: number, share: number): number {
 }
 
 /** How much of the request a tool mentions. */
-function covered(words: ReadonlyMap<string, number>, matched: ReadonlySet<string>): number {
+function covered({ words, others }: Query, matched: ReadonlySet<string>): number {
   let total = 0
   let met = 0
   for (const [word, weight] of words) {
     total += weight
     if (matched.has(word)) met += weight
-    else if ([...synonymsOf(word)].some(other => matched.has(other))) met += weight * SYNONYM_COVERS
+    else if (isMet(others.get(word), matched)) met += weight * WEIGHTS.SYNONYM_COVERS
   }
   return total === 0 ? 0 : met / total
 }
 
-function shareOf(own: ReadonlySet<string>, matched: ReadonlySet<string>): number {
-  let met = 0
-  for (const word of own) if (matched.has(word)) met++
-  return own.size === 0 ? 0 : met / own.size
+function isMet(others: ReadonlySet<string> | undefined, matched: ReadonlySet<string>): boolean {
+  if (others !== undefined) for (const other of others) if (matched.has(other)) return true
+  return false
+}
+
+/** Without small words; what it does counts less, where only the name says it. */
+function ownWordsOf(tool: Tool): ReadonlyMap<string, number> {
+  const words = new Map<string, number>()
+  for (const word of wordsOf(pathOf(tool))) if (!isFiller(word) && !/^v\d/.test(word)) words.set(word, 1)
+  for (const word of wordsOf(nameOf(tool)))
+    if (!isFiller(word) && !words.has(word)) words.set(word, isActionWord(word) ? WEIGHTS.VERB_IN_NAME : 1)
+  return words
 }
 
 function emptyTexts(): MiniSearch<Row> {
   return new MiniSearch<Row>({
-    fields: Object.keys(BOOST),
+    fields: FIELDS,
     tokenize: wordsOf,
     processTerm: term => term,
   })

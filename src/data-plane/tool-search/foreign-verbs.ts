@@ -1,0 +1,150 @@
+/** Verbs and adjectives of requests in German, French, Spanish and Portuguese → the English words of API documents. It holds no nouns: `foreign-nouns.ts` does. */
+
+/** English word: its translations without accents. Their endings are compared without (`rootOf`), so one form of each stem is enough. */
+export const VERBS_IN_ENGLISH = `
+    accept: akzeptiere akzeptieren annehmen accepte accepter acepta aceptar aceite aceitar
+    accessible: zuganglich erreichbar accesible acessivel
+    active: aktiv aktive actif actifs activa activas activo activos ativa ativas ativo ativos
+    add: fuge hinzufugen erganze erganzen ajoute ajouter rajoute anade anadir agrega agregar adicione adicionar acrescente incluye inclua
+    advance: vorstellen voran avance avancer avanza adelanta avancar adiante
+    allow: erlaube erlauben erlaubt zulassen zulasse gestatte darf durfen autorise autoriser permets permettre permis permite permitir autoriza autorizar permitido
+    approve: genehmige genehmigen billige bestatige freigeben approuve approuver valide aprueba aprobar aprove aprovar
+    archive: archiviere archivieren archiver archiva archivar arquive arquivar
+    assign: zuweisen weise ordne zuordnen zugewiesen assigne assigner attribue asigna asignar asignado asignados atribua atribuir atribuido atribuidos
+    attach: anhange anhangen verknupfe verknupfen attache attacher rattache adjunta adjuntar vincula vincular vincule anexe anexar
+    available: verfugbar verfugbare vorhanden disponible disponibles disponivel disponiveis
+    block: sperre sperren blockiere blockieren bloque bloquer bloquea bloquear bloqueie
+    buy: kaufe kaufen gekauft achete acheter compra comprar compre comprou
+    calculate: berechne berechnen calcule calculer calcula calcular
+    cancel: storniere stornieren storno kundige kundigen abbrechen brich annule annuler resilie resilier cancela cancelar cancele anula anular anule
+    capture: einziehen ziehe erfasse erfassen encaisse encaisser capturer captura capturar capture cobra cobrar cobre
+    change: andere andern geandert wechsle change changer modifie modifier cambia cambiar altera alterar altere mude mudar
+    check: prufe prufen uberprufe verifie verifier controle comprueba comprobar verifica verificar verifique cheque confira
+    close: schliesse schliessen ferme fermer clos cierra cerrar feche fechar encerre
+    collect: sammle kassiere percois recauda receba
+    compare: vergleiche vergleichen compare comparer compara comparar
+    confirm: bestatige bestatigen confirme confirmer confirma confirmar
+    connect: verbinde verbinden connecte connecter relie conecta conectar conecte
+    convert: wandle umwandeln konvertiere convertis convertir convierte converta converter
+    create: erstelle erstellen erzeuge erzeugen lege anlegen cree creer crea crear crie criar
+    current: aktuell aktuelle aktuellen derzeit gerade actuel actuelle actuels actuellement actual actuales atual atuais atualmente
+    decline: ablehnen lehne abgelehnt verweigere decline decliner rechaza rechazar recuse recusar
+    default: standard voreingestellt defaut predeterminado padrao
+    delete: losche loschen entferne entfernen vernichte supprime supprimer efface effacer elimina eliminar borra borrar suprime suprimir exclua excluir apague apagar delete deletar
+    deliver: liefere liefern zugestellt livre livrer entrega entregar entregue entregado
+    disable: deaktiviere deaktivieren abschalten schalte ausschalten desactive desactiver desactiva desactivar deshabilita desative desativar desabilite
+    disconnect: trenne trennen deconnecte deconnecter desconecta desconectar desconecte desvincula
+    download: herunterladen lade runterladen telecharge telecharger descarga descargar baixe baixar
+    draft: entwurf entwurfe brouillon brouillons borrador borradores rascunho rascunhos
+    edit: bearbeite bearbeiten edite editer edita editar
+    enable: aktiviere aktivieren einschalten active activer activa activar habilita habilitar ative ativar habilite
+    encrypt: verschlussele verschlusseln chiffre chiffrer cifra cifrar encripta criptografe criptografar
+    execute: fuhre ausfuhren execute executer ejecuta ejecutar execute executar rode
+    expire: ablaufen abgelaufen verfallen expire expirer caduca caducar expira expirar vence
+    export: exportiere exportieren exporte exporter exporta exportar
+    report: melde melden signale signaler reporta reportar reporte
+    failed: echec fehlgeschlagen gescheitert misslungen echoue echoues echouees fallido fallidos fallidas fallo falharam falhou falhadas
+    find: finde finden trouve trouver encuentra encontrar encontre ache
+    finish: beende beenden fertig termine terminer termina terminar conclua concluir finaliza finalizar finalize
+    follow: folge folgen folgt suivre sigue seguir sigo segue siga seguem
+    generate: generiere generieren erzeuge genere generer genera generar gere gerar
+    get: hole holen zeige zeig zeigen gib liste obtiens obtenir recupere recuperer montre montrer affiche afficher donne obten obtener dame muestra mostrar muestrame mostra mostre obtenha pegue veja exiba
+    import: importiere importieren importe importer importa importar
+    installed: installiert installierten installe installes installees instalado instaladas instalados instalada
+    invite: einladen lade eingeladen invite inviter invitas invitar invitado invitados convide convidar convidado convidados
+    last: letzte letzten letzter neueste neuesten dernier derniere derniers dernieres recent ultimo ultima ultimos ultimas reciente recientes recente recentes
+    linked: verknupft verknupfte verknupften verbundenen verbundene verbunden lie lies liee liees relie vinculada vinculado vinculadas vinculados associada associado conectada
+    list: aufliste auflisten liste listet lister lista listar listame
+    lock: sperre verriegle verrouille verrouiller bloquea tranque bloqueie
+    make: mache machen mach fais faire haz hacer faca fazer
+    mark: markiere markieren kennzeichne marque marquer marca marcar
+    merge: zusammenfuhren verschmelze fusionne fusionner fusiona fusionar mescle mesclar
+    move: verschiebe verschieben deplace deplacer mueve mover mova
+    new: neue neuen neuer neues neu nouveau nouvelle nouveaux nouvelles nuevo nueva nuevos nuevas novo nova novos novas
+    open: offne offnen offene offenen ouvre ouvrir ouvert ouverts ouvertes abre abrir abierto abiertos abiertas abra aberto abertos abertas
+    own: eigene eigenen eigener propre propres propio propia propios propria proprio
+    paid: bezahlt bezahlte bezahlten gezahlt paye payes payee payees pagado pagada pagadas pagados paga pagas pago pagos
+    pay: bezahle bezahlen zahle zahlen paie payer regle paga pagar pague
+    pending: ausstehend ausstehende ausstehenden offenstehend attente pendiente pendientes pendente pendentes
+    personal: personliche personlichen personlich personnel personnels personal personales pessoal pessoais
+    popular: beliebt beliebteste meistbesucht populaire populares visitadas visitado
+    preview: vorschau apercu previsualiza vistaprevia visualize previa
+    private: privat private prive privee privees privado privada privados
+    protect: schutze schutzen geschutzt protege proteger protegee protegida protegido proteja
+    public: offentlich offentliche offentlichen offentlicher public publique publiques publico publica publicos publicas publicamente
+    publish: veroffentliche veroffentlichen publie publier publica publicar publique
+    read: lese lies lesen lis lire lee leer leia ler
+    receive: erhalte erhalten empfange recois recevoir recu recus recibe recibir recibido recibidos receba receber recebido recebidos
+    refund: erstatte erstatten ruckerstatte rembourse rembourser reembolsa reembolsar devuelve reembolse devolva
+    reject: ablehnen lehne rejette rejeter refuse refuser rechaza rechazar rejeite rejeitar recuse
+    remove: entferne entfernen nimm wegnehmen streiche entziehe enleve enlever retire retirer ote quita quitar retira retirar remova remover tire tirar
+    rename: umbenennen benenne renomme renommer renombra renombrar renomeie renomear
+    replace: ersetze ersetzen remplace remplacer reemplaza reemplazar sustituye substitua substituir
+    request: beantrage anfordere demande demander solicita solicitar solicite pide peca
+    required: erforderlich erforderliche notwendig pflicht verpflichtend obligatorische requis requise requises obligatoire obligatoires requerido requerida requeridos obligatorio obligatoria obligatorios obrigatorio obrigatoria necessario
+    resend: nochmals erneut renvoie renvoyer reenvia reenviar reenvie
+    restore: wiederherstellen stelle wiederhergestellt restaure restaurer retablis restaura restaurar recupera recuperar restaure
+    return: zuruckgeben zuruckgegeben zuruck retourne retourner renvoye devuelta devuelto devolver devolvida devolvido
+    revoke: widerrufe widerrufen entziehe entziehen revoque revoquer revoca revocar revogue revogar
+    run: starte ausfuhren laufen lance lancer ejecuta execute rode
+    save: speichere speichern enregistre enregistrer sauvegarde guarda guardar salve salvar guarde
+    search: suche suchen durchsuche cherche chercher recherche busca buscar busque procure procurar pesquise
+    selected: ausgewahlt ausgewahlte ausgewahlten selectionne selectionnes seleccionado seleccionados selecionado selecionados
+    send: sende senden schicke schicken versende envoie envoyer envia enviar envie mande manda
+    set: setze setzen stelle einstellen festlegen definis definir fixe pon poner establece defina ponha configure configura
+    ship: versende versenden verschicke expedie expedier despacha despache
+    signed: signiert signierte unterschrieben signe signes signees firmado firmados firmada assinado assinados assinada
+    simulate: simuliere simulieren simule simuler simula simular
+    start: starte starten beginne gestartet demarre demarrer inicia iniciar inicie arranca comeca comece
+    stop: stoppe stoppen beende halte anhalten arrete arreter deten detener para parar pare
+    submit: einreichen reiche absenden soumets soumettre presenta presentar submeta enviar
+    subscribe: abonniere abonnieren abonniert abonne abonner suscribe suscribir assine assinar inscreva
+    suspend: aussetzen suspendiere suspends suspendre suspende suspender suspenda
+    test: teste testen tester prueba probar pruebas testa testar
+    transfer: uberweise uberweisen ubertrage transfere transferer vire transfiere transferir transfira
+    unblock: entsperre entsperren debloque debloquer desbloquea desbloquear desbloqueie
+    unlock: entsperre entsperren freischalten deverrouille deverrouiller desbloquea destrave desbloqueie
+    update: aktualisiere aktualisieren anpassen passe actualise actualiser maj actualiza actualizar atualize atualizar
+    upload: hochladen lade televerse televerser sube subir cargue carregue suba envie
+    upcoming: nachste nachsten kommende bevorstehend prochain prochaine proximo proxima proximos
+    verify: verifiziere bestatige verifie verifica
+    view: ansehen schau anschauen voir vois regarde consulte consulter ver consulta consultar
+    visible: sichtbar sichtbarkeit visibles visivel
+    watch: beobachte beobachten beobachtet uberwache surveille surveiller surveillent observa observar vigila observe observam acompanha
+    comment: kommentiere kommentieren commenter commente comentar comenta comente
+    dispute: reklamiere reklamieren beanstande conteste contester disputa disputar conteste contestar
+    restrict: beschranke beschranken einschranken limitiere begrenze restreins restreindre limite limiter limita limitar restringe restringir restrinja
+    scheduled: geplant geplante geplanten planifie planifiee planifiees programado programada programadas agendado agendada agendadas
+    work: arbeite arbeiten travaille travailler trabaja trabajar trabalhe trabalhar
+    latest: zuletzt jungste recemment recientemente recentemente
+    describe: beschreibe decris decrire describe descreva
+    print: drucke imprime imprimer imprimir
+    increase: erhohe erhohen augmente augmenter aumenta aumentar aumente
+    star: favorisiere favorise favorita favorite
+    react: reagiere reagieren reagis reagir reacciona reaccionar reaja
+    vulnerable: verwundbar anfallig vulnerables vulneraveis
+    expired: abgelaufene abgelaufenen expiree expirees vencido vencida vencidos
+    used: benutzt genutzt verwendet utilise utilisee usado usada
+    applied: angewendet applique aplicado aplicada
+    joined: beigetreten rejoint unido entrou
+    fork: forke abspalten forker bifurcar
+    lift: aufheben hebe leve lever levanta levante
+    order: bestelle bestellen commande commander pide encomende
+    point: zeigen richte pointe pointer apunta apuntar aponte apontar
+    convert: verwandle transforme transformer transforma transformar convertir
+    renew: verlangere verlangern erneuere renouvelle renouveler renueva renovar renove
+    reply: antworte antworten beantworte reponds repondre responde responder responda
+    hide: verstecke verberge ausblenden masque oculta ocultar esconde esconda
+    count: zahlen conte
+    invalidate: invalide invalider invalida invalidar
+    unlink: desvincula desvincular desvincule
+    tag: etikettiere etiquete
+    sync: synchronisiere synchronise sincroniza sincronizar sincronize
+    decline: refuse
+    wait: warte wartet attends espera aguarda
+    happen: passiert passe pasa acontece
+    arrive: ankommen angekommen llega llego chega chegou
+    pay: beglichen
+    leave: verlasse verlassen quitte quitter abandona abandonar deixe
+    join: beitreten rejoins rejoindre unirse entre
+`
