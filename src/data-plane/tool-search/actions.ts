@@ -20,7 +20,7 @@ const WORDS: { readonly [action in Action]: string } = {
     abort freeze unfreeze pause resume limit bar continue work link connect point aim narrow bring disable decline reject cancel confirm void reorder overrule ban mute ignore subscribe`,
   delete: `delete remove purge drop clear erase destroy withdraw revoke strip undo cancel lift rid uninstall unstar unfollow unlock
     kick throw exclude forbid deny stop take disable disconnect lose scrap bin trash discard unblock unsuspend deactivate end detach ditch
-    unsubscribe dismiss wipe decline reject expel unshare hide abort unhook unlink erase unpublish dissolve free`,
+    unsubscribe dismiss wipe decline reject expel unshare hide abort unhook unlink erase unpublish dissolve free forget`,
 }
 
 const OF_WORD = new Map<string, Set<Action>>()

@@ -2,6 +2,13 @@
 
 /** Word of a document: words of people. It holds in this direction only: who writes the word of the document means it. */
 export const SAID_FOR = `
+    diff: difference changed differ
+    snapshot: picture
+    succeed: success successful
+    scope: narrow touch
+    reset: rotate renew
+    refresh: reload
+    unblock: forgive unban
     accept: agree take join
     access: reach allowed permitted entry admission see
     account: profile seller merchant vendor tenant

@@ -4,24 +4,27 @@
 export const NOUNS_IN_ENGLISH = `
     access: zugriff zugang acces acceso acesso
     account: konto konten compte comptes cuenta cuentas conta contas
+    action: aktionen acciones acoes
     address: adresse adressen direccion direcciones endereco
     admin: administrator verwalter administrateur administrador
     alert: warnung warnungen alarm alerte alertes alerta alertas
     amount: betrag betrage montant montants importe monto valor
     analysis: analyse analysen analyses analisis analise analises
     annotation: anmerkung anmerkungen anotacion anotacao
+    app: app apps
     application: anwendung anwendungen aplicacion aplicaciones aplicativo
     approval: genehmigung freigabe approbation aprobacion aprovacao
     archive: archiv archives archivado arquivamento
     artifact: artefakt artefakte artefact artefacts artefacto artefato
     asset: anlage anhang
+    assignee: zustandiger zustandige bearbeiter assigne assignes responsable responsables encargado responsavel responsaveis
     attachment: anhange piece adjunto anexo
     attempt: versuch versuche tentative tentatives intento intentos tentativa tentativas
     author: autor autoren auteur auteurs autores
     authorization: autorisierung autorisierungen genehmigung autorisation autorisations autorizacion autorizaciones autorizacao autorizacoes
     badge: abzeichen insigne
     balance: guthaben saldo solde soldes saldos
-    bank: banque banco
+    bank: banque banco bankkonto
     billing: abrechnung facturation facturacion faturamento cobranca
     block: blockiert gesperrt bloque bloques bloqueado bloqueados
     board: tafel tableau tableaux tablero tableros quadro quadros
@@ -30,31 +33,41 @@ export const NOUNS_IN_ENGLISH = `
     build: kompilierung compilation compilacion compilacao
     buyer: kaufer acheteur acheteurs comprador compradores
     cache: zwischenspeicher caches
+    calculation: berechnung berechnungen calcul calculs calculo calculos
     capability: fahigkeit fahigkeiten capacite capacites capacidad capacidades capacidade
     card: karte karten carte cartes tarjeta tarjetas cartao cartoes
     cardholder: karteninhaber titulaire titular titulares
     cart: warenkorb panier carrito carrinho
+    cash: bargeld liquidites efectivo
     category: kategorie kategorien categorie categories categoria categorias
     charge: belastung zahlung debit cargo cargos cobro cobros cobranca cobrancas
     chargeback: ruckbuchung retrofacturation contracargo
     check: prufung prufungen verification controle comprobacion verificacao
+    checkout: kasse bezahlvorgang caisse
     clock: uhr horloge reloj relogio
+    clone: klone clons clones
     code: quelltext quellcode codigo
     collaborator: mitarbeiter mitwirkende mitwirkender collaborateur collaborateurs colaborador colaboradores
     color: farbe couleur
     column: spalte spalten colonne colonnes columna columnas coluna colunas
     comment: kommentar kommentare commentaire commentaires comentario comentarios
+    commit: anderung anderungen
     company: firma firmen unternehmen entreprise empresa empresas societe sociedad sociedade
+    conduct: verhalten verhaltenskodex conduite conducta conduta
     configuration: konfiguration konfigurationen configuracoes configuraciones
+    content: inhalt inhalte contenu contenus contenido contenidos conteudo conteudos
     contract: vertrag vertrage contrat contrats contrato contratos
     contributor: beitragende beitragender contributeur contributeurs contribuidor contribuidores contribuyente
     conversation: gesprach unterhaltung conversacion
     cost: kosten kost couts cout costo costos coste custo custos
     country: land lander pays pais
     coupon: gutschein gutscheine cupon cupones cupom
+    credential: zugangsdaten identifiants credenciales credenciais
     credit: gutschrift gutschriften avoir credito creditos
     currency: wahrung wahrungen devise devises moneda monedas moeda
+    custom: benutzerdefiniert eigenes personnalise personnalisee personalizado personalizada
     customer: kunde kunden kundin client clients cliente clientes
+    database: datenbank datenbanken bases banco
     date: datum echeance fecha
     day: tage jour jours dia dias
     deadline: frist termin delai plazo prazo
@@ -65,6 +78,8 @@ export const NOUNS_IN_ENGLISH = `
     description: beschreibung descripcion descricao
     detail: einzelheiten angaben details detalle detalles detalhe detalhes
     device: gerat gerate appareil dispositivo dispositivos aparelho
+    diff: unterschied unterschiede difference differences diferencia diferencias diferenca diferencas
+    directory: verzeichnis verzeichnisse repertoire directorio directorios diretorio
     discount: rabatt rabatte remise remises descuento descuentos desconto
     discussion: diskussion diskussionen discusion discusiones discussao
     dispute: streitfall reklamation litige litiges disputa disputas einspruch anfechtung contestation
@@ -73,6 +88,7 @@ export const NOUNS_IN_ENGLISH = `
     email: mail mailadresse courriel courriels correo correos
     employee: angestellte mitarbeiterin employe employes empleado empleados funcionario funcionarios
     endpoint: endpunkt endpunkte
+    enterprise: konzern grande groupe
     entry: eintrag eintrage entree ecriture entrada entradas lancamento lancamentos asiento
     environment: umgebung umgebungen environnement environnements entorno entornos ambiente ambientes
     error: fehler erreur erreurs erro erros errores
@@ -80,15 +96,19 @@ export const NOUNS_IN_ENGLISH = `
     exchange: wechselkurs wechselkurse umtausch change cambio
     export: ausfuhr exportation exportacion exportacao
     external: extern externe externen externo externa
+    failure: fehlschlag misserfolg fracaso falha falhas
     feature: funktion funktionen fonctionnalite fonctionnalites funcion funciones funcionalidad recurso recursos
     fee: gebuhr gebuhren frais commission commissions comision comisiones tarifa taxa
+    feed: nachrichtenstrom flux
     feedback: ruckmeldung retour comentarios
     file: datei dateien fichier fichiers archivo archivos fichero arquivo arquivos
+    financial: finanziell finanzielle financier financiers financiere financieras financieros financeiro financeiros
     folder: ordner dossier dossiers carpeta carpetas pasta pastas
     follower: folger abonne abonnes seguidor seguidores
     fork: abspaltung bifurcacion
     fraud: betrug betrugs fraude fraudes
     group: gruppe gruppen groupe groupes grupo grupos
+    health: gesundheit sante salud saude
     heart: herz coeur corazon coracao
     history: verlauf geschichte historie historique historial historico
     holder: halter porteur portador
@@ -99,6 +119,8 @@ export const NOUNS_IN_ENGLISH = `
     import: einfuhr importation importacion importacao
     inbound: eingehend eingehende eingehenden entrant entrante entrantes
     installation: installationen installations instalacion instalaciones instalacao instalacoes
+    instruction: anleitung anweisung anweisungen instructions instrucciones instrucoes
+    interaction: interaktion interaktionen interaccion interacciones interacao interacoes
     internal: intern interne internen interno interna
     inventory: inventar inventaire
     invitation: einladung einladungen invitacion invitaciones convite convites
@@ -118,12 +140,16 @@ export const NOUNS_IN_ENGLISH = `
     location: standort standorte emplacement lieu ubicacion ubicaciones local
     log: protokoll protokolle journal journaux registro registros
     machine: maschine maschinen maquina maquinas rechner
+    manager: leiter verantwortliche gestionnaire gestor gestores
     mandate: mandat mandato
+    manifest: manifeste manifiesto
+    marketplace: marktplatz marche mercado
     member: mitglied mitglieder membre membres miembro miembros membro membros
     merchant: comerciante lojista commercant
     message: nachricht nachrichten mensaje mensajes mensagem
     metadata: metadaten metadonnees metadatos metadados
     method: methode methoden zahlungsmittel zahlungsmethode methodes moyen moyens metodo metodos
+    metric: kennzahl kennzahlen metriques metricas
     migration: migrationen umzug migrations migracion migraciones migracao
     milestone: meilenstein meilensteine jalon jalons hito hitos marco
     minute: minuten minutos
@@ -143,6 +169,7 @@ export const NOUNS_IN_ENGLISH = `
     path: pfad pfade chemin chemins ruta rutas caminho caminhos
     payment: zahlung zahlungen bezahlung paiement paiements pago pagos pagamento pagamentos
     payout: auszahlung auszahlungen virement versement pagos retiro repasse
+    people: leute gens gente
     period: zeitraum periode periodo
     permission: berechtigung berechtigungen recht rechte droits permiso permisos permissao
     person: personen personne personnes persona personas pessoa pessoas
@@ -151,6 +178,7 @@ export const NOUNS_IN_ENGLISH = `
     plan: tarif tarife forfait plano planos
     policy: richtlinie richtlinien politique politica politicas
     portal: portail
+    preference: vorliebe preferencia preferencias
     price: preis preise prix precio precios preco precos
     product: produkt produkte produit produits producto productos produto produtos
     profile: profil profils perfil perfis steckbrief
@@ -158,15 +186,19 @@ export const NOUNS_IN_ENGLISH = `
     promotion: aktion promocion promociones promocao
     protection: schutz proteccion protecao
     public: offentlich offentliche offentlichen publique publiques publico publicos publica
+    purchase: kauf kaufe einkauf einkaufe achat achats compras
     query: abfrage abfragen requetes consultas
     quote: angebot angebote devis cotizacion presupuesto presupuestos orcamento orcamentos
     rate: satz satze taux tasa tasas taxa
     rating: calificacion
     reaction: reaktion reaktionen reaccion reacciones reacao
     reader: lesegerat kartenleser lecteur lector leitor
+    readme: liesmich
     reason: grund raison motivo razon
     refund: erstattung erstattungen ruckzahlung remboursement remboursements reembolso reembolsos
+    registration: anmeldung registrierung inscription registracion inscricao
     release: veroffentlichung veroffentlichungen lanzamiento lancamento
+    reply: antwort antworten reponse reponses respuesta respuestas resposta respostas
     report: bericht berichte rapport rapports informe informes relatorio
     repository: repositorium depot depots repositorio repositorios
     request: anfrage anfragen demande demandes requete solicitud solicitudes solicitacao
@@ -176,6 +208,7 @@ export const NOUNS_IN_ENGLISH = `
     reversal: storno stornierung annulation reversion estorno
     review: bewertung bewertungen revision avis resena resenas revisao avaliacao
     reviewer: prufer relecteur revisor revisores
+    revision: fassung fassungen
     role: rolle rollen roles papel
     rule: regel regeln regle regles regla reglas regra
     run: lauf laufe ausfuhrung execution executions ejecucion ejecuciones execucao
@@ -183,6 +216,7 @@ export const NOUNS_IN_ENGLISH = `
     sale: verkauf verkaufe
     scanning: scan scans escaneo analisis varredura escaneamento
     schedule: zeitplan zeitplane calendrier calendriers calendario calendarios cronograma
+    scope: umfang portee alcance escopo
     secret: geheimnis geheimnisse secrete secreto secretos segredo segredos
     security: sicherheit securite seguridad seguranca
     seller: verkaufer handler vendeur vendeurs vendedor vendedores
@@ -192,7 +226,9 @@ export const NOUNS_IN_ENGLISH = `
     settlement: abwicklung reglement liquidacion liquidacao
     shipping: versand expedition envio envios frete
     signature: signatur unterschrift signatures firma assinatura
+    site: webseite website sitio
     size: grosse taille tamano tamanho
+    snapshot: momentaufnahme instantane instantanea
     snippet: schnipsel extrait fragmento trecho
     source: quelle quellen sources fuente fuentes fonte fontes origen
     state: bundesland
@@ -201,7 +237,10 @@ export const NOUNS_IN_ENGLISH = `
     stock: bestand lager lagerbestand existencias inventario estoque
     storage: speicher speicherplatz stockage almacenamiento armazenamento
     store: laden geschaft boutique magasin tienda loja
+    subject: betreff asunto assunto
     subscription: abonnement abonnements abo abos suscripcion suscripciones assinatura assinaturas
+    suite: gruppierung
+    summary: zusammenfassung resume resumen resumo
     supplier: lieferant lieferanten fournisseur fournisseurs proveedor proveedores fornecedor
     tag: schlagwort marke etiqueta
     tax: steuer steuern taxe taxes impot impuesto impuestos imposto impostos
@@ -212,9 +251,12 @@ export const NOUNS_IN_ENGLISH = `
     text: texte texto
     thread: faden fil hilo conversa
     ticket: billet entrada
+    timeline: zeitachse chronologie cronologia
     title: titel titre titulo
     token: jetons jeton zugriffstoken
+    top: spitze
     topic: thema themen sujet sujets tema temas
+    topup: aufladung aufladungen recharge recharges recarga recargas
     traffic: verkehr besuche trafic trafico trafego
     transaction: transaktion transaktionen buchung transaccion transacciones transacao
     transfer: uberweisung uberweisungen transfert transferencia transferencias
@@ -226,10 +268,11 @@ export const NOUNS_IN_ENGLISH = `
     value: wert werte valeur valeurs valores
     variable: variablen variables variavel
     version: versionen versiones versao
-    visitor: besucher visiteur visiteurs visitante visitantes
+    visitor: besucher visiteur visiteurs visitante visitantes zugriffe
     vulnerability: schwachstelle schwachstellen sicherheitslucke vulnerabilite vulnerabilites faille vulnerabilidad vulnerabilidades vulnerabilidade
     warehouse: almacen armazem entrepot
     warning: hinweis avertissement advertencia aviso avisos
+    webhook: webhooks
     week: woche semaine semana
     word: wort mot palabra palavra
     workflow: arbeitsablauf ablauf flux flujo flujos fluxo

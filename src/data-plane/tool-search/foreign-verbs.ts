@@ -8,10 +8,13 @@ export const VERBS_IN_ENGLISH = `
     add: fuge hinzufugen erganze erganzen ajoute ajouter rajoute anade anadir agrega agregar adicione adicionar acrescente incluye inclua
     advance: vorstellen voran avance avancer avanza adelanta avancar adiante
     allow: erlaube erlauben erlaubt zulassen zulasse gestatte darf durfen autorise autoriser permets permettre permis permite permitir autoriza autorizar permitido
+    applied: angewendet applique aplicado aplicada
     approve: genehmige genehmigen billige bestatige freigeben approuve approuver valide aprueba aprobar aprove aprovar
     archive: archiviere archivieren archiver archiva archivar arquive arquivar
+    arrive: ankommen angekommen llega llego chega chegou
     assign: zuweisen weise ordne zuordnen zugewiesen assigne assigner attribue asigna asignar asignado asignados atribua atribuir atribuido atribuidos
-    attach: anhange anhangen verknupfe verknupfen attache attacher rattache adjunta adjuntar vincula vincular vincule anexe anexar
+    attach: anhange anhangen verknupfe verknupfen attache attacher rattache adjunta adjuntar vincula vincular vincule anexe anexar hange joins joindre
+    automatic: automatisch automatique automatico
     available: verfugbar verfugbare vorhanden disponible disponibles disponivel disponiveis
     block: sperre sperren blockiere blockieren bloque bloquer bloquea bloquear bloqueie
     buy: kaufe kaufen gekauft achete acheter compra comprar compre comprou
@@ -22,18 +25,28 @@ export const VERBS_IN_ENGLISH = `
     check: prufe prufen uberprufe verifie verifier controle comprueba comprobar verifica verificar verifique cheque confira
     close: schliesse schliessen ferme fermer clos cierra cerrar feche fechar encerre
     collect: sammle kassiere percois recauda receba
+    combined: kombiniert kombinierte combine combinado
+    comment: kommentiere kommentieren commenter commente comentar comenta comente
     compare: vergleiche vergleichen compare comparer compara comparar
     confirm: bestatige bestatigen confirme confirmer confirma confirmar
     connect: verbinde verbinden connecte connecter relie conecta conectar conecte
+    convert: verwandle transforme transformer transforma transformar convertir
     convert: wandle umwandeln konvertiere convertis convertir convierte converta converter
+    count: zahlen conte
     create: erstelle erstellen erzeuge erzeugen lege anlegen cree creer crea crear crie criar
     current: aktuell aktuelle aktuellen derzeit gerade actuel actuelle actuels actuellement actual actuales atual atuais atualmente
     decline: ablehnen lehne abgelehnt verweigere decline decliner rechaza rechazar recuse recusar
+    decline: refuse
+    decrease: senke senken reduis baisse reduce reduzca reduza
     default: standard voreingestellt defaut predeterminado padrao
     delete: losche loschen entferne entfernen vernichte supprime supprimer efface effacer elimina eliminar borra borrar suprime suprimir exclua excluir apague apagar delete deletar
     deliver: liefere liefern zugestellt livre livrer entrega entregar entregue entregado
+    describe: beschreibe decris decrire describe descreva
+    detach: lose losen detache detacher
     disable: deaktiviere deaktivieren abschalten schalte ausschalten desactive desactiver desactiva desactivar deshabilita desative desativar desabilite
     disconnect: trenne trennen deconnecte deconnecter desconecta desconectar desconecte desvincula
+    dismiss: verwerfe verwerfen rejette descarta descartar descarte
+    dispute: reklamiere reklamieren beanstande conteste contester disputa disputar conteste contestar
     download: herunterladen lade runterladen telecharge telecharger descarga descargar baixe baixar
     draft: entwurf entwurfe brouillon brouillons borrador borradores rascunho rascunhos
     edit: bearbeite bearbeiten edite editer edita editar
@@ -41,110 +54,118 @@ export const VERBS_IN_ENGLISH = `
     encrypt: verschlussele verschlusseln chiffre chiffrer cifra cifrar encripta criptografe criptografar
     execute: fuhre ausfuhren execute executer ejecuta ejecutar execute executar rode
     expire: ablaufen abgelaufen verfallen expire expirer caduca caducar expira expirar vence
+    expired: abgelaufene abgelaufenen expiree expirees vencido vencida vencidos
     export: exportiere exportieren exporte exporter exporta exportar
-    report: melde melden signale signaler reporta reportar reporte
+    exposed: offengelegt expose exposes expuesto expuestos exposto expostos
     failed: echec fehlgeschlagen gescheitert misslungen echoue echoues echouees fallido fallidos fallidas fallo falharam falhou falhadas
+    finalize: abschliessen schliesse finalise finaliser
     find: finde finden trouve trouver encuentra encontrar encontre ache
     finish: beende beenden fertig termine terminer termina terminar conclua concluir finaliza finalizar finalize
+    fix: behebe korrigiere korrigieren corrige corriger corregir corrija
     follow: folge folgen folgt suivre sigue seguir sigo segue siga seguem
+    fork: forke abspalten forker bifurcar
     generate: generiere generieren erzeuge genere generer genera generar gere gerar
     get: hole holen zeige zeig zeigen gib liste obtiens obtenir recupere recuperer montre montrer affiche afficher donne obten obtener dame muestra mostrar muestrame mostra mostre obtenha pegue veja exiba
+    grant: gewahre gewahren accorde accorder concede conceder otorga conceda
+    happen: passiert passe pasa acontece
+    hide: verstecke verberge ausblenden masque oculta ocultar esconde esconda
     import: importiere importieren importe importer importa importar
+    increase: erhohe erhohen augmente augmenter aumenta aumentar aumente
     installed: installiert installierten installe installes installees instalado instaladas instalados instalada
+    invalidate: invalide invalider invalida invalidar
     invite: einladen lade eingeladen invite inviter invitas invitar invitado invitados convide convidar convidado convidados
+    join: beitreten rejoins rejoindre unirse entre
+    joined: beigetreten rejoint unido entrou
     last: letzte letzten letzter neueste neuesten dernier derniere derniers dernieres recent ultimo ultima ultimos ultimas reciente recientes recente recentes
+    latest: zuletzt jungste recemment recientemente recentemente
+    leave: verlasse verlassen quitte quitter abandona abandonar deixe
+    lift: aufheben hebe leve lever levanta levante
     linked: verknupft verknupfte verknupften verbundenen verbundene verbunden lie lies liee liees relie vinculada vinculado vinculadas vinculados associada associado conectada
     list: aufliste auflisten liste listet lister lista listar listame
     lock: sperre verriegle verrouille verrouiller bloquea tranque bloqueie
     make: mache machen mach fais faire haz hacer faca fazer
+    map: zuordnung associe associer asocia
     mark: markiere markieren kennzeichne marque marquer marca marcar
     merge: zusammenfuhren verschmelze fusionne fusionner fusiona fusionar mescle mesclar
     move: verschiebe verschieben deplace deplacer mueve mover mova
     new: neue neuen neuer neues neu nouveau nouvelle nouveaux nouvelles nuevo nueva nuevos nuevas novo nova novos novas
     open: offne offnen offene offenen ouvre ouvrir ouvert ouverts ouvertes abre abrir abierto abiertos abiertas abra aberto abertos abertas
-    own: eigene eigenen eigener propre propres propio propia propios propria proprio
+    order: bestelle bestellen commande commander pide encomende
+    own: eigene eigenen eigener propre propres propio propia propios propria proprio gehort gehoren appartient pertenece pertenecen pertence pertencem
     paid: bezahlt bezahlte bezahlten gezahlt paye payes payee payees pagado pagada pagadas pagados paga pagas pago pagos
+    pay: beglichen
     pay: bezahle bezahlen zahle zahlen paie payer regle paga pagar pague
     pending: ausstehend ausstehende ausstehenden offenstehend attente pendiente pendientes pendente pendentes
     personal: personliche personlichen personlich personnel personnels personal personales pessoal pessoais
+    point: zeigen richte pointe pointer apunta apuntar aponte apontar
     popular: beliebt beliebteste meistbesucht populaire populares visitadas visitado
     preview: vorschau apercu previsualiza vistaprevia visualize previa
+    print: drucke imprime imprimer imprimir
     private: privat private prive privee privees privado privada privados
+    process: verarbeite verarbeiten traite traiter procesa procesar processe
     protect: schutze schutzen geschutzt protege proteger protegee protegida protegido proteja
     public: offentlich offentliche offentlichen offentlicher public publique publiques publico publica publicos publicas publicamente
     publish: veroffentliche veroffentlichen publie publier publica publicar publique
+    react: reagiere reagieren reagis reagir reacciona reaccionar reaja
     read: lese lies lesen lis lire lee leer leia ler
     receive: erhalte erhalten empfange recois recevoir recu recus recibe recibir recibido recibidos receba receber recebido recebidos
+    redact: schwarze anonymisiere anonymise anonimiza anonimize
+    refresh: auffrischen rafraichis rafraichir refresca refrescar
     refund: erstatte erstatten ruckerstatte rembourse rembourser reembolsa reembolsar devuelve reembolse devolva
+    register: registriere registrieren enregistrer registra registrar registre
     reject: ablehnen lehne rejette rejeter refuse refuser rechaza rechazar rejeite rejeitar recuse
     remove: entferne entfernen nimm wegnehmen streiche entziehe enleve enlever retire retirer ote quita quitar retira retirar remova remover tire tirar
     rename: umbenennen benenne renomme renommer renombra renombrar renomeie renomear
+    render: rendere darstellen rends rendre renderiza
+    renew: verlangere verlangern erneuere renouvelle renouveler renueva renovar renove
     replace: ersetze ersetzen remplace remplacer reemplaza reemplazar sustituye substitua substituir
+    reply: antworte antworten beantworte reponds repondre responde responder responda
+    report: melde melden signale signaler reporta reportar reporte
     request: beantrage anfordere demande demander solicita solicitar solicite pide peca
     required: erforderlich erforderliche notwendig pflicht verpflichtend obligatorische requis requise requises obligatoire obligatoires requerido requerida requeridos obligatorio obligatoria obligatorios obrigatorio obrigatoria necessario
     resend: nochmals erneut renvoie renvoyer reenvia reenviar reenvie
+    reset: zurucksetzen reinitialise reinitialiser restablece restablecer redefina
     restore: wiederherstellen stelle wiederhergestellt restaure restaurer retablis restaura restaurar recupera recuperar restaure
+    restrict: beschranke beschranken einschranken limitiere begrenze restreins restreindre limite limiter limita limitar restringe restringir restrinja
+    resume: fortsetzen setze reprends reprendre reanuda reanudar retome retomar
     return: zuruckgeben zuruckgegeben zuruck retourne retourner renvoye devuelta devuelto devolver devolvida devolvido
     revoke: widerrufe widerrufen entziehe entziehen revoque revoquer revoca revocar revogue revogar
     run: starte ausfuhren laufen lance lancer ejecuta execute rode
     save: speichere speichern enregistre enregistrer sauvegarde guarda guardar salve salvar guarde
+    scheduled: geplant geplante geplanten planifie planifiee planifiees programado programada programadas agendado agendada agendadas
     search: suche suchen durchsuche cherche chercher recherche busca buscar busque procure procurar pesquise
     selected: ausgewahlt ausgewahlte ausgewahlten selectionne selectionnes seleccionado seleccionados selecionado selecionados
     send: sende senden schicke schicken versende envoie envoyer envia enviar envie mande manda
     set: setze setzen stelle einstellen festlegen definis definir fixe pon poner establece defina ponha configure configura
+    share: teile teilen partage partager comparte compartir compartilhe compartilhar
     ship: versende versenden verschicke expedie expedier despacha despache
     signed: signiert signierte unterschrieben signe signes signees firmado firmados firmada assinado assinados assinada
     simulate: simuliere simulieren simule simuler simula simular
+    star: favorisiere favorise favorita favorite
     start: starte starten beginne gestartet demarre demarrer inicia iniciar inicie arranca comeca comece
     stop: stoppe stoppen beende halte anhalten arrete arreter deten detener para parar pare
     submit: einreichen reiche absenden soumets soumettre presenta presentar submeta enviar
     subscribe: abonniere abonnieren abonniert abonne abonner suscribe suscribir assine assinar inscreva
+    succeed: gelingt gelungen reussis reussir exito
     suspend: aussetzen suspendiere suspends suspendre suspende suspender suspenda
+    sync: synchronisiere synchronise sincroniza sincronizar sincronize
+    tag: etikettiere etiquete
     test: teste testen tester prueba probar pruebas testa testar
     transfer: uberweise uberweisen ubertrage transfere transferer vire transfiere transferir transfira
     unblock: entsperre entsperren debloque debloquer desbloquea desbloquear desbloqueie
+    unlink: desvincula desvincular desvincule
     unlock: entsperre entsperren freischalten deverrouille deverrouiller desbloquea destrave desbloqueie
+    upcoming: nachste nachsten kommende bevorstehend prochain prochaine proximo proxima proximos
     update: aktualisiere aktualisieren anpassen passe actualise actualiser maj actualiza actualizar atualize atualizar
     upload: hochladen lade televerse televerser sube subir cargue carregue suba envie
-    upcoming: nachste nachsten kommende bevorstehend prochain prochaine proximo proxima proximos
+    use: benutze benutzen nutze nutzen verwende utiliser usar usa use
+    used: benutzt genutzt verwendet utilise utilisee usado usada
     verify: verifiziere bestatige verifie verifica
     view: ansehen schau anschauen voir vois regarde consulte consulter ver consulta consultar
     visible: sichtbar sichtbarkeit visibles visivel
-    watch: beobachte beobachten beobachtet uberwache surveille surveiller surveillent observa observar vigila observe observam acompanha
-    comment: kommentiere kommentieren commenter commente comentar comenta comente
-    dispute: reklamiere reklamieren beanstande conteste contester disputa disputar conteste contestar
-    restrict: beschranke beschranken einschranken limitiere begrenze restreins restreindre limite limiter limita limitar restringe restringir restrinja
-    scheduled: geplant geplante geplanten planifie planifiee planifiees programado programada programadas agendado agendada agendadas
-    work: arbeite arbeiten travaille travailler trabaja trabajar trabalhe trabalhar
-    latest: zuletzt jungste recemment recientemente recentemente
-    describe: beschreibe decris decrire describe descreva
-    print: drucke imprime imprimer imprimir
-    increase: erhohe erhohen augmente augmenter aumenta aumentar aumente
-    star: favorisiere favorise favorita favorite
-    react: reagiere reagieren reagis reagir reacciona reaccionar reaja
+    void: entwerte ungultig
     vulnerable: verwundbar anfallig vulnerables vulneraveis
-    expired: abgelaufene abgelaufenen expiree expirees vencido vencida vencidos
-    used: benutzt genutzt verwendet utilise utilisee usado usada
-    applied: angewendet applique aplicado aplicada
-    joined: beigetreten rejoint unido entrou
-    fork: forke abspalten forker bifurcar
-    lift: aufheben hebe leve lever levanta levante
-    order: bestelle bestellen commande commander pide encomende
-    point: zeigen richte pointe pointer apunta apuntar aponte apontar
-    convert: verwandle transforme transformer transforma transformar convertir
-    renew: verlangere verlangern erneuere renouvelle renouveler renueva renovar renove
-    reply: antworte antworten beantworte reponds repondre responde responder responda
-    hide: verstecke verberge ausblenden masque oculta ocultar esconde esconda
-    count: zahlen conte
-    invalidate: invalide invalider invalida invalidar
-    unlink: desvincula desvincular desvincule
-    tag: etikettiere etiquete
-    sync: synchronisiere synchronise sincroniza sincronizar sincronize
-    decline: refuse
     wait: warte wartet attends espera aguarda
-    happen: passiert passe pasa acontece
-    arrive: ankommen angekommen llega llego chega chegou
-    pay: beglichen
-    leave: verlasse verlassen quitte quitter abandona abandonar deixe
-    join: beitreten rejoins rejoindre unirse entre
+    watch: beobachte beobachten beobachtet uberwache surveille surveiller surveillent observa observar vigila observe observam acompanha
+    work: arbeite arbeiten travaille travailler trabaja trabajar trabalhe trabalhar
 `

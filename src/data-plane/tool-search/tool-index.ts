@@ -65,18 +65,12 @@ export class ToolIndex {
     parts: readonly Part[],
     sources: ReadonlyMap<string, readonly string[]>,
     frequencies: ReadonlyMap<string, number>,
+    families: ReadonlyMap<string, readonly string[]>,
   ) {
     this.size = size
     this.#parts = parts
     this.#sources = sources
     this.#frequencies = frequencies
-    const families = new Map<string, string[]>()
-    for (const word of frequencies.keys()) {
-      const root = rootOf(word)
-      const family = families.get(root)
-      if (family === undefined) families.set(root, [word])
-      else family.push(word)
-    }
     this.#vocabulary = {
       has: word => frequencies.has(word),
       isCommon: word => (frequencies.get(word) ?? 0) > Math.max(COMMON_LEAST, size * COMMON_SHARE),
@@ -90,6 +84,7 @@ export class ToolIndex {
     const parts = Array.from({ length: count }, (): Part => ({ texts: emptyTexts(), entries: [] }))
     const sources = new Map<string, readonly string[]>()
     const frequencies = new Map<string, number>()
+    const families = new Map<string, string[]>()
     for (const [at, compiled] of tools.entries()) {
       const { tool } = compiled
       // dealt out in turn, so that words are about as frequent in each part
@@ -103,12 +98,15 @@ export class ToolIndex {
         marks: MARKS.filter(mark => words.has(mark)),
         noun: pathNounOf(tool),
       })
-      for (const word of new Set(wordsOf(`${row.name} ${row.path} ${row.summary}`)))
-        frequencies.set(word, (frequencies.get(word) ?? 0) + 1)
+      for (const word of new Set(wordsOf(`${row.name} ${row.path} ${row.summary}`))) {
+        const before = frequencies.get(word) ?? 0
+        frequencies.set(word, before + 1)
+        if (before === 0) families.set(rootOf(word), [...(families.get(rootOf(word)) ?? []), word])
+      }
       if (!sources.has(tool.toolSet)) sources.set(tool.toolSet, wordsOf(tool.toolSet))
       yield
     }
-    return new ToolIndex(tools.length, parts, sources, frequencies)
+    return new ToolIndex(tools.length, parts, sources, frequencies, families)
   }
 
   /**
