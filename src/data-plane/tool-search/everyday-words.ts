@@ -51,7 +51,7 @@ export const SAID_FOR = `
     clone: copy
     close: done resolve settle
     code: source program programming
-    collaborator: developer coworker colleague member access invite work push
+    collaborator: developer coworker colleague member access invite work
     column: lane
     comment: say said opinion wrote
     commit: change push signed author

@@ -111,8 +111,8 @@ export function unnamedParents({ parents }: PathNoun, { names, freeValues, hasPa
 
 /** Which share of the nouns with a value, and of the ids without a noun, are places of a tool, or what it creates; 1 when there is none. */
 export function identifiedFit({ places, words: noun, creates }: PathNoun, query: Named): number {
-  const { identified, prefixes } = query
-  let met = 0
+  const { identified, prefixes, hasPair } = query
+  let met = hasPair && places.some(({ isPair }) => isPair) ? 1 : 0
   for (const nouns of identified)
     if (
       places.some(({ words }) => words.some(word => nouns.has(word))) ||
@@ -120,7 +120,7 @@ export function identifiedFit({ places, words: noun, creates }: PathNoun, query:
     )
       met++
   for (const prefix of prefixes) if (places.some(({ words }) => abbreviates(prefix, words.join('')))) met++
-  const all = identified.length + prefixes.length
+  const all = identified.length + prefixes.length + (hasPair ? 1 : 0)
   return all === 0 ? 1 : met / all
 }
 

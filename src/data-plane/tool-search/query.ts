@@ -20,8 +20,8 @@ export interface Query extends Named {
 }
 
 const MAX_WORDS = 24
-/** Names and values, such as `cus_9`, `"main"`, `DEPLOY_KEY` or an address: they rarely stand in a document. */
-const VALUES = /"[^"]*"|\S*@\S*|\S*\d\S*|\b[A-Z]+_[A-Z_]+\b/g
+/** Names and values, such as `cus_9`, `"main"`, `DEPLOY_KEY`, `main.yml` or an address: they rarely stand in a document. */
+const VALUES = /"[^"]*"|\S*@\S*|\S*\d\S*|\b[A-Z]+_[A-Z_]+\b|\b[\w-]+\.[a-z]{2,5}\b/g
 /** `owner/name`, and paths of files. */
 const PATHS = /\S+\/\S+/g
 /** Words that API documents use for the caller, and for `owner/name`. */

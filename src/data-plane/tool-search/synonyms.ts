@@ -135,7 +135,8 @@ const FILLERS = new Set(
   wordsOf(`a an the of to in on at for from by with and or is are was were be been am do does did it its this that these those i we you
     he she they me my our your his her their us them as so now please can could would should will may might there here up out if
     whether just let also only too want need like what which whose whom where when how any some has have had into about than then
-    again`),
+    again already still ever exactly really currently altogether very quite maybe perhaps today tomorrow yesterday moment lot bit right thing
+    instead because while until since before after during`),
 )
 
 export function isFiller(word: string): boolean {

@@ -26,7 +26,8 @@ const FOREIGN_FILLERS = new Set(
     el los las una uno del al y o es son mi mis este esta esto estos nuestro nuestra nuestros en con sin para por se ha han quiero puede puedo
     todos todas todo toda su sus mas hay fue esa ese eso sobre desde hasta yo nos favor
     os as um uma do da dos das no na nos nas em e meu minha meus minhas nosso nossa nossos nossas com sem temos esta sao eu quero pode posso seu sua
-    seus suas foi mais ao aos pelo pela isso essa esse de`).filter(
+    seus suas foi mais ao aos pelo pela isso essa esse de schon jetzt heute sofort immer wieder auch deja maintenant aujourd hui toujours encore
+    aussi tout suite ahora hoy siempre tambien ja agora hoje sempre tambem`).filter(
     word => !wordsOf('is as do no am time para man on will mal plus son more an war').includes(word),
   ),
 )

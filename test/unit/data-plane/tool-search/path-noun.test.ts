@@ -84,6 +84,9 @@ describe('the places of a path', () => {
     // "create order 7"
     expect(identifiedFit(noun('POST', '/orders'), order)).toBe(1)
     expect(identifiedFit(noun('GET', '/items'), NOTHING)).toBe(1)
+    // owner/name
+    expect(identifiedFit(noun('GET', '/repos/{owner}/{repo}'), { ...NOTHING, hasPair: true })).toBe(1)
+    expect(identifiedFit(noun('GET', '/gists/{id}'), { ...NOTHING, hasPair: true })).toBe(0)
   })
 
   it('are known by the first part of an id', () => {

@@ -38,9 +38,16 @@ describe('what a request wants', () => {
     ['We need a new team', 'create'],
     ['Boot up the machine', 'create'],
     ['Abort the import', 'delete'],
+    ['Switch the workflow main.yml back on', 'update'],
+    ['Give me the order', 'read'],
   ])('%s', (request, action) => {
     expect([...readQuery(request).actions]).toContain(action)
   })
+})
+
+it('is not said by participles', () => {
+  const { actions } = readQuery('Lines added and removed per week')
+  expect(actions.has('create') || actions.has('delete')).toBe(false)
 })
 
 describe('the words of a request', () => {
@@ -75,6 +82,11 @@ describe('the things that a request names', () => {
     // bob, cus_9, "x"
     expect(query.freeValues).toBe(3)
     expect(query.values).toBe(5)
+  })
+
+  it('may be files', () => {
+    const { identified } = readQuery('Show the order main.yml', vocabulary)
+    expect(identified.map(nouns => [...nouns][0])).toEqual(['order'])
   })
 
   it('are not amounts', () => {
