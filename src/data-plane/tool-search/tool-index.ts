@@ -16,7 +16,7 @@ const MAX_FIELD = 600
 /** Tools that are searched in one turn of the event loop. */
 const PART_SIZE = 2_000
 /** Of each part, ranked a second time. */
-const CANDIDATES = 120
+const CANDIDATES = 80
 /** A word in more than this share of the tools is searched for only when it is written. */
 const COMMON_SHARE = 0.15
 const COMMON_LEAST = 100
@@ -58,6 +58,8 @@ export class ToolIndex {
   readonly #sources: ReadonlyMap<string, readonly string[]>
   /** Word → how many tools have it in name, path or summary. */
   readonly #frequencies: ReadonlyMap<string, number>
+  /** Of words of tools, as far as they were looked up. */
+  readonly #rarities = new Map<string, number>()
   readonly #vocabulary: Vocabulary
 
   private constructor(
@@ -211,12 +213,20 @@ export class ToolIndex {
     let total = 0
     let met = 0
     for (const [word, share] of own) {
-      const weight =
-        share * Math.log(1 + this.size / (this.#frequencies.get(word) ?? 1)) ** WEIGHTS.RARITY_POWER
+      const weight = share * this.#rarityOf(word)
       total += weight
       met += weight * (names.get(word) ?? 0)
     }
     return total === 0 ? 0 : met / total
+  }
+
+  #rarityOf(word: string): number {
+    let rarity = this.#rarities.get(word)
+    if (rarity === undefined) {
+      rarity = Math.log(1 + this.size / (this.#frequencies.get(word) ?? 1))
+      this.#rarities.set(word, rarity)
+    }
+    return rarity
   }
 }
 

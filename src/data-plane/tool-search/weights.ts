@@ -73,6 +73,4 @@ export const WEIGHTS = {
   SYNONYM_NAMES: 0.7,
   /** Of verbs in names, beside nouns: "list" says little about a tool. */
   VERB_IN_NAME: 0.3,
-  /** How much more rare words of a tool count. */
-  RARITY_POWER: 1,
 }
