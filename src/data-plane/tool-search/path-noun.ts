@@ -72,7 +72,7 @@ export function pathNounOf({ request: { method, path } }: Tool): PathNoun {
   }
 }
 
-/** What of a request tells things and places apart. */
+/** What a request says about things and places. */
 export interface Named {
   /** Words that name things, and how sure: 1 as written, less for what means the same. */
   readonly names: ReadonlyMap<string, number>

@@ -1,8 +1,9 @@
 /** A request in the words of a user → the words to search for, with weights. It searches nothing. */
-import { type Action, askedIn } from './actions.ts'
+import { askedIn } from './actions.ts'
 import { countsOf, type Named } from './path-noun.ts'
 import { isFiller, synonymsOf, withoutPhrases } from './synonyms.ts'
 import { inEnglish, isForeign } from './translations.ts'
+import type { Action } from './verbs.ts'
 import { WEIGHTS } from './weights.ts'
 import { wordsOf } from './words.ts'
 
@@ -11,7 +12,7 @@ export interface Query extends Named {
   readonly words: ReadonlyMap<string, number>
   /** Of each word: those that mean the same. */
   readonly others: ReadonlyMap<string, ReadonlySet<string>>
-  /** What to search for: the words, and what means the same and tells tools apart. */
+  /** What to search for: the words, and what means the same and is rare enough. */
   readonly searched: ReadonlyMap<string, number>
   /** All words in order but values, for what depends on their place. */
   readonly sequence: readonly string[]
@@ -32,7 +33,7 @@ const US_PATTERN = /\b(?:our|we|us|we've)\b/i
 const REPOSITORY = wordsOf('repository')
 /** The same in paths: so many tools have it that it is searched for only where a request says nothing else. */
 const REPOSITORY_PATH = wordsOf('repo')
-/** Also those that are no adjectives: "added", "blocked". */
+/** Adjectives and past forms: "added", "blocked". */
 const PARTICIPLE = /\b[a-z]+[^\We]ed\b/gi
 
 /** Words between a noun and its value ("order number 7"). */
@@ -41,7 +42,7 @@ const BEFORE_VALUE = new Set(wordsOf('number no id called named with the nr nume
 /** The words with which tools are described. */
 export interface Vocabulary {
   has(word: string): boolean
-  /** In so many tools that it tells them hardly apart. */
+  /** In so many tools that it says little about one. */
   isCommon(word: string): boolean
   /** Those of the same family. */
   relatedTo(word: string): readonly string[]

@@ -67,13 +67,13 @@ describe('the noun of a path', () => {
 })
 
 describe('the places of a path', () => {
-  it('count as named by their noun, by a value of its own, or by owner/name', () => {
+  it('count as named by their noun, by a value alone, or by owner/name', () => {
     const comments = noun('GET', '/repos/{owner}/{repo}/issues/{number}/comments')
     expect(unnamedParents(comments, NOTHING)).toBe(2)
     expect(unnamedParents(comments, named(['issu', 1]))).toBe(1)
     expect(unnamedParents(comments, { ...NOTHING, hasPair: true })).toBe(1)
     expect(unnamedParents(comments, { ...NOTHING, hasPair: true, freeValues: 1 })).toBe(0)
-    // the thing itself is no parent
+    // the thing itself is not a parent
     expect(unnamedParents(noun('GET', '/issues/{number}'), NOTHING)).toBe(0)
   })
 
