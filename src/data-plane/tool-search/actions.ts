@@ -42,7 +42,7 @@ function actionsOfAny(others: ReadonlySet<string>): ReadonlySet<Action> | undefi
   return undefined
 }
 
-export interface Asked {
+interface Asked {
   /** Empty when the request names none. */
   readonly actions: ReadonlySet<Action>
   /** Place of the verb; -1: none. */

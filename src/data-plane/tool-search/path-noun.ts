@@ -3,7 +3,7 @@ import type { Tool } from '../../model/tool.ts'
 import { isPlural, wordsOf } from './words.ts'
 
 /** Words of a request → whether each was written as a plural; a word that was written in both forms says nothing. */
-export type Counts = ReadonlyMap<string, boolean>
+type Counts = ReadonlyMap<string, boolean>
 
 /** @param othersOf words that mean the same: those of a plural are plurals where they are not written */
 export function countsOf(text: string, othersOf: (word: string) => Iterable<string> = () => []): Counts {
@@ -28,7 +28,7 @@ export function countsOf(text: string, othersOf: (word: string) => Iterable<stri
 }
 
 /** A collection in a path, one of whose things is a parameter. */
-export interface Place {
+interface Place {
   readonly words: readonly string[]
   readonly joined: string
   /** The thing is named by two parameters, such as `{owner}/{name}`. */
