@@ -1,4 +1,4 @@
-/** Words of requests that mean the same as words of API documents: general words of software and trade, none of a certain API. It ranks nothing. */
+/** Words of requests that mean the same as words of API documents, words that say nothing, and phrases: general ones of software and trade. It ranks nothing. */
 import { SAID_FOR } from './everyday-words.ts'
 import { rootOf } from './roots.ts'
 import { wordsOf } from './words.ts'
