@@ -94,6 +94,10 @@ const RULES: readonly Rule[] = [
   { command: /^bash \.ci\/run$/, cannot: 'this test is a part of it' },
   { command: /^npm test$/, by: [CHECK, 'npm test'] },
   { command: /^npm run (lint|typecheck|build|policy:test|bench:gate)$/, by: [CHECK, 'npm run --silent '] },
+  {
+    command: /^npm run format$/,
+    cannot: 'changes the files of this checkout; lint, which the check runs, finds the same',
+  },
   { command: /^npm run test:unit$/, cannot: PART },
   { command: /^npx vitest run test\//, cannot: PART },
   { command: /^npm run build:console$/, by: ['package.json', 'npm run --silent build:console'] },
@@ -132,7 +136,7 @@ const CANNOT: Readonly<Record<string, string>> = {
   'docs/install.md: npm install --global toolgate-0.1.0.tgz':
     'needs systemd as the first process; test/architecture/deploy.test.ts verifies the unit',
   'bench/README.md: npm ci': 'measures for an hour; each command has a short form in the check',
-  'bench/README.md: bash scripts/services.sh nginx wrk': 'measures for an hour',
+  'bench/README.md: bash scripts/services.sh nginx haproxy wrk': 'measures for an hour',
   'bench/where-time-goes.md: npm run build':
     'measures for a minute; test/services/bench-profile.test.ts runs the command',
 }

@@ -132,7 +132,7 @@ class Caller {
 const all = <T>(callers: readonly Caller[], work: (caller: Caller) => Promise<T>): Promise<T[]> =>
   Promise.all(callers.map(work))
 
-async function eventually(is: () => boolean, ms = 5_000): Promise<void> {
+async function eventually(is: () => boolean, ms = 20_000): Promise<void> {
   const untilMs = performance.now() + ms
   while (!is() && performance.now() < untilMs) await sleep(50)
 }

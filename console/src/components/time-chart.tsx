@@ -48,7 +48,10 @@ export function TimeChart(props: TimeChartProps) {
   shown.current = props
 
   useEffect(() => {
-    const observer = new ResizeObserver(() => plot.current?.setSize(sizeOf(place.current!)))
+    // a page that is left at once has no elements any more when the library is there
+    const [element, caption] = [place.current, figure.current]
+    if (element === null || caption === null) return
+    const observer = new ResizeObserver(() => plot.current?.setSize(sizeOf(element)))
     let isGone = false
     const moved = ({ cursor: { idx } }: uPlot): void => {
       cursor.value = idx ?? null
@@ -56,21 +59,19 @@ export function TimeChart(props: TimeChartProps) {
     void import('uplot').then(({ default: Plot }) => {
       if (isGone) return
       const { current } = shown
+      const color = (name: string): string => colorOf(caption, name)
       plot.current = new Plot(
-        {
-          ...sizeOf(place.current!),
-          ...optionsOf(current, Plot, name => colorOf(figure.current!, name)),
-          hooks: { setCursor: [moved] },
-        },
+        { ...sizeOf(element), ...optionsOf(current, Plot, color), hooks: { setCursor: [moved] } },
         dataOf(current),
-        place.current!,
+        element,
       )
-      observer.observe(place.current!)
+      observer.observe(element)
     })
     return () => {
       isGone = true
       observer.disconnect()
       plot.current?.destroy()
+      plot.current = null
     }
   }, [])
   useEffect(() => plot.current?.setData(dataOf(props)), [times, series])
