@@ -136,7 +136,7 @@ const CANNOT: Readonly<Record<string, string>> = {
   'docs/install.md: npm install --global toolgate-0.1.0.tgz':
     'needs systemd as the first process; test/architecture/deploy.test.ts verifies the unit',
   'bench/README.md: npm ci': 'measures for an hour; each command has a short form in the check',
-  'bench/README.md: bash scripts/services.sh nginx haproxy wrk': 'measures for an hour',
+  'bench/README.md: bash scripts/services.sh nginx haproxy': 'measures for an hour',
   'bench/where-time-goes.md: npm run build':
     'measures for a minute; test/services/bench-profile.test.ts runs the command',
 }
