@@ -143,7 +143,7 @@ export class OAuthClient {
     returned: URLSearchParams,
   ): Promise<Tokens> {
     const [server, known] = [this.#server, { client_id: client }]
-    // the login page is the provider's: it may name itself as issuer (RFC 9207), and there is no second server to mix it up with
+    // the login page is the provider's: it may name itself as issuer (RFC 9207), and this client knows one server only, so none can be mixed up with it
     const parameters = new URLSearchParams(returned)
     parameters.delete('iss')
     return this.#tokens(async () =>

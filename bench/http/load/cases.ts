@@ -3,6 +3,7 @@ import { type Child, startServer } from './child.ts'
 import { hasEnvoy, startEnvoy } from './envoy.ts'
 import { hasHaproxy, startHaproxy } from './haproxy.ts'
 import { hasNginx, startNginx } from './nginx.ts'
+import type { ProxyServer } from './proxy.ts'
 import {
   BARE,
   BATCH,
@@ -136,7 +137,6 @@ async function bytesOfList({ url, token }: Toolgate): Promise<number> {
   return (await response.arrayBuffer()).byteLength
 }
 
-type PeerServer = Child & { readonly port: number }
 type Peer = (kind: string) => Promise<{ server: Child; url: string }>
 
 async function fastify(peer: Peer): Promise<readonly Case[]> {
@@ -152,7 +152,7 @@ async function fastify(peer: Peer): Promise<readonly Case[]> {
   ]
 }
 
-function proxies(server: PeerServer | undefined): readonly Case[] {
+function proxies(server: ProxyServer | undefined): readonly Case[] {
   if (server === undefined) return []
   const at = { server, url: `http://127.0.0.1:${server.port}` }
   const caller = { authorization: 'Bearer of-no-one' }
@@ -178,13 +178,13 @@ function proxies(server: PeerServer | undefined): readonly Case[] {
 
 /** Peers that verify the token of the caller and count the caller's requests. */
 function checked(
-  haproxy: PeerServer | undefined,
-  envoy: PeerServer | undefined,
+  haproxy: ProxyServer | undefined,
+  envoy: ProxyServer | undefined,
   token: string,
   besideNginx: boolean,
 ): readonly Case[] {
   const bearer = { authorization: `Bearer ${token}` }
-  const at = (server: PeerServer, of: string) => ({
+  const at = (server: ProxyServer, of: string) => ({
     server,
     url: `http://127.0.0.1:${server.port}`,
     ...(besideNginx ? { of } : {}),

@@ -2,9 +2,8 @@
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type Child, startChild } from './child.ts'
 import { keysOf } from './control-api.ts'
-import { freePort, reachable } from './nginx.ts'
+import { freePort, type ProxyServer, startProxy } from './proxy.ts'
 import { CALL } from './requests.ts'
 
 const PROGRAM = '.tools/envoy/bin/envoy'
@@ -16,21 +15,15 @@ export function hasEnvoy(): boolean {
 }
 
 /** @param issuer whose tokens are accepted */
-export async function startEnvoy(
-  upstream: string,
-  issuer: string,
-): Promise<Child & { readonly port: number }> {
+export async function startEnvoy(upstream: string, issuer: string): Promise<ProxyServer> {
   const dir = mkdtempSync(join(tmpdir(), 'envoy-'))
   const port = await freePort()
   const config = join(dir, 'envoy.json')
   writeFileSync(config, JSON.stringify(configOf(port, new URL(upstream), issuer, await keysOf(issuer))))
-  // it says nothing when it is ready
-  const options = `--concurrency 1 --disable-hot-restart --log-level error -c ${config}`
-  const child = await startChild('sh', ['-c', `echo ${port}; exec ${PROGRAM} ${options}`], { side: 'server' })
-  await reachable(`http://127.0.0.1:${port}/ready`, 'Envoy')
+  const command = `${PROGRAM} --concurrency 1 --disable-hot-restart --log-level error -c ${config}`
+  const child = await startProxy({ name: 'Envoy', command, port, path: '/ready' })
   return {
     ...child,
-    port,
     async stop() {
       await child.stop()
       rmSync(dir, { recursive: true, force: true })

@@ -4,19 +4,15 @@ import { createPublicKey, type JsonWebKey } from 'node:crypto'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type Child, startChild } from './child.ts'
 import { keysOf } from './control-api.ts'
-import { freePort, reachable } from './nginx.ts'
+import { freePort, type ProxyServer, startProxy } from './proxy.ts'
 
 export function hasHaproxy(): boolean {
   return spawnSync('haproxy', ['-v']).error === undefined
 }
 
 /** @param issuer whose tokens are accepted; its first RSA key verifies them */
-export async function startHaproxy(
-  upstream: string,
-  issuer: string,
-): Promise<Child & { readonly port: number }> {
+export async function startHaproxy(upstream: string, issuer: string): Promise<ProxyServer> {
   const dir = mkdtempSync(join(tmpdir(), 'haproxy-'))
   const port = await freePort()
   const [config, key] = [join(dir, 'haproxy.cfg'), join(dir, 'key.pem')]
@@ -52,14 +48,14 @@ backend backend
   server one ${upstream.replace('http://', '')}
 `,
   )
-  // it says nothing when it is ready
-  const child = await startChild('sh', ['-c', `echo ${port}; exec haproxy -db -q -f ${config}`], {
-    side: 'server',
+  const child = await startProxy({
+    name: 'HAProxy',
+    command: `haproxy -db -q -f ${config}`,
+    port,
+    path: '/ready',
   })
-  await reachable(`http://127.0.0.1:${port}/ready`, 'HAProxy')
   return {
     ...child,
-    port,
     async stop() {
       await child.stop()
       rmSync(dir, { recursive: true, force: true })

@@ -4,16 +4,15 @@
  */
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type Child, cpuUsOf, rssMiBOf, startChild } from './child.ts'
+import { freePort, type ProxyServer, startProxy } from './proxy.ts'
 
 export function hasNginx(): boolean {
   return spawnSync('nginx', ['-v']).error === undefined
 }
 
-export async function startNginx(upstream: string): Promise<Child & { readonly port: number }> {
+export async function startNginx(upstream: string): Promise<ProxyServer> {
   const dir = mkdtempSync(join(tmpdir(), 'nginx-'))
   const port = await freePort()
   const config = join(dir, 'nginx.conf')
@@ -35,16 +34,9 @@ http {
   }
 }`,
   )
-  // it says nothing when it is ready
-  const child = await startChild('sh', ['-c', `echo ${port}; exec nginx -c ${config} -p ${dir}`], {
-    side: 'server',
-  })
-  await reachable(`http://127.0.0.1:${port}/`, 'nginx')
+  const child = await startProxy({ name: 'nginx', command: `nginx -c ${config} -p ${dir}`, port, path: '/' })
   return {
     ...child,
-    port,
-    cpuUs: () => cpuUsOf(child.pid),
-    rssMiB: () => rssMiBOf(child.pid),
     async stop() {
       await child.stop()
       const errors = readFileSync(join(dir, 'error.log'), 'utf8')
@@ -52,26 +44,4 @@ http {
       rmSync(dir, { recursive: true, force: true })
     },
   }
-}
-
-export function freePort(): Promise<number> {
-  return new Promise(resolve => {
-    const server = createServer().listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as { port: number }
-      server.close(() => resolve(port))
-    })
-  })
-}
-
-/** @throws Error after five seconds without a response */
-export async function reachable(url: string, name: string): Promise<void> {
-  for (let attempt = 0; attempt < 100; attempt++) {
-    try {
-      await fetch(url)
-      return
-    } catch {
-      await new Promise(resolve => setTimeout(resolve, 50))
-    }
-  }
-  throw new Error(`${name} did not open its port`)
 }
