@@ -4,7 +4,7 @@ import { ENDPOINTS } from '../../../src/control-plane/api/endpoints.ts'
 import type { Endpoint } from '../../../src/control-plane/api/http/endpoint.ts'
 import type { Cluster } from '../store/postgres-cluster.ts'
 import { MAY } from './expected-access.ts'
-import { type Caller, DATABASES, openPlane, type Plane, populate, type World } from './plane.ts'
+import { type Caller, DATABASES, ONE_DATABASE, openPlane, type Plane, populate, type World } from './plane.ts'
 import { RECIPES } from './recipes.ts'
 import { type Served, serve } from './serve.ts'
 
@@ -169,10 +169,13 @@ describe.each(DATABASES)('own things and those of others on $name', database => 
     })
 
     describe.each(ENDPOINTS.filter(({ id }) => NOT_OWNED(id)))('$id', endpoint => {
-      it.each(SUBSCRIBERS)('lets %s do it only where it is about the catalog', async by => {
-        const recipe = await RECIPES[endpoint.id]!(plane, world)
-        await expectReply(by, endpoint, recipe, MAY[endpoint.action]!.includes(by))
-      })
+      it.runIf(database === ONE_DATABASE).each(SUBSCRIBERS)(
+        'lets %s do it only where it is about the catalog',
+        async by => {
+          const recipe = await RECIPES[endpoint.id]!(plane, world)
+          await expectReply(by, endpoint, recipe, MAY[endpoint.action]!.includes(by))
+        },
+      )
     })
 
     it.each(SUBSCRIBERS)('shows %s only its own subscriptions and keys, with any filter', async by => {

@@ -184,6 +184,9 @@ export const DATABASES = [
   { name: `PostgreSQL${POSTGRES_HINT}`, skip: WITHOUT_POSTGRES, start: startCluster },
 ] as const
 
+/** The database of tests about what is decided by token, policy and values, before or beside the store: the last that is there. */
+export const ONE_DATABASE = DATABASES.findLast(({ skip }) => !skip)!
+
 export interface World {
   readonly acme: string
   readonly globex: string
