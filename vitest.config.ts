@@ -1,5 +1,6 @@
 /** How the tests run: which files are tests, how long one may take. It holds no test. */
 import { availableParallelism } from 'node:os'
+import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
 
 /** These start no process and change nothing global, so one worker runs many files with the modules it has loaded: a third less work. */
@@ -9,6 +10,14 @@ const HERMETIC = ['test/unit/**/*.test.ts', 'test/architecture/**/*.test.ts']
 const ALONE = ['test/services/conformance.test.ts']
 
 export default defineConfig({
+  resolve: {
+    alias: [
+      {
+        find: /^\.{1,2}\/(.*\/)?start-thread\.ts$/,
+        replacement: fileURLToPath(new URL('test/fixtures/start-thread.ts', import.meta.url)),
+      },
+    ],
+  },
   test: {
     projects: [
       { extends: true, test: { name: 'hermetic', include: HERMETIC, isolate: false } },
