@@ -6,6 +6,9 @@ import { defineConfig } from 'vitest/config'
 /** These start no process and change nothing global, so one worker runs many files with the modules it has loaded: a third less work. */
 const HERMETIC = ['test/unit/**/*.test.ts', 'test/architecture/**/*.test.ts']
 
+/** These start and stop whole deployments within the worker: one worker runs many files, with the modules it has loaded and compiled. */
+const DEPLOYMENTS = ['test/e2e/**/*.test.ts']
+
 /** The suite of others has limits of 500 to 1,500 ms of wall time in its code, so nothing else may take the processors while it runs. */
 const ALONE = ['test/services/conformance.test.ts']
 
@@ -21,9 +24,14 @@ export default defineConfig({
   test: {
     projects: [
       { extends: true, test: { name: 'hermetic', include: HERMETIC, isolate: false } },
+      { extends: true, test: { name: 'deployments', include: DEPLOYMENTS, isolate: false } },
       {
         extends: true,
-        test: { name: 'processes', include: ['test/**/*.test.ts'], exclude: [...HERMETIC, ...ALONE] },
+        test: {
+          name: 'processes',
+          include: ['test/**/*.test.ts'],
+          exclude: [...HERMETIC, ...DEPLOYMENTS, ...ALONE],
+        },
       },
       { extends: true, test: { name: 'alone', include: ALONE, sequence: { groupOrder: 1 } } },
     ],

@@ -128,6 +128,13 @@ describe.each(DATABASES)('operations on $name', database => {
         return { recipe, tenant: own }
       }
 
+      /** A call that is refused and one that reads change nothing: all of them are made for the same resources. */
+      let unchanged: ReturnType<typeof prepare> | undefined
+      const prepareUnchanged = () => {
+        unchanged ??= prepare()
+        return unchanged
+      }
+
       async function aTenant(): Promise<string> {
         const name = `spare-${Math.random().toString(36).slice(2)}`
         return (await plane.call('platform', 'POST', '/v1/tenants', { name, tier: 'enterprise' })).body.id
@@ -169,15 +176,14 @@ describe.each(DATABASES)('operations on $name', database => {
       it.runIf(database === ONE_DATABASE).each(ROLES.filter(caller => mayDo?.includes(caller)))(
         'lets %s do it',
         async caller => {
-          const { recipe, tenant } = await prepare()
+          const { recipe, tenant } = await (method === 'GET' ? prepareUnchanged() : prepare())
           const reply = await plane.call(caller, method, address(recipe.params, tenant), recipe.body)
           expect(reply.status, JSON.stringify(reply.body)).toBeLessThan(300)
         },
       )
 
-      // a refused call changes nothing, so all of them are made for the same resources
       it.runIf(database === ONE_DATABASE)('is forbidden to every other role', async () => {
-        const { recipe, tenant } = await prepare()
+        const { recipe, tenant } = await prepareUnchanged()
         for (const caller of ROLES.filter(each => !mayDo!.includes(each))) {
           const reply = await plane.call(caller, method, address(recipe.params, tenant), recipe.body)
           expect([caller, reply.status]).toEqual([caller, 403])
@@ -187,7 +193,7 @@ describe.each(DATABASES)('operations on $name', database => {
 
       if (inTenant)
         it('responds with 403 to another tenant, whether or not the resource exists', async () => {
-          const { recipe, tenant } = await prepare()
+          const { recipe, tenant } = await prepareUnchanged()
           const unknown = Object.fromEntries(Object.keys(recipe.params ?? {}).map(name => [name, 'nothing']))
           for (const target of [
             address(recipe.params, tenant),
@@ -201,7 +207,7 @@ describe.each(DATABASES)('operations on $name', database => {
 
       if (inTenant)
         it('responds with 404 for an unknown tenant to a caller who may cross tenants', async () => {
-          const { recipe } = await prepare()
+          const { recipe } = await prepareUnchanged()
           for (const tenant of ['nowhere', 'ten_01kaa3b8w5f0gvm2f7z2q9x4td', '%00', '%F0%9F%92%A9']) {
             const reply = await plane.call('platform', method, address(recipe.params, tenant), recipe.body)
             expectProblem(reply, 404, 'not_found')
@@ -209,7 +215,7 @@ describe.each(DATABASES)('operations on $name', database => {
         })
 
       it('is refused as tenant_suspended when it writes for a suspended tenant, and works when it reads', async () => {
-        const { recipe, tenant } = await prepare()
+        const { recipe, tenant } = await prepareUnchanged()
         const caller = (['admin', 'devops', 'auditor'] as const).find(each => mayDo!.includes(each))
         const suspend = (status: string) =>
           plane.call('platform', 'PATCH', `/v1/tenants/${world.acme}`, { status })
@@ -230,7 +236,7 @@ describe.each(DATABASES)('operations on $name', database => {
       })
 
       it('reveals nothing of a tenant to another one', async () => {
-        const { recipe, tenant } = await prepare()
+        const { recipe, tenant } = await (inTenant ? prepareUnchanged() : prepare())
         const reply = await plane.call('stranger', method, address(recipe.params, tenant), recipe.body)
         const text = JSON.stringify(reply.body)
         for (const id of [world.acme, world.api, world.subscription, world.key, world.secret])
@@ -240,7 +246,7 @@ describe.each(DATABASES)('operations on $name', database => {
       const idParam = /\{(?!tenant_id)(\w+)\}/.exec(path)?.[1]
       if (idParam !== undefined)
         it('responds with 404 for an unknown id', async () => {
-          const { recipe } = await prepare()
+          const { recipe } = await prepareUnchanged()
           for (const id of ['nothing', 'api_01kaa3b8w5f0gvm2f7z2q9x4td', '%00', 'x'.repeat(500), "'%3B--"]) {
             const reply = await plane.call('platform', method, address({ [idParam!]: id }), recipe.body)
             expectProblem(reply, 404, 'not_found')
@@ -250,7 +256,7 @@ describe.each(DATABASES)('operations on $name', database => {
       const queries = (operation.parameters ?? []).filter(parameter => parameter.in === 'query')
       if (queries.length > 0 && database === ONE_DATABASE)
         it('names each query parameter that is not valid', async () => {
-          const { recipe, tenant } = await prepare()
+          const { recipe, tenant } = await prepareUnchanged()
           for (const { name, schema } of queries) {
             const isNumber = schema.type === 'integer'
             const values = isNumber ? ['-1', '1.5', 'x', '1e3', ''] : []
@@ -278,7 +284,7 @@ describe.each(DATABASES)('operations on $name', database => {
           it.each(Object.keys(resolved.properties ?? {}))(
             'names the field %s when it is not valid',
             async name => {
-              const { recipe, tenant } = await prepare()
+              const { recipe, tenant } = await prepareUnchanged()
               const own = cases.filter(each => each.path[0] === name)
               expect(own.length).toBeGreaterThan(1)
               for (const { path: at, field, value } of own) {
@@ -300,7 +306,7 @@ describe.each(DATABASES)('operations on $name', database => {
           )
 
           it('names each required field that is missing', async () => {
-            const { recipe, tenant } = await prepare()
+            const { recipe, tenant } = await prepareUnchanged()
             for (const name of resolved.required ?? []) {
               const { [name]: _left, ...body } = recipe.body as Record<string, unknown>
               const reply = await plane.call('platform', method, address(recipe.params, tenant), body)
@@ -310,7 +316,7 @@ describe.each(DATABASES)('operations on $name', database => {
           })
 
           it('refuses an unknown field and a read-only one', async () => {
-            const { recipe, tenant } = await prepare()
+            const { recipe, tenant } = await prepareUnchanged()
             const body = { ...(recipe.body as object), unheard_of: 1, created_at: '2026-01-01T00:00:00Z' }
             const reply = await plane.call('platform', method, address(recipe.params, tenant), body)
             expectProblem(reply, 400, 'validation_error')
@@ -319,7 +325,7 @@ describe.each(DATABASES)('operations on $name', database => {
           })
 
           it('refuses a body that is not JSON, not an object, or of another media type', async () => {
-            const { recipe, tenant } = await prepare()
+            const { recipe, tenant } = await prepareUnchanged()
             const target = address(recipe.params, tenant)
             for (const body of ['{"a":', '[]', '"text"', 'null', '7', '{"a":1}{"b":2}']) {
               const reply = await plane.call('platform', method, target, body)
