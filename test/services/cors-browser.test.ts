@@ -49,7 +49,9 @@ async function useMcp({ url, token }: Target) {
   const sessionId = initialized.headers.get('Mcp-Session-Id') ?? ''
   const inSession = { 'Mcp-Session-Id': sessionId, 'MCP-Protocol-Version': '2025-06-18' }
   await post({ method: 'notifications/initialized' }, inSession)
-  const listed = await post({ id: 2, method: 'tools/list' }, inSession)
+  const listed = await (await post({ id: 2, method: 'tools/list' }, inSession)).text()
+  // a response that takes a while comes as the last event of a stream
+  const list = listed.startsWith('{') ? listed : listed.match(/(?<=^data: ).*$/gm)!.at(-1)!
 
   const stop = new AbortController()
   const stream = await fetch(`${url}/mcp`, {
@@ -73,7 +75,7 @@ async function useMcp({ url, token }: Target) {
   return {
     initialized: initialized.status,
     sessionId,
-    tools: ((await listed.json()) as { result: { tools: unknown[] } }).result.tools.length,
+    tools: (JSON.parse(list) as { result: { tools: unknown[] } }).result.tools.length,
     streamed,
     firstEvent: new TextDecoder().decode(first),
     called: await called.text(),
