@@ -1,6 +1,5 @@
 /** How the tests run: which files are tests, how long one may take. It holds no test. */
-import { existsSync, readFileSync, statfsSync } from 'node:fs'
-import { availableParallelism, tmpdir } from 'node:os'
+import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
 
@@ -12,22 +11,6 @@ const DEPLOYMENTS = ['test/e2e/**/*.test.ts']
 
 /** The suite of others has limits of 500 to 1,500 ms of wall time in its code, so nothing else may take the processors while it runs. */
 const ALONE = ['test/services/conformance.test.ts']
-
-/** Bytes that have to be free in memory before directories of the tests are put there. */
-const MIN_FREE_BYTES = 4 * 1024 ** 3
-
-/** Where tests make their directories. Each deployment copies a database of 530 files, which takes a third of the time in memory. */
-function temporaryDirectory(): string {
-  const inMemory = '/dev/shm'
-  if (process.env.TMPDIR !== undefined || !existsSync('/proc/mounts')) return tmpdir()
-  // a container may mount it small, or so that no program can be started from there
-  const mounted = readFileSync('/proc/mounts', 'utf8')
-    .split('\n')
-    .find(line => line.split(' ')[1] === inMemory)
-  if (mounted === undefined || mounted.split(' ')[3]!.split(',').includes('noexec')) return tmpdir()
-  const { bavail, bsize } = statfsSync(inMemory)
-  return bavail * bsize >= MIN_FREE_BYTES ? inMemory : tmpdir()
-}
 
 export default defineConfig({
   resolve: {
@@ -52,7 +35,6 @@ export default defineConfig({
       },
       { extends: true, test: { name: 'alone', include: ALONE, sequence: { groupOrder: 1 } } },
     ],
-    env: { TMPDIR: temporaryDirectory() },
     // against what hangs, not against a machine with much else to do
     testTimeout: 60_000,
     hookTimeout: 120_000,
