@@ -26,7 +26,8 @@ export async function runWrk({ url, request, connections, seconds, side }: LoopO
       ...pinned(side, 'wrk', [
         '-t1',
         `-c${connections}`,
-        `-d${seconds}s`,
+        // it takes whole seconds only; a part of `--seconds` may be any number
+        `-d${Math.ceil(seconds)}s`,
         '--timeout',
         '10s',
         '-s',
