@@ -184,7 +184,7 @@ export const DATABASES = [
   { name: `PostgreSQL${POSTGRES_HINT}`, skip: WITHOUT_POSTGRES, start: startCluster },
 ] as const
 
-/** The database of tests about what is decided by token, policy and values, before or beside the store: the last that is there. */
+/** The database of tests about what token, policy and values decide before the store is asked: the last that is there. */
 export const ONE_DATABASE = DATABASES.findLast(({ skip }) => !skip)!
 
 export interface World {

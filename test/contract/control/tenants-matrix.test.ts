@@ -5,8 +5,8 @@ import { MAY } from './expected-access.ts'
 import {
   CALLERS,
   type Caller,
+  DATABASES,
   type ForeignCaller,
-  ONE_DATABASE,
   openPlane,
   type Plane,
   populate,
@@ -42,8 +42,8 @@ const FOREIGN = OF_ACME.map((name): ForeignCaller => `globex:${name}`)
 /** Some 400 calls each. */
 const TIMEOUT_MS = 180_000
 
-describe.each([ONE_DATABASE])('a tenant on $name', { timeout: TIMEOUT_MS }, database => {
-  describe('among others', () => {
+describe.each(DATABASES)('a tenant on $name', { timeout: TIMEOUT_MS }, database => {
+  describe.skipIf(database.skip)('among others', () => {
     let plane: Plane
     let world: World
     let cluster: Cluster | undefined
