@@ -16,7 +16,8 @@ export default defineConfig({
   resolve: {
     alias: [
       {
-        find: /^\.{1,2}\/(.*\/)?start-thread\.ts$/,
+        // as the sources name it, not as its replacement does
+        find: /^\.{1,2}\/(?!.*src\/)(.*\/)?start-thread\.ts$/,
         replacement: fileURLToPath(new URL('test/fixtures/start-thread.ts', import.meta.url)),
       },
     ],
