@@ -51,6 +51,14 @@ async function get(url: string): Promise<readonly [number, Record<string, unknow
   }
 }
 
+async function metrics(port: number): Promise<string> {
+  try {
+    return await (await fetch(`http://127.0.0.1:${port}/metrics`)).text()
+  } catch {
+    return ''
+  }
+}
+
 describe('a signal during the start', () => {
   it.each([['SIGTERM'], ['SIGINT']] as const)(
     '%s ends a gateway that waits for its control plane, with exit code 0',
@@ -85,6 +93,24 @@ describe('a signal during the start', () => {
     },
     120_000,
   )
+
+  it('ends a gateway while some of its threads start', async () => {
+    const [port] = await freePorts(1)
+    const child = serve({
+      ROLE: 'gateway',
+      WORKERS: '4',
+      METRICS_PORT: String(port),
+      AUTH_ISSUER: 'http://127.0.0.1:9/realms/none',
+      CONTROL_PLANE_URL: 'http://127.0.0.1:9',
+      GATEWAY_CLIENT_ID: 'gateway',
+      GATEWAY_CLIENT_SECRET: 'secret',
+    })
+    const end = endOf(child)
+    // the first thread chooses the port, then the others start
+    await expect.poll(() => metrics(port!), SOON).toMatch(/^platform_workers 1$/m)
+    child.kill('SIGTERM')
+    expect(await end).toMatchObject({ code: 0, stderr: '' })
+  }, 120_000)
 
   it('ends a control plane that waits for its database, which health and readiness report', async () => {
     const [port] = await freePorts(1)

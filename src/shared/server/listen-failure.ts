@@ -14,6 +14,11 @@ export function portTaken(
   )
 }
 
+/** A start that was stopped may ask for the port afterwards; a thread that ends with an open one would abort the process. */
+export function listenerClosed(): Error {
+  return new Error('the listener is closed: it does not open its port again')
+}
+
 /**
  * For listeners without `onHandlerError`: an unhandled error must not be lost in a callback.
  */

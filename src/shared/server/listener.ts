@@ -166,7 +166,7 @@ export type ListenerRefusal =
 
 export interface Listener {
   readonly kind: 'uws' | 'node'
-  /** @throws Error naming host, port and the setting to change when the port is taken. */
+  /** @throws Error naming host, port and the setting to change when the port is taken; Error after `stopAccepting` or `close` */
   listen(): Promise<{ readonly port: number }>
   /** Each further response carries `Connection: close`; new connections are still accepted. */
   closeAfterResponses(): void

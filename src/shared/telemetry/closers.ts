@@ -1,25 +1,36 @@
 /** What has been started, to be closed in reverse. One that fails to close is logged and does not keep the others open. */
 import type { Log } from './log.ts'
 
+interface Item {
+  readonly name: string
+  readonly close: () => void | Promise<void>
+}
+
 export class Closers {
   readonly #log: Log
-  readonly #items: { readonly name: string; readonly close: () => void | Promise<void> }[] = []
+  readonly #items: Item[] = []
+  #closing = false
 
   constructor(log: Log) {
     this.#log = log
   }
 
-  add(name: string, close: () => void | Promise<void>): void {
-    this.#items.push({ name, close })
+  /** Closed at once when the others are closed already: a start that is stopped goes on until its next step. */
+  add(name: string, close: Item['close']): void {
+    if (this.#closing) void this.#close({ name, close })
+    else this.#items.push({ name, close })
   }
 
   async close(): Promise<void> {
-    for (const { name, close } of this.#items.splice(0).reverse()) {
-      try {
-        await close()
-      } catch (error) {
-        this.#log.error({ err: error, part: name }, 'could not be closed')
-      }
+    this.#closing = true
+    for (const item of this.#items.splice(0).reverse()) await this.#close(item)
+  }
+
+  async #close({ name, close }: Item): Promise<void> {
+    try {
+      await close()
+    } catch (error) {
+      this.#log.error({ err: error, part: name }, 'could not be closed')
     }
   }
 }

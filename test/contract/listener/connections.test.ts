@@ -274,6 +274,16 @@ onEachListener('connections', kind => {
     expect(aborted).toEqual(['/stuck'])
     await listener.close()
   })
+
+  it('does not open its port again after it has stopped to accept', async () => {
+    const { port, listener } = await openListener(kind, (_, response) => response.send(200, [], 'now'))
+    listener.stopAccepting()
+    await expect(listener.listen()).rejects.toThrow('the listener is closed')
+    expect(await new RawClient(port).send(head('GET /now HTTP/1.1')).untilClosed()).toBe('')
+    await listener.close()
+    await expect(listener.listen()).rejects.toThrow('the listener is closed')
+    expect(await new RawClient(port).send(head('GET /now HTTP/1.1')).untilClosed()).toBe('')
+  })
 })
 
 setFlagsFromString('--expose-gc')

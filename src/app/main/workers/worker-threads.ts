@@ -73,6 +73,8 @@ export async function startWorkerThreads(options: WorkerThreadsOptions): Promise
 class Threads implements WorkerThreads {
   readonly #options: WorkerThreadsOptions
   readonly #threads = new Map<number, Thread>()
+  /** Until they are among the threads: they have to be ended too. */
+  readonly #opening = new Set<Promise<Thread>>()
   readonly #usage = new UsageCounter()
   readonly #sessions: { readonly server: SessionThreadServer; keys(): ThreadData['sessionKeys'] } | undefined
   readonly #places: StreamSlotOwner
@@ -192,24 +194,34 @@ class Threads implements WorkerThreads {
   async #end(untilMs: number): Promise<void> {
     this.#isDraining = true
     this.#stopping = true
-    await Promise.all(
-      [...this.#threads.values()].map(async ({ line, ended }) => {
-        await line.ask('end', untilMs).catch(() => {})
-        await ended
-      }),
-    )
+    const end = async ({ line, ended }: Thread): Promise<void> => {
+      await line.ask('end', untilMs).catch(() => {})
+      await ended
+    }
+    await Promise.all([
+      ...[...this.#threads.values()].map(end),
+      ...[...this.#opening].map(opening => opening.then(end, () => {})),
+    ])
   }
 
   /** @throws Error with the reason of a thread that cannot start */
   async #begin(number: number, backoff = new Backoff(RESTART_BACKOFF)): Promise<void> {
-    const { log } = this.#options.context
-    const thread = await this.#open(number)
     if (this.#stopping) return
-    // no change is under way while it catches up and joins
-    await this.#changes.run(async () => {
-      if (this.#document !== undefined) await applyTo(thread.line, wholeChange(this.#document))
-      this.#threads.set(number, thread)
-    })
+    const { log } = this.#options.context
+    const opening = this.#open(number)
+    this.#opening.add(opening)
+    let thread: Thread
+    try {
+      thread = await opening
+      // no change is under way while it catches up and joins
+      await this.#changes.run(async () => {
+        if (this.#document !== undefined) await applyTo(thread.line, wholeChange(this.#document))
+        this.#threads.set(number, thread)
+      })
+    } finally {
+      this.#opening.delete(opening)
+    }
+    if (this.#stopping) return
     // before it has caught up, its share of the connections would get 503
     if (this.#isListening) await thread.line.ask('listen')
     if (this.#isDraining) thread.line.notify('announce')

@@ -15,7 +15,7 @@ import type { AddressInfo, Socket } from 'node:net'
 import { Deadlines } from '../../async/deadlines.ts'
 import { renewCertificate, type ServerTls, serverTlsOptions } from '../../tls/server-tls.ts'
 import { checkHead, statusOfRefusal } from '../guard.ts'
-import { portTaken, throwUncaught } from '../listen-failure.ts'
+import { listenerClosed, portTaken, throwUncaught } from '../listen-failure.ts'
 import type { Listener, ListenerOptions, ListenerRefusal } from '../listener.ts'
 import { NodeRequest } from './request.ts'
 import { NodeResponse } from './response.ts'
@@ -45,6 +45,7 @@ export class NodeListener implements Listener {
   readonly #context: NodeContext
   readonly #server: Server | TlsServer
   #endRenewal = (): void => {}
+  #accepts = true
 
   constructor(options: ListenerOptions) {
     this.#options = options
@@ -103,6 +104,7 @@ export class NodeListener implements Listener {
   }
 
   async listen(): Promise<{ readonly port: number }> {
+    if (!this.#accepts) throw listenerClosed()
     const { host, port, sharePort } = this.#options
     const server = this.#server
     await new Promise<void>((resolve, reject) => {
@@ -121,6 +123,7 @@ export class NodeListener implements Listener {
   }
 
   stopAccepting(): void {
+    this.#accepts = false
     this.closeAfterResponses()
     this.#server.close()
   }

@@ -17,7 +17,7 @@
 import { isMainThread } from 'node:worker_threads'
 import { Deadlines } from '../../async/deadlines.ts'
 import { checkHead, statusOfRefusal } from '../guard.ts'
-import { portTaken, throwUncaught } from '../listen-failure.ts'
+import { listenerClosed, portTaken, throwUncaught } from '../listen-failure.ts'
 import type { Listener, ListenerOptions } from '../listener.ts'
 import { renderHead } from '../response-head.ts'
 import type { NativeApp, NativeModule, NativeRequest, NativeResponse } from './native.ts'
@@ -48,6 +48,7 @@ export class UwsListener implements Listener {
   readonly #app: NativeApp
   readonly #context: UwsContext
   #socket: unknown
+  #accepts = true
   readonly #closeAtExit = (): void => void this.close()
 
   constructor(native: NativeModule, options: ListenerOptions) {
@@ -69,6 +70,7 @@ export class UwsListener implements Listener {
   }
 
   async listen(): Promise<{ readonly port: number }> {
+    if (!this.#accepts) throw listenerClosed()
     const { host, sharePort } = this.#options
     let { port } = this.#options
     if (sharePort && port === 0) {
@@ -84,6 +86,7 @@ export class UwsListener implements Listener {
   }
 
   stopAccepting(): void {
+    this.#accepts = false
     this.closeAfterResponses()
     this.#release()
   }
