@@ -131,7 +131,7 @@ try {
     if (!existsSync(join(ROOT, path))) throw new Error(`${path} is missing; run npm run build`)
     cpSync(join(ROOT, path), join(work, path), {
       recursive: true,
-      filter: one => !one.endsWith('.tsbuildinfo'),
+      filter: one => !/\.(tsbuildinfo|inputs)$/.test(one),
     })
   }
   for (const path of ['README.md', 'LICENSE']) cpSync(join(ROOT, path), join(work, path))

@@ -39,8 +39,8 @@ export interface Running {
 /** Without a snapshot the gateway opens its port after this time, so that `/ready` reports what is missing. */
 const LISTEN_AFTER_MS = 2_000
 const POLL_MS = 20
-/** For closing what a start that is stopped has opened: threads that start can be ended once they have started. */
-const ABORT_MS = 5_000
+/** For closing what a start that is stopped has opened; Node aborts the process when a thread still listens at its end. */
+const ABORT_MS = 10_000
 
 interface StartOptions {
   /** Stops the start: the promise rejects. */
