@@ -15,6 +15,8 @@ export interface EventSinkOptions<E> {
   /** For the log: `Kafka`, `the database`. */
   readonly taker: string
   readonly maxBatch: number
+  /** Between a batch with fewer events than `maxBatch` and the next one; for takers to which a batch costs more than its events. */
+  readonly gatherMs?: number
   /** Called with the reason when events are no longer taken, and with undefined once they are again. */
   readonly onFault: (fault: string | undefined) => void
   readonly log: Log
@@ -45,7 +47,7 @@ export class EventSink<E> {
   }
 
   async #run(): Promise<void> {
-    const { source, maxBatch } = this.#options
+    const { source, maxBatch, gatherMs = 0 } = this.#options
     const backoff = new Backoff(BACKOFF)
     let batch: readonly E[] = []
     // events already in the spool are still passed on after close(); the loop ends when it finds none
@@ -59,6 +61,7 @@ export class EventSink<E> {
         }
         await this.#options.take(batch)
         this.counts.taken += batch.length
+        const gathers = gatherMs > 0 && batch.length < maxBatch
         batch = []
         if (backoff.retries > 0) {
           this.#options.onFault(undefined)
@@ -66,6 +69,7 @@ export class EventSink<E> {
         }
         backoff.reset()
         await source.commit()
+        if (gathers && !this.#closing) await this.#sleep(gatherMs)
       } catch (error) {
         this.counts.failures++
         if (this.#closing) return
