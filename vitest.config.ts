@@ -9,6 +9,9 @@ const HERMETIC = ['test/unit/**/*.test.ts', 'test/architecture/**/*.test.ts']
 /** These start and stop whole deployments within the worker: one worker runs many files, with the modules it has loaded and compiled. */
 const DEPLOYMENTS = ['test/e2e/**/*.test.ts']
 
+/** These close what they start: one worker runs many files. Contracts of quotas depend on how soon a worker runs, so they stay isolated. */
+const INTEGRATION = ['test/integration/**/*.test.ts']
+
 /** The suite of others has limits of 500 to 1,500 ms of wall time in its code, so nothing else may take the processors while it runs. */
 const ALONE = ['test/services/conformance.test.ts']
 
@@ -26,12 +29,13 @@ export default defineConfig({
     projects: [
       { extends: true, test: { name: 'hermetic', include: HERMETIC, isolate: false } },
       { extends: true, test: { name: 'deployments', include: DEPLOYMENTS, isolate: false } },
+      { extends: true, test: { name: 'integration', include: INTEGRATION, isolate: false } },
       {
         extends: true,
         test: {
           name: 'processes',
           include: ['test/**/*.test.ts'],
-          exclude: [...HERMETIC, ...DEPLOYMENTS, ...ALONE],
+          exclude: [...HERMETIC, ...DEPLOYMENTS, ...INTEGRATION, ...ALONE],
         },
       },
       { extends: true, test: { name: 'alone', include: ALONE, sequence: { groupOrder: 1 } } },
