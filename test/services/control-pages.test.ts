@@ -7,6 +7,7 @@ import { ENDPOINTS } from '../../src/control-plane/api/endpoints.ts'
 import { openPlane, type Plane } from '../contract/control/plane.ts'
 import { type Served, serve } from '../contract/control/serve.ts'
 import { BROWSER } from '../fixtures/browser-page.ts'
+import { FLAGS } from '../fixtures/console-browser.ts'
 
 const missing = BROWSER === undefined && process.env.REQUIRE_SERVICES !== '1'
 
@@ -26,13 +27,7 @@ describe.skipIf(missing)(
       served = await serve(plane.control)
       browser = await chromium.launch({
         executablePath: BROWSER!,
-        args: [
-          '--no-sandbox',
-          '--disable-gpu',
-          '--disable-dev-shm-usage',
-          '--disable-background-networking',
-          '--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1',
-        ],
+        args: [...FLAGS, '--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1'],
       })
     })
     afterAll(async () => {
@@ -41,7 +36,7 @@ describe.skipIf(missing)(
       await plane?.close()
     })
 
-    /** Opens a page until it has drawn every text; gives its document, a picture of it and every address it asked for. */
+    /** Opens a page until it has drawn every text; gives a picture of it and every address it asked for. */
     async function open(address: string, texts: readonly string[]) {
       const page = await browser.newPage({ viewport: { width: 1_200, height: 2_400 } })
       const asked: string[] = []
