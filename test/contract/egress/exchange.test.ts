@@ -361,21 +361,25 @@ overBoth('backends that misbehave', () => {
 
   it('opens a new connection when the idle one was closed, and never sends a request twice', async () => {
     const requests: string[] = []
+    let closed = deferred<void>()
     const backend = keep(
       await rawBackend((socket, request) => {
         requests.push(request.split('\r\n')[0]!)
         socket.write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok')
         setTimeout(() => socket.end(), 5)
+        // both directions are closed once the client has read the end: a time would not tell on a busy machine
+        socket.on('close', () => closed.resolve())
       }),
     )
     const egress = client()
     for (let i = 0; i < 3; i++) {
+      closed = deferred<void>()
       expect(
         await egress.request(get(backend, { method: 'POST', url: `${backend.url}/${i}` })),
       ).toMatchObject({
         status: 200,
       })
-      await sleep(30)
+      await closed.promise
     }
     expect(requests).toEqual(['POST /0 HTTP/1.1', 'POST /1 HTTP/1.1', 'POST /2 HTTP/1.1'])
     expect(backend.connections()).toBe(3)
