@@ -9,8 +9,18 @@ const HERMETIC = ['test/unit/**/*.test.ts', 'test/architecture/**/*.test.ts']
 /** These start and stop whole deployments within the worker: one worker runs many files, with the modules it has loaded and compiled. */
 const DEPLOYMENTS = ['test/e2e/**/*.test.ts']
 
-/** These close what they start: one worker runs many files. Contracts of quotas depend on how soon a worker runs, so they stay isolated. */
-const INTEGRATION = ['test/integration/**/*.test.ts']
+/** These close what they start: one worker runs many files. */
+const CLOSING = ['test/integration/**/*.test.ts', 'test/contract/**/*.test.ts']
+
+/** Their children do the work, the worker waits: one runs many files. */
+const SERVICES = ['test/services/**/*.test.ts', 'test/faults/**/*.test.ts', 'test/chaos/**/*.test.ts']
+
+/** What these check depends on how soon their process goes on, so each has a process for itself. */
+const TIMED = [
+  'test/contract/quota/**/*.test.ts',
+  'test/services/quota-redis-contract.test.ts',
+  'test/contract/control/publish.test.ts',
+]
 
 /** The suite of others has limits of 500 to 1,500 ms of wall time in its code, so nothing else may take the processors while it runs. */
 const ALONE = ['test/services/conformance.test.ts']
@@ -29,13 +39,18 @@ export default defineConfig({
     projects: [
       { extends: true, test: { name: 'hermetic', include: HERMETIC, isolate: false } },
       { extends: true, test: { name: 'deployments', include: DEPLOYMENTS, isolate: false } },
-      { extends: true, test: { name: 'integration', include: INTEGRATION, isolate: false } },
+      { extends: true, test: { name: 'closing', include: CLOSING, exclude: TIMED, isolate: false } },
+      {
+        extends: true,
+        test: { name: 'services', include: SERVICES, exclude: [...ALONE, ...TIMED], isolate: false },
+      },
+      { extends: true, test: { name: 'timed', include: TIMED } },
       {
         extends: true,
         test: {
           name: 'processes',
           include: ['test/**/*.test.ts'],
-          exclude: [...HERMETIC, ...DEPLOYMENTS, ...INTEGRATION, ...ALONE],
+          exclude: [...HERMETIC, ...DEPLOYMENTS, ...CLOSING, ...SERVICES],
         },
       },
       { extends: true, test: { name: 'alone', include: ALONE, sequence: { groupOrder: 1 } } },

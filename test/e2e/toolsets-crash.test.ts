@@ -7,10 +7,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { parse, stringify } from 'yaml'
+import { bundledScript } from '../fixtures/bundled-script.ts'
 
 /** `SOAK=1` is the full measure; some two seconds each. */
 const ROUNDS = process.env.SOAK === '1' ? 40 : 8
 const PER_SET = 30
+const CHILD = join(import.meta.dirname, 'toolsets-crash-child.ts')
 const root = mkdtempSync(join(tmpdir(), 'toolsets-crash-'))
 let server: Server
 let generation = 0
@@ -59,13 +61,12 @@ afterAll(async () => {
 type Published = readonly (readonly [string, string])[]
 
 /** Runs the process until it published `enough` sets, lets it go on for a while and kills it; what it published. */
-function runAndKill(afterMs: number): Promise<Published[]> {
+async function runAndKill(afterMs: number): Promise<Published[]> {
+  const script = await bundledScript(CHILD)
   return new Promise(resolve => {
-    const child = spawn(
-      process.execPath,
-      ['--import', 'tsx', 'test/e2e/toolsets-crash-child.ts', join(root, 'toolsets'), join(root, 'data')],
-      { stdio: ['ignore', 'pipe', 'ignore'] },
-    )
+    const child = spawn(process.execPath, [script, join(root, 'toolsets'), join(root, 'data')], {
+      stdio: ['ignore', 'pipe', 'ignore'],
+    })
     let out = ''
     let killing = false
     child.stdout.on('data', (chunk: Buffer) => {

@@ -5,7 +5,6 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
-import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -21,6 +20,7 @@ import {
   startCluster,
   WITHOUT_POSTGRES,
 } from '../contract/store/postgres-cluster.ts'
+import { bundledScript } from '../fixtures/bundled-script.ts'
 import { type Receiver, receiver } from '../fixtures/webhook-receivers.ts'
 
 const SOAK = process.env.SOAK === '1'
@@ -28,27 +28,6 @@ const KILLS = SOAK ? Number(process.env.KILLS ?? 50) : 5
 const CHANGES = SOAK ? KILLS * 40 : 150
 const WRITERS = 4
 const CHILD = join(import.meta.dirname, '../contract/webhooks/crash-child.ts')
-const BUNDLE = join(import.meta.dirname, `../../node_modules/.cache/toolgate/crash-${process.pid}.mjs`)
-/** The compiler of the loader that runs our TypeScript elsewhere. */
-const esbuild = createRequire(createRequire(import.meta.url).resolve('tsx'))('esbuild') as {
-  build(options: object): Promise<unknown>
-}
-
-/** One file starts in a third of the time, and it is started a hundred times. */
-function bundle(): Promise<unknown> {
-  const require =
-    "import { createRequire as made } from 'node:module'; const require = made(import.meta.url);"
-  return esbuild.build({
-    entryPoints: [CHILD],
-    outfile: BUNDLE,
-    bundle: true,
-    platform: 'node',
-    format: 'esm',
-    target: 'node20',
-    external: ['@electric-sql/pglite', 'pg-native', 'redoc', 'swagger-ui-dist'],
-    banner: { js: require },
-  })
-}
 
 interface Instance {
   url: string
@@ -56,7 +35,9 @@ interface Instance {
 }
 
 async function start(url: string, dataDir: string): Promise<Instance> {
-  const child = spawn(process.execPath, [BUNDLE, url, dataDir], { stdio: ['ignore', 'pipe', 'inherit'] })
+  const child = spawn(process.execPath, [await bundledScript(CHILD), url, dataDir], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
   const address = await new Promise<string>((resolve, reject) => {
     child.stdout!.once('data', (chunk: Buffer) => resolve(chunk.toString().trim()))
     child.once('exit', code => reject(new Error(`the control plane ended with ${code} before it was ready`)))
@@ -153,9 +134,6 @@ const SCENARIOS = [
   { name: `PostgreSQL${POSTGRES_HINT}`, instances: 1, skip: WITHOUT_POSTGRES || !SOAK },
   { name: `PostgreSQL${POSTGRES_HINT}`, instances: 2, skip: WITHOUT_POSTGRES },
 ]
-
-beforeAll(bundle)
-afterAll(() => rmSync(BUNDLE, { force: true }))
 
 describe.each(SCENARIOS)('$instances control plane(s) on $name', scenario => {
   describe.skipIf(scenario.skip)(`killed ${KILLS} times during ${CHANGES} changes`, () => {

@@ -1,11 +1,9 @@
 /** Starts the process of `crash-child.ts`, which a test kills. It runs no test. */
 import { type ChildProcess, spawn } from 'node:child_process'
-import { createRequire } from 'node:module'
 import { join } from 'node:path'
-import { pathToFileURL } from 'node:url'
+import { bundledScript } from '../../fixtures/bundled-script.ts'
 
 const CHILD = join(import.meta.dirname, 'crash-child.ts')
-const TSX = pathToFileURL(createRequire(import.meta.url).resolve('tsx')).href
 
 export interface CrashProcess {
   readonly child: ChildProcess
@@ -14,7 +12,7 @@ export interface CrashProcess {
 }
 
 export async function startCrashProcess(url: string, dataDir: string): Promise<CrashProcess> {
-  const child = spawn(process.execPath, ['--import', TSX, CHILD, url, dataDir], {
+  const child = spawn(process.execPath, [await bundledScript(CHILD), url, dataDir], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   const address = await new Promise<string>((resolve, reject) => {

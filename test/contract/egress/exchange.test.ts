@@ -367,7 +367,7 @@ overBoth('backends that misbehave', () => {
         requests.push(request.split('\r\n')[0]!)
         socket.write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok')
         setTimeout(() => socket.end(), 5)
-        // both directions are closed once the client has read the end: a time would not tell on a busy machine
+        // both directions are closed once the client has read the end, which takes an unknown time on a busy machine
         socket.on('close', () => closed.resolve())
       }),
     )

@@ -1,7 +1,11 @@
 /** Worker threads that count in the quotas of this process. */
 import { once } from 'node:events'
+import { join } from 'node:path'
 import { type MessagePort, Worker } from 'node:worker_threads'
+import { bundledScript } from '../../fixtures/bundled-script.ts'
 import type { Joining, ThreadJob, ThreadOrder, ThreadReport } from './counting-thread.ts'
+
+const SCRIPT = join(import.meta.dirname, 'counting-thread.ts')
 
 export class CountingThread {
   readonly #worker: Worker
@@ -12,11 +16,7 @@ export class CountingThread {
 
   /** Resolves when it has joined. */
   static async start(joining: Omit<Joining, 'port'>, port?: MessagePort): Promise<CountingThread> {
-    const script = new URL('./counting-thread.ts', import.meta.url).href
-    // a thread does not inherit the TypeScript loader of its process
-    const loader = `import('tsx/esm/api').then(tsx => { tsx.register(); return import(${JSON.stringify(script)}) })`
-    const worker = new Worker(loader, {
-      eval: true,
+    const worker = new Worker(await bundledScript(SCRIPT), {
       workerData: port === undefined ? joining : { ...joining, port },
       transferList: port === undefined ? [] : [port],
       execArgv: [],

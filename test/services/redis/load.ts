@@ -1,9 +1,13 @@
 /** Several instances on one Redis under load, and what all of them together were granted. */
 import { type ChildProcess, spawn } from 'node:child_process'
+import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { PlanLimits } from '../../../src/model/plan.ts'
 import type { RedisTarget } from '../../../src/shared/redis/servers.ts'
+import { bundledScript } from '../../fixtures/bundled-script.ts'
 import type { Span } from '../../unit/data-plane/kernel/window/oracle.ts'
+
+const INSTANCE = join(import.meta.dirname, 'load-instance.ts')
 
 export interface LoadJob {
   readonly redis: RedisTarget
@@ -42,13 +46,13 @@ export interface Load {
 
 /** Resolves when all instances are ready. */
 export async function prepareLoad(instances: number, job: LoadJob): Promise<Load> {
+  const script = await bundledScript(INSTANCE)
   const children: ChildProcess[] = []
   const reports: Promise<LoadReport>[] = []
   const ready: Promise<void>[] = []
   for (let i = 0; i < instances; i++) {
-    const script = new URL('./load-instance.ts', import.meta.url).pathname
     const own = job.dir === undefined ? job : { ...job, dir: `${job.dir}-${i}` }
-    const child = spawn(process.execPath, ['--import', 'tsx', script, JSON.stringify(own)], {
+    const child = spawn(process.execPath, [script, JSON.stringify(own)], {
       stdio: ['pipe', 'pipe', 'inherit'],
     })
     children.push(child)

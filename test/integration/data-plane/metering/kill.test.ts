@@ -1,21 +1,19 @@
 /** `kill -9` of a process that records events: no acknowledged event is lost, with any durability. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { createRequire } from 'node:module'
 import { join } from 'node:path'
-import { pathToFileURL } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import { decodeEvent } from '../../../../src/data-plane/metering/event-codec.ts'
 import { adoptSegments } from '../../../../src/data-plane/metering/spool/adopt-segments.ts'
+import { bundledScript } from '../../../fixtures/bundled-script.ts'
 import { aReader, drain, spoolDirectory } from '../../../fixtures/metering.ts'
 
-const TSX = pathToFileURL(createRequire(import.meta.url).resolve('tsx')).href
 const CHILD = join(import.meta.dirname, 'kill-child.ts')
 const ROUNDS = process.env.SOAK === '1' ? 20 : 2
 
 /** @returns the acknowledged ids */
 async function killed(directory: string, durability: string, round: number): Promise<readonly string[]> {
-  const child = spawn(process.execPath, ['--import', TSX, CHILD, directory, durability], {
+  const child = spawn(process.execPath, [await bundledScript(CHILD), directory, durability], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   const ended = once(child, 'close')

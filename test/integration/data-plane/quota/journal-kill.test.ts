@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process'
 import { expect, test } from 'vitest'
 import { openJournalQuota } from '../../../../src/data-plane/quota/journal/journal-quota.ts'
 import { reservation } from '../../../../src/data-plane/quota/journal/journal-reserver.ts'
+import { bundledScript } from '../../../fixtures/bundled-script.ts'
 import { newDirectory } from './journal-directory.ts'
 
 /** SOAK=1 runs the long form. */
@@ -11,7 +12,7 @@ const LIMIT = 100_000
 const CHILD = new URL('./journal-child.ts', import.meta.url).pathname
 
 async function round(dir: string, lifeMs: number): Promise<number> {
-  const child = spawn(process.execPath, ['--import', 'tsx', CHILD, dir, String(LIMIT)], {
+  const child = spawn(process.execPath, [await bundledScript(CHILD), dir, String(LIMIT)], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   let granted = 0
