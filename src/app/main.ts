@@ -129,14 +129,20 @@ const ROLES = { all: startBoth, gateway: startGateway, 'control-plane': startCon
 
 /** The control plane and its first gateway. The import is dynamic: a gateway alone does not load the control plane. */
 async function startBoth(context: AppContext): Promise<Started> {
-  const { openApi, startControlPlane } = await import('./main/control-plane.ts')
-  const issuer = await openIssuer(context)
-  const gateway = await openGateway(context, issuer)
-  const { gatewayUrl, gatewayAddress, plane, httpServer } = gateway
+  const [issuer, { openApi, openDatabase, startControlPlane }] = await Promise.all([
+    openIssuer(context),
+    import('./main/control-plane.ts'),
+  ])
   const api = await openApi(context)
+  // the threads of the gateway start on other processors
+  const opening = openGateway(context, issuer)
+  const database = openDatabase(context, api.readiness)
+  const gateway = await opening
+  const { gatewayUrl, gatewayAddress, plane, httpServer } = gateway
   const connect = async (): Promise<string | undefined> => {
     const exampleUrl = await gateway.startTools()
-    const controlPlane = await startControlPlane({ context, ...api, gatewayUrl, gatewayAddress, issuer })
+    const parts = { context, ...api, database, gatewayUrl, gatewayAddress, issuer }
+    const controlPlane = await startControlPlane(parts)
     await followInProcess(gateway, controlPlane)
     return exampleUrl
   }
@@ -175,12 +181,13 @@ async function startGateway(context: AppContext): Promise<Started> {
 }
 
 async function startControlPlaneAlone(context: AppContext): Promise<Started> {
-  const { openApi, startControlPlane } = await import('./main/control-plane.ts')
+  const { openApi, openDatabase, startControlPlane } = await import('./main/control-plane.ts')
   const { gateway } = context.settings
   const issuer = await openIssuer(context)
   const api = await openApi(context)
   const gatewayUrl = gateway.url ?? localUrl(gateway, gateway.port)
-  await startControlPlane({ context, ...api, gatewayUrl, issuer })
+  const database = openDatabase(context, api.readiness)
+  await startControlPlane({ context, ...api, database, gatewayUrl, issuer })
   return {
     gateway_url: gatewayUrl,
     api_url: api.apiUrl,

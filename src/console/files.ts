@@ -43,7 +43,8 @@ const PAGE_HEADERS = {
 
 interface BuiltFile {
   readonly body: Uint8Array<ArrayBuffer>
-  readonly zipped: Uint8Array<ArrayBuffer>
+  /** Compressed when first requested: at the start it would take longer than reading all files. */
+  readonly zipped: () => Uint8Array<ArrayBuffer>
   readonly type: string
   readonly etag: string
 }
@@ -101,7 +102,16 @@ export class ConsoleFiles {
 
 function fileOf(body: Uint8Array<ArrayBuffer>, type: string): BuiltFile {
   const etag = `"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"`
-  return { body, zipped: new Uint8Array(gzipSync(body, { level: 9 })), type, etag }
+  let zipped: Uint8Array<ArrayBuffer> | undefined
+  return {
+    body,
+    zipped() {
+      zipped ??= new Uint8Array(gzipSync(body, { level: 9 }))
+      return zipped
+    },
+    type,
+    etag,
+  }
 }
 
 function send(file: BuiltFile, request: Request, headers: Readonly<Record<string, string>>): Response {
@@ -112,6 +122,6 @@ function send(file: BuiltFile, request: Request, headers: Readonly<Record<string
     .map(tag => tag.trim().replace(/^W\//, ''))
   if (known.includes(file.etag)) return new Response(null, { status: 304, headers: all })
   return zip
-    ? new Response(file.zipped, { headers: { ...all, 'content-encoding': 'gzip' } })
+    ? new Response(file.zipped(), { headers: { ...all, 'content-encoding': 'gzip' } })
     : new Response(file.body, { headers: all })
 }

@@ -5,7 +5,7 @@ import { type ControlPlane, createControlPlane } from '../../control-plane/api/c
 import { Readiness, startingApp } from '../../control-plane/api/readiness.ts'
 import { type SeededTenant, seedTenants } from '../../control-plane/api/services/seed.ts'
 import { openMigratedStore } from '../../control-plane/store/open.ts'
-import { StoreUnavailable } from '../../control-plane/store/store.ts'
+import { type Store, StoreUnavailable } from '../../control-plane/store/store.ts'
 import { Backoff } from '../../shared/async/backoff.ts'
 import { clientAddresses } from '../../shared/server/client-address.ts'
 import { mountWeb, type WebHandler } from '../../shared/server/web.ts'
@@ -49,6 +49,8 @@ export interface OpenApi {
 
 export interface ControlPlaneParts extends Pick<OpenApi, 'serve' | 'readiness' | 'apiUrl'> {
   readonly context: AppContext
+  /** From `openDatabase`. */
+  readonly database: Promise<Store>
   /** Public address of the gateways, without trailing slash. */
   readonly gatewayUrl: string
   /** The gateway of this process, as this process reaches it. */
@@ -101,13 +103,18 @@ export async function openApi(context: AppContext): Promise<OpenApi> {
   }
 }
 
-/** Resolves when the database is available. @throws Error naming the setting when it cannot be opened */
-export async function startControlPlane(plane: ControlPlaneParts): Promise<ControlPlane> {
-  const { context, readiness, gatewayUrl, apiUrl, issuer } = plane
+/**
+ * Resolves when the database is available and has the tables of this version. The caller may await the promise later than it rejects.
+ * @throws Error naming the setting when it cannot be opened
+ */
+export function openDatabase(context: AppContext, readiness: Readiness): Promise<Store> {
+  const opening = openWhenAvailable(context, readiness)
+  opening.catch(() => {})
+  return opening
+}
+
+async function openWhenAvailable(context: AppContext, readiness: Readiness): Promise<Store> {
   const { settings, log, closers, clock } = context
-  const onFault = (message: string, error: unknown): void => log.error({ err: error }, message)
-  const tokens = openVerifier(context, issuer, gatewayUrl)
-  const policy = await openControlPolicy(context)
   const sealer = openSealer(context)
   const mail = mailOptions(context)
   const store = await whenAvailable(context, readiness, () =>
@@ -118,7 +125,7 @@ export async function startControlPlane(plane: ControlPlaneParts): Promise<Contr
       now: clock.now,
       sealer,
       mail,
-      onFault,
+      onFault: (message, error) => log.error({ err: error }, message),
       onAvailable: available =>
         context.conditions.set('database', available ? undefined : 'the database is unavailable'),
     }),
@@ -126,6 +133,17 @@ export async function startControlPlane(plane: ControlPlaneParts): Promise<Contr
   // an attempt that failed has set it, and a store reports changes only
   context.conditions.set('database', undefined)
   closers.add('database', () => store.close())
+  return store
+}
+
+/** Resolves when the database is available. @throws Error naming the setting when it cannot be opened */
+export async function startControlPlane(plane: ControlPlaneParts): Promise<ControlPlane> {
+  const { context, readiness, gatewayUrl, apiUrl, issuer } = plane
+  const { settings, log, closers, clock } = context
+  const onFault = (message: string, error: unknown): void => log.error({ err: error }, message)
+  const tokens = openVerifier(context, issuer, gatewayUrl)
+  const policy = await openControlPolicy(context)
+  const store = await plane.database
   if (settings.auth.issuer === undefined)
     await whenAvailable(context, readiness, () => seedTenants(store, DEVELOPMENT_TENANTS))
   await receiveEvents(context, store)

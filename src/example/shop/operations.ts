@@ -1,12 +1,11 @@
 /** The operations of the shop's OpenAPI document: finds that of a request and checks query and body against it. It runs none. */
 import { readFile } from 'node:fs/promises'
-import { parse } from 'yaml'
 import type { JsonSchema } from '../../model/json-schema.ts'
 import { compileValidator } from '../../shared/json-schema/validate.ts'
 import { ShopProblem, shopInvalid } from './problem.ts'
 
 /** One file for the tools and for the shop itself; seen from here in `src` and from its build in `dist` alike. */
-const FILE = new URL('../../../toolsets/configmaps/shop-openapi/openapi.yaml', import.meta.url)
+const FILE = new URL('../../../toolsets/configmaps/shop-openapi/openapi.json', import.meta.url)
 
 interface Parameter {
   readonly $ref?: string
@@ -32,7 +31,7 @@ export interface ShopDocument {
 
 /** @throws Error when the file cannot be read. */
 export async function readShopDocument(): Promise<ShopDocument> {
-  return parse(await readFile(FILE, 'utf8')) as ShopDocument
+  return JSON.parse(await readFile(FILE, 'utf8')) as ShopDocument
 }
 
 export interface Operation {

@@ -14,7 +14,7 @@ const EXAMPLES = dirname(createRequire(import.meta.url).resolve('@readme/oas-exa
 describe('tools/list', () => {
   it.each([
     // limits: 70 % of what the list took before keywords without use were left out
-    ['shop', join(ROOT, 'toolsets/configmaps/shop-openapi/openapi.yaml'), 'shop_', 30, 5_196],
+    ['shop', join(ROOT, 'toolsets/configmaps/shop-openapi/openapi.json'), 'shop_', 30, 5_196],
     ['Petstore', join(EXAMPLES, '3.0/json/petstore.json'), '', 20, 1_921],
   ])('of %s stays within its tokens', async (_, path, prefix, tools, maxTokens) => {
     const listed = await listedTokens(readFileSync(path, 'utf8'), prefix)
@@ -25,7 +25,7 @@ describe('tools/list', () => {
 
 describe('a compact list', () => {
   const petstore = readFileSync(join(EXAMPLES, '3.0/json/petstore.json'), 'utf8')
-  const shop = readFileSync(join(ROOT, 'toolsets/configmaps/shop-openapi/openapi.yaml'), 'utf8')
+  const shop = readFileSync(join(ROOT, 'toolsets/configmaps/shop-openapi/openapi.json'), 'utf8')
 
   it.each([
     ['shop', shop],
