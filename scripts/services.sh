@@ -48,6 +48,7 @@ want_openssl() { command -v openssl >/dev/null || packages+=(openssl); }
 
 want_chromium() {
   local program
+  [[ -x /usr/bin/chromium-headless-shell ]] || ((EUID != 0)) || steps+=(install_headless_shell)
   for program in chromium chromium-browser google-chrome; do
     [[ ! -x /usr/bin/$program ]] || return 0
   done
@@ -315,6 +316,13 @@ fetch_mcp_servers() {
   local server servers=()
   for server in everything filesystem memory; do servers+=("@modelcontextprotocol/server-$server@$MCP_SERVERS"); done
   npm install --prefix .tools/mcp-servers --save-exact --ignore-scripts --no-audit --no-fund --loglevel=error "${servers[@]}"
+}
+
+# The engine of Chromium without windows, which takes a third less processor time. Systems without the package use the whole browser.
+install_headless_shell() {
+  export DEBIAN_FRONTEND=noninteractive
+  apt-get update -qq
+  apt-get install -y -qq --no-install-recommends chromium-headless-shell || true
 }
 
 # The packages would start their own server on the well-known port; exit code 101 forbids it (Debian policy, invoke-rc.d).

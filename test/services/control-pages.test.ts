@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { ENDPOINTS } from '../../src/control-plane/api/endpoints.ts'
 import { openPlane, type Plane } from '../contract/control/plane.ts'
 import { type Served, serve } from '../contract/control/serve.ts'
-import { BROWSER } from '../fixtures/browser-page.ts'
+import { BROWSER, HEADLESS_BROWSER } from '../fixtures/browser-page.ts'
 import { FLAGS } from '../fixtures/console-browser.ts'
 
 const missing = BROWSER === undefined && process.env.REQUIRE_SERVICES !== '1'
@@ -26,7 +26,7 @@ describe.skipIf(missing)(
       plane = await openPlane()
       served = await serve(plane.control)
       browser = await chromium.launch({
-        executablePath: BROWSER!,
+        executablePath: HEADLESS_BROWSER!,
         args: [...FLAGS, '--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1'],
       })
     })

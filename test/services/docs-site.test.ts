@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { extname, join, normalize } from 'node:path'
 import { type Browser, chromium } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { BROWSER } from '../fixtures/browser-page.ts'
+import { BROWSER, HEADLESS_BROWSER } from '../fixtures/browser-page.ts'
 
 const SITE = join(import.meta.dirname, '../../site')
 const isMissing =
@@ -33,7 +33,7 @@ describe.skipIf(isMissing)(`the site of the pages${isMissing ? ` (skipped: ${HIN
     })
     await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
     origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-    browser = await chromium.launch({ executablePath: BROWSER!, args: ['--no-sandbox'] })
+    browser = await chromium.launch({ executablePath: HEADLESS_BROWSER!, args: ['--no-sandbox'] })
   })
   afterAll(async () => {
     await browser?.close()
