@@ -319,11 +319,7 @@ fetch_mcp_servers() {
 }
 
 # The engine of Chromium without windows, which takes a third less processor time. Systems without the package use the whole browser.
-install_headless_shell() {
-  export DEBIAN_FRONTEND=noninteractive
-  apt-get update -qq
-  apt-get install -y -qq --no-install-recommends chromium-headless-shell || true
-}
+install_headless_shell() { install_packages chromium-headless-shell || true; }
 
 # The packages would start their own server on the well-known port; exit code 101 forbids it (Debian policy, invoke-rc.d).
 install_packages() {
