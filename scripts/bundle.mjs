@@ -7,17 +7,13 @@ import { readdirSync, readFileSync, rmSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
+import { COMMON_JS } from './common-js.mjs'
 
 const DIST = fileURLToPath(new URL('../dist', import.meta.url))
 const BUNDLE = join(DIST, 'bundle')
 const MAIN = 'app/cli/index.js'
 /** Found by their own code from the place of their files. */
 const EXTERNAL = ['uWebSockets.js', '@btc-vision/uwebsockets.js', '@electric-sql/pglite']
-/** Packages in CommonJS expect these. */
-const COMMON_JS = `import { createRequire as __createRequire } from 'node:module'
-import { dirname as __dirnameOf } from 'node:path'
-import { fileURLToPath as __fileURLToPath } from 'node:url'
-const require = __createRequire(import.meta.url), __filename = __fileURLToPath(import.meta.url), __dirname = __dirnameOf(__filename)`
 
 /** How the sources name the file of a thread: `new URL('./name.ts', import.meta.url)`. */
 const THREAD = /new URL\('(\.\/[\w-]+)\.ts', import\.meta\.url\)/g

@@ -1,6 +1,6 @@
 /** The report of the bench in a real browser: charts of the figures it was given, no error on the console, no request to anywhere. */
 import { execFile } from 'node:child_process'
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -8,10 +8,9 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openResults } from '../../bench/record.ts'
+import { BROWSER } from '../fixtures/browser-page.ts'
 
-const BROWSERS = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome']
-const browser = BROWSERS.find(path => existsSync(path))
-const missing = browser === undefined && process.env.REQUIRE_SERVICES !== '1'
+const missing = BROWSER === undefined && process.env.REQUIRE_SERVICES !== '1'
 const run = promisify(execFile)
 
 const directory = mkdtempSync(join(tmpdir(), 'toolgate-report-'))
@@ -65,7 +64,7 @@ async function open(page: string, name: string) {
     '--dump-dom',
   ]
   const address = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
-  const { stdout, stderr } = await run(browser!, [...flags, address], {
+  const { stdout, stderr } = await run(BROWSER!, [...flags, address], {
     maxBuffer: 64 * 1024 * 1024,
     timeout: 120_000,
   })
