@@ -6,10 +6,11 @@ import { BANNED, bannedWords, type TextFile } from './language.ts'
 
 const ROOT = new URL('../../', import.meta.url).pathname
 
-const READ = /\.(tsx?|css|html|mjs|py|go|lua|sh|md|rego|proto)$|^\.ci\/run$/
+const READ =
+  /\.(tsx?|css|html|mjs|py|go|lua|sh|md|rego|proto|json|ya?ml|tpl|service|txt)$|^(\.ci\/run|Containerfile)$/
 /** Generated files, documents and bundles of others, names of goods in the example shop, words of those who search, and the files that hold the words themselves. */
 const EXEMPT =
-  /\.generated\.ts$|^bench\/results\/|^test\/fixtures\/(openapi|policy\/endless|policy\/misbehaving|policy\/costly)\/|^docs\/glossary\.md$|^CONTRIBUTING\.md$|^bench\/RESULTS\.md$|^src\/example\/shop\/seed\.ts$|^src\/data-plane\/tool-search\/(verbs|everyday-words)\.ts$|^test\/unit\/example\/|^test\/architecture\/language/
+  /\.generated\.ts$|package-lock\.json$|^bench\/results\/|^test\/fixtures\/(openapi|policy\/endless|policy\/misbehaving|policy\/costly)\/|^docs\/glossary\.md$|^CONTRIBUTING\.md$|^bench\/RESULTS\.md$|^src\/example\/shop\/seed\.ts$|^src\/data-plane\/tool-search\/(verbs|everyday-words)\.ts$|^test\/unit\/example\/|^test\/architecture\/language/
 
 function trackedFiles(): TextFile[] {
   return execFileSync('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], {
