@@ -4,9 +4,10 @@ import { MAX_OTHERS } from '../quiet.ts'
 import type { ResultLine } from '../record.ts'
 import { ratioSpread, type Spread } from '../statistics.ts'
 import { type Bound, type Target, type Verdict, verdictOf, worst } from '../targets.ts'
+import { explain } from './explain.ts'
 import type { Results } from './read-results.ts'
 
-/** Row of the table → why it was missed: the profile or the proof, for people. */
+/** Row of the table → why it was missed: the profile or the proof, with figures of the run in braces (`explain.ts`). */
 export type Explanations = Readonly<Record<string, string>>
 
 export interface JudgedBound {
@@ -44,9 +45,17 @@ export function judge(
       line,
       bounds,
       verdict: isNoisy(line) ? 'noisy' : ofRow(bounds),
-      explanation: explanations[target.id],
+      explanation: explanationOf(explanations[target.id], line, results),
     }
   })
+}
+
+function explanationOf(
+  text: string | undefined,
+  line: ResultLine | undefined,
+  results: Results,
+): string | undefined {
+  return text === undefined || line === undefined ? text : explain(text, line, results)
 }
 
 function judged(bound: Bound, line: ResultLine | undefined, results: Results): JudgedBound {

@@ -74,7 +74,7 @@ function tiles(rows: readonly JudgedRow[]): string {
 const absent = (caseId: string): string =>
   tag('p', {}, text(`No lines yet: ${commandOf(caseId)} measures this.`))
 
-/** Cases of the load run under an even load, then how the curve rises with the share of capacity. */
+/** Servers at equal utilization, then at equal rates, by the share of the capacity. */
 function latency(lines: readonly ResultLine[]): string {
   const curves = lines.filter(
     line => line.metric === 'latency' && Object.keys(line.percentiles ?? {}).length > 1,
@@ -90,7 +90,7 @@ function latency(lines: readonly ResultLine[]): string {
     latencyChart(
       title,
       group.map(line => ({
-        name: line.suite === 'http/latency' ? line.case.replace(/\/\d+$/, '') : line.case,
+        name: line.suite !== 'http/load' ? line.case.replace(/\/\d+$/, '') : line.case,
         percentiles: line.percentiles!,
       })),
     ),
@@ -98,7 +98,7 @@ function latency(lines: readonly ResultLine[]): string {
   return section(
     'Latency',
     'Open loop: requests leave on time, independent of the responses, and waiting counts. Each step to the right is one response in ten of the step before.',
-    charts.length === 0 ? absent('http/load/latency') : tag('div', { class: 'pair' }, ...charts),
+    charts.length === 0 ? absent('http/utilization') : tag('div', { class: 'pair' }, ...charts),
   )
 }
 

@@ -1,6 +1,6 @@
 /**
- * Part `latency`: how long a tools/call takes at a fixed rate, beside nginx at the same rate: at half of what the slower of both can do,
- * in turns, and at shares of it for the curve. The clock starts when a request is due (`open-loop.ts` says why).
+ * Part `latency`: how long a tools/call takes beside nginx and Envoy. First at equal utilization, each server at the same share of its
+ * capacity, in turns; then all at the same rates for the curve. The clock starts when a request is due (`open-loop.ts` says why).
  */
 import { spread } from '../../statistics.ts'
 import type { Case, Cases } from './cases.ts'
@@ -12,9 +12,11 @@ import { prepare } from './wire.ts'
 type Curve = Readonly<Record<string, number>>
 
 const OURS = 'toolgate/tools-call'
-const PEERS = ['nginx/post', 'bare/uws-undici']
-const SHARE = 0.5
-/** Of the slower capacity; the one that is judged is measured by itself. */
+const REFERENCES = ['nginx/post', 'bare/uws-undici']
+const PEERS = [...REFERENCES, 'peer/envoy-tools-call']
+/** Of a server's own capacity. */
+const UTILIZATIONS = [0.5, 0.7]
+/** Of the slower capacity. */
 const CURVE_SHARES = [0.1, 0.25, 0.5, 0.7, 0.8, 0.9]
 
 /** @param known capacities by case id, where they have been measured in this run */
@@ -25,11 +27,12 @@ export async function measureLatency(
 ): Promise<void> {
   const chosen = [...PEERS, OURS].flatMap(id => all.filter(one => one.id === id))
   const capacities = await capacitiesOf(chosen, part, known)
+  for (const share of UTILIZATIONS) await atUtilization(part, chosen, capacities, share)
+  const onCurve = chosen.filter(({ id }) => id === OURS || REFERENCES.includes(id))
   const slower = Math.min(
-    ...chosen.filter(({ id }) => id !== 'bare/uws-undici').map(({ id }) => capacities.get(id)!),
+    ...onCurve.filter(({ id }) => id !== 'bare/uws-undici').map(({ id }) => capacities.get(id)!),
   )
-  await atHalf(part, chosen, slower)
-  await curves(part, chosen, slower)
+  await curves(part, onCurve, slower)
 }
 
 async function capacitiesOf(
@@ -54,26 +57,36 @@ async function capacitiesOf(
   return capacities
 }
 
-async function atHalf(part: Part, chosen: readonly Case[], slower: number): Promise<void> {
-  const perSecond = Math.round(slower * SHARE)
+async function atUtilization(
+  part: Part,
+  chosen: readonly Case[],
+  capacities: ReadonlyMap<string, number>,
+  share: number,
+): Promise<void> {
+  const percent = Math.round(share * 100)
+  const rateOf = ({ id }: Case): number => Math.round(capacities.get(id)! * share)
   // a p99.9 needs its thousands
   const seconds = Math.max(3, part.seconds)
   const rounds = new Map<string, Curve[]>(chosen.map(({ id }) => [id, []]))
-  for (const one of chosen) await curveOf(one, part, perSecond, 1)
+  for (const one of chosen) await curveOf(one, part, rateOf(one), 1)
   for (let round = 1; round <= part.rounds; round++) {
-    part.progress(`latency: ${perSecond} requests a second, round ${round} of ${part.rounds}`)
-    for (const one of chosen) rounds.get(one.id)!.push(await curveOf(one, part, perSecond, seconds))
+    part.progress(`latency: ${percent} % of each capacity, round ${round} of ${part.rounds}`)
+    for (const one of chosen) rounds.get(one.id)!.push(await curveOf(one, part, rateOf(one), seconds))
   }
-  const reference = PEERS.find(id => rounds.has(id))!
-  for (const { id } of chosen) write(part, id, rounds, id === reference ? undefined : reference, perSecond)
+  const reference = REFERENCES.find(id => rounds.has(id))!
+  for (const one of chosen)
+    write(part, one.id, rounds, one.id === reference ? undefined : reference, {
+      share,
+      perSecond: rateOf(one),
+    })
   part.show(
-    `Open loop, ${part.connections} connections, ${perSecond} requests a second (half of what the slower can do); ms since a request was due`,
-    ['case', 'p50', 'p90', 'p99', 'p99.9', 'most'],
-    chosen.map(({ id, name }) => {
-      const at = (percent: string): string => medianOf(rounds.get(id)!, percent).toFixed(3)
-      return [name, at('50'), at('90'), at('99'), at('99.9'), at('100')]
+    `Open loop, ${part.connections} connections, each server at ${percent} % of its capacity; ms since a request was due`,
+    ['case', 'req/s', 'p50', 'p90', 'p99', 'p99.9', 'most'],
+    chosen.map(one => {
+      const at = (of: string): string => medianOf(rounds.get(one.id)!, of).toFixed(3)
+      return [one.name, String(rateOf(one)), at('50'), at('90'), at('99'), at('99.9'), at('100')]
     }),
-    [1, 2, 3, 4, 5],
+    [1, 2, 3, 4, 5, 6],
   )
 }
 
@@ -88,29 +101,33 @@ function write(
   id: string,
   rounds: ReadonlyMap<string, readonly Curve[]>,
   of: string | undefined,
-  perSecond: number,
+  { share, perSecond }: { readonly share: number; readonly perSecond: number },
 ): void {
   const mine = rounds.get(id)!
-  const setup = { loop: 'open', connections: part.connections, perSecond, pinned: part.pinned }
-  for (const [metric, percent] of [
+  const percent = Math.round(share * 100)
+  const setup = { loop: 'open', connections: part.connections, perSecond, share, pinned: part.pinned }
+  for (const [metric, percentile] of [
     ['latency', '50'],
     ['latency-p90', '90'],
     ['latency-p99', '99'],
     ['latency-p99.9', '99.9'],
   ] as const)
     part.write({
-      suite: 'http/load',
-      case: id,
+      suite: 'http/utilization',
+      case: `${id}/${percent}`,
       metric,
       unit: 'ms',
       better: 'lower',
-      samples: mine.map(curve => curve[percent]!),
+      samples: mine.map(curve => curve[percentile]!),
       ...(metric === 'latency' ? { percentiles: merged(mine) } : {}),
       setup,
       reference:
         of === undefined
           ? undefined
-          : { case: `http/load/${of}`, samples: rounds.get(of)!.map(curve => curve[percent]!) },
+          : {
+              case: `http/utilization/${of}/${percent}`,
+              samples: rounds.get(of)!.map(curve => curve[percentile]!),
+            },
     })
 }
 

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
 import { noisyText } from '../../../bench/quiet.ts'
 import { openResults, type ResultLine } from '../../../bench/record.ts'
+import { explain } from '../../../bench/report/explain.ts'
 import { judge, readExplanations } from '../../../bench/report/judge.ts'
 import { newest, ofWholeRuns, readLines, resultFiles } from '../../../bench/report/read-results.ts'
 import { ratioSpread, spread } from '../../../bench/statistics.ts'
@@ -164,6 +165,14 @@ describe('the verdict', () => {
     const judged = verdictOf([value, ratio], line('1', '1', 'a', 11))
     expect(judged.verdict).toBe('missed')
     expect(judged.explanation).toBe('because')
+  })
+
+  it('is explained with the figures of its run', () => {
+    const results = newest([line('1', '1', 'a', 11), line('1', '1', 'b', 10), line('2', '2', 'b', 12)])
+    const text = 'a is above b {s/t/b} and {s/t/c}; its time is {s/t/a time}'
+    expect(explain(text, results.find('s/t/a', 'time')!, results)).toBe(
+      'a is above b 10.0 ns and (not measured); its time is 11.0 ns',
+    )
   })
 
   it('is unmeasured without a line', () => expect(verdictOf([value]).verdict).toBe('unmeasured'))

@@ -1,0 +1,16 @@
+/** Fills an explanation with figures of the run that it explains, so that no figure of another run stands beside them. It judges nothing. */
+import type { ResultLine } from '../record.ts'
+import { shown } from '../units.ts'
+import type { Results } from './read-results.ts'
+
+/** `{case}` or `{case metric}`; without a metric it is that of the row. */
+const FIGURE = /\{([^{} ]+)(?: ([^{} ]+))?\}/g
+
+/** @returns the text with the median of each case that it names: of the same run where it has one, of the newest otherwise */
+export function explain(text: string, line: ResultLine, results: Results): string {
+  return text.replace(FIGURE, (_, caseId: string, metric = line.metric) => {
+    const same = metric === line.metric ? results.beside(line, caseId) : undefined
+    const found = same ?? results.find(caseId, metric)
+    return found === undefined ? '(not measured)' : shown(found.median, found.unit)
+  })
+}
