@@ -50,11 +50,12 @@ export class Later<T> implements PromiseLike<T> {
     this.#result = result
     if (this.#after !== undefined) this.#run(this.#after)
     // a reader that awaits comes after the microtasks of now
-    else if (state === 'error') setImmediate(() => this.#reportUnread())
+    else if (state === 'error') setImmediate(Later.#reportUnread, this)
   }
 
-  #reportUnread(): void {
-    if (this.#after === undefined) void Promise.reject(this.#result)
+  /** Static: a closure would make V8 allocate a scope whenever a value arrives. */
+  static #reportUnread(late: Later<unknown>): void {
+    if (late.#after === undefined) void Promise.reject(late.#result)
   }
 
   #run(after: Later<unknown>): void {
@@ -63,14 +64,17 @@ export class Later<T> implements PromiseLike<T> {
     try {
       const returned = read(this.#result as never)
       if (returned instanceof Later) returned.#passTo(after)
-      else if (returned instanceof Promise)
-        returned.then(
-          value => after.resolve(value),
-          error => after.reject(error),
-        )
+      else if (returned instanceof Promise) passPromise(returned, after)
       else after.resolve(returned)
     } catch (error) {
       after.reject(error)
     }
   }
+}
+
+function passPromise(promise: Promise<unknown>, after: Later<unknown>): void {
+  promise.then(
+    value => after.resolve(value),
+    error => after.reject(error),
+  )
 }

@@ -80,6 +80,8 @@ interface HeadFraming {
 
 const PLACES = 4
 const MAX_HEADERS = 256
+/** Places of the head that is being read: a list that grows would be allocated three times. */
+const SCRATCH: number[] = new Array<number>(PLACES * MAX_HEADERS).fill(0)
 const CR = 0x0d
 const LF = 0x0a
 const SPACE = 0x20
@@ -120,7 +122,7 @@ export function readHead(bytes: Buffer, from: number, end: number): ResponseHead
   if (bytes[at] !== CR || bytes[at + 1] !== LF) throw bad('HPE_INVALID_STATUS')
   at += 2
 
-  const places: number[] = []
+  let placed = 0
   const framing: HeadFraming = {
     contentLength: -1,
     chunked: false,
@@ -140,12 +142,15 @@ export function readHead(bytes: Buffer, from: number, end: number): ResponseHead
     if (bytes[at] !== CR || bytes[at + 1] !== LF) throw bad('HPE_INVALID_HEADER_TOKEN')
     let valueEnd = at
     while (valueEnd > valueAt && (bytes[valueEnd - 1] === SPACE || bytes[valueEnd - 1] === TAB)) valueEnd--
-    if (places.push(nameAt - from, nameEnd - from, valueAt - from, valueEnd - from) > PLACES * MAX_HEADERS)
-      throw bad('HPE_HEADER_OVERFLOW')
+    if (placed >= PLACES * MAX_HEADERS) throw bad('HPE_HEADER_OVERFLOW')
+    SCRATCH[placed++] = nameAt - from
+    SCRATCH[placed++] = nameEnd - from
+    SCRATCH[placed++] = valueAt - from
+    SCRATCH[placed++] = valueEnd - from
     const name = framingName(bytes, nameAt, nameEnd)
     if (name !== undefined) {
       // Node's parser takes no tab after a length; nor do we, so that no two readers can differ on it
-      if (name === 'content-length' && bytes.subarray(valueEnd, at).includes(TAB))
+      if (name === 'content-length' && hasTab(bytes, valueEnd, at))
         throw bad('HPE_INVALID_CONTENT_LENGTH')
       frame(framing, name, bytes.toString('latin1', valueAt, valueEnd))
     }
@@ -153,7 +158,12 @@ export function readHead(bytes: Buffer, from: number, end: number): ResponseHead
   }
   if (bytes[at + 1] !== LF || end !== at + 2) throw bad('HPE_LF_EXPECTED')
   if (framing.chunked && framing.contentLength >= 0) throw bad('HPE_INVALID_TRANSFER_ENCODING')
-  return new ResponseHead(status, bytes.toString('latin1', from, end), places, framing)
+  return new ResponseHead(status, bytes.toString('latin1', from, end), SCRATCH.slice(0, placed), framing)
+}
+
+function hasTab(bytes: Buffer, from: number, end: number): boolean {
+  for (let at = from; at < end; at++) if (bytes[at] === TAB) return true
+  return false
 }
 
 /** Where the field value ends: at the first character that none may hold (CR, LF, another control). */

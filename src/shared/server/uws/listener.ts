@@ -131,7 +131,12 @@ export class UwsListener implements Listener {
     }
     const turn = new UwsTurn(native, this.#context, method === 'HEAD', verdict)
     request.attach(turn, verdict)
-    turn.attempt(() => handler(request, new UwsResponse(turn)))
+    // no closure: each request would allocate it with its scope
+    try {
+      handler(request, new UwsResponse(turn))
+    } catch (error) {
+      turn.fail(error)
+    }
     turn.leaveHandler()
   }
 }

@@ -101,10 +101,7 @@ export class UwsTurn implements Watched {
     if (native === undefined) return
     this.release()
     if (this.#inCallback) native.writeStatus(head).end(body)
-    else
-      native.cork(() => {
-        native.writeStatus(head).end(body)
-      })
+    else endCorked(native, head, body)
   }
 
   /** Lets uWS send what it holds: with a writable callback of ours it no longer does so by itself. */
@@ -186,7 +183,7 @@ export class UwsTurn implements Watched {
     try {
       taker.take(chunk, last)
     } catch (error) {
-      this.#fail(error)
+      this.fail(error)
     }
     this.#inCallback = false
   }
@@ -215,16 +212,8 @@ export class UwsTurn implements Watched {
     } else this.destroy()
   }
 
-  /** Runs code of the handler; what it throws is given status 500 and reported, and never reaches uWS. */
-  attempt(run: () => void): void {
-    try {
-      run()
-    } catch (error) {
-      this.#fail(error)
-    }
-  }
-
-  #fail(error: unknown): void {
+  /** For what code of the handler throws, which must not reach uWS: status 500 where nothing has been sent. */
+  fail(error: unknown): void {
     if (this.#state === 'open' && !this.begun) this.endAndClose(renderHead(500, []), '')
     else this.destroy()
     this.context.onHandlerError(error)
@@ -256,8 +245,22 @@ export class UwsTurn implements Watched {
   }
 
   #notify(listeners: readonly (() => void)[] | undefined): void {
-    if (listeners !== undefined) for (const listener of listeners) this.attempt(listener)
+    if (listeners === undefined) return
+    for (const listener of listeners) {
+      try {
+        listener()
+      } catch (error) {
+        this.fail(error)
+      }
+    }
   }
+}
+
+/** Apart from `end`, so that a response within a callback allocates no scope. */
+function endCorked(native: NativeResponse, head: string | Uint8Array, body: string | Uint8Array): void {
+  native.cork(() => {
+    native.writeStatus(head).end(body)
+  })
 }
 
 /** @param sinceMs since when the client owed us something, `NOT_WATCHED` when it did not. */
