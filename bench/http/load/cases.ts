@@ -40,6 +40,9 @@ export interface Cases {
   stop(): Promise<void>
 }
 
+/** In one case; a token has to be found in the cache without cost that grows with their number. */
+const TOKENS_IN_TURNS = 1024
+
 const SERVER = new URL('./server.ts', import.meta.url).pathname
 
 /** Starts all servers. @param backend address of the upstream they share @param workers of the gateway */
@@ -112,6 +115,7 @@ export async function startCases(
         ...withBackend(
           toolgate,
           nginx === undefined ? ['bare/uws-undici', 'bare/uws-undici'] : ['nginx/post', 'nginx/get'],
+          await toolgate.tokens(TOKENS_IN_TURNS),
         ),
         ...checked(haproxy, envoy, toolgate.token, nginx !== undefined),
         ...(await fastify(peer)),
@@ -242,7 +246,11 @@ function withoutBackend(server: Toolgate): readonly Case[] {
   ]
 }
 
-function withBackend(server: Toolgate, [post, get]: readonly [string, string]): readonly Case[] {
+function withBackend(
+  server: Toolgate,
+  [post, get]: readonly [string, string],
+  tokens: readonly string[],
+): readonly Case[] {
   const at = { server, url: server.url, of: post }
   const bearer = { authorization: `Bearer ${server.token}` }
   return [
@@ -257,6 +265,13 @@ function withBackend(server: Toolgate, [post, get]: readonly [string, string]): 
       id: 'toolgate/tools-call-mcp',
       name: 'toolgate: tools/call, JSON-RPC, executed by an MCP server',
       request: over(CALL_RPC_MCP, bearer),
+      of: 'toolgate/tools-call',
+    },
+    {
+      ...at,
+      id: 'toolgate/tools-call-1024-tokens',
+      name: 'toolgate: tools/call, JSON-RPC, 1,024 tokens in turns',
+      request: { ...over(CALL_RPC, bearer), tokens },
       of: 'toolgate/tools-call',
     },
     {

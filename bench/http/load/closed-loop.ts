@@ -4,7 +4,7 @@
  * process. It starts no server.
  */
 import type { LoopOptions, LoopResult } from './loop-result.ts'
-import { type Prepared, prepare, Wire } from './wire.ts'
+import { type Prepared, prepareAll, Wire } from './wire.ts'
 import { hasWrk, runWrk } from './wrk.ts'
 
 const WRK = hasWrk()
@@ -15,7 +15,7 @@ export async function runClosedLoop(options: LoopOptions): Promise<LoopResult> {
   if (WRK) return runWrk(options)
   const { latenciesMs, tookMs } = await saturate({
     ...options,
-    next: constant(prepare(options.url, options.request)),
+    next: inTurns(prepareAll(options.url, options.request)),
   })
   return {
     perSecond: latenciesMs.length / (tookMs / 1000),
@@ -24,7 +24,10 @@ export async function runClosedLoop(options: LoopOptions): Promise<LoopResult> {
   }
 }
 
-const constant = (request: Prepared) => (): Prepared => request
+function inTurns(requests: readonly Prepared[]): () => Prepared {
+  let at = 0
+  return () => requests[at++ % requests.length]!
+}
 
 /** As many as the connections of this process carry, each request of the caller's choice. */
 export async function saturate(options: {

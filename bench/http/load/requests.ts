@@ -9,6 +9,8 @@ export interface LoadRequest {
   readonly status?: number
   /** What every response must contain. */
   readonly holds: string
+  /** Tokens that a closed loop sends in turns, each in place of the one in `headers`. */
+  readonly tokens?: readonly string[]
 }
 
 /** The response of the backend. */

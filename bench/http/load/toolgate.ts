@@ -26,6 +26,8 @@ export interface Toolgate extends Served {
   readonly control: ControlPlane
   /** Of demo-admin, whose plan has no limits. */
   readonly token: string
+  /** As many others of the same caller. */
+  tokens(count: number): Promise<readonly string[]>
   /** Of a subscription without limits to the API at `/t/acme/bench`. */
   readonly apiKey: string
   /** Changes the tools, so that listeners are notified; a second call restores them. */
@@ -158,6 +160,11 @@ export async function startToolgate(options: ToolgateOptions): Promise<Toolgate>
       url: gateway.gateway_url,
       control,
       token: await control.token('demo-admin'),
+      async tokens(count) {
+        const tokens: string[] = []
+        while (tokens.length < count) tokens.push(await control.token('demo-admin'))
+        return tokens
+      },
       apiKey: await control.api.subscribe(gateway.gateway_url, 'bench', 'enterprise'),
       changeTools: () => toolSets.change(),
       async stop() {

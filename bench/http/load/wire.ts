@@ -25,6 +25,15 @@ export function prepare(url: string, { method, path, headers, body, status, hold
   }
 }
 
+/** One request for each of its tokens; a single one without them. */
+export function prepareAll(url: string, request: LoadRequest): readonly Prepared[] {
+  const { tokens } = request
+  if (tokens === undefined) return [prepare(url, request)]
+  return tokens.map(token =>
+    prepare(url, { ...request, headers: { ...request.headers, authorization: `Bearer ${token}` } }),
+  )
+}
+
 const HEAD_END = Buffer.from('\r\n\r\n')
 const LAST_CHUNK = Buffer.from('0\r\n\r\n')
 const LENGTH = Buffer.from('content-length:')

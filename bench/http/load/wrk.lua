@@ -1,4 +1,4 @@
--- What wrk sends and how it checks each response: status 200 and a text in the body. Arguments: file with the request as JSON-free lines, see wrk.ts.
+-- What wrk sends and how it checks each response: status 200 and a text in the body. Argument: folder with the requests, which are sent in turns; see wrk.ts.
 local threads = {}
 function setup(thread) table.insert(threads, thread) end
 
@@ -9,13 +9,18 @@ function init(args)
     file:close()
     return text
   end
-  request_text = read("request")
+  requests = {}
+  for at = 1, tonumber(read("requests")) do requests[at] = read("request-" .. at - 1) end
+  sent = 0
   holds = read("holds")
   expected = tonumber(read("status"))
   wrong, right, sample = 0, 0, ""
 end
 
-function request() return request_text end
+function request()
+  sent = sent + 1
+  return requests[(sent - 1) % #requests + 1]
+end
 
 function response(status, headers, body)
   if status == expected and string.find(body, holds, 1, true) then

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pinned } from './child.ts'
 import type { LoopOptions, LoopResult } from './loop-result.ts'
-import { prepare } from './wire.ts'
+import { prepareAll } from './wire.ts'
 
 const SCRIPT = new URL('./wrk.lua', import.meta.url).pathname
 const FIGURES = /^FIGURES (\d+) (\d+) (\d+) (\d+) (\d+) (\d+) (\d+)$/m
@@ -18,8 +18,10 @@ export function hasWrk(): boolean {
 export async function runWrk({ url, request, connections, seconds, side }: LoopOptions): Promise<LoopResult> {
   const dir = mkdtempSync(join(tmpdir(), 'wrk-'))
   try {
-    const { bytes, status, holds } = prepare(url, request)
-    writeFileSync(join(dir, 'request'), bytes)
+    const requests = prepareAll(url, request)
+    const { status, holds } = requests[0]!
+    for (const [at, { bytes }] of requests.entries()) writeFileSync(join(dir, `request-${at}`), bytes)
+    writeFileSync(join(dir, 'requests'), String(requests.length))
     writeFileSync(join(dir, 'status'), String(status))
     writeFileSync(join(dir, 'holds'), holds)
     const said = await run(
