@@ -98,7 +98,9 @@ export class CollectingCall extends Call<EgressResponse> {
     // few short chunks need no block
     if (chunk.byteLength >= SHORT_BYTES || this.#chunks.length < MAX_SHORT) {
       this.#endBlock()
-      this.#chunks.push(chunk)
+      // the literal allocates one element; a push into an empty array would allocate seventeen
+      if (this.#chunks.length === 0) this.#chunks = [chunk]
+      else this.#chunks.push(chunk)
       return
     }
     if (this.#block === undefined || this.#blockUsed + chunk.byteLength > BLOCK_BYTES) {

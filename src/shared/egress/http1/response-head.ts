@@ -150,8 +150,7 @@ export function readHead(bytes: Buffer, from: number, end: number): ResponseHead
     const name = framingName(bytes, nameAt, nameEnd)
     if (name !== undefined) {
       // Node's parser takes no tab after a length; nor do we, so that no two readers can differ on it
-      if (name === 'content-length' && hasTab(bytes, valueEnd, at))
-        throw bad('HPE_INVALID_CONTENT_LENGTH')
+      if (name === 'content-length' && hasTab(bytes, valueEnd, at)) throw bad('HPE_INVALID_CONTENT_LENGTH')
       frame(framing, name, bytes.toString('latin1', valueAt, valueEnd))
     }
     at += 2
