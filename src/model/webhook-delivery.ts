@@ -26,7 +26,7 @@ export interface Delivery {
   readonly attempt: number
   /** Of the last response; null when there was none. */
   readonly statusCode: number | null
-  /** Beginning of the last response, at most `MAX_STORED_ANSWER_BYTES` in UTF-8. */
+  /** Beginning of the last response, at most `MAX_STORED_RESPONSE_BYTES` in UTF-8. */
   readonly responseBody: string | null
   /** Why the last attempt failed; null when it succeeded. */
   readonly error: string | null

@@ -46,7 +46,7 @@ const ALLOWED: readonly string[] = tableAfter(page, 'Allowed although they match
 
 /** `rememberedTokens` → `remembered tokens`, so that words in identifiers are found, too. */
 function splitIdentifiers(text: string): string {
-  return text.replace(/([a-z0-9])([A-Z])/g, '$1 $2').replace(/([A-Za-z])_(?=[a-z])/g, '$1 ')
+  return text.replace(/([a-z0-9])([A-Z])/g, '$1 $2').replace(/([A-Za-z0-9])_(?=[A-Za-z])/g, '$1 ')
 }
 
 export function bannedWords({ path, text }: TextFile): string[] {

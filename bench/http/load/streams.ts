@@ -15,7 +15,7 @@ const WARM = 200
 const AT_ONCE = 50
 const ARRIVE_MS = 30_000
 /** The bare server is quick for the kernel's clock: it notifies this often in one round. */
-const BARE_TELLS = 10
+const BARE_NOTIFICATIONS = 10
 const MANY = '1000000'
 const UNLIMITED = { MAX_PER_IP: MANY, MAX_PER_TENANT: MANY, MAX_TOTAL: MANY, RATE_LIMIT_PER_MIN: MANY }
 
@@ -177,12 +177,12 @@ async function bareUs(part: Part): Promise<readonly number[]> {
     const each: number[] = []
     for (let round = 0; round <= part.rounds; round++) {
       const before = server.cpuUs()
-      for (let notify = 0; notify < BARE_TELLS; notify++) {
+      for (let notify = 0; notify < BARE_NOTIFICATIONS; notify++) {
         streams.watchFor('notifications/tools/list_changed')
         await (await fetch(url, { method: 'POST' })).text()
         await streams.arrivals(ARRIVE_MS)
       }
-      each.push((server.cpuUs() - before) / BARE_TELLS / COUNT)
+      each.push((server.cpuUs() - before) / BARE_NOTIFICATIONS / COUNT)
     }
     return each.slice(1)
   } finally {

@@ -35,7 +35,7 @@ export interface TokenVerifierOptions
 }
 
 /** Contract §2: 5 minutes at most, so that a role taken away counts soon. */
-const REMEMBER_MS = 300_000
+const CACHED_MS = 300_000
 
 export interface StartedTokenVerifier extends TokenVerifier {
   /** Begins to load the keys in the background and goes on trying. Idempotent. */
@@ -63,7 +63,7 @@ export function createTokenVerifier(options: TokenVerifierOptions): StartedToken
       return refuse('token_signature')
     const verified = principalOf(parts.payload, rules, nowMs)
     if (verified.kind !== 'refusal')
-      memory.set(token, verified, Math.min(verified.expiresAtMs, nowMs + REMEMBER_MS), nowMs)
+      memory.set(token, verified, Math.min(verified.expiresAtMs, nowMs + CACHED_MS), nowMs)
     return verified
   }
 

@@ -28,7 +28,7 @@ const SMALL_BODY_BYTES = 4 * 1024
  * Asking costs 0.3 µs, so one small response in so many is asked for, by lot: a client that pipelines and never
  * reads is found out after 8 responses on average, after 64 (256 KiB) in all but one case of 5,000.
  */
-const UNASKED_ANSWERS = 8
+const UNASKED_RESPONSES = 8
 
 const CLOSE = '\r\nconnection: close'
 /** uWS closes an idle connection after 8 to 12 s; a client that knows sends no request into a connection that is being closed. */
@@ -65,7 +65,7 @@ export class UwsResponse implements HttpResponse {
       turn.endAndClose(renderHead(status, headers), body)
     } else {
       const head = renderHeadView(status, headers, this.#persistence())
-      if (bytes <= SMALL_BODY_BYTES && Math.random() * UNASKED_ANSWERS >= 1) turn.end(head, body)
+      if (bytes <= SMALL_BODY_BYTES && Math.random() * UNASKED_RESPONSES >= 1) turn.end(head, body)
       else deliver(turn, head, body)
     }
   }
