@@ -105,7 +105,11 @@ async function egressOf(env: CommandContext['env']): Promise<Egress> {
   const read = new Reader(env)
   const allow = read.list('EGRESS_ALLOW', '')
   try {
-    return createEgress({ allow, allowLoopback: read.text('NODE_ENV', 'development') !== 'production' })
+    return createEgress({
+      allow,
+      allowLoopback: read.text('NODE_ENV', 'development') !== 'production',
+      unixSockets: true,
+    })
   } catch (error) {
     throw new CommandFailure((error as Error).message, EXIT.config)
   }

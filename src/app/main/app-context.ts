@@ -1,6 +1,7 @@
 /** What every role needs: settings, log, clock, metrics, the outgoing client and listeners. It imports no plane. */
 import { createEgress } from '../../shared/egress/client.ts'
 import type { Egress } from '../../shared/egress/egress.ts'
+import { httpOnly } from '../../shared/egress/http-only.ts'
 import type { OnDamage } from '../../shared/fs/damage.ts'
 import { allowHosts, onlyHosts } from '../../shared/server/allowed-hosts.ts'
 import { createListener, isStrictParser } from '../../shared/server/create.ts'
@@ -25,7 +26,10 @@ export interface AppContext {
   readonly closers: Closers
   readonly clock: Clock
   readonly metrics: Metrics
+  /** Of everything but upstreams; it reaches no Unix socket. */
   readonly egress: Egress
+  /** Of calls to upstreams: backends of tools, proxied APIs and MCP servers. */
+  readonly upstreamEgress: Egress
   readonly conditions: Conditions
   readonly reportDamage: OnDamage
   /** undefined: errors that no code expected are left to the program around this one, such as a test. */
@@ -68,11 +72,12 @@ export function createContext(
   ownsThread: boolean,
 ): AppContext {
   const metrics = new Metrics(settings.metrics.maxConsumers)
-  const egress = createEgress({
+  const upstreamEgress = createEgress({
     allow: settings.egressAllow,
     allowLoopback: settings.nodeEnv !== 'production',
+    unixSockets: true,
   })
-  closers.add('egress', () => egress.close())
+  closers.add('egress', () => upstreamEgress.close())
   const conditions = new Conditions()
   metrics.degraded(() => conditions.states)
   return {
@@ -81,7 +86,8 @@ export function createContext(
     closers,
     clock: new Clock(),
     metrics,
-    egress,
+    egress: httpOnly(upstreamEgress),
+    upstreamEgress,
     conditions,
     reportDamage: createDamageReport(log, conditions),
     reportUnexpected: ownsThread ? catchUnexpectedErrors(settings, metrics) : undefined,

@@ -9,7 +9,7 @@ import { VERSION } from '../../shared/version.ts'
 import type { AppContext } from './app-context.ts'
 
 export function openMcpSessions(
-  { egress, metrics, settings, closers }: AppContext,
+  { upstreamEgress: egress, metrics, settings, closers }: AppContext,
   { sessions: callers, servers }: OpenedSessions,
 ): McpSessions {
   const relay: SessionRelay = {
@@ -39,9 +39,13 @@ export function openMcpSessions(
   return sessions
 }
 
-export function openResourceWatches({ egress, clock, closers }: AppContext): ResourceWatches {
+export function openResourceWatches({ egress, upstreamEgress, clock, closers }: AppContext): ResourceWatches {
   const tokens = new BackendTokens({ egress, now: clock.now })
-  const watches = new ResourceWatches({ egress, tokens, client: { name: 'toolgate', version: VERSION } })
+  const watches = new ResourceWatches({
+    egress: upstreamEgress,
+    tokens,
+    client: { name: 'toolgate', version: VERSION },
+  })
   closers.add('watched resources of MCP servers', () => watches.close())
   return watches
 }

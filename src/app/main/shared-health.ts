@@ -10,7 +10,7 @@ const REPEAT_MS = 2000
 
 /** @param thread from 1 @returns takes up the rules of a snapshot */
 export function shareHealth(
-  { egress, metrics, closers, settings }: AppContext,
+  { upstreamEgress: egress, metrics, closers, settings }: AppContext,
   ruled: RuledUpstreams,
   thread: number,
 ): (rules: readonly UpstreamRules[]) => void {

@@ -27,7 +27,7 @@ export async function startTools(
   gatewayUrl: string,
   publish: PublishCatalog,
 ): Promise<StartedTools> {
-  const { settings, log, closers, egress, clock, reportDamage: onDamage } = context
+  const { settings, log, closers, upstreamEgress: egress, clock, reportDamage: onDamage } = context
   const shop = settings.example.enabled
     ? await startShop({ host: settings.gateway.host, port: settings.example.port, log })
     : undefined
@@ -64,7 +64,7 @@ export async function startTools(
 }
 
 async function sourceOf(
-  { settings, log, egress, conditions, reportDamage: onDamage }: AppContext,
+  { settings, log, upstreamEgress: egress, conditions, reportDamage: onDamage }: AppContext,
   variables: Readonly<Record<string, string>>,
 ): Promise<ToolSource> {
   const { toolSets, dataDir, apiGroup } = settings

@@ -14,7 +14,7 @@ export interface OpenUpstreams {
 
 /** @param thread from 1 */
 export function openUpstreams(context: AppContext, thread: number): OpenUpstreams {
-  const { egress, metrics } = context
+  const { upstreamEgress: egress, metrics } = context
   let retries = 0
   let refused = 0
   let spent = 0

@@ -44,6 +44,16 @@ LINK_LOCAL.addAddress('fd00:ec2::254', 'ipv6')
 const METADATA_ADDRESSES = ['169.254.169.254', '168.63.129.16', 'fe80::a9fe:a9fe']
 const METADATA_NAMES = /^(?:metadata|metadata\.google\.internal|instance-data)\.?$/i
 
+/** Sockets of container engines and of the system: who reaches one controls the machine. */
+const ENGINE_SOCKETS = [
+  '/docker.sock',
+  '/containerd/containerd.sock',
+  '/crio/crio.sock',
+  '/podman/podman.sock',
+  '/dbus/system_bus_socket',
+  '/systemd/private',
+].flatMap(path => [`/run${path}`, `/var/run${path}`])
+
 /** Adds a fault for each setting that production refuses and `ALLOW_INSECURE` does not name. */
 export function guardProduction(settings: GuardedSettings, read: Reader): void {
   const allowed = settings.allowInsecure
@@ -122,6 +132,7 @@ function isBroad(cidr: string): boolean {
 
 /** Why an entry of `EGRESS_ALLOW` must not be there; undefined when it may. */
 function egressFault(entry: string): string | undefined {
+  if (entry.startsWith('unix:')) return socketFault(entry.slice('unix:'.length))
   if (METADATA_NAMES.test(entry)) return 'the metadata service of a cloud'
   if (isBroad(entry)) return 'which is nearly everything'
   const [address = '', bits] = entry.split('/')
@@ -137,4 +148,11 @@ function egressFault(entry: string): string | undefined {
   return LINK_LOCAL.check(address, family) || holdsMetadata
     ? 'a link-local range, which holds the metadata service of a cloud'
     : undefined
+}
+
+function socketFault(path: string): string | undefined {
+  const opens = ENGINE_SOCKETS.find(one => (path.endsWith('/') ? one.startsWith(path) : one === path))
+  return opens === undefined
+    ? undefined
+    : `which opens ${opens}, the socket of a container engine or of the system`
 }

@@ -1,6 +1,7 @@
 /** Chooses the server of an operation: baseURL, or the servers of operation, path and document. It sends no request. */
 import { ExactNumber } from '../../model/exact-number.ts'
 import { isObject } from '../../model/is-object.ts'
+import { isUnixUrl, originOf } from '../../model/upstream-url.ts'
 import { type Dict, list, own, text } from './dict.ts'
 import type { OpenDocument, RawOperation } from './document.ts'
 import { modernServers } from './swagger2.ts'
@@ -25,6 +26,13 @@ export function normalizeBaseUrl(address: string, relativeTo?: string): string |
   return `${url.origin}${url.pathname.replace(/\/+$/, '')}`
 }
 
+/** The same of an upstream, which may listen on a Unix socket. */
+export function normalizeUpstreamUrl(address: string, relativeTo?: string): string | undefined {
+  if (!isUnixUrl(address)) return normalizeBaseUrl(address, relativeTo)
+  const origin = originOf(address)
+  return origin && `${origin}${new URL(address).pathname.replace(/\/+$/, '')}`
+}
+
 /** The first valid server; variables have their defaults (OpenAPI 3.1 §4.8.5). */
 export function chooseServer(
   document: OpenDocument,
@@ -32,13 +40,13 @@ export function chooseServer(
   options: { readonly baseURL: string | undefined; readonly documentUrl: string | undefined },
 ): ServerChoice {
   if (options.baseURL !== undefined) {
-    const baseUrl = normalizeBaseUrl(options.baseURL)
+    const baseUrl = normalizeUpstreamUrl(options.baseURL)
     if (baseUrl !== undefined) return { kind: 'base', baseUrl }
-    return { kind: 'none', reason: 'spec.baseURL is not an absolute http(s) address' }
+    return { kind: 'none', reason: 'spec.baseURL is not an absolute http(s) or http+unix address' }
   }
   for (const server of serversOf(document, raw)) {
     const address = isObject(server) ? withDefaults(server) : undefined
-    const baseUrl = address === undefined ? undefined : normalizeBaseUrl(address, options.documentUrl)
+    const baseUrl = address === undefined ? undefined : normalizeUpstreamUrl(address, options.documentUrl)
     if (baseUrl !== undefined) return { kind: 'base', baseUrl }
   }
   return { kind: 'none', reason: 'the document names no absolute server: set spec.baseURL' }

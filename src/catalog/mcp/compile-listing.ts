@@ -11,6 +11,7 @@ import {
   type ToolAnnotations,
 } from '../../model/tool.ts'
 import { type McpSource, type ToolOverride, type ToolSet, tenantOfNamespace } from '../../model/tool-set.ts'
+import { originOf } from '../../model/upstream-url.ts'
 import { assertSchema } from '../../shared/json-schema/validate.ts'
 import type { CompileResult } from '../compile/compile-tool-set.ts'
 import { type Dict, list, own, strings, text } from '../compile/dict.ts'
@@ -209,14 +210,20 @@ function taskSupportOf(tool: Dict): TaskSupport | undefined {
 /** What a tool and a feature of the server have in common. */
 function commonOf({ operationId, tags }: Listed, toolSet: McpToolSet, credential: string | undefined) {
   const { source, toolDefaults: defaults } = toolSet
-  const url = new URL(source.url)
+  const { pathname } = new URL(source.url)
   return {
     namespace: toolSet.namespace,
     tenant: tenantOfNamespace(toolSet.namespace) ?? null,
     toolSet: toolSet.name,
     operation: operationId,
     tags: [...new Set([...tags, ...defaults.tags])],
-    request: { method: 'POST', baseUrl: url.origin, path: url.pathname, parameters: [], accept: ACCEPT },
+    request: {
+      method: 'POST',
+      baseUrl: originOf(source.url)!,
+      path: pathname,
+      parameters: [],
+      accept: ACCEPT,
+    },
     authentication: authenticationOf(toolSet, credential),
     timeoutMs: defaults.timeoutMs,
     ...(defaults.rateLimit === undefined ? {} : { rateLimit: defaults.rateLimit }),

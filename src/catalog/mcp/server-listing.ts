@@ -4,6 +4,7 @@ import type { BackendAuthentication } from '../../model/tool.ts'
 import type { McpSource } from '../../model/tool-set.ts'
 import { Backoff } from '../../shared/async/backoff.ts'
 import type { Egress } from '../../shared/egress/egress.ts'
+import { httpOnly } from '../../shared/egress/http-only.ts'
 import { BackendTokens } from '../../shared/egress/oauth/backend-tokens.ts'
 import { serverAddress } from '../../shared/mcp-client/address.ts'
 import { type Connected, connect } from '../../shared/mcp-client/connect.ts'
@@ -41,7 +42,7 @@ export class ServerListing {
   /** @param onChanged called when a list may have changed, not more often than every 200 ms */
   constructor(egress: Egress, onChanged: () => void) {
     this.#egress = egress
-    this.#tokens = new BackendTokens({ egress, now: Date.now })
+    this.#tokens = new BackendTokens({ egress: httpOnly(egress), now: Date.now })
     this.#onChanged = onChanged
   }
 

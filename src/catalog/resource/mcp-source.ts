@@ -18,7 +18,7 @@ const HEADER_VALUE = /^[\x20-\x7e]{1,1024}$/
 const RESERVED =
   /^(?:authorization|proxy-.*|host|connection|keep-alive|content-.*|transfer-encoding|te|trailer|upgrade|expect|accept|accept-encoding|cookie|last-event-id|mcp-.*|traceparent|tracestate|baggage|x-request-id)$/i
 
-/** @param readUrl reads an absolute http(s) address without user info */
+/** @param readUrl reads the address of an upstream */
 export function readMcpSource(
   spec: ResourceFields,
   readUrl: (fields: ResourceFields, name: string) => string | undefined,

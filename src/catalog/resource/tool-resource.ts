@@ -3,6 +3,7 @@ import { isObject } from '../../model/is-object.ts'
 import type { JsonSchema, ObjectSchema } from '../../model/json-schema.ts'
 import { TASK_SUPPORT, type TaskSupport, type ToolAnnotations } from '../../model/tool.ts'
 import type { DeclaredAuthentication, ToolDefaults } from '../../model/tool-set.ts'
+import { isUnixUrl, readUnixUrl } from '../../model/upstream-url.ts'
 import { assertSchema } from '../../shared/json-schema/validate.ts'
 import { readAuthentication } from './authentication.ts'
 import type { ResourceFields } from './fields.ts'
@@ -16,7 +17,7 @@ export interface ToolResource {
   readonly namespace: string
   readonly displayName?: string
   readonly description?: string
-  /** Absolute http(s) address, with `{placeholders}` in its path. */
+  /** Absolute address of http(s) or a Unix socket, with `{placeholders}` in its path. */
   readonly endpoint?: string
   /** Upper case. */
   readonly method?: string
@@ -68,10 +69,15 @@ function readEndpoint(spec: ResourceFields): string | undefined {
   const value = spec.string('endpoint', { max: 2048 })
   if (value === undefined) return undefined
   const plain = value.replace(/\{[^{}]+\}/g, 'x')
+  const unix = isUnixUrl(plain) ? readUnixUrl(plain) : undefined
+  if (typeof unix === 'string') {
+    spec.fault('endpoint', `is not usable: ${unix}`, 'write http+unix://%2Frun%2Fshop.sock/path')
+    return undefined
+  }
   const url = URL.canParse(plain) ? new URL(plain) : undefined
   const isHttp =
     url !== undefined && /^https?:$/.test(url.protocol) && url.username === '' && url.password === ''
-  if (isHttp && !/[?#]/.test(value) && !/^[^/]*\/\/[^/]*\{/.test(value)) return value
+  if ((isHttp || unix !== undefined) && !/[?#]/.test(value) && !/^[^/]*\/\/[^/]*\{/.test(value)) return value
   spec.fault(
     'endpoint',
     'is not a usable address',

@@ -11,6 +11,7 @@ import {
   type ToolNaming,
   type ToolSet,
 } from '../../model/tool-set.ts'
+import { isUnixUrl, readUnixUrl } from '../../model/upstream-url.ts'
 import { MAX_NAME_LENGTH, MIN_NAME_LENGTH } from '../compile/names.ts'
 import { normalizeBaseUrl } from '../compile/servers.ts'
 import { readAuthentication } from './authentication.ts'
@@ -37,9 +38,9 @@ export function readToolSet(meta: ResourceMeta, spec: ResourceFields): ToolSet {
   const displayName = spec.string('displayName', { max: 64 })
   if (!spec.has('displayName')) spec.fault('displayName', 'is missing', 'write a name of 1 to 64 characters')
   const description = spec.string('description', { max: 4096 })
-  const server = readMcpSource(spec, readUrl)
+  const server = readMcpSource(spec, readUpstreamUrl)
   const source = server?.source ?? readSource(spec.object('openAPISpec'))
-  const baseURL = readUrl(spec, 'baseURL')
+  const baseURL = readUpstreamUrl(spec, 'baseURL')
   const toolSet: ToolSet = {
     name: meta.name,
     namespace: meta.namespace,
@@ -84,6 +85,16 @@ function reportPerCaller(spec: ResourceFields, { source, toolDefaults }: ToolSet
   if (cache !== undefined) spec.fault('toolDefaults.cache', why, 'remove it: callers share cached results')
   if (source?.kind === 'mcp' && source.session === 'shared')
     spec.fault('source.mcp.session', `shared ${why}`, 'write per-caller')
+}
+
+/** An absolute http(s) address without user info, or one of a Unix socket. */
+function readUpstreamUrl(fields: ResourceFields, name: string): string | undefined {
+  const value = fields.raw(name)
+  if (typeof value !== 'string' || !isUnixUrl(value)) return readUrl(fields, name)
+  const read = readUnixUrl(value)
+  if (typeof read !== 'string') return fields.string(name, { max: 2048 })
+  fields.fault(name, `is not usable: ${read}`, 'write http+unix://%2Frun%2Fshop.sock[/path]')
+  return undefined
 }
 
 /** An absolute http(s) address without user info. */

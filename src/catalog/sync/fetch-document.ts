@@ -1,5 +1,6 @@
 /** Fetches a document over HTTP: conditional, limited in size, without redirects and compression. It uses the egress client only. */
 import type { Egress } from '../../shared/egress/egress.ts'
+import { httpOnly } from '../../shared/egress/http-only.ts'
 import { DocumentError } from '../compile/document.ts'
 import { MAX_DOCUMENT_BYTES, tooLarge } from '../document/parse-document.ts'
 
@@ -14,7 +15,7 @@ const FETCH_TIMEOUT_MS = 15_000
  * @throws DocumentError with the reason
  */
 export async function fetchDocument(egress: Egress, url: string, etag: string | undefined): Promise<Fetched> {
-  const response = await egress.request({
+  const response = await httpOnly(egress).request({
     method: 'GET',
     url,
     headers: [

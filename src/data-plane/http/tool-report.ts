@@ -3,6 +3,7 @@ import { shownFigures } from '../../link/call-summary.ts'
 import type { Figures } from '../../model/call-figures.ts'
 import type { Tool } from '../../model/tool.ts'
 import type { ToolView, ViewFigures } from '../../model/tool-view.ts'
+import { originOf } from '../../model/upstream-url.ts'
 import type { CompiledTool } from '../snapshot/snapshot.ts'
 import { definitionTokens } from './tool-view.ts'
 
@@ -35,7 +36,8 @@ export function toolReport(entry: CompiledTool, figures: Figures, review: ToolRe
     api_id: tool.apiId ?? null,
     operation: tool.operation,
     method: tool.request.method,
-    backend: originOf(tool.request.baseUrl),
+    // without path: it may hold what only the backend should see
+    backend: originOf(tool.request.baseUrl) ?? null,
     annotations: tool.annotations,
     tags: tool.tags,
     input_schema: tool.inputSchema,
@@ -48,9 +50,4 @@ export function toolReport(entry: CompiledTool, figures: Figures, review: ToolRe
     name_limits: review.nameLimits(tool.name),
     lint: review.lint(tool),
   }
-}
-
-/** Without path: it may hold what only the backend should see. */
-function originOf(url: string): string | null {
-  return URL.canParse(url) ? new URL(url).origin : null
 }

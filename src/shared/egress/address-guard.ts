@@ -1,6 +1,7 @@
-/** Says which network addresses outgoing calls may reach. It resolves nothing and connects to nothing: `connector.ts` does. */
+/** Says which network addresses and Unix sockets outgoing calls may reach. It resolves nothing and connects to nothing: the connectors do. */
 import { isIP } from 'node:net'
 import ipaddr from 'ipaddr.js'
+import { AllowedSockets, isSocketEntry } from './allowed-sockets.ts'
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6
 
@@ -16,10 +17,12 @@ export interface AddressGuard {
    * @param hostname lower case, as in the URL; names of the allow list open every address they resolve to.
    */
   refusal(address: string, hostname: string): string | undefined
+  /** Whether the operator lists the Unix socket. @param path absolute, without `.` and `..` */
+  allowsSocket(path: string): boolean
 }
 
 export interface AddressGuardOptions {
-  /** `EGRESS_ALLOW`: CIDRs, single addresses and host names that may be reached although they are not public. */
+  /** `EGRESS_ALLOW`: CIDRs, single addresses and host names that may be reached although they are not public, and Unix sockets. */
   readonly allow: readonly string[]
   /** Lets 127.0.0.0/8 and ::1 through (development). */
   readonly allowLoopback: boolean
@@ -27,12 +30,17 @@ export interface AddressGuardOptions {
 
 /**
  * Default deny: only globally routed unicast addresses pass, in every spelling (IPv4-mapped forms count as the IPv4 address).
- * @throws Error naming the entry of the allow list that is neither a CIDR nor a host name.
+ * A Unix socket passes only when it is listed.
+ * @throws Error naming the entry of the allow list that is not a CIDR, a host name or a Unix socket.
  */
 export function createAddressGuard(options: AddressGuardOptions): AddressGuard {
   const blocks: [Address, number][] = []
   const names = new Set<string>()
-  for (const entry of options.allow) addEntry(entry.trim(), blocks, names)
+  const sockets = new AllowedSockets()
+  for (const entry of options.allow.map(one => one.trim())) {
+    if (isSocketEntry(entry)) sockets.add(entry)
+    else addEntry(entry, blocks, names)
+  }
 
   return {
     refusal(address, hostname) {
@@ -44,6 +52,7 @@ export function createAddressGuard(options: AddressGuardOptions): AddressGuard {
       if (range === 'public' || (range === 'loopback' && options.allowLoopback)) return undefined
       return `a ${range} address`
     },
+    allowsSocket: path => sockets.has(path),
   }
 }
 
@@ -61,7 +70,7 @@ function addEntry(entry: string, blocks: [Address, number][], names: Set<string>
     return
   }
   throw new Error(
-    `EGRESS_ALLOW: "${entry}" is neither a CIDR nor a host name. Write it as 10.0.0.0/8, fd00::/8 or backend.internal, without scheme and port.`,
+    `EGRESS_ALLOW: "${entry}" is not a CIDR, a host name or a Unix socket. Write it as 10.0.0.0/8, fd00::/8, backend.internal (without scheme and port) or unix:/run/backends/shop.sock.`,
   )
 }
 

@@ -1,4 +1,5 @@
 /** The one outgoing HTTP client: pools of connections behind the address guard. It follows no redirect and repeats no request. */
+import { socketPathOf } from '../../model/upstream-url.ts'
 import type { ClientTls } from '../tls/client-tls.ts'
 import { type AddressGuardOptions, createAddressGuard } from './address-guard.ts'
 import { CollectingCall } from './collect.ts'
@@ -9,6 +10,7 @@ import { OriginClient } from './origin-client.ts'
 import { type OriginPool, OriginPools, type PoolLimits } from './origin-pools.ts'
 import { StreamingCall } from './stream.ts'
 import { type Target, TargetParser } from './target.ts'
+import { unixConnector, unixSockets } from './unix-connector.ts'
 
 export interface EgressOptions extends AddressGuardOptions, Partial<PoolLimits> {
   /** How long one connection attempt may take, TLS included; 5 s. The timeout of the call ends it earlier. */
@@ -19,6 +21,8 @@ export interface EgressOptions extends AddressGuardOptions, Partial<PoolLimits> 
   readonly resolveHost?: ResolveHost
   /** false carries plain http over undici too, for comparison; true. */
   readonly ownHttp1?: boolean
+  /** true: Unix sockets that `allow` lists may be called; only for calls of upstreams. */
+  readonly unixSockets?: boolean
 }
 
 const DEFAULT_LIMITS: PoolLimits = {
@@ -27,6 +31,9 @@ const DEFAULT_LIMITS: PoolLimits = {
   maxWaitingPerOrigin: 1024,
   keepAliveTimeoutMs: 4000,
 }
+
+/** What a request over a Unix socket names as its host. */
+const HOST_OF_SOCKETS = 'http://localhost'
 
 /**
  * @throws Error naming the entry of `allow` that cannot be read. The client itself never throws and never rejects.
@@ -40,9 +47,19 @@ export function createEgress(options: EgressOptions): Egress {
   }
   const connect = guardedConnector(connector)
   const pools = new OriginPools({ ...DEFAULT_LIMITS, ...options }, (origin, limits) => {
-    return new OriginClient(origin, {
+    const common = {
       maxConnections: limits.maxConnectionsPerOrigin,
       keepAliveTimeoutMs: limits.keepAliveTimeoutMs,
+    }
+    const socketPath = socketPathOf(origin)
+    if (socketPath !== undefined)
+      return new OriginClient(HOST_OF_SOCKETS, {
+        ...common,
+        connect: unixConnector(socketPath, connector),
+        open: options.ownHttp1 === false ? undefined : unixSockets(socketPath, connector),
+      })
+    return new OriginClient(origin, {
+      ...common,
       connect,
       open:
         origin.startsWith('http:') && options.ownHttp1 !== false
@@ -50,7 +67,7 @@ export function createEgress(options: EgressOptions): Egress {
           : undefined,
     })
   })
-  const targets = new TargetParser()
+  const targets = new TargetParser(options.unixSockets === true)
   let closed = false
 
   function admit({

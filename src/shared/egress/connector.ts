@@ -66,7 +66,7 @@ export function guardedConnector(options: ConnectorOptions, onread?: OnReadOpts)
  * All sockets of a process read into it: what has arrived is taken out before the next read (`onread` of node:net runs at once).
  * It keeps an idle connection at a few hundred bytes instead of a buffer each.
  */
-const READ_BUFFER = Buffer.allocUnsafeSlow(64 * 1024)
+export const READ_BUFFER = Buffer.allocUnsafeSlow(64 * 1024)
 
 /** Plain sockets to one http origin behind the same guard. */
 export function guardedSockets(origin: string, options: ConnectorOptions): OpenSocket {

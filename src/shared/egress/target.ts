@@ -1,8 +1,9 @@
 /** Splits an outgoing URL into the origin that is connected to and the path that is sent. It normalizes neither path nor query. */
 import { codeAt } from '../../model/code-at.ts'
+import { isUnixUrl, readUnixUrl } from '../../model/upstream-url.ts'
 
 export interface Target {
-  /** Canonical, e.g. `http://127.0.0.1:8090`: WHATWG rules have folded odd spellings of the host. */
+  /** Canonical, e.g. `http://127.0.0.1:8090` or `http+unix://%2Frun%2Fshop.sock`: WHATWG rules have folded odd spellings of the host. */
   readonly origin: string
   /** Path and query exactly as given, without fragment; `/` when there is none. */
   readonly path: string
@@ -13,6 +14,12 @@ const ORIGINS_CACHED = 1024
 
 export class TargetParser {
   readonly #origins = new Map<string, string>()
+  readonly #takesSockets: boolean
+
+  /** @param takesSockets whether a Unix socket may be called at all */
+  constructor(takesSockets: boolean) {
+    this.#takesSockets = takesSockets
+  }
 
   /** The two parts, or the reason why the URL cannot be called. */
   parse(url: string): Target | string {
@@ -35,7 +42,7 @@ export class TargetParser {
   }
 
   #learn(spelled: string): string {
-    const origin = originOf(spelled)
+    const origin = readOrigin(spelled, this.#takesSockets)
     if (origin.startsWith('http')) {
       if (this.#origins.size >= ORIGINS_CACHED) this.#origins.clear()
       this.#origins.set(spelled, origin)
@@ -48,10 +55,17 @@ const SLASH = 0x2f
 const QUESTION = 0x3f
 const HASH = 0x23
 
+export const ONLY_UPSTREAMS = 'only the address of an upstream may be a Unix socket'
+
 /** The canonical origin, or a reason (which never begins with `http`). */
-function originOf(spelled: string): string {
+function readOrigin(spelled: string, takesSockets: boolean): string {
   // A backslash would end the authority for WHATWG but not for other parsers; such doubt is refused, not settled.
   if (!isVisibleAscii(spelled) || spelled.includes('\\')) return 'the host of the address is not valid'
+  if (isUnixUrl(spelled)) {
+    if (!takesSockets) return ONLY_UPSTREAMS
+    const read = readUnixUrl(spelled)
+    return typeof read === 'string' ? read : read.origin
+  }
   const url = URL.canParse(spelled) ? new URL(spelled) : undefined
   if (url === undefined) return 'the host of the address is not valid'
   if (url.protocol !== 'http:' && url.protocol !== 'https:') return 'the address is neither http nor https'

@@ -1,6 +1,7 @@
 /** The rules of an API for calls of its upstream, made ready from its traffic rules. It sends nothing. */
 import type { Traffic } from '../../model/traffic.ts'
 import type { AddressesRule, CircuitRule, MirrorRule, RetryRule } from '../../model/upstream-rules.ts'
+import { originOf } from '../../model/upstream-url.ts'
 
 export interface UpstreamRules {
   /** Equal rules have the same key: what was learned about the upstream under them stays valid. */
@@ -49,7 +50,8 @@ export function restOf({ baseUrl, toolsUrl }: UpstreamRules, url: string): strin
 }
 
 function canonical(upstreamUrl: string): string {
-  if (!URL.canParse(upstreamUrl)) return upstreamUrl
-  const { origin, pathname } = new URL(upstreamUrl)
+  const origin = originOf(upstreamUrl)
+  if (origin === undefined) return upstreamUrl
+  const { pathname } = new URL(upstreamUrl)
   return `${origin}${pathname.replace(/\/+$/, '')}`
 }

@@ -1,4 +1,5 @@
 /** HTTP with SSE (MCP 2024-11-05): one event stream for everything the server sends, POSTs for what the client sends. It knows no method. */
+import { resolveWithin } from '../../model/upstream-url.ts'
 import type { Egress, EgressStreamResponse } from '../egress/egress.ts'
 import { serverEvents } from '../egress/server-events.ts'
 import { addressHeaders } from './address.ts'
@@ -221,8 +222,7 @@ async function shortText({ body }: EgressStreamResponse): Promise<string> {
 
 /** Of the same origin: the credential is sent there (MCP 2024-11-05 clients refuse others as well). @throws MessageError */
 function endpointIn(data: string, base: string): string {
-  const url = URL.canParse(data, base) ? new URL(data, base) : undefined
-  if (url === undefined || url.origin !== new URL(base).origin)
-    throw new MessageError('an endpoint that is not an address of its origin')
-  return url.href
+  const url = resolveWithin(data, base)
+  if (url === undefined) throw new MessageError('an endpoint that is not an address of its origin')
+  return url
 }

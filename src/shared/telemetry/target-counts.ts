@@ -1,6 +1,7 @@
 /** Counts by what was called: tools, tenants, backends, and refusals by reason and consumer. It bounds every label whose values others choose. */
 import { getOrSet, oncePer } from '../../model/once-per.ts'
 import type { Tool } from '../../model/tool.ts'
+import { originOf } from '../../model/upstream-url.ts'
 import { Histogram, type HistogramSeries, type TracedValue } from './histogram.ts'
 
 /** The label of all values beyond the bound. */
@@ -110,8 +111,7 @@ export class TargetCounts {
 
   /** Without path: it may hold what only the backend should see. */
   #backendOf(url: string): Outcomes {
-    const origin = URL.canParse(url) ? new URL(url).origin : OTHER
-    return bounded(this.#backends, origin, this.#max, OTHER)
+    return bounded(this.#backends, originOf(url) ?? OTHER, this.#max, OTHER)
   }
 }
 

@@ -46,7 +46,7 @@ export interface OpenPipeline {
 export function openPipeline(parts: PipelineParts): OpenPipeline {
   const { context, tokens, apiKeys, quota, meter, policy, traces, calls, ownStages, users, gatewayUrl } =
     parts
-  const { settings, log, metrics, egress } = context
+  const { settings, log, metrics, upstreamEgress: egress } = context
   const results = new ResultCache()
   const largeTexts = new LargeTexts()
   context.closers.add('large results', () => largeTexts.close())

@@ -18,7 +18,7 @@ import {
   type Passthrough,
   WITHHELD_FROM_CLIENTS,
 } from '../../../model/passthrough.ts'
-import { count, httpUrl, moment, shaped, textField, word } from './fields.ts'
+import { count, httpUrl, moment, shaped, textField, upstreamUrl, word } from './fields.ts'
 import { mcpUpstream, mcpUpstreamFields } from './mcp-upstream.ts'
 import { traffic, trafficFields } from './traffic.ts'
 import { z } from './zod.ts'
@@ -134,7 +134,7 @@ const fields = {
   name: textField(100).openapi({ example: 'Orders' }),
   description: textField(4000, 0),
   type: word(API_TYPES),
-  upstream_url: httpUrl(),
+  upstream_url: upstreamUrl(),
   mcp: mcpUpstream.nullable(),
   path: shaped(
     PATH,

@@ -1,5 +1,6 @@
 /** Field schemas that several resources share, each with its error message. It defines no resource. */
 import { parseDurationMs } from '../../../model/duration.ts'
+import { isUnixUrl, readUnixUrl } from '../../../model/upstream-url.ts'
 import type { ListPage, PageRequest } from '../../store/repositories.ts'
 import { EXPORT_FORMATS, MAX_EXPORT_ROWS } from '../http/export-rows.ts'
 import { z } from './zod.ts'
@@ -33,6 +34,28 @@ export function httpUrl() {
     .regex(/^https?:\/\/[^\s\u0000-\u0020\u007f]+$/, 'must be an absolute http or https address.')
     .refine(plainUrl, 'must be an absolute http or https address without user name, password or fragment.')
     .openapi({ format: 'uri', example: 'https://orders.example.com/v2' })
+}
+
+const UPSTREAM = 'must be an absolute http or https address, or http+unix:// for a Unix socket'
+
+/** The address of an upstream: as `httpUrl`, or HTTP over a Unix socket. */
+export function upstreamUrl() {
+  return z
+    .string()
+    .max(2048, 'must have at most 2048 characters.')
+    .regex(/^(?:https?|http\+unix):\/\/[^\s\u0000-\u0020\u007f]+$/, `${UPSTREAM}.`)
+    .superRefine((value, context) => {
+      const read = isUnixUrl(value) ? readUnixUrl(value) : undefined
+      if (typeof read === 'string') context.addIssue({ code: 'custom', message: `is not usable: ${read}.` })
+      else if (read === undefined ? !plainUrl(value) : value.includes('#'))
+        context.addIssue({ code: 'custom', message: `${UPSTREAM}, without user name, password or fragment.` })
+    })
+    .openapi({
+      format: 'uri',
+      example: 'https://orders.example.com/v2',
+      description:
+        'http+unix://%2Frun%2Forders.sock/v2: over the Unix socket /run/orders.sock, where EGRESS_ALLOW lists it.',
+    })
 }
 
 function plainUrl(value: string): boolean {

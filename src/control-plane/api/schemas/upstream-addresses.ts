@@ -9,11 +9,11 @@ import {
   MIN_CHECK_INTERVAL_MS,
   type MirrorRule,
 } from '../../../model/upstream-rules.ts'
-import { count, httpUrl, isWithin, shaped, word } from './fields.ts'
+import { count, isWithin, shaped, upstreamUrl, word } from './fields.ts'
 import { z } from './zod.ts'
 
 const WITHOUT_QUERY = 'must be an address without a query.'
-const address = () => httpUrl().refine(url => !url.includes('?'), WITHOUT_QUERY)
+const address = () => upstreamUrl().refine(url => !url.includes('?'), WITHOUT_QUERY)
 
 const healthCheck = z
   .strictObject({

@@ -1,4 +1,5 @@
 /** HTTP APIs that accept work and name the place of its state (202 with `Location`, RFC 9110 §15.3.3): for calls that run as tasks, asks there until the work has ended. */
+import { resolveWithin } from '../../../model/upstream-url.ts'
 import type { Cancellation } from '../../../shared/call/cancellation.ts'
 import type { CircuitOpen } from '../../../shared/egress/circuit.ts'
 import type { EgressFailure, EgressResponse } from '../../../shared/egress/egress.ts'
@@ -24,9 +25,7 @@ const LATE: EgressFailure = {
 /** Never to another origin: the request holds the credential of the backend. */
 function placeIn(response: EgressResponse, base: string): string | undefined {
   const location = response.headers.get('location')
-  if (location === '' || !URL.canParse(location, base)) return undefined
-  const url = new URL(location, base)
-  return url.origin === new URL(base).origin ? url.href : undefined
+  return location === '' ? undefined : resolveWithin(location, base)
 }
 
 export function isAcceptedWork({ transport: { task } }: Exchange, received: Received): boolean {

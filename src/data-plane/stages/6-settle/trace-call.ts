@@ -1,5 +1,6 @@
 /** Makes the spans of a call: one for the call and one per stage, named as the conventions of OpenTelemetry say. It exports nothing. */
 
+import { originOf, socketPathOf } from '../../../model/upstream-url.ts'
 import type { RefusalReason } from '../../../shared/call/refusal.ts'
 import type { CallTraces } from '../../../shared/telemetry/traces.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
@@ -168,14 +169,20 @@ function backendAttributes({ operation, tool, final }: Exchange): Attributes {
 }
 
 function addressOf(base: string, method: string, template: string): Attributes {
-  if (!URL.canParse(base)) return { 'http.request.method': method }
-  const { hostname, port, protocol, origin, pathname } = new URL(base)
+  const origin = originOf(base)
+  if (origin === undefined) return { 'http.request.method': method }
+  const { hostname, port, protocol, pathname } = new URL(base)
   const path = pathname === '/' ? template : pathname + template
+  const socketPath = socketPathOf(origin)
   return {
     'http.request.method': method,
     'url.full': origin + path,
     ...(template === '' ? undefined : { 'url.template': path }),
-    'server.address': hostname,
-    'server.port': port === '' ? (protocol === 'https:' ? 443 : 80) : Number(port),
+    ...(socketPath === undefined
+      ? {
+          'server.address': hostname,
+          'server.port': port === '' ? (protocol === 'https:' ? 443 : 80) : Number(port),
+        }
+      : { 'server.address': socketPath, 'network.transport': 'unix' }),
   }
 }
