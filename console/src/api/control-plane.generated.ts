@@ -156,6 +156,7 @@ export interface components {
             type?: "http" | "mcp";
             /**
              * Format: uri
+             * @description http+unix://%2Frun%2Forders.sock/v2: over the Unix socket /run/orders.sock, where EGRESS_ALLOW lists it.
              * @example https://orders.example.com/v2
              */
             upstream_url?: string;
@@ -391,6 +392,7 @@ export interface components {
                             type: "http" | "mcp";
                             /**
                              * Format: uri
+                             * @description http+unix://%2Frun%2Forders.sock/v2: over the Unix socket /run/orders.sock, where EGRESS_ALLOW lists it.
                              * @example https://orders.example.com/v2
                              */
                             upstream_url: string;
@@ -1164,6 +1166,7 @@ export interface components {
             type: "http" | "mcp";
             /**
              * Format: uri
+             * @description http+unix://%2Frun%2Forders.sock/v2: over the Unix socket /run/orders.sock, where EGRESS_ALLOW lists it.
              * @example https://orders.example.com/v2
              */
             upstream_url: string;
@@ -2049,6 +2052,7 @@ export interface components {
             addresses: {
                 /**
                  * Format: uri
+                 * @description http+unix://%2Frun%2Forders.sock/v2: over the Unix socket /run/orders.sock, where EGRESS_ALLOW lists it.
                  * @example https://orders.example.com/v2
                  */
                 url: string;

@@ -106,7 +106,8 @@ overBoth('a listed Unix socket', () => {
         for await (const chunk of request) bytes += chunk.length
         response.writeHead(200, { 'x-received': String(bytes) })
         for (let at = 0; at < 320; at++)
-          if (!response.write(Buffer.alloc(64 * 1024, at))) await new Promise(go => response.once('drain', go))
+          if (!response.write(Buffer.alloc(64 * 1024, at)))
+            await new Promise(go => response.once('drain', go))
         response.end()
       }),
     )
@@ -298,7 +299,12 @@ describe('clients that are not for upstreams', () => {
   it('call no Unix socket, listed or not', async () => {
     const allow = [`unix:${shop}`]
     const upstreams = client({ allow, unixSockets: true })
-    const odd = [backend.url, `HTTP+UNIX${backend.url.slice(9)}`, ` ${backend.url}`, `ht\ttp${backend.url.slice(4)}`]
+    const odd = [
+      backend.url,
+      `HTTP+UNIX${backend.url.slice(9)}`,
+      ` ${backend.url}`,
+      `ht\ttp${backend.url.slice(4)}`,
+    ]
     for (const egress of [client({ allow }), httpOnly(upstreams)])
       for (const url of odd) {
         const { reason, sent } = await failed(egress, url)

@@ -176,7 +176,18 @@ describe('the server', () => {
     expect(base([{ url: '/v3' }], options).tools[0]?.request.baseUrl).toBe('https://api.test/v3')
   })
 
+  it('may be a Unix socket, in one spelling', () => {
+    const socket = 'http+unix://%2frun%2F%73hop.sock/v1/'
+    expect(base([{ url: socket }]).tools[0]?.request.baseUrl).toBe('http+unix://%2Frun%2Fshop.sock/v1')
+    const tool = onlyTool(document([]), { baseURL: 'http+unix://%2Frun%2Fshop.sock' })
+    expect(tool.request.baseUrl).toBe('http+unix://%2Frun%2Fshop.sock')
+  })
+
   it.each([
+    ['http+unix:///run/shop.sock'],
+    ['http+unix://shop.sock'],
+    ['http+unix://%2Frun%2F..%2Fshop.sock'],
+    ['unix:///run/shop.sock'],
     ['ftp://files.test'],
     ['https://user:secret@api.test'],
     ['/relative'],

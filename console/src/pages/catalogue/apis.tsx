@@ -163,7 +163,7 @@ function NewApiDialog({ onClose, onAdded }: { readonly onClose: () => void; read
           label="Backend"
           name="upstream_url"
           type="url"
-          hint="Absolute http or https address."
+          hint="Absolute http or https address, or http+unix:// with the encoded path of a Unix socket."
           required
         />
         <Field

@@ -39,6 +39,11 @@ const INSECURE: readonly (readonly [name: string, env: Record<string, string>])[
     'fe80::/10',
     'fe80::1',
     'metadata.google.internal',
+    'unix:/run/docker.sock',
+    'unix:/var/run/docker.sock',
+    'unix:/run/',
+    'unix:/var/',
+    'unix:/run/containerd/',
   ].map(entry => ['EGRESS_ALLOW', { EGRESS_ALLOW: `10.0.0.0/8,${entry}` }] as const),
   ...['0.0.0.0/0', '::/0', '0.0.0.0/1'].map(
     cidr => ['SSE_TRUSTED_PROXIES', { SSE_TRUSTED_PROXIES: cidr }] as const,
@@ -60,6 +65,7 @@ describe('production', () => {
     { POLICY_ENGINE: 'opa-http', POLICY_URL: 'http://127.0.0.1:8181/v1/data' },
     { AUTH_ISSUER: 'none' },
     { EGRESS_ALLOW: '10.0.0.0/8,192.168.0.0/16,fc00::/7,backend.internal,169.253.0.0/16' },
+    { EGRESS_ALLOW: 'unix:/run/backends/,unix:/run/shop.sock,unix:/var/run/shop/' },
     { SSE_TRUSTED_PROXIES: '10.0.0.0/8,::1' },
   ])('accepts %j', env => {
     expect(faultsOf(env)).toEqual([])

@@ -94,6 +94,25 @@ describe('the address guard', () => {
     expect(guard.refusal('10.9.9.9', 'svc.internal.evil.example')).toBeDefined()
   })
 
+  it('opens listed Unix sockets and those of listed folders, no other, and no address by them', () => {
+    const guard = createAddressGuard({
+      allow: ['unix:/run/shop.sock', ' unix:/run/backends/ ', '0.0.0.0/0', 'run'],
+      allowLoopback: true,
+    })
+    for (const open of ['/run/shop.sock', '/run/backends/a', '/run/backends/b/c.sock'])
+      expect(guard.allowsSocket(open), open).toBe(true)
+    for (const shut of [
+      '/run/docker.sock',
+      '/run/shop.sock2',
+      '/run/shop.sock/x',
+      '/run/backends',
+      '/run/backends2/a',
+    ])
+      expect(guard.allowsSocket(shut), shut).toBe(false)
+    expect(closed.allowsSocket('/run/shop.sock')).toBe(false)
+    expect(guard.refusal('/run/shop.sock', '/run/shop.sock')).toBe('not an IP address')
+  })
+
   it('refuses to start with an entry it cannot read, and names it', () => {
     for (const bad of [
       'http://x',
@@ -107,6 +126,16 @@ describe('the address guard', () => {
       '',
       'a b',
       '::1/x',
+      'unix:',
+      'unix:/',
+      'unix:run/shop.sock',
+      'unix:/run//shop.sock',
+      'unix:/run/../shop.sock',
+      'unix:/run/./',
+      'unix:/run/a\0b',
+      `unix:/${'x'.repeat(107)}`,
+      'UNIX:/run/shop.sock',
+      'unix:///run/shop.sock',
     ])
       expect(() => createAddressGuard({ allow: [bad], allowLoopback: false }), bad).toThrow(`"${bad}"`)
   })
