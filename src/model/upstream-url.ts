@@ -2,7 +2,7 @@
 
 const PREFIX = 'http+unix://'
 /** `sun_path` of Linux without its closing NUL (unix(7)); a longer path would be cut off, and name another socket. */
-export const MAX_SOCKET_PATH_BYTES = 107
+const MAX_SOCKET_PATH_BYTES = 107
 /** Text that could name a Unix socket; everything else is left to the rules of http(s). */
 const LOOKS_UNIX = /^http\+unix:/i
 const EXAMPLE = `${PREFIX}%2Frun%2Fshop.sock`
@@ -11,13 +11,8 @@ export function isUnixUrl(url: string): boolean {
   return LOOKS_UNIX.test(url)
 }
 
-/** The origin of an address that `isUnixUrl`, always spelled the same. */
-interface UnixOrigin {
-  readonly origin: string
-}
-
-/** The socket of an address that `isUnixUrl`, or the reason why it names none. */
-export function readUnixUrl(url: string): UnixOrigin | string {
+/** The origin of an address that `isUnixUrl`, always spelled the same, or the reason why it names no socket. */
+export function readUnixUrl(url: string): { readonly origin: string } | string {
   const parsed = URL.canParse(url) ? new URL(url) : undefined
   if (parsed === undefined || !/^http\+unix:\/\//i.test(url))
     return `the address of the Unix socket is not valid: percent-encode its path as the host, as in ${EXAMPLE}`
@@ -54,7 +49,7 @@ export function socketPathOf(origin: string): string | undefined {
   return origin.startsWith(PREFIX) ? decoded(origin.slice(PREFIX.length)) : undefined
 }
 
-/** Scheme with host and port, or with the socket, in one spelling; undefined for text that is no such address. */
+/** Scheme with host and port, or with the socket, in one spelling; undefined for other text. */
 export function originOf(url: string): string | undefined {
   if (isUnixUrl(url)) {
     const read = readUnixUrl(url)

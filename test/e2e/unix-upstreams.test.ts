@@ -25,7 +25,7 @@ let mcp: ScriptedServer
 let collector: Server
 const spans: { name: string; attributes: { key: string; value: object }[] }[] = []
 
-/** Tells what it received; `/large` is a long response. */
+/** Responds with what it received; `/large` is a long response. */
 async function serve(name: string, path = pathOf(name)): Promise<UnixBackend> {
   const backend = await unixBackend(path, async (request, response) => {
     let bytes = 0

@@ -107,7 +107,11 @@ export function guardProduction(settings: GuardedSettings, read: Reader): void {
   for (const entry of egressAllow) {
     const why = egressFault(entry)
     if (why !== undefined)
-      refuse('EGRESS_ALLOW', `holds "${entry}", ${why}.`, 'List the hosts and networks of your backends.')
+      refuse(
+        'EGRESS_ALLOW',
+        `holds "${entry}", ${why}.`,
+        'List the hosts, networks and sockets of your backends.',
+      )
   }
   for (const cidr of sse.trustedProxies) {
     if (isBroad(cidr))

@@ -13,7 +13,7 @@ const FULL_PAUSE_MS = 10
 type UnixOptions = Pick<ConnectorOptions, 'guard' | 'connectTimeoutMs'>
 
 /**
- * A connector for one socket. The path is checked as written, so that nobody learns from outcomes which files exist elsewhere, and then as
+ * A connector for one socket. The path is checked as written, so that outcomes do not show which files exist elsewhere, and then as
  * the file system resolves it, so that no symbolic link leads out of what is listed. The socket is opened by its resolved path.
  */
 export function unixConnector(

@@ -30,18 +30,15 @@ describe('a Unix socket', () => {
     expect(faultsOf(readTool, { endpoint: `${SOCKET}/things/{id}`, method: 'GET' })).toEqual([])
   })
 
-  it.each([
+  it.each<[string, ResourceFault[]]>([
     ['openAPISpec.url', ofToolSet({ openAPISpec: { url: SOCKET } })],
-    ...['tokenUrl', 'authorizationUrl', 'revocationUrl'].flatMap(field => [
-      [
-        `toolDefaults.authentication.${field}`,
-        ofToolSet({ toolDefaults: { authentication: oauth(field) } }),
-      ] as const,
+    ...['tokenUrl', 'authorizationUrl', 'revocationUrl'].flatMap((field): [string, ResourceFault[]][] => [
+      [`toolDefaults.authentication.${field}`, ofToolSet({ toolDefaults: { authentication: oauth(field) } })],
       [
         `source.mcp.authentication.${field}`,
         ofToolSet({ source: { mcp: { url: 'https://m.test', authentication: oauth(field) } } }),
-      ] as const,
-      [`authentication.${field}`, faultsOf(readTool, { authentication: oauth(field) })] as const,
+      ],
+      [`authentication.${field}`, faultsOf(readTool, { authentication: oauth(field) })],
     ]),
     ['icons[0].src', faultsOf(readToolView, { path: 'a', icons: [{ src: SOCKET }] })],
     ['websiteUrl', faultsOf(readToolView, { path: 'a', websiteUrl: SOCKET })],
