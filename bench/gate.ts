@@ -1,20 +1,25 @@
 /**
- * `npm run bench:gate`: the ratios of `budgets.json` that have a `gateMax`, each within one run, in well under a minute. It measures a
- * little, judges ratios alone and keeps nothing: absolute figures are the business of `bench:micro`.
- * Exit code 1: a ratio was broken twice, or a suite failed. A breach is measured once more, for longer, before it counts.
+ * `npm run bench:gate`: the ratios of `budgets.json` that have a `gateMax`, each within one run, and the budgets of the rungs, in well under a
+ * minute. It measures a little, judges what a loaded machine does not change and keeps nothing: times are the business of `bench:micro`.
+ * Exit code 1: a limit was broken twice, or a suite failed. A breach is measured once more, for longer, before it counts.
  */
 import { fileURLToPath } from 'node:url'
-import { type Budgets, type RatioVerdict, ratioVerdicts, readBudgets } from './budgets.ts'
+import { type RatioBudget, type RatioVerdict, ratioVerdicts, readBudgets } from './budgets.ts'
+import { rungMeasurement } from './http/ladder/gate-figures.ts'
+import { judgeRungs } from './http/ladder/judge.ts'
+import { GATEWAY, RUNGS } from './http/ladder/rung-list.ts'
 import { runSuite, suiteFiles } from './suite-process.ts'
 
 const HERE = fileURLToPath(new URL('.', import.meta.url))
 const FIRST = { timeMs: 12, rounds: 7 }
 const AGAIN = { timeMs: 60, rounds: 11 }
 
-process.exitCode = await main()
+// the backend of the rungs listens on
+process.exit(await main())
 
 async function main(): Promise<number> {
-  const ratios = readBudgets().ratios.flatMap(ratio =>
+  const budgets = readBudgets()
+  const ratios = budgets.ratios.flatMap(ratio =>
     ratio.gateMax === undefined ? [] : [{ ...ratio, max: ratio.gateMax }],
   )
   let broken = 0
@@ -23,12 +28,17 @@ async function main(): Promise<number> {
     const ofSuite = ratios.filter(ratio => ratio.case.startsWith(suite))
     if (ofSuite.length > 0) broken += await judge(file, ofSuite)
   }
-  console.log(broken === 0 ? `${ratios.length} ratios kept` : `${broken} of ${ratios.length} ratios broken`)
+  const rungs = [...RUNGS, GATEWAY].map(([name]) => name)
+  const judged = await judgeRungs(budgets.rungs, rungs, await rungMeasurement())
+  for (const line of judged.lines) console.log(line)
+  broken += judged.broken
+  const limits = `${ratios.length} ratios and ${judged.limits} limits of rungs`
+  console.log(broken === 0 ? `${limits} kept` : `${broken} broken of ${limits}`)
   return broken === 0 ? 0 : 1
 }
 
 /** @returns how many are broken; one whose cases were not measured is, because a renamed case must not lose its budget in silence */
-async function judge(file: string, ratios: Budgets['ratios']): Promise<number> {
+async function judge(file: string, ratios: readonly RatioBudget[]): Promise<number> {
   let verdicts = await measured(file, ratios, FIRST)
   const doubtful = verdicts.filter(({ kept }) => !kept)
   if (doubtful.length > 0) {
@@ -49,7 +59,7 @@ async function judge(file: string, ratios: Budgets['ratios']): Promise<number> {
 
 async function measured(
   file: string,
-  ratios: Budgets['ratios'],
+  ratios: readonly RatioBudget[],
   options: { readonly timeMs: number; readonly rounds: number },
 ): Promise<RatioVerdict[]> {
   const filter = ratios.flatMap(ratio => [ratio.case, ratio.of]).join(',')

@@ -3,13 +3,14 @@ import { readFileSync } from 'node:fs'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { build } from 'esbuild'
 
+const SERVER = fileURLToPath(new URL('./server.ts', import.meta.url))
 /** In the tree, so that packages are found. */
 const OUT = fileURLToPath(new URL('../../results/ladder-server.mjs', import.meta.url))
 
 /** @returns the path of the joined file */
-export async function bundled(file: string): Promise<string> {
+export async function bundledServer(): Promise<string> {
   await build({
-    entryPoints: [file],
+    entryPoints: [SERVER],
     outfile: OUT,
     bundle: true,
     packages: 'external',

@@ -24,21 +24,9 @@ import { aPrincipal } from '../../../test/fixtures/exchange.ts'
 import { callParts } from '../../stages/calls.ts'
 import { signTokens, verifierOf } from '../../stages/token/signed-tokens.ts'
 import { framed, rawPool } from './floor.ts'
+import { RUNGS, type Rung } from './rung-list.ts'
 
 export const BACKEND_PATH = '/orders/P-1001'
-/** In their order. `floor` and `gateway` are whole programs. */
-export const RUNGS = [
-  ['floor', 'bare uWS, raw sockets, no check'],
-  ['listener', '+ our listener: head checks, bounds, framing'],
-  ['envelope', '+ ids, trace, body read as a call, response head'],
-  ['invoke', '+ request built, our connections, response parsed, result framed, MCP'],
-  ['token', '+ token verified, tool and subscription found'],
-  ['quota', '+ five windows and the bucket of the tool'],
-  ['decision', '+ policy, arguments, headers, obligations'],
-  ['settle', '+ usage, metrics, access log'],
-  ['meter', '+ metering event in its file before the response'],
-] as const
-export type Rung = (typeof RUNGS)[number][0]
 
 /** Stages of the pipeline by the rung that adds them. */
 const ADDED: readonly (readonly [Rung, readonly string[]])[] = [
@@ -152,7 +140,7 @@ function stagesOf(rung: Rung, all: readonly Stage[]): readonly Stage[] {
   const unknown = all.find(({ id }) => !known.has(id))
   if (unknown !== undefined) throw new Error(`stage "${unknown.id}" belongs to no rung; add it to ADDED`)
   const chosen = all.filter(({ id }) => ids.has(id))
-  return rung === 'invoke' ? [ANYONE, ...chosen] : chosen
+  return names.indexOf(rung) < names.indexOf('token') ? [ANYONE, ...chosen] : chosen
 }
 
 const CALLER = aPrincipal({ tenant: 'acme', consumer: 'client-0' })

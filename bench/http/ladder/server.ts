@@ -1,7 +1,8 @@
 /** One rung in a process: `tsx server.ts RUNG BACKEND` prints its port and the token of its callers. It measures nothing. */
 import { listenAlone } from '../load/our-listener.ts'
 import { startFloor } from './floor.ts'
-import { BACKEND_PATH, openRung, RUNGS } from './rungs.ts'
+import { RUNGS } from './rung-list.ts'
+import { BACKEND_PATH, openRung } from './rungs.ts'
 
 const [name = '', upstream = ''] = process.argv.slice(2)
 const rung = RUNGS.find(([id]) => id === name)?.[0]

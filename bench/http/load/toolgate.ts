@@ -64,9 +64,9 @@ export async function serve(
   return { ...child, ...(JSON.parse(child.said) as Addresses) }
 }
 
-/** Idle except for the requests of its gateways; beside the load it would hold that up for milliseconds at a time. */
-export async function startControlPlane(dir: string): Promise<ControlPlane> {
-  const served = await serve('spare', {
+/** Idle except for the requests of its gateways; beside a load that is timed it would hold that up for milliseconds at a time. */
+export async function startControlPlane(dir: string, side: Side = 'spare'): Promise<ControlPlane> {
+  const served = await serve(side, {
     LOG_LEVEL: 'error',
     EXAMPLE: 'false',
     DATA_DIR: join(dir, 'control'),
@@ -106,6 +106,8 @@ export interface ToolgateOptions {
   readonly agentPerMonth?: number
   /** For the runtime of the gateway. */
   readonly nodeOptions?: readonly string[]
+  /** Of the control plane: `spare` when absent. Where nothing is timed it need not wait for idle processors, which a busy machine has none of. */
+  readonly controlSide?: Side
 }
 
 /** A folder of tool-sets: the example's, with this upstream. */
@@ -144,7 +146,7 @@ export async function startToolgate(options: ToolgateOptions): Promise<Toolgate>
   const dir = mkdtempSync(join(tmpdir(), 'toolgate-load-'))
   const toolSets = copyToolSets(dir, options.upstream)
   if (options.mcpServer !== undefined) writeMcpToolSet(toolSets.path, options.mcpServer)
-  const control = await startControlPlane(dir)
+  const control = await startControlPlane(dir, options.controlSide)
   try {
     if (options.agentPerMonth !== undefined) await control.api.limitAgents(options.agentPerMonth)
     await control.api.publish(options.upstream)
