@@ -7,8 +7,8 @@ import { spread } from '../../statistics.ts'
 import type { Part } from './part.ts'
 import { copyToolSets, gatewayEnv, serve, startControlPlane } from './toolgate.ts'
 
-/** Until what the start left to do is done. */
-const SETTLE_MS = 3000
+/** Until an idle process has returned the memory of its start (`release-start-memory.ts`). */
+const SETTLE_MS = 12_000
 
 interface Started {
   readonly readyS: number
