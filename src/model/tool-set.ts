@@ -1,5 +1,6 @@
 /** A ToolSet as plain data (docs/reference/toolset.md, ToolSet), its status, and nothing that acts. */
 import type { AuthenticationType, OAuthClient, TaskSupport, ToolRateLimit } from './tool.ts'
+import type { UpstreamTransport } from './upstream-transport.ts'
 
 /** Reference to one key of a ConfigMap or Secret (directory source: a file). */
 export interface KeyReference {
@@ -126,6 +127,8 @@ export interface ToolSet {
   /** Applied in order. */
   readonly overlays?: readonly Overlay[]
   readonly overrides?: readonly ToolOverride[]
+  /** Absent: one HTTP/1.1 request in flight on each connection. */
+  readonly upstream?: UpstreamTransport
   /** MCP lists do not hold its tools: clients search for them. */
   readonly listing?: 'search'
   readonly enabled: boolean

@@ -1,5 +1,6 @@
 /** A tool as plain data: what is listed to clients, and how its arguments become one HTTP request. No behaviour. */
 import type { JsonSchema, ObjectSchema } from './json-schema.ts'
+import type { UpstreamTransport } from './upstream-transport.ts'
 
 /** MCP tool annotations (docs/reference/toolset.md, Annotations). */
 export interface ToolAnnotations {
@@ -216,6 +217,8 @@ export interface Tool {
   readonly rateLimit?: ToolRateLimit
   /** Of one result for a model; undefined: the setting RESULT_MAX. */
   readonly maxResultBytes?: number
+  /** How its calls share connections; absent: one HTTP/1.1 request in flight on each. */
+  readonly upstream?: UpstreamTransport
   /** MCP lists do not hold it: clients search for it. */
   readonly listing?: 'search'
   /** Calls may run as tasks (MCP, tasks), or clients that know tasks must ask for one; absent: they cannot. */

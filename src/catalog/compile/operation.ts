@@ -92,6 +92,7 @@ export function compileOperation(raw: RawOperation, name: string, parts: Operati
     ...(defaults.cache === undefined ? {} : { cache: defaults.cache }),
     ...(defaults.maxResultBytes === undefined ? {} : { maxResultBytes: defaults.maxResultBytes }),
     ...(defaults.tasks === undefined ? {} : { tasks: defaults.tasks }),
+    ...(toolSet.upstream === undefined ? {} : { upstream: toolSet.upstream }),
     ...(toolSet.listing === undefined ? {} : { listing: toolSet.listing }),
     ...(toolSet.apiId === undefined ? {} : { apiId: toolSet.apiId }),
   }

@@ -87,7 +87,7 @@ function readHeaders(parent: ResourceFields): { readonly [name: string]: string 
 /** What only an OpenAPI document has. */
 function reportUnused(spec: ResourceFields): void {
   const document = 'remove it: the tools come from spec.source.mcp'
-  for (const name of ['openAPISpec', 'baseURL', 'overlays']) {
+  for (const name of ['openAPISpec', 'baseURL', 'overlays', 'upstream']) {
     if (spec.has(name)) spec.fault(name, 'is given beside source', document)
   }
   const selector = spec.raw('selector')

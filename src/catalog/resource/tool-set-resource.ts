@@ -21,6 +21,7 @@ import { readMcpSource } from './mcp-source.ts'
 import { readOverlays } from './overlays.ts'
 import { readOverrides } from './overrides.ts'
 import type { ResourceMeta } from './resource-meta.ts'
+import { readUpstream } from './upstream.ts'
 
 const METHODS = ['GET', 'PUT', 'POST', 'DELETE', 'OPTIONS', 'HEAD', 'PATCH', 'QUERY', 'TRACE']
 const HINTS = ['readOnlyHint', 'destructiveHint', 'idempotentHint', 'openWorldHint']
@@ -56,6 +57,7 @@ export function readToolSet(meta: ResourceMeta, spec: ResourceFields): ToolSet {
     naming: readNaming(spec.object('naming')),
     ...readOverlays(spec),
     ...readOverrides(spec),
+    ...readUpstream(spec, baseURL),
     ...(spec.oneOf('listing', ['list', 'search'] as const) === 'search' ? { listing: 'search' } : {}),
     enabled: spec.boolean('enabled') ?? true,
     ...(meta.acceptedSpecHash === undefined ? {} : { acceptedSpecHash: meta.acceptedSpecHash }),

@@ -1,4 +1,5 @@
 /** The one outgoing HTTP client: pools of connections behind the address guard. It follows no redirect and repeats no request. */
+import type { UpstreamTransport } from '../../model/upstream-transport.ts'
 import { socketPathOf } from '../../model/upstream-url.ts'
 import type { ClientTls } from '../tls/client-tls.ts'
 import { type AddressGuardOptions, createAddressGuard } from './address-guard.ts'
@@ -46,18 +47,24 @@ export function createEgress(options: EgressOptions): Egress {
     tls: options.tls,
   }
   const connect = guardedConnector(connector)
-  const pools = new OriginPools({ ...DEFAULT_LIMITS, ...options }, (origin, limits) => {
+  const connectHttp2 = guardedConnector({ ...connector, allowH2: true })
+  const pools = new OriginPools({ ...DEFAULT_LIMITS, ...options }, (origin, limits, transport) => {
     const common = {
       maxConnections: limits.maxConnectionsPerOrigin,
       keepAliveTimeoutMs: limits.keepAliveTimeoutMs,
+      pipelining: transport?.pipelining ?? 1,
     }
+    const isHttp2 = transport?.http2 === true
     const socketPath = socketPathOf(origin)
-    if (socketPath !== undefined)
+    if (socketPath !== undefined) {
+      const connectSocket = unixConnector(socketPath, connector)
       return new OriginClient(HOST_OF_SOCKETS, {
         ...common,
-        connect: unixConnector(socketPath, connector),
+        connect: connectSocket,
         open: options.ownHttp1 === false ? undefined : unixSockets(socketPath, connector),
+        connectHttp2: isHttp2 ? connectSocket : undefined,
       })
+    }
     return new OriginClient(origin, {
       ...common,
       connect,
@@ -65,21 +72,22 @@ export function createEgress(options: EgressOptions): Egress {
         origin.startsWith('http:') && options.ownHttp1 !== false
           ? guardedSockets(origin, connector)
           : undefined,
+      connectHttp2: isHttp2 ? connectHttp2 : undefined,
     })
   })
   const targets = new TargetParser(options.unixSockets === true)
   let closed = false
 
-  function admit({
-    url,
-    cancellation,
-  }: Pick<EgressRequest, 'url' | 'cancellation'>): Admitted | EgressFailure {
+  function admit(
+    { url, cancellation }: Pick<EgressRequest, 'url' | 'cancellation'>,
+    transport: UpstreamTransport | undefined,
+  ): Admitted | EgressFailure {
     const target = targets.parse(url)
     if (typeof target === 'string') return failure('protocol', target, false)
     if (cancellation?.cancelled === true)
       return failure('cancelled', `the call to ${target.origin} was cancelled`, false)
     if (closed) return failure('unreachable', 'the gateway is shutting down', false)
-    const pool = pools.take(target.origin)
+    const pool = pools.take(target.origin, transport)
     if (pool === undefined)
       return {
         ...failure('unreachable', `too many calls to ${target.origin} are waiting`, false),
@@ -90,7 +98,12 @@ export function createEgress(options: EgressOptions): Egress {
 
   return {
     request(request) {
-      const admitted = admit(request)
+      const { transport } = request
+      const admitted = admit(
+        request,
+        // a response that is read as it arrives takes its time
+        transport === undefined || request.onChunk === undefined ? transport : forStream(transport),
+      )
       if ('kind' in admitted) return Promise.resolve(admitted)
       const { target, pool } = admitted
       const call = new CollectingCall(target.origin, pool, request)
@@ -101,7 +114,7 @@ export function createEgress(options: EgressOptions): Egress {
     },
 
     stream(request) {
-      const admitted = admit(request)
+      const admitted = admit(request, forStream(request.transport))
       if ('kind' in admitted) return Promise.resolve(admitted)
       const { target, pool } = admitted
       const call = new StreamingCall(target.origin, pool, request)
@@ -120,6 +133,11 @@ export function createEgress(options: EgressOptions): Egress {
 interface Admitted {
   readonly target: Target
   readonly pool: OriginPool
+}
+
+/** A reader that pauses would stop all responses in the line, but only its own stream of HTTP/2. */
+function forStream(transport: UpstreamTransport | undefined): UpstreamTransport | undefined {
+  return transport?.http2 === true ? transport : undefined
 }
 
 const IDENTITY = ['accept-encoding', 'identity']

@@ -27,6 +27,8 @@ export interface ConnectorOptions {
   readonly connectTimeoutMs: number
   /** undefined: the authorities that Node trusts, and no certificate of the client. */
   readonly tls?: ClientTls | undefined
+  /** Offers HTTP/2 to https peers. */
+  readonly allowH2?: boolean
 }
 
 /**
@@ -53,6 +55,7 @@ export function guardedConnector(options: ConnectorOptions, onread?: OnReadOpts)
       lookup,
       timeout: options.connectTimeoutMs,
       autoSelectFamily: true,
+      allowH2: options.allowH2 === true,
       ...(options.tls === undefined ? {} : clientTlsOptions(options.tls)),
       ...(onread === undefined ? {} : { onread }),
     } as buildConnector.BuildOptions)

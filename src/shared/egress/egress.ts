@@ -1,4 +1,5 @@
 /** The interface of the one outgoing HTTP client. No vendor types: `client.ts` implements it. */
+import type { UpstreamTransport } from '../../model/upstream-transport.ts'
 import type { Pending } from '../call/and-then.ts'
 import type { Cancellation } from '../call/cancellation.ts'
 
@@ -14,6 +15,8 @@ export interface EgressRequest {
   /** A longer response is a failure `too_large`. */
   readonly maxResponseBytes: number
   readonly cancellation?: Cancellation | undefined
+  /** Absent: one HTTP/1.1 request in flight on each connection. */
+  readonly transport?: UpstreamTransport | undefined
   /** Sees each piece as it arrives (streaming backends); the whole body is still collected. Called with status and content type first. */
   readonly onHead?: ((status: number, headers: EgressHeaders) => void) | undefined
   readonly onChunk?: ((chunk: Uint8Array) => void) | undefined

@@ -32,6 +32,8 @@ export function failureOf(error: unknown, origin: string, { sent, responded }: P
   if (code === 'ERR_BLOCKED_ADDRESS') return failure('blocked_address', (error as Error).message, false)
   if (code === 'UND_ERR_INVALID_ARG' || code === 'UND_ERR_NOT_SUPPORTED')
     return failure('protocol', `the request is not valid: ${(error as Error).message}`, false)
+  if (code === 'ERR_NOT_HTTP2')
+    return failure('protocol', `${origin} does not respond with HTTP/2. ${NOT_HTTP2_FIX}`, false)
   if (PROTOCOL.test(code))
     return failure('protocol', `${origin} sent a response that is not valid HTTP: ${code}`, sent)
   if (responded)
@@ -44,8 +46,11 @@ export function failureOf(error: unknown, origin: string, { sent, responded }: P
   return failure('unreachable', `cannot connect to ${origin}: ${code}`, false)
 }
 
+const NOT_HTTP2_FIX =
+  'Remove spec.upstream.http2 of its ToolSet, or enable HTTP/2 there (without TLS: h2c, prior knowledge).'
+
 const PROTOCOL =
-  /^HPE_|^UND_ERR_(RES_CONTENT_LENGTH_MISMATCH|REQ_CONTENT_LENGTH_MISMATCH|HEADERS_OVERFLOW|RESPONSE)$/
+  /^HPE_|^ERR_HTTP2_(?:PROTOCOL|FLOW_CONTROL|FRAME_SIZE|COMPRESSION)_ERROR$|^UND_ERR_(RES_CONTENT_LENGTH_MISMATCH|REQ_CONTENT_LENGTH_MISMATCH|HEADERS_OVERFLOW|RESPONSE)$/
 
 function codeOf(error: unknown): string {
   if (typeof error !== 'object' || error === null) return 'unknown error'

@@ -1,4 +1,5 @@
 /** One bounded pool of kept-alive connections per origin, and a bound on the origins. It sends nothing itself. */
+import type { UpstreamTransport } from '../../model/upstream-transport.ts'
 import type { OriginClient } from './origin-client.ts'
 
 export interface PoolLimits {
@@ -19,20 +20,27 @@ export interface OriginPool {
   usedAt: number
 }
 
+type OpenClient = (
+  origin: string,
+  limits: PoolLimits,
+  transport: UpstreamTransport | undefined,
+) => OriginClient
+
 export class OriginPools {
   readonly #pools = new Map<string, OriginPool>()
   readonly #limits: PoolLimits
-  readonly #openClient: (origin: string, limits: PoolLimits) => OriginClient
+  readonly #openClient: OpenClient
   #uses = 0
 
-  constructor(limits: PoolLimits, openClient: (origin: string, limits: PoolLimits) => OriginClient) {
+  constructor(limits: PoolLimits, openClient: OpenClient) {
     this.#limits = limits
     this.#openClient = openClient
   }
 
   /** The pool of an origin; undefined when too many calls to it are waiting, or every origin held is busy. */
-  take(origin: string): OriginPool | undefined {
-    const found = this.#pools.get(origin) ?? this.#open(origin)
+  take(origin: string, transport: UpstreamTransport | undefined): OriginPool | undefined {
+    const key = transport === undefined ? origin : keyOf(origin, transport)
+    const found = this.#pools.get(key) ?? this.#open(key, origin, transport)
     if (found === undefined) return undefined
     const { maxConnectionsPerOrigin, maxWaitingPerOrigin } = this.#limits
     if (found.inFlight >= maxConnectionsPerOrigin + maxWaitingPerOrigin) return undefined
@@ -41,10 +49,10 @@ export class OriginPools {
     return found
   }
 
-  #open(origin: string): OriginPool | undefined {
+  #open(key: string, origin: string, transport: UpstreamTransport | undefined): OriginPool | undefined {
     if (this.#pools.size >= this.#limits.maxOrigins && !this.#evict()) return undefined
-    const opened = { client: this.#openClient(origin, this.#limits), inFlight: 0, usedAt: 0 }
-    this.#pools.set(origin, opened)
+    const opened = { client: this.#openClient(origin, this.#limits, transport), inFlight: 0, usedAt: 0 }
+    this.#pools.set(key, opened)
     return opened
   }
 
@@ -66,4 +74,9 @@ export class OriginPools {
     this.#pools.clear()
     await Promise.all(pools.map(({ client }) => client.destroy()))
   }
+}
+
+/** Connections that are used in different ways are apart. */
+function keyOf(origin: string, { http2, pipelining }: UpstreamTransport): string {
+  return http2 === true ? `http2 ${origin}` : `${pipelining} ${origin}`
 }

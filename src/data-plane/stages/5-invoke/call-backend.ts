@@ -54,7 +54,7 @@ export function callsOfBackend({ egress, upstreams, backendTokens, maxResponseBy
     cancellation: Cancellation,
     token?: CallToken,
   ): Pending<Received> {
-    const { apiId } = exchange.tool!.tool
+    const { apiId, upstream } = exchange.tool!.tool
     const progress = progressOf(exchange)
     const outgoing: EgressRequest = {
       method: request.method,
@@ -64,6 +64,7 @@ export function callsOfBackend({ egress, upstreams, backendTokens, maxResponseBy
       timeoutMs: token?.timeoutMs ?? callTimeoutMs(exchange),
       maxResponseBytes,
       cancellation,
+      transport: upstream,
       onHead:
         progress && ((_: number, headers: EgressHeaders) => progress.begin(headers.get('content-type'))),
       onChunk: progress && ((chunk: Uint8Array) => progress.chunk(chunk)),

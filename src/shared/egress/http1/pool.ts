@@ -135,10 +135,7 @@ export class Http1Pool implements ConnectionOwner {
   }
 
   idleMs(declaredMs: number | undefined): number {
-    const { keepAliveTimeoutMs, keepAliveMaxMs } = this.#options
-    return declaredMs === undefined
-      ? keepAliveTimeoutMs
-      : Math.min(declaredMs - KEEP_ALIVE_MARGIN_MS, keepAliveMaxMs)
+    return keepIdleMs(this.#options, declaredMs)
   }
 
   #sweep(): void {
@@ -161,4 +158,14 @@ export class Http1Pool implements ConnectionOwner {
     for (const { handler } of waiting)
       handler.onError(new Http1Error('UND_ERR_DESTROYED', 'the client is closed'))
   }
+}
+
+/** How long a connection may idle, ms; zero or less: not at all. @param declaredMs what the peer announced */
+export function keepIdleMs(
+  { keepAliveTimeoutMs, keepAliveMaxMs }: Pick<Http1PoolOptions, 'keepAliveTimeoutMs' | 'keepAliveMaxMs'>,
+  declaredMs: number | undefined,
+): number {
+  return declaredMs === undefined
+    ? keepAliveTimeoutMs
+    : Math.min(declaredMs - KEEP_ALIVE_MARGIN_MS, keepAliveMaxMs)
 }

@@ -29,6 +29,13 @@ export interface WholeRequest {
   readonly body: string | Uint8Array | null
 }
 
+export interface OutgoingRequest {
+  readonly method: string
+  readonly path: string
+  readonly headers: readonly string[]
+  readonly body: string | Uint8Array | AsyncIterable<Uint8Array> | null
+}
+
 /** Its `code` is one that `failureOf` reads. */
 export class Http1Error extends Error {
   readonly code: string

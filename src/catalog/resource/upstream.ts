@@ -1,0 +1,24 @@
+/** Reads `spec.upstream` of a ToolSet resource: how calls share connections. It opens none. */
+import { MAX_PIPELINING, type UpstreamTransport } from '../../model/upstream-transport.ts'
+import type { ResourceFields } from './fields.ts'
+
+/** @param baseUrl of the spec, where it names one */
+export function readUpstream(
+  spec: ResourceFields,
+  baseUrl: string | undefined,
+): { readonly upstream?: UpstreamTransport } {
+  const fields = spec.object('upstream')
+  if (fields === undefined) return {}
+  const pipelining = fields.integer('pipelining', 1, MAX_PIPELINING) ?? 1
+  const http2 = fields.boolean('http2') ?? false
+  fields.close()
+  if (http2) {
+    if (pipelining > 1)
+      fields.fault('pipelining', 'is given beside http2', 'remove one: HTTP/2 has its own streams')
+    return { upstream: { http2 } }
+  }
+  if (pipelining === 1) return {}
+  if (baseUrl?.toLowerCase().startsWith('https:') === true)
+    fields.fault('pipelining', 'is given for an https address', 'remove it, or write http2: true')
+  return { upstream: { pipelining } }
+}

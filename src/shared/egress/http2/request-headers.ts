@@ -1,0 +1,53 @@
+/** Writes the header fields of an outgoing HTTP/2 request (RFC 9113 §8.2 and §8.3). It sends nothing. */
+import type { OutgoingHttpHeaders } from 'node:http2'
+
+interface HeadParts {
+  readonly method: string
+  readonly path: string
+  /** Flat: name, value, name, value … */
+  readonly headers: readonly string[]
+}
+
+/** Of HTTP/1.1 alone; the connection has other means for all of them. */
+const OF_THE_CONNECTION = new Set(['connection', 'keep-alive', 'proxy-connection', 'te'])
+/** A caller who names one wants something that HTTP/2 has not, or would disagree with the frames. */
+const REFUSED = new Set(['transfer-encoding', 'upgrade', 'expect', 'trailer'])
+const TOKEN = /^[!#$%&'*+\-.^_`|~\dA-Za-z]{1,256}$/
+const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/
+
+/**
+ * @param bodyBytes undefined when the length is not known, null without a body
+ * @returns undefined when a field cannot be sent
+ */
+export function http2Headers(
+  origin: string,
+  { method, path, headers }: HeadParts,
+  bodyBytes: number | null | undefined,
+): OutgoingHttpHeaders | undefined {
+  const scheme = origin.indexOf('://')
+  const fields: Record<string, string | string[]> = {
+    ':method': method,
+    ':scheme': origin.slice(0, scheme),
+    ':authority': origin.slice(scheme + 3),
+    ':path': path,
+  }
+  for (let at = 0; at + 1 < headers.length; at += 2) {
+    const name = headers[at]!.toLowerCase()
+    const value = headers[at + 1]!
+    if (!TOKEN.test(name) || !VALUE.test(value) || REFUSED.has(name)) return undefined
+    if (OF_THE_CONNECTION.has(name)) continue
+    if (name === 'host') fields[':authority'] = value
+    else if (name === 'content-length' && bodyBytes !== undefined) {
+      if (Number(value) !== (bodyBytes ?? 0)) return undefined
+    } else add(fields, name, value)
+  }
+  if (typeof bodyBytes === 'number') fields['content-length'] = String(bodyBytes)
+  return fields
+}
+
+function add(fields: Record<string, string | string[]>, name: string, value: string): void {
+  const present = fields[name]
+  if (present === undefined) fields[name] = value
+  // RFC 9110 §5.3; of cookies: RFC 9113 §8.2.3
+  else fields[name] = `${present}${name === 'cookie' ? '; ' : ', '}${value}`
+}
