@@ -1,6 +1,7 @@
 /** A server that receives requests in lines and responds when the test says so. It checks nothing. */
-import { createServer, type Socket } from 'node:net'
+
 import type { AddressInfo } from 'node:net'
+import { createServer, type Socket } from 'node:net'
 import type { TestBackend } from './backend.ts'
 
 export interface Line {

@@ -26,8 +26,12 @@ const responseOf = (body: string, more = ''): string =>
   `HTTP/1.1 200 OK\r\nContent-Length: ${body.length}\r\n${more}\r\n${body}`
 const paths = (from: number, to: number): string[] =>
   Array.from({ length: to - from + 1 }, (_, at) => `/${from + at}`)
-const askAll = (egress: Egress, backend: TestBackend, some: readonly string[], more?: Partial<EgressRequest>) =>
-  Promise.all(some.map(path => bodyOf(egress, ask(backend, path, more))))
+const askAll = (
+  egress: Egress,
+  backend: TestBackend,
+  some: readonly string[],
+  more?: Partial<EgressRequest>,
+) => Promise.all(some.map(path => bodyOf(egress, ask(backend, path, more))))
 
 /**
  * Four connections of which each has one request in flight that is not responded to; further requests have to wait in the lines. The backend
@@ -183,7 +187,8 @@ describe('pipelining', () => {
     const lines = askAll(egress, backend, paths(1, 4))
     await backend.seen(8)
     const held = [...backend.lines]
-    for (const { socket, pending } of held) socket.write(`HTTP/1.1 200 OK\r\n\r\n${pending[0]!.split(' ')[1]}`)
+    for (const { socket, pending } of held)
+      socket.write(`HTTP/1.1 200 OK\r\n\r\n${pending[0]!.split(' ')[1]}`)
     backend.respondAlways(held)
     expect(await lines).toEqual(paths(1, 4))
     for (const { socket } of held) socket.end()
@@ -310,4 +315,3 @@ describe('a slow response at the head of a line', () => {
     await busy
   })
 })
-

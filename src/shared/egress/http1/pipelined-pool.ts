@@ -210,7 +210,6 @@ export class PipelinedPool implements LineOwner {
 /** The bytes of the body as characters, so that head and body are one text. */
 function latin1(body: WholeRequest['body'], bytes: number): string {
   if (body === null) return ''
-  if (typeof body !== 'string')
-    return Buffer.from(body.buffer, body.byteOffset, bytes).toString('latin1')
+  if (typeof body !== 'string') return Buffer.from(body.buffer, body.byteOffset, bytes).toString('latin1')
   return body.length === bytes ? body : Buffer.from(body).toString('latin1')
 }

@@ -42,6 +42,7 @@ export class Http2Exchange {
   readonly #owner: ExchangeOwner
   readonly #handler: ResponseHandler
   readonly #resume = () => void this.#stream.resume()
+  #hasEnd = false
   #isOver = false
 
   constructor(owner: ExchangeOwner, stream: ClientHttp2Stream, request: StreamRequest) {
@@ -49,6 +50,7 @@ export class Http2Exchange {
     this.#owner = owner
     this.#stream = stream
     this.#handler = request.handler
+    this.#watchEnd()
     stream.on('response', headers => this.#responded(headers))
     stream.on('data', chunk => {
       if (!this.#isOver && this.#handler.onData(chunk) === false) stream.pause()
@@ -92,6 +94,19 @@ export class Http2Exchange {
     }
   }
 
+  /**
+   * Node ends the readable side at the END_STREAM flag, when the stream is still open, and also after a reset, RST_STREAM(NO_ERROR) included:
+   * what was received then is only a part.
+   */
+  #watchEnd(): void {
+    const stream = this.#stream
+    const push = stream.push
+    stream.push = (chunk, encoding) => {
+      if (chunk === null && !stream.closed) this.#hasEnd = true
+      return push.call(stream, chunk, encoding)
+    }
+  }
+
   #responded(headers: IncomingHttpHeaders & IncomingHttpStatusHeader): void {
     if (this.#isOver) return
     this.hasHead = true
@@ -100,9 +115,7 @@ export class Http2Exchange {
 
   #completed(): void {
     const stream = this.#stream
-    // a reset also ends the readable side
-    if (this.#isOver || !this.hasHead || stream.rstCode !== constants.NGHTTP2_NO_ERROR || stream.aborted)
-      return
+    if (this.#isOver || !this.hasHead || !this.#hasEnd) return
     this.#isOver = true
     // the peer does not want the rest of the request (RFC 9113 §8.1)
     if (!stream.writableFinished) stream.close(constants.NGHTTP2_NO_ERROR)
