@@ -87,7 +87,7 @@ it.each([
     }
     await Promise.all(Array.from({ length: CONCURRENT }, call))
 
-    expect(shared).toBeGreaterThan(breaking + closing > 0 ? 0 : CALLS / 4)
+    expect(shared).toBeGreaterThan(0)
     const count = (outcome: string): number => outcomes.get(outcome) ?? 0
     expect(count('cancelled')).toBeLessThanOrEqual(Math.ceil(CALLS / 97))
     // a broken connection fails the response that had begun; others, and those that were retried already, rarely

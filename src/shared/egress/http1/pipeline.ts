@@ -20,8 +20,8 @@ export interface LineOwner {
   flushSoon(connection: LineConnection): void
   /** Their responses have not begun, and will not come over this connection. */
   move(requests: readonly LineRequest[]): void
-  /** A response is complete, `ms` after its request was sent and no other was before it. */
-  served(ms: number, wasAlone: boolean, othersWait: boolean): void
+  /** The response to a request that waited behind no other is complete, `ms` after it was sent. */
+  served(ms: number): void
   /** Requests waited without success, or bytes came that belong to none: the peer does not serve requests in a line. */
   broken(): void
   /** A request was taken back after it had waited long for a first byte. */
@@ -61,6 +61,7 @@ export class LineConnection implements ResponseSink {
   readonly #line: Entry[] = []
   /** Since when the first one has been first. */
   #firstSinceMs = 0
+  #firstAtCheck: Entry | undefined
   #responses = 0
   #isReusable = true
   /** It takes no more requests, and is closed after the response to the last one in its line. */
@@ -96,9 +97,15 @@ export class LineConnection implements ResponseSink {
     return !this.#isGone && !this.#isEnding && this.#socket?.writable === true
   }
 
-  /** How long the first request has waited for the end of its response; 0 without one. */
-  firstMs(nowMs: number): number {
-    return this.#line.length === 0 ? 0 : nowMs - this.#firstSinceMs
+  /**
+   * Called at regular times. What arrived while this process was busy is read between two calls: it counts only the time of the peer.
+   * @returns how long others have waited behind the first request, when it was first at the last call too; otherwise 0
+   */
+  blockedMs(nowMs: number): number {
+    const [first] = this.#line
+    const isSame = this.#line.length > 1 && first === this.#firstAtCheck
+    this.#firstAtCheck = first
+    return isSame ? nowMs - this.#firstSinceMs : 0
   }
 
   /** Whether it has carried a request since then for which no byte has arrived in SILENT_MS. */
@@ -216,7 +223,7 @@ export class LineConnection implements ResponseSink {
     if (entry === undefined) return
     const next = this.#line[0]
     this.#responses++
-    this.#owner.served(performance.now() - this.#firstSinceMs, entry.isAlone, next?.isWritten === true)
+    if (entry.isAlone) this.#owner.served(performance.now() - this.#firstSinceMs)
     // a response before the requests were written whole may be an early refusal of them
     const isOver = !this.#isReusable || this.#socket!.writableLength > 0
     if (isOver || (next === undefined && !this.#idle(this.#owner.idleMs(this.#declaredMs)))) this.#end()
@@ -287,7 +294,7 @@ export class LineConnection implements ResponseSink {
       else if (!this.#idle(this.#owner.idleMs(this.#declaredMs))) this.destroy()
       return
     }
-    const isSilent = !entry.isTouched && at === 0 && this.firstMs(performance.now()) >= SILENT_MS
+    const isSilent = !entry.isTouched && at === 0 && performance.now() - this.#firstSinceMs >= SILENT_MS
     const [, ...behind] = this.#line.splice(at)
     this.#isEnding = true
     if (at === 0) this.destroy()

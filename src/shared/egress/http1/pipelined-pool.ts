@@ -18,7 +18,7 @@ export interface PipelinedPoolOptions extends Http1PoolOptions {
 const MIN_CONNECTIONS = 4
 /** A longer body would hold up those behind it. */
 const MAX_BODY_BYTES = 16 * 1024
-const CHECK_MS = 100
+const CHECK_MS = 50
 /** Until then, requests stay behind one whose response takes long: sending them again costs the upstream. */
 const RELEASE_MS = 250
 
@@ -52,7 +52,7 @@ export class PipelinedPool implements LineOwner {
     const nowMs = performance.now()
     if (bodyBytes > MAX_BODY_BYTES || !this.#guard.mayShare(nowMs)) return false
     const connection = this.#choose(nowMs)
-    if (connection === undefined && !this.#mayWait(nowMs)) return false
+    if (connection === undefined && !this.#mayWait()) return false
     const head = requestHead(request, this.#options.host, body === null ? undefined : bodyBytes)
     if (head === undefined) return false
     const line = { request, handler, text: head + latin1(body, bodyBytes) }
@@ -77,9 +77,7 @@ export class PipelinedPool implements LineOwner {
     }
     if (shortest === undefined || shortest.length >= this.#options.depth) return undefined
     if (this.#connections.length < Math.min(MIN_CONNECTIONS, this.#maxConnections)) return undefined
-    if (shortest.firstMs(nowMs) <= this.#guard.limitMs) return shortest
-    this.#guard.pause(nowMs)
-    return undefined
+    return shortest
   }
 
   /** Of a connection that idled while the peer left a later request without a byte: both may have died in the same way. */
@@ -88,8 +86,7 @@ export class PipelinedPool implements LineOwner {
     return this.#connections.some(other => other.isSilentSince(idleSinceMs, nowMs))
   }
 
-  #mayWait(nowMs: number): boolean {
-    if (!this.#guard.mayShare(nowMs)) return false
+  #mayWait(): boolean {
     return (
       this.#waiting.length < this.#opening * this.#options.depth ||
       this.#connections.length < this.#maxConnections
@@ -164,9 +161,8 @@ export class PipelinedPool implements LineOwner {
     }
   }
 
-  served(ms: number, wasAlone: boolean, othersWait: boolean): void {
-    if (wasAlone) this.#guard.sample(ms)
-    if (othersWait) this.#guard.waited(ms, performance.now())
+  served(ms: number): void {
+    this.#guard.sample(ms)
   }
 
   broken(): void {
@@ -188,8 +184,7 @@ export class PipelinedPool implements LineOwner {
     for (const connection of [...this.#connections]) {
       if (connection.length === 0 && connection.isOpen && nowMs >= connection.idleUntilMs)
         connection.destroy()
-      if (connection.length < 2) continue
-      const waitedMs = connection.firstMs(nowMs)
+      const waitedMs = connection.blockedMs(nowMs)
       this.#guard.waited(waitedMs, nowMs)
       if (waitedMs > Math.max(RELEASE_MS, this.#guard.limitMs)) connection.releaseWaiting()
     }

@@ -1,0 +1,76 @@
+/** `spec.upstream` of a ToolSet: reading it, its faults, and that its tools have it. */
+import { describe, expect, it } from 'vitest'
+import { readResource } from '../../../src/catalog/resource/resource.ts'
+import { onlyTool, openapi } from './build.ts'
+
+const DOCUMENT = openapi({ '/a': { get: { operationId: 'a', responses: { 200: { description: 'ok' } } } } })
+
+function read(spec: object) {
+  const source = 'source' in spec ? {} : { openAPISpec: { inline: JSON.stringify(DOCUMENT) } }
+  return readResource(
+    {
+      apiVersion: 'toolgate.dev/v1alpha1',
+      kind: 'ToolSet',
+      metadata: { name: 'shop', namespace: 'tenant-acme' },
+      spec: { displayName: 'Shop', ...source, ...spec },
+    },
+    'toolgate.dev',
+  )
+}
+
+function upstreamOf(upstream: unknown, rest: object = {}): unknown {
+  const result = read({ upstream, ...rest })
+  if (!result.ok) return result.faults.map(({ field, reason, fix }) => `${field} ${reason}: ${fix}`)
+  return result.resource.kind === 'ToolSet' ? result.resource.value.upstream : result
+}
+
+describe('spec.upstream', () => {
+  it.each([
+    [undefined, undefined],
+    [{}, undefined],
+    [{ pipelining: 1 }, undefined],
+    [{ http2: false }, undefined],
+    [{ pipelining: 4 }, { pipelining: 4 }],
+    [{ pipelining: 16, http2: false }, { pipelining: 16 }],
+    [{ pipelining: 1, http2: true }, { http2: true }],
+  ])('reads %j as %j', (given, expected) => {
+    expect(upstreamOf(given)).toEqual(expected)
+  })
+
+  it.each([
+    [
+      { pipelining: 0 },
+      {},
+      'spec.upstream.pipelining is not an integer in range: write an integer from 1 to 16',
+    ],
+    [
+      { pipelining: 17 },
+      {},
+      'spec.upstream.pipelining is not an integer in range: write an integer from 1 to 16',
+    ],
+    [{ http2: 'yes' }, {}, 'spec.upstream.http2 is not a boolean: write true or false'],
+    [
+      { pipelining: 2, http2: true },
+      {},
+      'spec.upstream.pipelining is given beside http2: remove one: HTTP/2 has its own streams',
+    ],
+    [
+      { pipelining: 2 },
+      { baseURL: 'https://shop.example' },
+      'spec.upstream.pipelining is given for an https address: remove it, or write http2: true',
+    ],
+    [{ depth: 2 }, {}, 'spec.upstream.depth is not a known field: remove it; known here: pipelining, http2'],
+    [
+      { http2: true },
+      { source: { mcp: { url: 'http://mcp.test/mcp' } } },
+      'spec.upstream is given beside source: remove it: the tools come from spec.source.mcp',
+    ],
+  ])('refuses %j with %j', (given, rest, fault) => {
+    expect(upstreamOf(given, rest)).toEqual([fault])
+  })
+
+  it('is that of each tool', () => {
+    expect(onlyTool(DOCUMENT, { upstream: { pipelining: 4 } }).upstream).toEqual({ pipelining: 4 })
+    expect('upstream' in onlyTool(DOCUMENT)).toBe(false)
+  })
+})
