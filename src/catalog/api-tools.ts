@@ -3,6 +3,7 @@ import { type Api, toolPrefixOf } from '../model/api.ts'
 import type { Tenant } from '../model/tenant.ts'
 import type { Tool, ToolDeprecation } from '../model/tool.ts'
 import type { ToolSet } from '../model/tool-set.ts'
+import { chosenTransport } from '../model/upstream-transport.ts'
 import { DocumentError, OpenDocument } from './compile/document.ts'
 import { cleanText, MAX_TOOL_DESCRIPTION } from './compile/words.ts'
 import { parseDocumentText } from './document/parse-document.ts'
@@ -65,6 +66,7 @@ function announced(tools: readonly Tool[], { deprecatedAt, deprecation }: Api): 
 }
 
 function toolSetOf(api: Api, tenant: Tenant): ToolSet {
+  const upstream = chosenTransport(api.traffic?.connections ?? {})
   return {
     name: api.id,
     namespace: `tenant-${tenant.name}`,
@@ -78,6 +80,7 @@ function toolSetOf(api: Api, tenant: Tenant): ToolSet {
       outputSchema: false,
     },
     naming: { prefix: toolPrefixOf(api), suffix: '', useOperationId: true },
+    ...(upstream === undefined ? {} : { upstream }),
     enabled: true,
     apiId: api.id,
   }

@@ -82,6 +82,7 @@ const TRAFFIC: Shape = {
       timeoutMs: 'number',
     },
   },
+  connections: { optional: { pipelining: 'number?' } },
 }
 
 const API: Shape = {

@@ -8,6 +8,7 @@ import {
   WITHHELD_FROM_CLIENTS,
 } from './passthrough.ts'
 import type { AddressesRule, CircuitRule, MirrorRule, RetryRule } from './upstream-rules.ts'
+import type { UpstreamTransport } from './upstream-transport.ts'
 
 export interface HeaderRules {
   /** Name in lower case → value, in place of any value on the way. */
@@ -32,6 +33,8 @@ export interface Traffic {
   readonly cache?: CacheRule | null
   readonly upstreams?: AddressesRule | null
   readonly mirror?: MirrorRule | null
+  /** null: one HTTP/1.1 request in flight on each connection. */
+  readonly connections?: UpstreamTransport | null
 }
 
 export const TRAFFIC_METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const

@@ -183,6 +183,7 @@ describe.skipIf(missing)(`the console${missing ? ' (skipped: apt-get install chr
       cache: null,
       circuit_breaker: null,
       mirror: null,
+      connections: null,
     })
     // what is shown is what was saved
     dialog = await begin()

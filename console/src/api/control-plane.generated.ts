@@ -1995,6 +1995,8 @@ export interface components {
             /** @default null */
             circuit_breaker: components["schemas"]["CircuitBreaker"] | null;
             /** @default null */
+            connections: components["schemas"]["UpstreamConnections"] | null;
+            /** @default null */
             cors: components["schemas"]["Cors"] | null;
             /**
              * @description Larger bodies get 413.
@@ -2045,6 +2047,19 @@ export interface components {
             timeout_ms: number | null;
             /** @default null */
             upstreams: components["schemas"]["Upstreams"] | null;
+        };
+        /** @description How calls share connections to the upstream. null: one HTTP/1.1 request in flight on each. */
+        UpstreamConnections: {
+            /**
+             * @description HTTP/2: by ALPN for https, with prior knowledge for http.
+             * @default false
+             */
+            http2: boolean;
+            /**
+             * @description Idempotent requests of its tools in flight on one http connection; proxied calls have a connection each.
+             * @default 1
+             */
+            pipelining: number;
         };
         /** @description Several addresses of the upstream, each with its part of the calls. */
         Upstreams: {

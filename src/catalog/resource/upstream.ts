@@ -1,5 +1,5 @@
 /** Reads `spec.upstream` of a ToolSet resource: how calls share connections. It opens none. */
-import { MAX_PIPELINING, type UpstreamTransport } from '../../model/upstream-transport.ts'
+import { chosenTransport, MAX_PIPELINING, type UpstreamTransport } from '../../model/upstream-transport.ts'
 import type { ResourceFields } from './fields.ts'
 
 /** @param baseUrl of the spec, where it names one */
@@ -12,13 +12,10 @@ export function readUpstream(
   const pipelining = fields.integer('pipelining', 1, MAX_PIPELINING) ?? 1
   const http2 = fields.boolean('http2') ?? false
   fields.close()
-  if (http2) {
-    if (pipelining > 1)
-      fields.fault('pipelining', 'is given beside http2', 'remove one: HTTP/2 has its own streams')
-    return { upstream: { http2 } }
-  }
-  if (pipelining === 1) return {}
-  if (baseUrl?.toLowerCase().startsWith('https:') === true)
+  if (pipelining > 1 && http2)
+    fields.fault('pipelining', 'is given beside http2', 'remove one: HTTP/2 has its own streams')
+  else if (pipelining > 1 && baseUrl?.toLowerCase().startsWith('https:') === true)
     fields.fault('pipelining', 'is given for an https address', 'remove it, or write http2: true')
-  return { upstream: { pipelining } }
+  const upstream = chosenTransport({ pipelining, http2 })
+  return upstream === undefined ? {} : { upstream }
 }

@@ -120,6 +120,7 @@ export class ApiProxy {
       headers: forwardedHeaders(call, api, this.#forwarding, exchange.backendSpanId),
       timeoutMs: api.traffic?.timeoutMs ?? TIMEOUT_MS,
       cancellation: exchange.cancellation,
+      transport: api.traffic?.connections ?? undefined,
       unread: () => body.unread,
       ...(request.contentLength === 0 ? undefined : { body: bounded ?? body }),
     }

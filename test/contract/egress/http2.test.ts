@@ -79,7 +79,7 @@ describe.each(CARRIERS)('HTTP/2 %s', (_, isTls) => {
     it('sends methods, fields and bodies as they are, and receives fields and every length', async () => {
       const backend = await start((stream, path) => {
         const chunks: Buffer[] = []
-        stream.on('data', chunk => chunks.push(chunk))
+        stream.on('data', chunk => chunks.push(chunk as Buffer))
         stream.on('end', () => {
           const { ':method': method, ':authority': authority, ...fields } = backend.lastHeaders
           stream.respond({
@@ -89,7 +89,9 @@ describe.each(CARRIERS)('HTTP/2 %s', (_, isTls) => {
             'x-fields': `${fields['x-a']}|${fields['content-length'] ?? ''}|${fields.connection ?? ''}`,
             'set-cookie': ['a=1', 'b=2'],
           })
-          stream.end(method === 'HEAD' || path === '/empty' ? undefined : Buffer.concat(chunks))
+          stream.end(
+            method === 'HEAD' || path === '/empty' ? undefined : new Uint8Array(Buffer.concat(chunks)),
+          )
         })
       })
       const egress = connect()
@@ -103,7 +105,7 @@ describe.each(CARRIERS)('HTTP/2 %s', (_, isTls) => {
             }),
           )
           if (response.kind !== 'response') throw new Error(`${method} ${response.message}`)
-          const sent = Buffer.from(body ?? '')
+          const sent = typeof body === 'object' ? body : Buffer.from(body ?? '')
           expect(Buffer.from(response.body).equals(method === 'HEAD' ? Buffer.alloc(0) : sent)).toBe(true)
           expect(response.headers.get('x-method')).toBe(method)
           expect(response.headers.get('x-authority')).toBe(new URL(backend.url).host)

@@ -46,13 +46,13 @@ it.each([
         request.on('end', async () => {
           const [delay, end, length, form] = [random(), random(), random(), random()]
           if (delay < 0.3) await sleep(delay * 10)
-          if (end < breaking / 2) return request.socket.destroy()
+          if (end < breaking / 2) return void request.socket.destroy()
           if (end > 1 - closing) response.setHeader('connection', 'close')
           const body = `${request.method} ${request.url} ${Buffer.concat(chunks)} ${'x'.repeat(length * 3000)}`
           response.setHeader('x-id', id)
           if (form < 0.5) response.setHeader('content-length', body.length)
           response.write(body.slice(0, body.length >> 1))
-          if (end < breaking) return request.socket.destroy()
+          if (end < breaking) return void request.socket.destroy()
           response.end(body.slice(body.length >> 1))
         })
       }),

@@ -104,7 +104,7 @@ describe('pipelining', () => {
     const { backend, busy } = await fourBusy(egress)
     const put = bodyOf(egress, ask(backend, '/1', { method: 'PUT', body: 'x'.repeat(20_000) }))
     const watched = bodyOf(egress, ask(backend, '/2', { onChunk: () => {} }))
-    const stream = egress.stream(ask(backend, '/3'))
+    const stream = egress.stream({ ...ask(backend, '/3'), body: '' })
     await backend.seen(7)
     expect(backend.connections()).toBe(7)
     backend.respondAlways()

@@ -141,6 +141,15 @@ export const RULES: readonly Rule[] = [
     ],
   },
   {
+    path: ['connections'],
+    title: 'Connections',
+    off: 'one request on each connection',
+    fields: [
+      { name: 'pipelining', label: 'Requests on a connection', kind: 'number', hint: 'Of tools, over http.' },
+      { name: 'http2', label: 'HTTP/2', kind: 'check' },
+    ],
+  },
+  {
     path: ['mirror'],
     title: 'Copied requests',
     off: 'no request is copied',

@@ -19,6 +19,7 @@ import {
   shownMirror,
   upstreams,
 } from './upstream-addresses.ts'
+import { connections, shownConnections } from './upstream-connections.ts'
 import {
   circuitBreaker,
   circuitFields,
@@ -73,6 +74,7 @@ export const traffic = z
     cache: cache.nullable().default(null),
     upstreams: upstreams.nullable().default(null),
     mirror: mirror.nullable().default(null),
+    connections: connections.nullable().default(null),
   })
   .openapi('Traffic', { description: 'Rules for the calls of the API.' })
 
@@ -89,6 +91,7 @@ export function trafficFields(body: z.output<typeof traffic>): Traffic {
     cache: body.cache && cacheFields(body.cache),
     upstreams: body.upstreams && addressesFields(body.upstreams),
     mirror: body.mirror && mirrorFields(body.mirror),
+    connections: body.connections,
   }
 }
 
@@ -107,5 +110,6 @@ export function shownTraffic(rules: Traffic) {
     cache: rules.cache ? shownCache(rules.cache) : null,
     upstreams: rules.upstreams ? shownAddresses(rules.upstreams) : null,
     mirror: rules.mirror ? shownMirror(rules.mirror) : null,
+    connections: rules.connections ? shownConnections(rules.connections) : null,
   }
 }

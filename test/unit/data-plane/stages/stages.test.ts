@@ -376,6 +376,15 @@ describe('invoke-tool', () => {
     return (await invoking(backend(reply, seen)).run(x)) as Reply | Refusal
   }
 
+  it.each([undefined, { pipelining: 4 }, { http2: true }])(
+    'calls the backend over the connections that its author chose: %j',
+    async upstream => {
+      const seen: EgressRequest[] = []
+      await invoke(response(200, '', ''), aTool(upstream && { upstream }), seen)
+      expect(seen.map(({ transport }) => transport)).toEqual([upstream])
+    },
+  )
+
   it('makes text of JSON, and structured content only where an outputSchema is declared', async () => {
     const json = response(200, 'application/json; charset=utf-8', '{"a":1}')
     expect(await invoke(json)).toMatchObject({
