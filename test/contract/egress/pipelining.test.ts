@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import { Cancellation } from '../../../src/shared/call/cancellation.ts'
 import type { Egress, EgressRequest } from '../../../src/shared/egress/egress.ts'
-import { httpBackend, type TestBackend } from './backend.ts'
+import { httpBackend, rawBackend, type TestBackend } from './backend.ts'
 import { client, keep } from './carriers.ts'
 import { lineBackend } from './line-backend.ts'
 
@@ -74,6 +74,17 @@ describe('pipelining', () => {
     // all are idle: one request at a time
     for (const path of paths(20, 30)) expect(await bodyOf(egress, ask(backend, path))).toBe(path)
     expect(backend.maxPending).toBe(4)
+  })
+
+  it('uses no connection again whose time, as the peer gives it, has nearly run out', async () => {
+    const backend = keep(
+      await rawBackend((socket, received) => {
+        socket.write(responseOf(received.split(' ')[1]!, 'Keep-Alive: timeout=1\r\n'))
+      }),
+    )
+    const egress = client()
+    for (const path of paths(1, 3)) expect(await bodyOf(egress, ask(backend, path))).toBe(path)
+    expect(backend.connections()).toBe(3)
   })
 
   it('sends the requests of a turn in one write', async () => {

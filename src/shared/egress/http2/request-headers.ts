@@ -1,5 +1,5 @@
 /** Writes the header fields of an outgoing HTTP/2 request (RFC 9113 §8.2 and §8.3). It sends nothing. */
-import type { OutgoingHttpHeaders } from 'node:http2'
+import { type OutgoingHttpHeaders, sensitiveHeaders } from 'node:http2'
 
 interface HeadParts {
   readonly method: string
@@ -12,6 +12,8 @@ interface HeadParts {
 const OF_THE_CONNECTION = new Set(['connection', 'keep-alive', 'proxy-connection', 'te'])
 /** A caller who names one wants something that HTTP/2 has not, or would disagree with the frames. */
 const REFUSED = new Set(['transfer-encoding', 'upgrade', 'expect', 'trailer'])
+/** Calls of different callers share a connection: their credentials stay out of its compression (RFC 7541 §7.1.3). */
+const CREDENTIALS = ['authorization', 'cookie', 'x-api-key']
 const TOKEN = /^[!#$%&'*+\-.^_`|~\dA-Za-z]{1,256}$/
 const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/
 
@@ -25,11 +27,12 @@ export function http2Headers(
   bodyBytes: number | null | undefined,
 ): OutgoingHttpHeaders | undefined {
   const scheme = origin.indexOf('://')
-  const fields: Record<string, string | string[]> = {
+  const fields: Record<string, string> & { [sensitiveHeaders]: readonly string[] } = {
     ':method': method,
     ':scheme': origin.slice(0, scheme),
     ':authority': origin.slice(scheme + 3),
     ':path': path,
+    [sensitiveHeaders]: CREDENTIALS,
   }
   for (let at = 0; at + 1 < headers.length; at += 2) {
     const name = headers[at]!.toLowerCase()
@@ -42,10 +45,10 @@ export function http2Headers(
     } else add(fields, name, value)
   }
   if (typeof bodyBytes === 'number') fields['content-length'] = String(bodyBytes)
-  return fields
+  return fields as OutgoingHttpHeaders
 }
 
-function add(fields: Record<string, string | string[]>, name: string, value: string): void {
+function add(fields: Record<string, string>, name: string, value: string): void {
   const present = fields[name]
   if (present === undefined) fields[name] = value
   // RFC 9110 §5.3; of cookies: RFC 9113 §8.2.3
