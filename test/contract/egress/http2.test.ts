@@ -139,6 +139,24 @@ describe.each(CARRIERS)('HTTP/2 %s', (_, isTls) => {
       expect(backend.requests.length).toBe(3)
     })
 
+    it('sends again what came after the last stream that a GOAWAY names', async () => {
+      const held: (() => void)[] = []
+      let last: ServerHttp2Stream | undefined
+      const backend = await start((stream, path) => {
+        if (backend.connections() > 1) return echo(stream, path)
+        held.push(() => echo(stream, path))
+        last ??= stream
+      })
+      const egress = connect()
+      const all = askAll(egress, backend, ['/1', '/2', '/3'], { method: 'POST', body: 'x' })
+      await backend.seen(3)
+      last!.session!.goaway(constants.NGHTTP2_NO_ERROR, last!.id)
+      await backend.seen(5)
+      held[0]!()
+      expect(await all).toEqual(['/1', '/2', '/3'])
+      expect(backend.requests.slice(3).sort()).toEqual(['POST /2', 'POST /3'])
+    })
+
     it('sends again, once, what the peer has refused to begin', async () => {
       let refusals = 0
       const backend = await start((stream, path) => {
