@@ -3,8 +3,11 @@ import type { Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, it } from 'vitest'
 import { Cancellation } from '../../../src/shared/call/cancellation.ts'
+import { createEgress } from '../../../src/shared/egress/client.ts'
 import { httpBackend } from './backend.ts'
-import { client, keep } from './carriers.ts'
+import { keeping } from './keeping.ts'
+
+const keep = keeping()
 
 const CALLS = 10_000
 const CONCURRENT = 64
@@ -57,7 +60,7 @@ it.each([
         })
       }),
     )
-    const egress = client()
+    const egress = keep(createEgress({ allow: [], allowLoopback: true }))
     const outcomes = new Map<string, number>()
     let next = 0
     async function call(): Promise<void> {
