@@ -49,7 +49,9 @@ it.each<[string, UpstreamTransport, () => Server]>([
     },
   })
   const call = async (allow: readonly string[], page: number) => {
-    const egress = egresses.get(allow) ?? keep(createEgress({ allow: [...allow], unixSockets: true }))
+    const egress =
+      egresses.get(allow) ??
+      keep(createEgress({ allow: [...allow], allowLoopback: false, unixSockets: true }))
     egresses.set(allow, egress)
     const response = await egress.request({
       method: 'GET',
