@@ -15,6 +15,7 @@ import { stages } from '../../src/data-plane/stages/index.ts'
 import { prepareTool } from '../../src/data-plane/tool-request/prepare-tool.ts'
 import { EMPTY_CONTENT, seal } from '../../src/link/document.ts'
 import type { ParameterBinding } from '../../src/model/tool.ts'
+import type { UpstreamTransport } from '../../src/model/upstream-transport.ts'
 import { Cancellation } from '../../src/shared/call/cancellation.ts'
 import type { Egress } from '../../src/shared/egress/egress.ts'
 import { BackendTokens } from '../../src/shared/egress/oauth/backend-tokens.ts'
@@ -42,6 +43,8 @@ export interface CallOptions {
   readonly cache?: { readonly ttlMs: number }
   /** Of the one tool. */
   readonly baseUrl?: string
+  /** Of the one tool's upstream. */
+  readonly transport?: UpstreamTransport | undefined
   /** Absent: a backend that responds at once. */
   readonly egress?: Egress
   /** Absent: a queue in memory. */
@@ -49,8 +52,11 @@ export interface CallOptions {
 }
 
 export async function callParts(tokens: StartedTokenVerifier, options: CallOptions = {}): Promise<CallParts> {
-  const { cache, baseUrl } = options
-  const fields = aTool(cache === undefined ? {} : { cache })
+  const { cache, baseUrl, transport } = options
+  const fields = aTool({
+    ...(cache === undefined ? {} : { cache }),
+    ...(transport === undefined ? {} : { upstream: transport }),
+  })
   const bundle = readFileSync(new URL('../../policies/bundle.tar.gz', import.meta.url))
   const policy = await createOpaWasmEngine().prepare(bundle)
   const content = {

@@ -9,9 +9,10 @@ import { hasNginx, startNginx } from '../load/nginx.ts'
 import type { Part } from '../load/part.ts'
 import { bundledServer } from './bundle.ts'
 import { rungFigureText } from './judge.ts'
-import { GATEWAY, RUNGS } from './rung-list.ts'
+import { GATEWAY, RUNGS, VARIANTS } from './rung-list.ts'
 import { bytesPerCall, CALL, type ServedRung, startGatewayRung, startRung } from './rung-process.ts'
 import { BACKEND_PATH } from './rungs.ts'
+import { startVariantBackend } from './variant-backends.ts'
 
 const WARM_SHARE = 0.5
 
@@ -21,6 +22,8 @@ interface Step extends Pick<ServedRung, 'url' | 'request'> {
   readonly server: Pick<ServedRung['server'], 'cpuUs'>
   /** Undefined for programs in another language. */
   readonly bytes: number | undefined
+  /** Connections of the load; those of the part when absent. */
+  readonly callers?: number | undefined
 }
 
 export async function measureLadder(part: Part): Promise<void> {
@@ -54,25 +57,36 @@ async function startSteps(part: Part, running: { stop(): Promise<void> }[]): Pro
   const add = async (
     [id, name]: readonly [string, string],
     start: (counting: boolean) => Promise<ServedRung>,
+    callers?: number,
   ): Promise<void> => {
     part.progress(`ladder: ${id}`)
     const bytes = await bytesPerCall(await start(true))
     const step = await start(false)
     running.push(step.server)
-    steps.push({ id, name, ...step, bytes })
+    steps.push({ id, name, ...step, bytes, callers })
   }
-  for (const rung of RUNGS)
+  for (const rung of RUNGS) {
     await add(rung, counting => startRung(file, rung[0], { backend, side: 'server', counting }))
+    if (rung[0] !== 'invoke') continue
+    for (const { id, name, ...variant } of VARIANTS) {
+      const other = await startVariantBackend(id, backend)
+      running.push(other)
+      const callers = 'callers' in variant ? variant.callers : undefined
+      const options = { backend: other.url, side: 'server' } as const
+      await add([id, name], counting => startRung(file, id, { ...options, counting }), callers)
+    }
+  }
   await add(GATEWAY, counting => startGatewayRung({ backend, side: 'server', counting }))
   return steps
 }
 
 async function round(
-  { url, request, server }: Step,
-  { connections }: Part,
+  { url, request, server, callers }: Step,
+  part: Part,
   seconds: number,
 ): Promise<{ cpuUs: number; perSecond: number }> {
   const before = server.cpuUs()
+  const connections = callers ?? part.connections
   const { requests, perSecond } = await runClosedLoop({ url, request, connections, seconds, side: 'load' })
   return { cpuUs: (server.cpuUs() - before) / requests, perSecond }
 }
@@ -90,10 +104,10 @@ function report(
       bytes === undefined ? [] : [{ rung: id, metric: 'allocated', figure: bytes }],
     ),
   )
-  const setup = { connections: part.connections, seconds: part.seconds, pinned: part.pinned }
   let previous = 0
   let previousBytes = 0
-  const rows = steps.map(({ id, name, bytes }) => {
+  const rows = steps.map(({ id, name, bytes, callers = part.connections }) => {
+    const setup = { connections: callers, seconds: part.seconds, pinned: part.pinned }
     const name_ = { suite: 'http/ladder', case: id, setup }
     const reference = id === 'floor' ? undefined : { case: 'http/ladder/floor', samples: cpuOf('floor') }
     part.write({ ...name_, metric: 'cpu', unit: 'µs', better: 'lower', samples: cpuOf(id), reference })
@@ -102,7 +116,7 @@ function report(
     const { median, min, max } = spread(cpuOf(id))
     const added = id === 'nginx' || id === 'floor' ? '' : (median - previous).toFixed(1)
     const addedBytes = bytes === undefined || id === 'floor' ? '' : String(Math.round(bytes - previousBytes))
-    if (id !== 'nginx') {
+    if (id !== 'nginx' && !VARIANTS.some(one => one.id === id)) {
       previous = median
       previousBytes = bytes ?? 0
     }

@@ -1,9 +1,6 @@
 /** The rungs of the ladder by name, for code that only compares names: it loads nothing of the gateway. */
 
-/**
- * In their order; each has the parts of the one before and one more. `floor` is a whole program, as is `gateway`. A variant beside the main
- * line, such as `invoke` over another kind of connection, is a row directly behind the one it varies: it has the stages of that one.
- */
+/** In their order; each has the parts of the one before and one more. `floor` is a whole program, as is `gateway`. */
 export const RUNGS = [
   ['floor', 'bare uWS, raw sockets, no check'],
   ['listener', '+ our listener: head checks, bounds, framing'],
@@ -16,6 +13,20 @@ export const RUNGS = [
   ['meter', '+ metering event in its file before the response'],
 ] as const
 export type Rung = (typeof RUNGS)[number][0]
+
+/** The rung `invoke` over other connections to the backend, beside the line: `token` adds to `invoke` itself. */
+export const VARIANTS = [
+  { id: 'invoke-32', name: 'invoke, 32 callers', callers: 32 },
+  {
+    id: 'invoke-pipelined',
+    name: 'invoke, 32 callers, 8 requests in flight on a connection',
+    callers: 32,
+    transport: { pipelining: 8 },
+  },
+  { id: 'invoke-http2', name: 'invoke, 32 callers, HTTP/2', callers: 32, transport: { http2: true } },
+  { id: 'invoke-unix', name: 'invoke over a Unix socket' },
+] as const
+export type Variant = (typeof VARIANTS)[number]['id']
 
 /** The built program, with its listener, router and timers. */
 export const GATEWAY = ['gateway', '+ the program as it is deployed'] as const

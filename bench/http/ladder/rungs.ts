@@ -15,6 +15,8 @@ import { compose } from '../../../src/data-plane/pipeline/compose.ts'
 import type { Stage } from '../../../src/data-plane/pipeline/stage.ts'
 import { fileKeyRing } from '../../../src/data-plane/sessions/key-ring.ts'
 import { MemorySessionStore } from '../../../src/data-plane/sessions/memory/store.ts'
+import type { UpstreamTransport } from '../../../src/model/upstream-transport.ts'
+import { socketPathOf } from '../../../src/model/upstream-url.ts'
 import { createEgress } from '../../../src/shared/egress/client.ts'
 import { BackendTokens } from '../../../src/shared/egress/oauth/backend-tokens.ts'
 import { ResourceWatches } from '../../../src/shared/mcp-client/resource-watches.ts'
@@ -24,7 +26,7 @@ import { aPrincipal } from '../../../test/fixtures/exchange.ts'
 import { callParts } from '../../stages/calls.ts'
 import { signTokens, verifierOf } from '../../stages/token/signed-tokens.ts'
 import { framed, rawPool } from './floor.ts'
-import { RUNGS, type Rung } from './rung-list.ts'
+import { RUNGS, type Rung, VARIANTS, type Variant } from './rung-list.ts'
 
 export const BACKEND_PATH = '/orders/P-1001'
 
@@ -53,14 +55,17 @@ const ADDED: readonly (readonly [Rung, readonly string[]])[] = [
 
 /** The handler of a rung, and the token that its callers send. */
 export async function openRung(
-  rung: Rung,
+  rung: Rung | Variant,
   upstream: string,
 ): Promise<{ readonly handler: HttpHandler; readonly token: string }> {
+  const variant = VARIANTS.find(({ id }) => id === rung)
+  if (variant !== undefined)
+    return pipelineRung('invoke', upstream, 'transport' in variant ? variant.transport : undefined)
   if (rung === 'listener' || rung === 'envelope') {
     const trip = rawPool(upstream, BACKEND_PATH)
     return { handler: rung === 'listener' ? listenerRung(trip) : envelopeRung(trip), token: 'none' }
   }
-  return pipelineRung(rung, upstream)
+  return pipelineRung(rung as Rung, upstream)
 }
 
 function listenerRung(trip: ReturnType<typeof rawPool>): HttpHandler {
@@ -87,6 +92,7 @@ function envelopeRung(trip: ReturnType<typeof rawPool>): HttpHandler {
 async function pipelineRung(
   rung: Rung,
   upstream: string,
+  transport?: UpstreamTransport,
 ): Promise<{ readonly handler: HttpHandler; readonly token: string }> {
   const dir = mkdtempSync(join(tmpdir(), 'toolgate-ladder-'))
   const signed = await signTokens('ES256', 1)
@@ -100,9 +106,12 @@ async function pipelineRung(
       if (fault !== undefined) throw fault
     },
   })
-  const egress = createEgress({ allow: [], allowLoopback: true })
+  const socketPath = socketPathOf(upstream)
+  const allow = socketPath === undefined ? [] : [`unix:${socketPath}`]
+  const egress = createEgress({ allow, allowLoopback: true, unixSockets: true })
   const { stages, snapshot } = await callParts(tokens, {
     baseUrl: upstream,
+    transport,
     egress,
     meter,
   })

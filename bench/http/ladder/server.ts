@@ -1,12 +1,13 @@
 /** One rung in a process: `tsx server.ts RUNG BACKEND` prints its port and the token of its callers. It measures nothing. */
 import { listenAlone } from '../load/our-listener.ts'
 import { startFloor } from './floor.ts'
-import { RUNGS } from './rung-list.ts'
+import { RUNGS, VARIANTS } from './rung-list.ts'
 import { BACKEND_PATH, openRung } from './rungs.ts'
 
 const [name = '', upstream = ''] = process.argv.slice(2)
-const rung = RUNGS.find(([id]) => id === name)?.[0]
-if (rung === undefined) throw new Error(`no rung "${name}": ${RUNGS.map(([id]) => id).join(', ')}`)
+const names = [...RUNGS.map(([id]) => id), ...VARIANTS.map(({ id }) => id)]
+const rung = names.find(id => id === name)
+if (rung === undefined) throw new Error(`no rung "${name}": ${names.join(', ')}`)
 
 if (rung === 'floor') console.log(JSON.stringify({ port: startFloor(upstream, BACKEND_PATH), token: 'none' }))
 else {
