@@ -48,7 +48,7 @@ export class Recorder {
         'Instance',
         new Proxy(WebAssembly.Instance, {
           construct: (Instance, [, imports]: [unknown, { env: object }]) =>
-            new Instance(traced, { env: { ...imports.env, trace } } as WebAssembly.Imports),
+            new Instance(traced, { env: { ...imports.env, trace } }),
         }),
       ),
       ...WRAPPED.map(name => replace(globalThis, name, this.#wrapped(globalThis[name] as WordsClass))),
