@@ -106,7 +106,7 @@ export function traceCalls(options: TraceOptions): readonly TracedCall[] {
   }
 }
 
-/** Accesses of the kernel that each thread has in a memory of its own (`createKernel()` in src/app/main/data-plane.ts): path, route, envelope. */
+/** Accesses of the kernel that each thread has in a separate memory (`createKernel()` in src/app/main/data-plane.ts): path, route, envelope. */
 export function traceOwnKernel(): readonly Access[] {
   const recorder = new Recorder()
   const restore = recorder.install(() => 1)

@@ -29,7 +29,7 @@ export async function spreadConnections(
     for (let opened = 0; opened < connections; opened += AT_ONCE)
       await Promise.all(
         Array.from({ length: Math.min(AT_ONCE, connections - opened) }, async () => {
-          // an agent of its own: a free connection of another call would be used again
+          // a separate agent: a free connection of another call would be used again
           const own = new Agent({ keepAlive: true })
           agents.push(own)
           await call(gateway, own, token)

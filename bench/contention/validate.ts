@@ -67,7 +67,7 @@ export async function validate(): Promise<Validation> {
   return { lockTimes, oneWayNs: await pingPong(), fittedNs: fittedNs!, rows }
 }
 
-/** With one thread as measured: what its accesses do not take is time of its own. */
+/** With one thread as measured: what its accesses do not take is private time. */
 function predictedNs(
   calls: readonly (readonly TracedAccess[])[],
   targets: readonly number[],
