@@ -347,7 +347,10 @@ describe.skipIf(missing)(`the console${missing ? ' (skipped: apt-get install chr
         if (folder !== undefined) await page.screenshot({ path: join(folder, name), fullPage: true })
       }
       await page.setViewportSize({ width: 375, height: 700 })
-      expect([path, await page.evaluate('document.documentElement.scrollWidth')]).toEqual([path, 375])
+      // a chart takes its new width in a later frame
+      await expect
+        .poll(() => page.evaluate('document.documentElement.scrollWidth'), { message: path })
+        .toBe(375)
       await page.setViewportSize({ width: 1280, height: 800 })
     }
   }, 180_000)

@@ -43,9 +43,10 @@ export async function sendMail(
     ignoreTLS: encryption === 'none',
     ...(tls === undefined ? {} : { tls: clientTlsOptions(tls) }),
     ...(login === undefined ? {} : { auth: { user: login.user, pass: presentText(login.password) } }),
-    connectionTimeout: timeoutMs,
-    greetingTimeout: timeoutMs,
-    socketTimeout: timeoutMs,
+    // later than the limit above, which gives the reason
+    connectionTimeout: 2 * timeoutMs,
+    greetingTimeout: 2 * timeoutMs,
+    socketTimeout: 2 * timeoutMs,
     disableFileAccess: true,
     disableUrlAccess: true,
     getSocket(_options, ready) {

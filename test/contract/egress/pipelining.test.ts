@@ -294,7 +294,9 @@ describe('a slow response at the head of a line', () => {
     backend.respondAlways(slow)
     // well before the slow responses, over other connections
     expect(await lines).toEqual(paths(1, 4))
-    expect(backend.connections()).toBe(8)
+    // one that is idle again may carry the next of them
+    expect(backend.connections()).toBeGreaterThan(4)
+    expect(backend.connections()).toBeLessThanOrEqual(8)
     backend.respondAlways()
     expect(await busy).toEqual(['/a', '/b', '/c', '/d'])
 
