@@ -30,7 +30,7 @@ const LIMITS = { perSecond: 1e6 * 1000, perMinute: 2e9, perDay: 2e9, perMonth: 2
 
 let state = 1
 
-// imported for its types and constants where there is no such data
+// a module that imports it for types and constants has no data of a thread
 const data = workerData as HammerData | null
 if (data !== null && 'gate' in data) run(data)
 

@@ -2,9 +2,9 @@
 import type { Socket } from 'node:net'
 import { codeAt } from '../../../model/code-at.ts'
 import type { ResponseHandler, WholeRequest } from './response-handler.ts'
-import { Http1Error } from './response-handler.ts'
 import type { ResponseHead } from './response-head.ts'
 import { ResponseParser, type ResponseSink } from './response-parser.ts'
+import { watchSocket } from './watch-socket.ts'
 
 /** A request that is ready to be written. */
 export interface PreparedRequest {
@@ -50,7 +50,6 @@ export class Http1Connection implements ResponseSink {
   #reusable = false
   #declaredMs: number | undefined
   #gone = false
-  #failure: Error | undefined
   #paused = false
 
   constructor(owner: ConnectionOwner) {
@@ -60,12 +59,11 @@ export class Http1Connection implements ResponseSink {
   /** Takes over a socket that is connected; its bytes arrive through `onBytes`. */
   attach(socket: Socket): void {
     this.#socket = socket
-    socket.setNoDelay(true)
-    socket.on('error', error => {
-      this.#failure = error
-    })
-    socket.on('end', () => this.#ended())
-    socket.on('close', () => this.#closed())
+    watchSocket(
+      socket,
+      () => this.#ended(),
+      reason => this.#closed(reason),
+    )
   }
 
   /** Whether it has carried a request since then for which no byte has arrived in SILENT_MS. */
@@ -186,11 +184,11 @@ export class Http1Connection implements ResponseSink {
     this.#complete()
   }
 
-  #closed(): void {
+  #closed(reason: Error): void {
     const handler = this.#handler
     this.#handler = undefined
     this.#leave()
-    handler?.onError(this.#failure ?? new Http1Error('UND_ERR_SOCKET', 'the peer closed the connection'))
+    handler?.onError(reason)
   }
 
   #takenBack(): void {

@@ -4,6 +4,7 @@ import { SILENT_MS } from './connection.ts'
 import { Http1Error, type ResponseHandler, type WholeRequest } from './response-handler.ts'
 import type { ResponseHead } from './response-head.ts'
 import { ResponseParser, type ResponseSink } from './response-parser.ts'
+import { watchSocket } from './watch-socket.ts'
 
 /** A request that may be sent twice. */
 export interface LineRequest {
@@ -69,7 +70,6 @@ export class LineConnection implements ResponseSink {
   #declaredMs: number | undefined
   #isGone = false
   #isPaused = false
-  #failure: Error | undefined
 
   constructor(owner: LineOwner) {
     this.#owner = owner
@@ -78,13 +78,10 @@ export class LineConnection implements ResponseSink {
   /** Takes over a socket that is connected; its bytes arrive through `onBytes`. */
   attach(socket: Socket): void {
     this.#socket = socket
-    socket.setNoDelay(true)
-    socket.on('error', error => {
-      this.#failure = error
-    })
-    socket.on('end', () => this.#ended())
-    socket.on('close', () =>
-      this.#broke(this.#failure ?? new Http1Error('UND_ERR_SOCKET', 'the peer closed the connection')),
+    watchSocket(
+      socket,
+      () => this.#ended(),
+      reason => this.#broke(reason),
     )
     this.#idle(this.#owner.idleMs(undefined))
   }
