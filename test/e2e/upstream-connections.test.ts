@@ -1,26 +1,15 @@
 /** `spec.upstream` of ToolSets through a running gateway: calls of tools share connections to their backends as the author chose. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:http'
-import type { AddressInfo, Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { type Http2Backend, http2Backend } from '../contract/egress/http2-backend.ts'
+import { type CountingBackend, countingBackend } from '../fixtures/counting-backend.ts'
 import { type Deployment, deploy } from '../fixtures/deployment.ts'
 
 const CALLS = 40
 const toolSets = mkdtempSync(join(tmpdir(), 'connections-'))
-const inFlight = new Map<Socket, number>()
-let maxInFlight = 0
-const http1 = createServer((request, response) => {
-  const { socket } = request
-  inFlight.set(socket, (inFlight.get(socket) ?? 0) + 1)
-  maxInFlight = Math.max(maxInFlight, inFlight.get(socket)!)
-  setTimeout(() => {
-    inFlight.set(socket, inFlight.get(socket)! - 1)
-    response.end(`text of ${request.url}`)
-  }, 20)
-})
+let http1: CountingBackend
 let http2: Http2Backend
 let gateway: Deployment
 let token: string
@@ -44,23 +33,22 @@ function toolSet(name: string, url: string, upstream: object): void {
 }
 
 beforeAll(async () => {
-  await new Promise<void>(resolve => http1.listen(0, '127.0.0.1', resolve))
+  http1 = await countingBackend(request => `text of ${request.url}`)
   http2 = await http2Backend({ isTls: false, maxStreams: 100 }, (stream, path) => {
     stream.respond({ ':status': 200, 'content-type': 'text/plain' })
     stream.end(`text of ${path}`)
   })
-  const http1Url = `http://127.0.0.1:${(http1.address() as AddressInfo).port}`
-  toolSet('ordinary', http1Url, {})
-  toolSet('pipelined', http1Url, { pipelining: 4 })
+  toolSet('ordinary', http1.url, {})
+  toolSet('pipelined', http1.url, { pipelining: 4 })
   toolSet('multiplexed', http2.url, { http2: true })
-  toolSet('mistaken', http1Url, { http2: true })
+  toolSet('mistaken', http1.url, { http2: true })
   gateway = await deploy({ TOOLSETS: toolSets })
   token = await gateway.token('demo-admin')
 })
 afterAll(async () => {
   await gateway?.stop()
   rmSync(toolSets, { recursive: true, force: true })
-  http1.close()
+  http1?.close()
   await http2.close()
 })
 
@@ -75,13 +63,13 @@ const expected = pages.map(page => `text of /a?page=${page}`)
 
 it('has one request in flight on each connection without it', async () => {
   expect(await callAll('ordinary')).toEqual(expected)
-  expect(maxInFlight).toBe(1)
+  expect(http1.maxInFlight).toBe(1)
 })
 
 it('has up to as many as pipelining says', async () => {
   expect(await callAll('pipelined')).toEqual(expected)
-  expect(maxInFlight).toBeGreaterThan(1)
-  expect(maxInFlight).toBeLessThanOrEqual(4)
+  expect(http1.maxInFlight).toBeGreaterThan(1)
+  expect(http1.maxInFlight).toBeLessThanOrEqual(4)
 })
 
 it('has streams of one connection with http2', async () => {

@@ -1,13 +1,9 @@
 /** What tests of the egress client share: a client over each of its two carriers, and its closing. It asserts nothing. */
-import { afterEach, beforeEach, describe } from 'vitest'
+import { beforeEach, describe, onTestFinished } from 'vitest'
 import { createEgress } from '../../../src/shared/egress/client.ts'
 import type { Egress, EgressRequest } from '../../../src/shared/egress/egress.ts'
 import type { TestBackend } from './backend.ts'
 
-const opened: { close(): Promise<void> }[] = []
-afterEach(async () => {
-  for (const part of opened.splice(0).reverse()) await part.close()
-})
 /** Plain http goes over own connections or over undici; a caller sees no difference. */
 const CARRIERS = [
   ['own connections', true],
@@ -19,12 +15,16 @@ export const overBoth = (title: string, tests: () => void): void =>
   describe.each(CARRIERS)(`${title}, over %s`, (_, own) => {
     beforeEach(() => {
       ownHttp1 = own
+      // files share their worker: others have the default
+      return () => {
+        ownHttp1 = true
+      }
     })
     tests()
   })
-/** Closed when the test is over. */
+/** Closed when the test is over that opens it, the last one first. */
 export function keep<T extends { close(): Promise<void> }>(part: T): T {
-  opened.push(part)
+  onTestFinished(() => part.close())
   return part
 }
 export function client(options: Partial<Parameters<typeof createEgress>[0]> = {}): Egress {

@@ -9,6 +9,7 @@ import {
 import type { AddressInfo, Socket } from 'node:net'
 import type { TestBackend } from './backend.ts'
 import { certificate } from './certificate.ts'
+import { RequestLog } from './request-log.ts'
 
 export interface Http2Backend extends TestBackend {
   /** Method and path, as they came. */
@@ -31,10 +32,9 @@ export async function http2Backend(
 ): Promise<Http2Backend> {
   const settings = { maxConcurrentStreams: maxStreams }
   const server = isTls ? createSecureServer({ ...certificate(), settings }) : createServer({ settings })
-  const requests: string[] = []
+  const log = new RequestLog()
   const sessions = new Set<ServerHttp2Session>()
   const sockets = new Set<Socket>()
-  const waiting: { readonly count: number; readonly resolve: () => void }[] = []
   let connections = 0
   let maxSeen = 0
   let lastHeaders: IncomingHttpHeaders = {}
@@ -53,8 +53,7 @@ export async function http2Backend(
       stream.on('close', () => streams--)
       stream.on('error', () => {})
       lastHeaders = headers
-      requests.push(`${headers[':method']} ${headers[':path']}`)
-      for (const { count, resolve } of waiting) if (requests.length >= count) resolve()
+      log.add(`${headers[':method']} ${headers[':path']}`)
       respond(stream, headers[':path']!)
     })
   })
@@ -63,7 +62,7 @@ export async function http2Backend(
   return {
     url: isTls ? `https://localhost:${port}` : `http://127.0.0.1:${port}`,
     port,
-    requests,
+    requests: log.requests,
     sessions,
     get maxStreams() {
       return maxSeen
@@ -72,12 +71,7 @@ export async function http2Backend(
       return lastHeaders
     },
     connections: () => connections,
-    seen: count =>
-      requests.length >= count
-        ? Promise.resolve()
-        : new Promise(resolve => {
-            waiting.push({ count, resolve })
-          }),
+    seen: count => log.seen(count),
     destroySockets() {
       for (const socket of sockets) socket.destroy()
     },

@@ -7,15 +7,11 @@ import { type AddressInfo, createServer as createTcpServer, type Socket } from '
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import { Cancellation } from '../../../src/shared/call/cancellation.ts'
-import { createEgress } from '../../../src/shared/egress/client.ts'
 import type { Egress, EgressRequest } from '../../../src/shared/egress/egress.ts'
+import { client, keep } from './carriers.ts'
 import { certificate } from './certificate.ts'
 import { type Http2Backend, http2Backend } from './http2-backend.ts'
-import { keeping } from './keeping.ts'
 
-const keep = keeping()
-const client = (options: Partial<Parameters<typeof createEgress>[0]> = {}): Egress =>
-  keep(createEgress({ allow: [], allowLoopback: true, ...options }))
 const hasOpenssl = spawnSync('openssl', ['version']).status === 0
 
 function ask(

@@ -3,6 +3,7 @@
 import type { AddressInfo } from 'node:net'
 import { createServer, type Socket } from 'node:net'
 import type { TestBackend } from './backend.ts'
+import { RequestLog } from './request-log.ts'
 
 export interface Line {
   readonly socket: Socket
@@ -27,9 +28,8 @@ export interface LineBackend extends TestBackend {
 }
 
 export async function lineBackend(): Promise<LineBackend> {
-  const requests: string[] = []
+  const log = new RequestLog()
   const lines: Line[] = []
-  const waiting: { readonly count: number; readonly resolve: () => void }[] = []
   let connections = 0
   let maxPending = 0
   let responds: ((line: Line) => boolean) | undefined
@@ -64,11 +64,10 @@ export async function lineBackend(): Promise<LineBackend> {
         skipBytes = Number(/\r\ncontent-length: (\d+)/i.exec(head)?.[1] ?? 0)
         received = received.slice(end + 4)
         const request = head.split(' ').slice(0, 2).join(' ')
-        requests.push(request)
+        log.add(request)
         line.pending.push(request)
         maxPending = Math.max(maxPending, line.pending.length)
       }
-      for (const { count, resolve } of waiting) if (requests.length >= count) resolve()
       respond(line)
     })
   })
@@ -77,18 +76,13 @@ export async function lineBackend(): Promise<LineBackend> {
   return {
     url: `http://127.0.0.1:${port}`,
     port,
-    requests,
+    requests: log.requests,
     lines,
     get maxPending() {
       return maxPending
     },
     connections: () => connections,
-    seen: count =>
-      requests.length >= count
-        ? Promise.resolve()
-        : new Promise(resolve => {
-            waiting.push({ count, resolve })
-          }),
+    seen: count => log.seen(count),
     respondAlways(except = []) {
       responds = line => !except.includes(line)
       for (const line of [...lines]) respond(line)

@@ -5,9 +5,7 @@ import { expect, it } from 'vitest'
 import { Cancellation } from '../../../src/shared/call/cancellation.ts'
 import { createEgress } from '../../../src/shared/egress/client.ts'
 import { httpBackend } from './backend.ts'
-import { keeping } from './keeping.ts'
-
-const keep = keeping()
+import { keep } from './carriers.ts'
 
 const CALLS = 10_000
 const CONCURRENT = 64

@@ -2,15 +2,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import { Cancellation } from '../../../src/shared/call/cancellation.ts'
-import { createEgress } from '../../../src/shared/egress/client.ts'
 import type { Egress, EgressRequest } from '../../../src/shared/egress/egress.ts'
 import { httpBackend, rawBackend, type TestBackend } from './backend.ts'
-import { keeping } from './keeping.ts'
+import { client, keep } from './carriers.ts'
 import { lineBackend } from './line-backend.ts'
-
-const keep = keeping()
-const client = (options: Partial<Parameters<typeof createEgress>[0]> = {}): Egress =>
-  keep(createEgress({ allow: [], allowLoopback: true, ...options }))
 
 function ask(backend: TestBackend, path: string, more: Partial<EgressRequest> = {}): EgressRequest {
   return {

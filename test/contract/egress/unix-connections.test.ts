@@ -9,9 +9,8 @@ import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import type { UpstreamTransport } from '../../../src/model/upstream-transport.ts'
 import { createEgress } from '../../../src/shared/egress/client.ts'
-import { keeping } from './keeping.ts'
+import { keep } from './carriers.ts'
 
-const keep = keeping()
 const inFlight = new Map<object, number>()
 
 it.each<[string, UpstreamTransport, () => Server]>([
