@@ -51,7 +51,7 @@ describe.skipIf(missing)(`the playground${HINT}`, { timeout: 120_000 }, () => {
     await page.getByRole('button', { name: 'Call', exact: true }).click()
     const questions = page.getByRole('form', { name: 'Questions' })
     await questions.waitFor()
-    expect(await questions.getByRole('alert').textContent()).not.toBe('')
+    await expect.poll(() => questions.getByRole('alert').textContent()).not.toBe('')
     expect(destroyed).toEqual([])
     return questions
   }

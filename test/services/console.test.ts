@@ -233,7 +233,7 @@ describe.skipIf(missing)(`the console${missing ? ' (skipped: apt-get install chr
     await page.getByText('Webhooks of acme').waitFor()
     expect(new URL(page.url()).search).toBe('?tenant=acme&consumer=storefront')
     await page.goBack()
-    expect(await page.getByLabel('Application').inputValue()).toBe('storefront')
+    await expect.poll(() => page.getByLabel('Application').inputValue()).toBe('storefront')
   })
 
   it('shows a call in the live table within a second, with its reason, and explains the decision', async () => {
