@@ -54,7 +54,8 @@ export function createControlPlane(options: ControlPlaneOptions, readiness = new
   const { store, now, onFault } = options
   const publisher = new Publisher(options)
   readiness.opened(store, () => publisher.isPublished)
-  const fleet = new Fleet(store, publisher, () => maintenance.nudge())
+  const requestStore = withDeadline(store, onFault)
+  const fleet = new Fleet({ store, requestStore, publisher, onAcknowledged: () => maintenance.nudge() })
   const maintenance = new Maintenance({
     store,
     publisher,
@@ -64,12 +65,11 @@ export function createControlPlane(options: ControlPlaneOptions, readiness = new
     auditRetentionMs: options.auditRetentionMs ?? 0,
     onFault,
   })
-  const requestStore = withDeadline(store)
   const tierLimit = new TierLimit(requestStore, now)
   const httpsOnly = options.webhooksHttpsOnly ?? false
   const { gatewayUrl, specFault, workshop } = options
   const services = { gatewayUrl, publisher, fleet, httpsOnly, specFault, workshop }
-  const bulkStore = withDeadline(store, BULK_DEADLINE_MS)
+  const bulkStore = withDeadline(store, onFault, BULK_DEADLINE_MS)
   const visitorLimit = new VisitorLimit(options.visitors, now)
   const stored = { ...options, store: requestStore }
   const parts: MountParts = { options: stored, services, tierLimit, visitorLimit, bulkStore }

@@ -10,7 +10,6 @@ import { announceReachedQuotas } from '../api/services/notices.ts'
 import { activateTenant, purgeTenant } from '../api/services/tenants.ts'
 import { audited } from '../store/audited.ts'
 import { EVERY_TENANT, type Store, type Transaction } from '../store/store.ts'
-import { withDeadline } from '../store/with-deadline.ts'
 import { type FeedOptions, feed } from './feed.ts'
 import { FleetQuestions } from './fleet-questions.ts'
 import type { Publisher } from './publisher.ts'
@@ -19,15 +18,25 @@ const PUBLICATION_RETRY_SECS = 1
 
 type ConnectOptions = Pick<FeedOptions, 'from' | 'endsAfterMs' | 'signal'>
 
+interface FleetParts {
+  readonly store: Store
+  /** For what a gateway waits for. */
+  readonly requestStore: Store
+  readonly publisher: Publisher
+  /** Called within a transaction that may still fail; it should schedule `settleTenants`. */
+  readonly onAcknowledged: () => void
+}
+
 export class Fleet {
   readonly #store: Store
+  readonly #requestStore: Store
   readonly #publisher: Publisher
   readonly #onAcknowledged: () => void
   readonly questions: FleetQuestions
 
-  /** @param onAcknowledged called within a transaction that may still fail; it should schedule `settleTenants` */
-  constructor(store: Store, publisher: Publisher, onAcknowledged: () => void) {
+  constructor({ store, requestStore, publisher, onAcknowledged }: FleetParts) {
     this.#store = store
+    this.#requestStore = requestStore
     this.#publisher = publisher
     this.#onAcknowledged = onAcknowledged
     this.questions = new FleetQuestions(store)
@@ -60,7 +69,7 @@ export class Fleet {
   }
 
   #register({ name, url, version, workers, authConfig }: Hello): Promise<GatewayInstance> {
-    return withDeadline(this.#store).write(EVERY_TENANT, async tx => {
+    return this.#requestStore.write(EVERY_TENANT, async tx => {
       const id = newId('gateway', tx.now.getTime())
       const report = { name, url, version, workers, authConfig, reportedStatus: 'online' as const }
       const gateway = await tx.gateways.register(id, report)

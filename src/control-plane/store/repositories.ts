@@ -30,8 +30,12 @@ interface Search {
   readonly q?: string | undefined
 }
 
-/** `lock`: the row is locked until the transaction ends; for reads before a write. */
-export type Locking = 'lock' | 'plain'
+/**
+ * `lock`: no other transaction changes, locks or deletes the row until this one ends; for reads before a write. `exclusive`: nor does one
+ * add a row that refers to it; for reads before all those rows are changed or deleted. A transaction that adds one then waits, and so do
+ * all that wait for it, so a change that does not need an exclusive lock takes none.
+ */
+export type Locking = 'lock' | 'exclusive' | 'plain'
 
 /** Rows are values of `model/`. */
 interface Rows<T, Filter> {

@@ -2,14 +2,29 @@
 import { type Store, StoreUnavailable } from './store.ts'
 
 const DEADLINE_MS = 5_000
+/** A database that is slow for a while is reported once in this time, not for each request. */
+const REPORT_EVERY_MS = 10_000
 
-/** The transaction itself continues: after the deadline its outcome is unknown, as after a failure during the commit. */
-export function withDeadline(store: Store, deadlineMs = DEADLINE_MS): Store {
+export type OnLate = (message: string, error: unknown) => void
+
+/**
+ * The transaction itself continues: after the deadline its outcome is unknown, as after a failure during the commit.
+ * @param onLate the pool reports servers that refuse; this, a query that waits, such as for a lock
+ */
+export function withDeadline(store: Store, onLate: OnLate, deadlineMs = DEADLINE_MS): Store {
+  let reportedAtMs = -Infinity
+  const expire = (): StoreUnavailable => {
+    const error = new Error(`the database did not respond within ${deadlineMs} ms`)
+    const nowMs = performance.now()
+    if (nowMs - reportedAtMs >= REPORT_EVERY_MS) {
+      reportedAtMs = nowMs
+      onLate('a request waited too long for the database', error)
+    }
+    return new StoreUnavailable(error)
+  }
   const bound = <T>(work: Promise<T>): Promise<T> =>
     new Promise((resolve, reject) => {
-      const late = (): void =>
-        reject(new StoreUnavailable(new Error(`the database did not respond within ${deadlineMs} ms`)))
-      const timer = setTimeout(late, deadlineMs)
+      const timer = setTimeout(() => reject(expire()), deadlineMs)
       work.then(resolve, reject).finally(() => clearTimeout(timer))
     })
   return {

@@ -29,12 +29,9 @@ export class StreamClient {
     const query = new URLSearchParams({ name: this.#name, url: 'http://127.0.0.1:1', workers: '2' })
     const headers: Record<string, string> = { authorization: 'Bearer gateway' }
     if (this.share.version !== '') headers['last-event-id'] = this.share.version
-    const response = await this.#plane.control.fetch(
-      new Request(`https://api.example/v1/gateways/stream?${query}`, {
-        headers,
-        signal: this.#aborter.signal,
-      }),
-    )
+    const address = `https://api.example/v1/gateways/stream?${query}`
+    const request = new Request(address, { headers, signal: this.#aborter.signal })
+    const response = await this.#plane.control.fetch(request)
     if (response.status !== 200) throw new Error(`${response.status} ${await response.text()}`)
     let pending: { -readonly [K in keyof ShareUpdate]?: ShareUpdate[K] } & { resync?: string | null } = {}
     for await (const { name, data } of events(response.body!)) {
@@ -49,6 +46,8 @@ export class StreamClient {
         this.updates.push(update)
       }
     }
+    // a Request that is collected no longer follows the signal it was given: this keeps it until here
+    request.signal.throwIfAborted()
   }
 
   /** Acknowledges what it has, or refuses it. */

@@ -264,7 +264,7 @@ export const gatewayEndpoints: readonly Endpoint[] = [
     reach: 'platform',
     success: { description: 'The instance is removed; it appears again when it connects' },
     async run({ tx, params }) {
-      const gateway = found(await tx.gateways.find(params.gateway_id!, 'lock'), 'gateway')
+      const gateway = found(await tx.gateways.find(params.gateway_id!, 'exclusive'), 'gateway')
       const status = gatewayStatus(gateway, tx.now)
       if (status !== 'offline')
         throw conflict(

@@ -91,7 +91,12 @@ export async function patchApi(
   patch: Patch<ApiFields & { status: ApiStatus }>,
   ifMatch: string,
 ): Promise<Api> {
-  const api = found(await tx.apis.find(id, 'lock'), 'API')
+  const claims = patch.path !== undefined || patch.version !== undefined || patch.versioning !== undefined
+  // another change of an address changes this API too, once it has the tenant
+  if (claims) await lockAddresses(tx, found(await tx.apis.find(id), 'API').tenantId)
+  // subscriptions that are being created are found below, or see the change
+  const mayRevoke = patch.status !== undefined || patch.sharedWith !== undefined
+  const api = found(await tx.apis.find(id, mayRevoke ? 'exclusive' : 'lock'), 'API')
   checkIfMatch(ifMatch, api.revision)
   const { status = api.status, sharedWith, ...fields } = patch
   const move = moveApi(api, status, tx.now)
@@ -123,8 +128,7 @@ async function revokeUnshared(tx: Transaction, api: Api): Promise<void> {
 async function claimAddress(tx: Transaction, api: Api): Promise<void> {
   if (api.versioning !== null && !isVersionLabel(api.version))
     throw invalidField('version', 'must be letters, digits, . _ ~ and -, because callers choose it.')
-  // two changes of the same tenant see each other's addresses
-  await tx.tenants.find(api.tenantId, 'lock')
+  await lockAddresses(tx, api.tenantId)
   const paths = claimedPaths(api)
   const parents = paths.map(path => path.slice(0, path.lastIndexOf('/')) || '/')
   for (const other of await tx.apis.atPaths(api.tenantId, [...new Set([...paths, ...parents])])) {
@@ -138,9 +142,14 @@ async function claimAddress(tx: Transaction, api: Api): Promise<void> {
   }
 }
 
+/** Two changes of the same tenant see each other's addresses. Taken before the lock of an API, in the same order by all. */
+async function lockAddresses(tx: Transaction, tenantId: string): Promise<void> {
+  await tx.tenants.find(tenantId, 'lock')
+}
+
 /** Removes the API from the gateways and revokes its subscriptions. @throws Problem not_found */
 export async function deleteApi(tx: Transaction, id: string): Promise<void> {
-  const api = found(await tx.apis.find(id, 'lock'), 'API')
+  const api = found(await tx.apis.find(id, 'exclusive'), 'API')
   for (const subscription of await tx.subscriptions.openOf({ apiId: id })) {
     await revokeSubscription(tx, subscription, 'The API was deleted.', api)
   }

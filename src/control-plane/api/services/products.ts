@@ -1,4 +1,5 @@
 /** Creates, changes and deletes products. It handles no HTTP except the problems it throws. */
+import type { ApiStatus } from '../../../model/api.ts'
 import type { Product } from '../../../model/product.ts'
 import type { Transaction } from '../../store/store.ts'
 import { checkIfMatch } from '../http/entity-tag.ts'
@@ -19,7 +20,7 @@ export async function createProduct(
   fields: ProductFields,
   kept: readonly string[] = [],
 ): Promise<Product> {
-  await requireParts(tx, fields, kept)
+  await requireParts(tx, fields, await lockApis(tx, fields.apiIds), kept)
   const product: Product = { ...fields, ...newRecord(tx, 'product'), tenantId, slug }
   await tx.products.insert(product)
   announce(tx, 'product.created', product)
@@ -41,9 +42,11 @@ export async function patchProduct(
   patch: Patch<ProductFields>,
   ifMatch: string,
 ): Promise<Product> {
+  // before the product, in the order in which the deletion of an API locks them
+  const apis = await lockApis(tx, patch.apiIds)
   const product = found(await tx.products.find(id, 'lock'), 'product')
   checkIfMatch(ifMatch, product.revision)
-  await requireParts(tx, patch, product.apiIds)
+  await requireParts(tx, patch, apis, product.apiIds)
   const updated = await tx.products.update(patched(product, patch))
   announce(tx, 'product.updated', updated)
   return updated
@@ -51,7 +54,7 @@ export async function patchProduct(
 
 /** Revokes its subscriptions. @throws Problem not_found */
 export async function deleteProduct(tx: Transaction, id: string): Promise<void> {
-  const product = found(await tx.products.find(id, 'lock'), 'product')
+  const product = found(await tx.products.find(id, 'exclusive'), 'product')
   for (const subscription of await tx.subscriptions.openOf({ productId: id }))
     await revokeSubscription(tx, subscription, 'The product was deleted.')
   await tx.products.remove(id)
@@ -66,16 +69,22 @@ export async function withdrawFromProducts(tx: Transaction, apiId: string): Prom
   }
 }
 
-/** APIs are locked, so that none is deleted meanwhile. */
+type LockedApis = ReadonlyMap<string, { readonly status: ApiStatus }>
+
+/** By id; none of them is deleted meanwhile. */
+async function lockApis(tx: Transaction, ids: readonly string[] = []): Promise<LockedApis> {
+  return new Map((await tx.apis.named(ids, 'lock')).map(api => [api.id, api]))
+}
+
 async function requireParts(
   tx: Transaction,
   { plan, apiIds = [] }: Patch<ProductFields>,
+  known: LockedApis,
   kept: readonly string[],
 ): Promise<void> {
   const faults: FieldFault[] = []
   if (plan !== undefined && (await tx.plans.bySlug(plan)) === undefined)
     faults.push({ field: 'plan', message: 'names no plan.' })
-  const known = new Map((await tx.apis.named(apiIds, 'lock')).map(api => [api.id, api]))
   for (const [at, id] of apiIds.entries()) {
     const message =
       known.get(id)?.status === 'retired' && !kept.includes(id)

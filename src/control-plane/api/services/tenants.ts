@@ -45,7 +45,7 @@ export async function patchTenant(
   patch: TenantPatch,
   ifMatch: string,
 ): Promise<Tenant> {
-  const tenant = found(await tx.tenants.find(id, 'lock'), 'tenant')
+  const tenant = found(await tx.tenants.find(id, patch.status === undefined ? 'lock' : 'exclusive'), 'tenant')
   checkIfMatch(ifMatch, tenant.revision)
   requireWritable(tenant)
   const move = moveTenant(tenant, patch.status ?? tenant.status)
@@ -62,7 +62,7 @@ export async function patchTenant(
 
 /** Revokes the subscriptions and removes the tenant from the gateways; its row is deleted once no gateway serves it. Idempotent. */
 export async function deleteTenant(tx: Transaction, id: string): Promise<void> {
-  const move = moveTenant(found(await tx.tenants.find(id, 'lock'), 'tenant'), 'deleting')
+  const move = moveTenant(found(await tx.tenants.find(id, 'exclusive'), 'tenant'), 'deleting')
   if (!move.ok) throw conflict(move.reason)
   if (!move.changed) return
   for (const subscription of await tx.subscriptions.openOfTenant(id))
@@ -85,7 +85,7 @@ const MAX_WAIT_FOR_WEBHOOKS_MS = 2 * 3_600_000
  * notified of it.
  */
 export async function purgeTenant(tx: Transaction, id: string): Promise<void> {
-  const tenant = await tx.tenants.find(id, 'lock')
+  const tenant = await tx.tenants.find(id, 'exclusive')
   if (tenant?.status !== 'deleting') return
   const waitedMs = tx.now.getTime() - tenant.updatedAt.getTime()
   if (waitedMs < MAX_WAIT_FOR_WEBHOOKS_MS && (await tx.deliveries.anyPending(id))) return

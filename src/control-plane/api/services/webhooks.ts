@@ -82,7 +82,8 @@ export async function patchWebhook(
   keysOf: string,
   ifMatch: string,
 ): Promise<Webhook> {
-  const webhook = await findWebhook(tx, id, 'lock')
+  // deliveries that are being written may contain keys that the change withholds
+  const webhook = await findWebhook(tx, id, 'exclusive')
   checkIfMatch(ifMatch, webhook.revision)
   const previousUntil = new Date(tx.now.getTime() + SECRET_OVERLAP_MS)
   const change = secret === undefined ? undefined : secret === null ? 'none' : { secret, previousUntil }
@@ -96,7 +97,7 @@ export async function patchWebhook(
 
 /** Deletes its deliveries too, including pending ones. @throws Problem not_found */
 export async function deleteWebhook(tx: Transaction, id: string): Promise<void> {
-  const webhook = await findWebhook(tx, id, 'lock')
+  const webhook = await findWebhook(tx, id, 'exclusive')
   await tx.webhooks.remove(webhook.id)
   announce(tx, 'webhook.deleted', webhook)
 }

@@ -47,7 +47,7 @@ export function apiKeyRepository({ db, scope, now }: SqlSession): ApiKeyReposito
         .where('subscriptionId', '=', subscriptionId)
         .selectAll()
         .orderBy('id')
-        .forUpdate()
+        .forNoKeyUpdate()
         .execute()
     },
     async expiring(noticeMs, limit) {
@@ -63,7 +63,7 @@ export function apiKeyRepository({ db, scope, now }: SqlSession): ApiKeyReposito
         .selectAll()
         .orderBy('expiresAt')
         .limit(limit)
-        .forUpdate()
+        .forNoKeyUpdate()
         .skipLocked()
         .execute()
     },
@@ -78,13 +78,18 @@ export function apiKeyRepository({ db, scope, now }: SqlSession): ApiKeyReposito
     },
     async touch(uses) {
       if (uses.length === 0) return
-      await sql`update api_keys set last_used_at = greatest(last_used_at, u.at)
-        from (
+      const ids = uses.map(use => use.id)
+      // an update locks its rows in any order; the same order in every transaction prevents deadlocks
+      await sql`with locked as materialized (
+          select id from api_keys where id = any(${ids}::text[]) and ${inScope(scope)} order by id for no key update
+        )
+        update api_keys set last_used_at = greatest(last_used_at, u.at)
+        from locked join (
           select id, max(at::timestamptz) as at
-          from unnest(${uses.map(use => use.id)}::text[], ${uses.map(use => use.at.toISOString())}::text[]) as t (id, at)
+          from unnest(${ids}::text[], ${uses.map(use => use.at.toISOString())}::text[]) as t (id, at)
           group by id
-        ) as u
-        where api_keys.id = u.id and ${inScope(scope)}`.execute(db)
+        ) as u using (id)
+        where api_keys.id = locked.id`.execute(db)
     },
   }
 }

@@ -3,7 +3,7 @@ import { type SqlBool, sql } from 'kysely'
 import type { Api } from '../../../model/api.ts'
 import type { ApiRepository } from '../repositories.ts'
 import { EVERY_TENANT } from '../store.ts'
-import { first, given, inScope, isRow, matches, page } from './listing.ts'
+import { first, given, inScope, isRow, locked, matches, page } from './listing.ts'
 import type { SqlSession } from './session.ts'
 import { visitedTenants } from './tenants.ts'
 
@@ -95,7 +95,7 @@ export function apiRepository({ db, scope, now }: SqlSession): ApiRepository {
         .where('id', 'in', [...ids])
         .select(['id', 'name', 'version', 'status', 'portalVisibility', 'visibility'])
         .orderBy('id')
-      return (locking === 'lock' ? query.forUpdate() : query).execute()
+      return locked(query, locking).execute()
     },
     async atPaths(tenantId, paths) {
       return mine()

@@ -52,8 +52,8 @@ export function consumerRepository({ db, scope, now }: SqlSession): ConsumerRepo
     },
     async touch(uses) {
       if (uses.length === 0) return
-      await sql`update consumers set last_seen_at = greatest(last_seen_at, u.at)
-        from (
+      // an update locks its rows in any order; the same order in every transaction prevents deadlocks
+      await sql`with seen as (
           select tenant_id, subject, max(at::timestamptz) as at
           from unnest(
             ${uses.map(use => use.tenantId)}::text[],
@@ -61,9 +61,14 @@ export function consumerRepository({ db, scope, now }: SqlSession): ConsumerRepo
             ${uses.map(use => use.at.toISOString())}::text[]
           ) as t (tenant_id, subject, at)
           group by tenant_id, subject
-        ) as u
-        where consumers.tenant_id = u.tenant_id and consumers.subject = u.subject
-          and ${inScope(scope, 'consumers.tenant_id')}`.execute(db)
+        ), locked as materialized (
+          select consumers.id, seen.at from consumers
+          join seen on consumers.tenant_id = seen.tenant_id and consumers.subject = seen.subject
+          where ${inScope(scope, 'consumers.tenant_id')}
+          order by consumers.id for no key update of consumers
+        )
+        update consumers set last_seen_at = greatest(last_seen_at, locked.at)
+        from locked where consumers.id = locked.id`.execute(db)
     },
   }
 }

@@ -7,12 +7,14 @@ import { advanced, CHANNEL, type SqlSession } from './session.ts'
 
 /**
  * Numbers the events from the one-row clock. Its row lock is held until the commit, so the numbers follow the order of commits and
- * have no gaps; the lock is taken last, which keeps it short and prevents deadlocks.
+ * have no gaps; the lock is taken last, which keeps it short and prevents deadlocks: what is written after it refers to rows that
+ * were locked before it.
  */
 export async function flushEvents(session: SqlSession): Promise<void> {
   const { db, now, pendingEvents } = session
   const count = pendingEvents.length
   if (count === 0) return
+  await keepTenants(session)
   const receivers = await receiversOf(session)
   const clock = await db
     .updateTable('changeClock')
@@ -31,4 +33,17 @@ export async function flushEvents(session: SqlSession): Promise<void> {
   await fanOut(session, receivers, clock.microseconds - count + 1)
   await writeMails(session)
   await sql`select pg_notify(${CHANNEL}, '')`.execute(db)
+}
+
+/** Deliveries and mails refer to them. One that is being deleted is waited for here, before others wait for this transaction. */
+async function keepTenants({ db, pendingEvents }: SqlSession): Promise<void> {
+  const ids = new Set(pendingEvents.flatMap(({ tenantId }) => tenantId ?? []))
+  if (ids.size === 0) return
+  await db
+    .selectFrom('tenants')
+    .where('id', 'in', [...ids])
+    .select('id')
+    .orderBy('id')
+    .forKeyShare()
+    .execute()
 }

@@ -19,7 +19,7 @@ export function idempotencyRepository({ db, scope, now }: SqlSession): Idempoten
         .selectFrom('idempotency')
         .where('key', '=', key)
         .selectAll()
-        .forUpdate()
+        .forNoKeyUpdate()
         .executeTakeFirst()
       // The other transaction deleted the row, so the key is free again.
       if (held === undefined) return this.claim(key, requestHash)

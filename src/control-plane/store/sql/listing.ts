@@ -83,9 +83,18 @@ async function countOf<DB, TB extends keyof DB>(query: SelectQueryBuilder<DB, TB
 /** The first row, locked on request. */
 export function first<DB, TB extends keyof DB, O>(
   query: SelectQueryBuilder<DB, TB, O>,
-  locking: Locking = 'plain',
+  locking?: Locking,
 ): ReturnType<SelectQueryBuilder<DB, TB, O>['executeTakeFirst']> {
-  return (locking === 'lock' ? query.forUpdate() : query).executeTakeFirst()
+  return locked(query, locking).executeTakeFirst()
+}
+
+/** Checks of foreign keys take FOR KEY SHARE, which waits for FOR UPDATE only (PostgreSQL, "Row-Level Locks"). */
+export function locked<DB, TB extends keyof DB, O>(
+  query: SelectQueryBuilder<DB, TB, O>,
+  locking: Locking = 'plain',
+): SelectQueryBuilder<DB, TB, O> {
+  if (locking === 'exclusive') return query.forUpdate()
+  return locking === 'lock' ? query.forNoKeyUpdate() : query
 }
 
 /** The filters that are not undefined, for `eb.and`: each is `column = value`. */

@@ -13,7 +13,7 @@ export function meteringRepository({ db, scope, now }: SqlSession): MeteringRepo
         select w, ${source}, '', 0, ${now.toISOString()}::timestamptz from unnest(${sorted}::text[]) as w
         on conflict do nothing`.execute(db)
       await sql`select 1 from metering_marks where source = ${source} and writer = any(${sorted}::text[])
-        order by writer for update`.execute(db)
+        order by writer for no key update`.execute(db)
       const rows = await db
         .selectFrom('meteringMarks')
         .where('writer', 'in', sorted)

@@ -73,7 +73,7 @@ export function productRepository({ db, scope, now }: SqlSession): ProductReposi
         .where(sql<SqlBool>`api_ids @> to_jsonb(${apiId}::text)`)
         .select(PRODUCT_COLUMNS)
         .orderBy('id')
-        .forUpdate()
+        .forNoKeyUpdate()
         .execute(),
   }
 }

@@ -53,7 +53,7 @@ export function subscriptionRepository({ db, scope, now }: SqlSession): Subscrip
         .where('status', 'in', OPEN_STATUSES)
         .selectAll()
         .orderBy('id')
-        .forUpdate()
+        .forNoKeyUpdate()
         .execute()
     },
     async openOfTenant(tenantId) {
@@ -62,7 +62,7 @@ export function subscriptionRepository({ db, scope, now }: SqlSession): Subscrip
         .where('status', 'in', OPEN_STATUSES)
         .selectAll()
         .orderBy('id')
-        .forUpdate()
+        .forNoKeyUpdate()
         .execute()
     },
     async due(limit) {
@@ -72,7 +72,7 @@ export function subscriptionRepository({ db, scope, now }: SqlSession): Subscrip
         .selectAll()
         .orderBy('expiresAt')
         .limit(limit)
-        .forUpdate()
+        .forNoKeyUpdate()
         .skipLocked()
         .execute()
     },
@@ -87,7 +87,7 @@ export function subscriptionRepository({ db, scope, now }: SqlSession): Subscrip
         .selectAll()
         .orderBy('expiresAt')
         .limit(limit)
-        .forUpdate()
+        .forNoKeyUpdate()
         .skipLocked()
         .execute()
     },

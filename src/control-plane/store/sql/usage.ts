@@ -59,7 +59,7 @@ export function tierUsageRepository({ db }: SqlSession): TierUsageRepository {
         .where('tenantId', '=', tenantId)
         .where('hour', '=', hour)
         .select('taken')
-        .forUpdate()
+        .forNoKeyUpdate()
         .executeTakeFirstOrThrow()
       const granted = Math.max(0, Math.min(want, limit - row.taken))
       const taken = row.taken + granted

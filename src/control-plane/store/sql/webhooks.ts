@@ -109,7 +109,7 @@ export function webhookRepository({ db, scope, now, sealer }: SqlSession): Webho
         .select(['id', 'customHeaders'])
         .orderBy('id')
         .limit(limit)
-        .forUpdate()
+        .forNoKeyUpdate()
         .execute()
       for (const { id, customHeaders } of rows)
         await db.updateTable('webhooks').set(headers(id, customHeaders)).where('id', '=', id).execute()
