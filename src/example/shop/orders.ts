@@ -32,7 +32,7 @@ export function orderHandlers(state: ShopState): Handlers {
     deleteOrder(request) {
       const order = orderOf(request)
       if (order.status !== 'cancelled') {
-        const detail = `Order ${order.id} is ${order.status}; only cancelled ones can go.`
+        const detail = `Order ${order.id} is ${order.status}; only cancelled orders can be deleted.`
         throw shopConflict('not-cancelled', detail)
       }
       state.orders.delete(order.id)

@@ -16,9 +16,13 @@ export function httpBackend(handler: RequestListener, host = '127.0.0.1'): Promi
 }
 
 /** Calls `onRequest` with everything received so far, each time more arrives. */
-export function rawBackend(onRequest: (socket: Socket, received: string) => void): Promise<TestBackend> {
+export function rawBackend(
+  onRequest: (socket: Socket, received: string) => void,
+  onConnection: (socket: Socket) => void = () => {},
+): Promise<TestBackend> {
   return listen(
     createTcpServer({ allowHalfOpen: true }, socket => {
+      onConnection(socket)
       let received = ''
       socket.on('error', () => {})
       socket.on('data', chunk => {

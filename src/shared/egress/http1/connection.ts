@@ -1,9 +1,10 @@
 /** One kept-alive connection to an origin that carries one request at a time. It picks no request and opens no second socket. */
 import type { Socket } from 'node:net'
 import { codeAt } from '../../../model/code-at.ts'
-import type { ResponseHandler, WholeRequest } from './response-handler.ts'
+import { Http1Error, type ResponseHandler, type WholeRequest } from './response-handler.ts'
 import type { ResponseHead } from './response-head.ts'
 import { ResponseParser, type ResponseSink } from './response-parser.ts'
+import { type Writer, writeAtTurnEnd } from './turn-end.ts'
 import { watchSocket } from './watch-socket.ts'
 
 /** A request that is ready to be written. */
@@ -14,6 +15,8 @@ export interface PreparedRequest {
   /** 0 without one. */
   readonly bodyBytes: number
   readonly handler: ResponseHandler
+  /** Another connection ended before this request was written to it. */
+  readonly wasGivenBack: boolean
 }
 
 export interface ConnectionOwner {
@@ -21,6 +24,8 @@ export interface ConnectionOwner {
   idle(connection: Http1Connection): void
   /** It is closed, or will be; called once. */
   gone(connection: Http1Connection): void
+  /** It has ended before the request was written to it; the peer has seen nothing of it. Called after `gone`, once for a request. */
+  giveBack(request: PreparedRequest): void
   /** Its request was taken back after it had waited long for a first byte. */
   silent(): void
   /** How long it may idle, ms; `saidMs` is what the peer announced. Zero or less: not at all. */
@@ -34,7 +39,10 @@ export const SILENT_MS = 300
 /** Longer texts are encoded apart from the head, so that no large string is built twice. */
 const JOINED_CHARS = 16 * 1024
 
-export class Http1Connection implements ResponseSink {
+const ENDED = new Http1Error('UND_ERR_SOCKET', 'the peer closed the connection')
+const EARLY_RESPONSE = new Http1Error('UND_ERR_SOCKET', 'the peer responded before the request was written')
+
+export class Http1Connection implements ResponseSink, Writer {
   /** Since when an idle connection has had no request, in ms of the monotonic clock. */
   idleSinceMs = 0
   /** When an idle connection must not be used any more, in ms of the monotonic clock. */
@@ -45,6 +53,10 @@ export class Http1Connection implements ResponseSink {
   #socket: Socket | undefined
   #handler: ResponseHandler | undefined
   #written = false
+  /** A request that is written at the end of this turn, and its text. */
+  #unsent: PreparedRequest | undefined
+  #text = ''
+  #encoding: BufferEncoding = 'latin1'
   /** When its request was written, in ms of the monotonic clock; 0 from the first byte of the response on. */
   #sentAtMs = 0
   #reusable = false
@@ -76,7 +88,8 @@ export class Http1Connection implements ResponseSink {
   }
 
   /** @returns false when the handler took its request back; the connection is still idle then */
-  send({ request, head, bodyBytes, handler }: PreparedRequest): boolean {
+  send(prepared: PreparedRequest): boolean {
+    const { request, head, bodyBytes, handler } = prepared
     const { body } = request
     let aborted = false
     this.#handler = handler
@@ -93,12 +106,12 @@ export class Http1Connection implements ResponseSink {
     this.#sentAtMs = performance.now()
     this.#parser.begin(request.method)
     const socket = this.#socket!
-    if (body === null) socket.write(head, 'latin1')
+    if (body === null) this.#writeSoon(prepared, head, 'latin1')
     else if (typeof body === 'string' && body.length <= JOINED_CHARS && bodyBytes === body.length)
       // ASCII is the same in Latin-1, which is written in less time than UTF-8
-      socket.write(head + body, 'latin1')
+      this.#writeSoon(prepared, head + body, 'latin1')
     else if (typeof body === 'string' && body.length <= JOINED_CHARS && isAscii(head))
-      socket.write(head + body, 'utf8')
+      this.#writeSoon(prepared, head + body, 'utf8')
     else {
       socket.cork()
       socket.write(head, 'latin1')
@@ -108,6 +121,22 @@ export class Http1Connection implements ResponseSink {
     return true
   }
 
+  #writeSoon(prepared: PreparedRequest, text: string, encoding: BufferEncoding): void {
+    this.#unsent = prepared
+    this.#text = text
+    this.#encoding = encoding
+    writeAtTurnEnd(this)
+  }
+
+  writeNow(): void {
+    const text = this.#text
+    this.#text = ''
+    // after an error of the socket, the request is given back when it is closed
+    if (this.#gone || this.#socket!.destroyed) return
+    this.#unsent = undefined
+    this.#socket!.write(text, this.#encoding)
+  }
+
   /** From the socket: the first `length` bytes are new and valid only during the call. @returns false to pause reading */
   onBytes(length: number, bytes: Buffer): boolean {
     // bytes that belong to no request would be taken for the response to the next one
@@ -115,6 +144,7 @@ export class Http1Connection implements ResponseSink {
       this.destroy()
       return false
     }
+    if (this.#givesBack(EARLY_RESPONSE)) return false
     this.#sentAtMs = 0
     this.#paused = false
     try {
@@ -176,6 +206,7 @@ export class Http1Connection implements ResponseSink {
   #ended(): void {
     this.#reusable = false
     if (this.#handler === undefined) return this.destroy()
+    if (this.#givesBack(ENDED)) return
     try {
       this.#parser.close()
     } catch (error) {
@@ -185,10 +216,26 @@ export class Http1Connection implements ResponseSink {
   }
 
   #closed(reason: Error): void {
+    if (this.#givesBack(reason)) return
     const handler = this.#handler
     this.#handler = undefined
     this.#leave()
     handler?.onError(reason)
+  }
+
+  /** Ends the connection of a request that is not written yet. @returns false when there is none */
+  #givesBack(reason: Error): boolean {
+    const prepared = this.#unsent
+    if (prepared === undefined || this.#gone) return false
+    // a peer that ends each connection at once
+    if (prepared.wasGivenBack) this.#fail(reason)
+    else {
+      this.#handler = undefined
+      this.#sentAtMs = 0
+      this.destroy()
+      this.#owner.giveBack({ ...prepared, wasGivenBack: true })
+    }
+    return true
   }
 
   #takenBack(): void {

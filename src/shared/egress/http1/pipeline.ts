@@ -4,6 +4,7 @@ import { SILENT_MS } from './connection.ts'
 import { Http1Error, type ResponseHandler, type WholeRequest } from './response-handler.ts'
 import type { ResponseHead } from './response-head.ts'
 import { ResponseParser, type ResponseSink } from './response-parser.ts'
+import { type Writer, writeAtTurnEnd } from './turn-end.ts'
 import { watchSocket } from './watch-socket.ts'
 
 /** A request that may be sent twice. */
@@ -17,8 +18,6 @@ export interface LineRequest {
 export interface LineOwner {
   /** The connection is closed, or will be; called once. */
   gone(connection: LineConnection): void
-  /** Has `flush` called when the requests of this turn are in their lines. */
-  flushSoon(connection: LineConnection): void
   /** Their responses have not begun, and will not come over this connection. */
   move(requests: readonly LineRequest[]): void
   /** The response to a request that waited behind no other is complete, `ms` after it was sent. */
@@ -47,13 +46,11 @@ const MAX_PIECES_PER_TURN = 1_000
 /** May be sent twice without a visible difference: a second DELETE of a resource finds none. */
 const SAFE: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])
 
-export class LineConnection implements ResponseSink {
+export class LineConnection implements ResponseSink, Writer {
   /** Since when an idle connection has had no request, in ms of the monotonic clock. */
   idleSinceMs = 0
   /** When an idle connection must not be used any more, in ms of the monotonic clock. */
   idleUntilMs = 0
-  /** In the list of those to flush. */
-  isFlushDue = false
   readonly #owner: LineOwner
   readonly #parser = new ResponseParser(this)
   readonly #resume = () => void this.#socket?.resume()
@@ -65,6 +62,7 @@ export class LineConnection implements ResponseSink {
   #firstAtCheck: Entry | undefined
   #responses = 0
   #isReusable = true
+  #isWriteDue = false
   /** It takes no more requests, and is closed after the response to the last one in its line. */
   #isEnding = false
   #declaredMs: number | undefined
@@ -135,13 +133,20 @@ export class LineConnection implements ResponseSink {
     this.#line.push(entry)
     if (isAlone) {
       this.#beginFirst()
-      this.flush()
-    } else this.#owner.flushSoon(this)
+      this.writeNow()
+    } else this.#writeSoon()
     return true
   }
 
+  #writeSoon(): void {
+    if (this.#isWriteDue) return
+    this.#isWriteDue = true
+    writeAtTurnEnd(this)
+  }
+
   /** Writes the requests that have come since the last time at once. */
-  flush(): void {
+  writeNow(): void {
+    this.#isWriteDue = false
     if (this.#isGone) return
     let text = ''
     for (const entry of this.#line) {

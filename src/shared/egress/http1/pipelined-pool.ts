@@ -31,7 +31,6 @@ export class PipelinedPool implements LineOwner {
   /** For a connection that is being opened. */
   #waiting: LineRequest[] = []
   #opening = 0
-  #due: LineConnection[] = []
   #timer: NodeJS.Timeout | undefined
   #closed = false
 
@@ -127,22 +126,6 @@ export class PipelinedPool implements LineOwner {
   #takeWaiting(): readonly LineRequest[] {
     this.#waiting = this.#waiting.filter(({ handler }) => !handler.over)
     return this.#waiting.splice(0, Math.ceil(this.#waiting.length / this.#opening))
-  }
-
-  flushSoon(connection: LineConnection): void {
-    if (connection.isFlushDue) return
-    connection.isFlushDue = true
-    // after all sockets that are readable in this turn: their requests leave in one write
-    if (this.#due.push(connection) === 1) setImmediate(this.#flush)
-  }
-
-  readonly #flush = (): void => {
-    const due = this.#due
-    this.#due = []
-    for (const connection of due) {
-      connection.isFlushDue = false
-      connection.flush()
-    }
   }
 
   gone(connection: LineConnection): void {

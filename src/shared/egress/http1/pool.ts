@@ -52,17 +52,20 @@ export class Http1Pool implements ConnectionOwner {
       handler.onError(new Http1Error('UND_ERR_DESTROYED', 'the client is closed'))
       return true
     }
-    const prepared = { request, head, bodyBytes, handler }
+    this.#carry({ request, head, bodyBytes, handler, wasGivenBack: false })
+    return true
+  }
+
+  #carry(prepared: PreparedRequest): void {
     const connection = this.#takeIdle()
     if (connection !== undefined) {
       if (!connection.send(prepared)) this.#idle.push(connection)
-      return true
+      return
     }
     this.#waiting.push(prepared)
     if (this.#waiting.length >= this.#sweepAt) this.#sweep()
     if (this.#opening < this.#waiting.length && this.#connections.size < this.#options.maxConnections)
       this.#open()
-    return true
   }
 
   #takeIdle(): Http1Connection | undefined {
@@ -127,6 +130,11 @@ export class Http1Pool implements ConnectionOwner {
     const at = this.#idle.indexOf(connection)
     if (at >= 0) this.#idle.splice(at, 1)
     if (!this.#closed && this.#opening < this.#waiting.length) this.#open()
+  }
+
+  giveBack(prepared: PreparedRequest): void {
+    if (this.#closed) prepared.handler.onError(new Http1Error('UND_ERR_DESTROYED', 'the client is closed'))
+    else if (!prepared.handler.over) this.#carry(prepared)
   }
 
   /** A peer that is gone without closing its connections responds over none of them: each would make another call wait for its time-out. */

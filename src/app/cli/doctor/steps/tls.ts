@@ -67,7 +67,7 @@ function fixOf({ code = '', message }: NodeJS.ErrnoException, fromTheInternet: b
   if (code === 'CERT_HAS_EXPIRED') return 'Renew the certificate.'
   if (/SELF_SIGNED|UNABLE_TO_(VERIFY|GET_ISSUER)/.test(code))
     return fromTheInternet
-      ? 'This client trusts public authorities only: use a certificate of one.'
+      ? 'This client trusts only public certificate authorities: use a certificate that one of them has issued.'
       : 'Use a certificate of a public authority, serve the intermediate certificates too, or let the client trust yours: ' +
           'clients on Node read NODE_EXTRA_CA_CERTS=/path/to/ca.pem, as this command does; others read the store of the system.'
   return /wrong version number|packet length/.test(message)
