@@ -112,7 +112,7 @@ server { listen 127.0.0.1:${ports.tls} ssl; ssl_certificate ${file('cert.pem')};
     expect(report).toMatchObject({ ok: false, failed: 'tls' })
     expect(report.steps[0]!.fix).toContain('NODE_EXTRA_CA_CERTS')
     expect((await look(`https://localhost:${ports.tls}/mcp`, undefined, 'claude')).steps[0]!.fix).toContain(
-      'public authorities',
+      'public certificate authorities',
     )
     const plain = await look(`https://127.0.0.1:${ports.plain}/mcp`)
     expect(plain.steps[0]).toMatchObject({ status: 'failed', fix: expect.stringContaining('plain http') })
