@@ -61,6 +61,7 @@ export async function createApi(
     deprecatedAt: null,
   }
   requireFittingType(api)
+  await lockAddresses(tx, tenantId)
   await claimAddress(tx, api)
   await tx.apis.insert(api)
   await tx.deployments.complete({ apiId: api.id })
@@ -122,13 +123,13 @@ async function revokeUnshared(tx: Transaction, api: Api): Promise<void> {
 }
 
 /**
- * Makes sure that the addresses of an API lead to it alone; a version that becomes the default replaces the one before.
+ * Makes sure that the addresses of an API lead to it alone; a version that becomes the default replaces the one before. The caller has
+ * called `lockAddresses`.
  * @throws Problem validation_error, conflict
  */
 async function claimAddress(tx: Transaction, api: Api): Promise<void> {
   if (api.versioning !== null && !isVersionLabel(api.version))
     throw invalidField('version', 'must be letters, digits, . _ ~ and -, because callers choose it.')
-  await lockAddresses(tx, api.tenantId)
   const paths = claimedPaths(api)
   const parents = paths.map(path => path.slice(0, path.lastIndexOf('/')) || '/')
   for (const other of await tx.apis.atPaths(api.tenantId, [...new Set([...paths, ...parents])])) {
