@@ -1,6 +1,6 @@
 /** The shell: login, or navigation, filter by tenant, and the page of the address. It loads no data of a page. */
 import { useSignal } from '@preact/signals'
-import { useEffect, useRef } from 'preact/hooks'
+import { useLayoutEffect, useRef } from 'preact/hooks'
 import { control } from './api/client.ts'
 import { useResource } from './api/resource.ts'
 import type { List, Tenant } from './api/types.ts'
@@ -42,7 +42,8 @@ function Shell() {
   const isMenuOpen = useSignal(false)
   const main = useRef<HTMLElement>(null)
   const visited = useRef(path.value)
-  useEffect(() => {
+  // before any key of the user: a later effect would take the focus from a field that was chosen meanwhile
+  useLayoutEffect(() => {
     isMenuOpen.value = false
     // screen readers and the keyboard continue in the new page
     if (visited.current !== path.value) main.current?.focus({ preventScroll: true })

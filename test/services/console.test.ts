@@ -409,6 +409,23 @@ describe.skipIf(missing)(`the console${missing ? ' (skipped: apt-get install chr
     await page.getByRole('dialog').getByText('First field of the page').waitFor()
   })
 
+  it('keeps the focus in a field that a key has chosen as soon as the page is drawn', async () => {
+    const { page } = await asAdmin('catalogue/apis')
+    await page.getByRole('link', { name: 'Subscriptions' }).waitFor()
+    const focused: string = await page.evaluate(`new Promise(resolve => {
+      const observer = new MutationObserver(() => {
+        const field = [...document.querySelectorAll('main label')].find(each => each.textContent === 'Application')
+        if (field === undefined) return
+        observer.disconnect()
+        document.activeElement.dispatchEvent(new KeyboardEvent('keydown', { key: '/', bubbles: true, composed: true }))
+        setTimeout(() => resolve(document.activeElement.id === field.htmlFor ? 'Application' : document.activeElement.id), 500)
+      })
+      observer.observe(document.body, { childList: true, subtree: true })
+      document.querySelector('main a[href*="catalogue/subscriptions"]').click()
+    })`)
+    expect(focused).toBe('Application')
+  })
+
   it('shows a viewer no button that the policy refuses', async () => {
     const api = await register('viewed')
     await manage('tenants/acme/subscriptions', { api_id: api.id, application: 'other', plan: 'reviewed' })

@@ -1,7 +1,7 @@
 /** Dialogs and forms: the browser's own dialog element, which keeps the focus and closes with Escape. They send nothing themselves. */
 import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
-import { useEffect, useId, useRef } from 'preact/hooks'
+import { useId, useLayoutEffect, useRef } from 'preact/hooks'
 import { ApiError } from '../api/client.ts'
 
 interface DialogProps {
@@ -14,7 +14,8 @@ interface DialogProps {
 export function Dialog({ title, onClose, wide, children }: DialogProps) {
   const element = useRef<HTMLDialogElement>(null)
   const heading = useId()
-  useEffect(() => {
+  // in the commit: keys pressed at once belong to the dialog
+  useLayoutEffect(() => {
     element.current?.showModal()
   }, [])
   return (

@@ -1,6 +1,6 @@
 /** Keys that work on every page: `g` and a letter opens a page, `/` goes to the first filter, `?` lists the keys. */
 import { signal } from '@preact/signals'
-import { useEffect } from 'preact/hooks'
+import { useLayoutEffect } from 'preact/hooks'
 import type { PageEntry } from '../pages/index.ts'
 import { navigate } from '../state/router.ts'
 import { nextTheme } from '../state/theme.ts'
@@ -11,7 +11,8 @@ const isHelpOpen = signal(false)
 const PREFIX_MS = 1_500
 
 export function Shortcuts({ pages }: { readonly pages: readonly PageEntry[] }) {
-  useEffect(() => {
+  // in the commit: the first key after the page is drawn counts
+  useLayoutEffect(() => {
     let prefixAtMs = 0
     const onKey = (event: KeyboardEvent): void => {
       if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event)) return

@@ -1,5 +1,5 @@
 /** The shell of the portal: header, navigation, and the page of the address. Visitors see the catalog; the rest needs a login. */
-import { useEffect, useRef } from 'preact/hooks'
+import { useLayoutEffect, useRef } from 'preact/hooks'
 import { Empty } from '../components/layout.tsx'
 import { Login } from '../pages/login.tsx'
 import { href, path, segments } from '../state/router.ts'
@@ -15,7 +15,8 @@ import { Subscriptions } from './subscriptions.tsx'
 export function App() {
   const main = useRef<HTMLElement>(null)
   const visited = useRef(path.value)
-  useEffect(() => {
+  // before any key of the user: a later effect would take the focus from a field that was chosen meanwhile
+  useLayoutEffect(() => {
     // screen readers and the keyboard continue in the new page
     if (visited.current !== path.value) main.current?.focus({ preventScroll: true })
     visited.current = path.value

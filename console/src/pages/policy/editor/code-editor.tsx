@@ -1,6 +1,6 @@
 /** The text of one file, in an editor that is loaded on demand. It keeps no draft. */
 import { useSignal } from '@preact/signals'
-import { useEffect, useRef } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
 import type { CodeMirror, Mark } from './code-mirror.ts'
 
 export interface CodeEditorProps {
@@ -38,14 +38,15 @@ export function CodeEditor({ schema, path, text, marks, target, onChange }: Code
       editor.value?.destroy()
     }
   }, [])
-  useEffect(() => {
+  // in the commit: a key pressed at once must not change the text of the previous file under the path of the new one
+  useLayoutEffect(() => {
     editor.value?.show(path, text)
     editor.value?.mark(marks)
   }, [editor.value, path])
-  useEffect(() => {
+  useLayoutEffect(() => {
     editor.value?.mark(marks)
   }, [JSON.stringify(marks)])
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (target !== undefined) editor.value?.goTo(target.row)
   }, [target?.at, editor.value])
   return (
