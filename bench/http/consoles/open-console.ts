@@ -17,7 +17,7 @@ interface Polled {
 const PAGES = {
   now: [
     { path: 'gateway/admin/overview?window_s=60', everyMs: 2_000 },
-    { path: 'gateway/admin/workers', everyMs: 2_000 },
+    { path: 'gateway/admin/workers', everyMs: 5_000 },
   ],
   limits: [{ path: 'gateway/admin/quotas', everyMs: 5_000 }],
   fleet: [

@@ -15,6 +15,8 @@ import { href, query } from '../state/router.ts'
 import { chosenTenant } from '../state/session.ts'
 
 const EVERY_MS = 2_000
+/** Threads change seldom, and their calls are in the overview as well. */
+const THREADS_EVERY_MS = 5_000
 const WINDOWS = [
   ['', '1 minute'],
   ['300', '5 minutes'],
@@ -283,7 +285,7 @@ const short = (version: string | null): string => version?.slice(0, 12) ?? '–'
 
 /** Only for users who may see every tenant. */
 function WorkerTable() {
-  const workers = useResource(signal => gateway<Workers>('admin/workers', { signal }), [], EVERY_MS)
+  const workers = useResource(signal => gateway<Workers>('admin/workers', { signal }), [], THREADS_EVERY_MS)
   return (
     <Section title="Threads">
       <Loaded of={workers}>

@@ -1,7 +1,7 @@
 /** The Kysely dialect of PGlite, whose only connection serves one transaction at a time, first come, first served. It contains no query. */
 import type { PGlite } from '@electric-sql/pglite'
 import {
-  CompiledQuery,
+  type CompiledQuery,
   type DatabaseConnection,
   type Dialect,
   type Driver,
@@ -55,18 +55,18 @@ class PgliteDriver implements Driver {
     else next(this.#connection)
   }
 
-  async beginTransaction(connection: DatabaseConnection, settings: TransactionSettings): Promise<void> {
+  async beginTransaction(_connection: DatabaseConnection, settings: TransactionSettings): Promise<void> {
     const isolation = settings.isolationLevel ? ` isolation level ${settings.isolationLevel}` : ''
     const access = settings.accessMode ? ` ${settings.accessMode}` : ''
-    await connection.executeQuery(CompiledQuery.raw(`begin${isolation}${access}`))
+    await this.#connection.runCommand(`begin${isolation}${access}`)
   }
 
-  async commitTransaction(connection: DatabaseConnection): Promise<void> {
-    await connection.executeQuery(CompiledQuery.raw('commit'))
+  async commitTransaction(): Promise<void> {
+    await this.#connection.runCommand('commit')
   }
 
-  async rollbackTransaction(connection: DatabaseConnection): Promise<void> {
-    await connection.executeQuery(CompiledQuery.raw('rollback'))
+  async rollbackTransaction(): Promise<void> {
+    await this.#connection.runCommand('rollback')
   }
 
   /** The code that opened the client closes it. */
@@ -78,6 +78,11 @@ class PgliteConnection implements DatabaseConnection {
 
   constructor(client: PGlite) {
     this.#client = client
+  }
+
+  /** A command without parameters or rows: the simple protocol takes one message, a query takes five. */
+  async runCommand(sql: string): Promise<void> {
+    await this.#client.exec(sql)
   }
 
   async executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
