@@ -26,6 +26,8 @@ export interface Summary {
   readonly total: Figures
   /** Since when all calls are covered, Unix ms. */
   readonly coveredFromMs: number
+  /** When they were counted, or the end of the time asked for, Unix ms: a question may reach into the future. */
+  readonly coveredToMs: number
   /** toolset, tool */
   readonly tools: Groups
   /** tenant, consumer */
@@ -52,6 +54,7 @@ export function mergedSummary(summaries: readonly Summary[], fromMs: number, par
   const merged: Summary = {
     total: noFigures(),
     coveredFromMs: Math.max(fromMs, ...summaries.map(one => one.coveredFromMs)),
+    coveredToMs: Math.max(fromMs, ...summaries.map(one => one.coveredToMs)),
     tools: new Map(),
     consumers: new Map(),
     refusals: new Map(),
@@ -82,8 +85,8 @@ export function windowOf(parts: readonly { readonly window: CallWindow }[]): Cal
 }
 
 export function shownSummary(summary: Summary, fromMs: number, toMs: number) {
-  const { total, tools, consumers, refusals, failures, series, coveredFromMs } = summary
-  const coveredS = Math.max(0.001, (toMs - coveredFromMs) / 1000)
+  const { total, tools, consumers, refusals, failures, series, coveredFromMs, coveredToMs } = summary
+  const coveredS = Math.max(0.001, (Math.min(toMs, coveredToMs) - coveredFromMs) / 1000)
   const perSecond = (calls: number): number => Math.round((calls / coveredS) * 100) / 100
   const { calls, refused, failed, latency, backend } = total
   const success = calls - refused - failed

@@ -68,6 +68,8 @@ type WireGroups = readonly (readonly [string, WireFigures])[]
 export interface WireSummary {
   readonly total: WireFigures
   readonly covered_from: number
+  /** Absent from older gateways: the end of the time asked for. */
+  readonly covered_to?: number | undefined
   readonly tools: WireGroups
   readonly consumers: WireGroups
   readonly refusals: WireGroups
@@ -80,10 +82,18 @@ export interface WireSummary {
 const MAX_GROUPS = 200
 export const MAX_FLEET_CALLS = 200
 
-export function wireSummary({ total, coveredFromMs, series, window, ...groups }: Summary): WireSummary {
+export function wireSummary({
+  total,
+  coveredFromMs,
+  coveredToMs,
+  series,
+  window,
+  ...groups
+}: Summary): WireSummary {
   return {
     total: wireFigures(total),
     covered_from: coveredFromMs,
+    covered_to: coveredToMs,
     tools: wireGroups(groups.tools),
     consumers: wireGroups(groups.consumers),
     refusals: wireGroups(groups.refusals),
@@ -93,10 +103,12 @@ export function wireSummary({ total, coveredFromMs, series, window, ...groups }:
   }
 }
 
-export function readSummary(wire: WireSummary): Summary {
+/** @param toMs end of the time asked for */
+export function readSummary(wire: WireSummary, toMs: number): Summary {
   return {
     total: readFigures(wire.total),
     coveredFromMs: wire.covered_from,
+    coveredToMs: wire.covered_to ?? toMs,
     tools: readGroups(wire.tools),
     consumers: readGroups(wire.consumers),
     refusals: readGroups(wire.refusals),

@@ -22,7 +22,7 @@ const PAGES = {
   limits: [{ path: 'gateway/admin/quotas', everyMs: 5_000 }],
   fleet: [
     { path: 'control/v1/gateways?limit=100', everyMs: 5_000 },
-    { path: 'control/v1/deployments', everyMs: 5_000 },
+    { path: 'control/v1/deployments', everyMs: 10_000 },
     { path: 'gateway/admin/sessions/stats', everyMs: 5_000 },
   ],
   calls: [],

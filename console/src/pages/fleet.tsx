@@ -16,6 +16,8 @@ import { href } from '../state/router.ts'
 import { hasControlPlane, may } from '../state/session.ts'
 
 const EVERY_MS = 5_000
+/** A deployment changes only when an operator changes it. */
+const DEPLOYMENTS_EVERY_MS = 10_000
 
 const short = (version: string | null) => <code title={version ?? ''}>{version?.slice(0, 12) ?? '–'}</code>
 
@@ -198,7 +200,7 @@ function Deployments() {
   const list = useResource(
     signal => control<List<Deployment>>(`deployments${search}`, { signal }),
     [search],
-    EVERY_MS,
+    DEPLOYMENTS_EVERY_MS,
   )
   const sync = async (deployment: Deployment): Promise<void> => {
     await control(`deployments/${deployment.id}/sync`, { method: 'POST' })

@@ -93,16 +93,17 @@ export class RecordedCalls {
     return found
   }
 
-  summary(query: SummaryQuery): Summary {
+  /** Once for all who ask for the same time, so that the first one decides what is counted. */
+  summary(query: SummaryQuery, nowMs: number): Summary {
     const key = JSON.stringify(query)
     return getOrSet(this.#summaries, key, () => {
       // their times differ: an entry is seldom used again
       if (this.#summaries.size >= SUMMARIES) this.#summaries.clear()
-      return this.#summarize(query)
+      return this.#summarize(query, nowMs)
     })
   }
 
-  #summarize({ fromMs, toMs, parts, ...query }: SummaryQuery): Summary {
+  #summarize({ fromMs, toMs, parts, ...query }: SummaryQuery, nowMs: number): Summary {
     const window = this.ring.window
     const isFull = window.calls === window.capacity
     const counter = new CallCounter()
@@ -113,6 +114,6 @@ export class RecordedCalls {
       return true
     })
     const coveredFromMs = isFull ? Math.max(fromMs, window.sinceMs!) : fromMs
-    return { ...counter.totals(parts), coveredFromMs, window }
+    return { ...counter.totals(parts), coveredFromMs, coveredToMs: Math.min(toMs, nowMs), window }
   }
 }

@@ -43,8 +43,8 @@ type ShownSummary = ReturnType<typeof shownSummary>
 
 const SERIES = 30
 const DEFAULT_WINDOW_S = 60
-/** Times are rounded up to it, so that consoles that look at the same moment share the work. */
-const ROUND_MS = 1000
+/** Times are rounded up to it, so that consoles that look at the same moment share the work: one part of the series of the default window, and the period of the page Now. */
+const ROUND_MS = 2000
 const MAX_TOOLS = 500
 
 export class OverviewAdmin {

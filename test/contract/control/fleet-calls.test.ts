@@ -56,6 +56,7 @@ function careless(name: string, calls: readonly Recorded[], question: FleetQuest
   const summary = {
     total: noFigures(),
     coveredFromMs: question.fromMs,
+    coveredToMs: question.toMs,
     tools: new Map(),
     consumers: new Map(),
     refusals: new Map(),

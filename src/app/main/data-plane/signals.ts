@@ -38,7 +38,7 @@ export function threadSignals(
     before: (query, positions, limit) => calls.before(query, positions, limit, nowMs()),
     after: (query, positions, limit) => calls.after(query, positions, limit, nowMs()),
     find: (ring, number) => calls.find(ring, number),
-    summary: query => calls.summary(query),
+    summary: query => calls.summary(query, nowMs()),
     callerOf: query => calls.callerOf(query),
     state: () => ({ worker: calls.ring.worker, calls: calls.ring.recorded, ...state() }),
   }

@@ -60,6 +60,7 @@ const content = z.object({
     .object({
       total: figures,
       covered_from: number,
+      covered_to: number.optional(),
       tools: groups,
       consumers: groups,
       refusals: groups,

@@ -65,8 +65,10 @@ export function mergedTools(
   return { tools, ...coverage(replies, gateways) }
 }
 
-function summaryOf({ tenant, fromMs, parts }: Asked<SummaryQuestion>, replies: Replies) {
-  const summaries = [...replies.values()].flatMap(({ summary }) => (summary ? [readSummary(summary)] : []))
+function summaryOf({ tenant, fromMs, toMs, parts }: Asked<SummaryQuestion>, replies: Replies) {
+  const summaries = [...replies.values()].flatMap(({ summary }) =>
+    summary === undefined ? [] : [readSummary(summary, toMs)],
+  )
   const merged = mergedSummary(summaries, fromMs, parts)
   if (tenant === null) return merged
   // a gateway filters too: neither relies on the other

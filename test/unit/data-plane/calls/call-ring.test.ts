@@ -4,6 +4,7 @@ import { CallDetails } from '../../../../src/data-plane/calls/call-details.ts'
 import { CallRing } from '../../../../src/data-plane/calls/call-ring.ts'
 import { type EveryThread, ProcessCalls, readCursor } from '../../../../src/data-plane/calls/process-calls.ts'
 import { RecordedCalls } from '../../../../src/data-plane/calls/recorded-calls.ts'
+import { shownSummary } from '../../../../src/link/call-summary.ts'
 import { SEPARATOR } from '../../../../src/model/call-figures.ts'
 import { aPrincipal, aTool, compiled, exchange } from '../../../fixtures/exchange.ts'
 
@@ -69,7 +70,7 @@ describe('a summary', () => {
     calls.record(at(NOW_MS + 6_000, other), 'backend_timeout', 504)
     calls.record(at(NOW_MS + 7_000, { ...other, tool: undefined }), 'tool_not_found', 404)
     calls.record(at(NOW_MS + 10_000), 'success', 200)
-    const { total, series, tools, consumers, refusals, failures } = calls.summary(WINDOW)
+    const { total, series, tools, consumers, refusals, failures } = calls.summary(WINDOW, NOW_MS)
     expect(total).toMatchObject({ calls: 6, refused: 1, failed: 1, lastAtMs: NOW_MS + 7_500 })
     expect([...total.latency.values()].reduce((sum, calls) => sum + calls, 0)).toBe(5)
     expect(series.map(one => one.calls)).toEqual([2, 4])
@@ -95,14 +96,24 @@ describe('a summary', () => {
         'success',
         200,
       )
-    expect(calls.summary(WINDOW)).toMatchObject({
+    expect(calls.summary(WINDOW, NOW_MS + 10)).toMatchObject({
       total: { calls: 4, lastAtMs: NOW_MS + 6 },
       coveredFromMs: NOW_MS + 3,
+      coveredToMs: NOW_MS + 10,
     })
-    expect(calls.summary({ ...WINDOW, within: 'globex' }).total).toMatchObject({
+    expect(calls.summary({ ...WINDOW, within: 'globex' }, NOW_MS + 10).total).toMatchObject({
       calls: 2,
       lastAtMs: NOW_MS + 5,
     })
+  })
+
+  it('has the rates of the time until it was counted, though the question reaches into the future', () => {
+    const calls = recorded(10)
+    for (let ms = 0; ms < 8; ms++)
+      calls.record(ended({}, { receivedAtMs: NOW_MS + ms * 100 }), 'success', 200)
+    const shown = shownSummary(calls.summary(WINDOW, NOW_MS + 1000), WINDOW.fromMs, WINDOW.toMs)
+    expect(shown).toMatchObject({ covered_s: 1, rates: { calls: 8 } })
+    expect(shown.series).toHaveLength(WINDOW.parts)
   })
 
   it('is counted once for all that ask for the same moment, and again after a failure', async () => {
@@ -111,7 +122,7 @@ describe('a summary', () => {
     const calls = new ProcessCalls((async (_name: 'summary', query: typeof WINDOW) => {
       asked++
       if (asked === 1) throw new Error('the thread is being replaced')
-      return [thread.summary(query)]
+      return [thread.summary(query, NOW_MS)]
     }) as unknown as EveryThread)
     await expect(calls.summary(WINDOW)).rejects.toThrow('replaced')
     const [first, second] = await Promise.all([calls.summary(WINDOW), calls.summary({ ...WINDOW })])
@@ -126,7 +137,7 @@ describe('details', () => {
   it('are kept of a bounded number of calls a second', () => {
     const details = new CallDetails('masked')
     const timed = ended({ timings: [] })
-    expect(Array.from({ length: 250 }, () => details.takes(timed, true)).filter(Boolean)).toHaveLength(100)
+    expect(Array.from({ length: 250 }, () => details.takes(timed, true)).filter(Boolean)).toHaveLength(40)
     expect(details.takes(ended({ timings: [] }, { receivedAtMs: NOW_MS + 1000 }), true)).toBe(true)
     expect(details.takes(ended(), true)).toBe(false)
   })
