@@ -318,7 +318,7 @@ describe.skipIf(missing)(`the console${missing ? ' (skipped: apt-get install chr
     await expect.poll(() => calls.getAttribute('aria-valuenow')).toBe(String(at - 1))
     // the other chart shows the same time
     const latency = page.getByRole('slider', { name: /^Latency over time: median/ })
-    expect(await latency.getAttribute('aria-valuenow')).toBe(String(at - 1))
+    await expect.poll(() => latency.getAttribute('aria-valuenow')).toBe(String(at - 1))
   })
 
   it('counts a consumer and resets its counters', async () => {

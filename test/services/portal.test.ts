@@ -196,11 +196,11 @@ describe.skipIf(missing)(`the portal${missing ? ' (skipped: apt-get install chro
     const { page, open: show } = await open({ colorScheme: 'light' })
     await show('')
     await page.getByRole('link', { name: 'Parcels', exact: true }).waitFor()
-    expect(await page.title()).toBe('Parcels & more')
+    await expect.poll(() => page.title()).toBe('Parcels & more')
     const style = (of: string, name: string) =>
       page.evaluate(`getComputedStyle(document.querySelector('${of}')).getPropertyValue('${name}')`)
     expect(await style('.button.primary', 'background-color')).toBe('rgb(138, 28, 90)')
-    expect(await page.evaluate(`document.querySelector('.brand img').naturalWidth > 0`)).toBe(true)
+    await expect.poll(() => page.evaluate(`document.querySelector('.brand img').naturalWidth > 0`)).toBe(true)
     const response = await fetch(`${origin}/portal/`)
     expect(response.headers.get('content-security-policy')).toMatch(/^default-src 'none'; script-src 'self';/)
     expect(await response.text()).toContain('<title>Parcels &amp; more</title>')
@@ -248,7 +248,7 @@ describe.skipIf(missing)(`the portal${missing ? ' (skipped: apt-get install chro
     await page.getByRole('link', { name: 'Parcels', exact: true }).first().click()
     await page.getByRole('link', { name: 'Try it' }).click()
     await page.getByLabel('Operation').selectOption('get /parcels/{parcelId}')
-    expect(await page.getByLabel('parcelId (path, required)').inputValue()).toBe('P-7')
+    await expect.poll(() => page.getByLabel('parcelId (path, required)').inputValue()).toBe('P-7')
     await page.getByLabel('locale (query)').fill('de')
     // the rotated key: both are valid
     await page.getByLabel('Your key').fill(key)
