@@ -15,12 +15,12 @@ const HELP = `Usage: npm run bench:compare -- REF [options]
 
   REF               commit, tag or branch to compare the working tree with
   --filter TEXT     only cases whose id holds it: kernel/normalize, stages/; with --http, of the load run
-  --http            the load run in place of the suites: CPU time of a call (minutes)
+  --http            the load run in place of the suites: CPU time of a call (minutes); the bench of the working tree drives both
   --repeats N       fresh processes for each suite and side (6; 3 with --http)
   --time MS         for each case and round, three rounds in a process (40)
   --seconds S       with --http: for each case (2)
   --threshold PART  a significant loss above it is a regression (0.05)
-  --own-bench       REF is measured by its own bench, where its files have other paths than the working tree's
+  --own-bench       REF is measured by its own bench: for suites, where its files have other paths than the working tree's
   --json            one NDJSON line for each case on stdout
 `
 const ROOT = fileURLToPath(new URL('../../', import.meta.url)).replace(/\/$/, '')
@@ -55,7 +55,7 @@ async function main(): Promise<number> {
   if (!(repeats >= 2))
     throw new Error(`--repeats ${options.repeats}: two at least, one sample has no variance`)
   const chosen = options.http
-    ? [loadRun(options.filter, Number(options.seconds))]
+    ? [loadRun(options.filter, Number(options.seconds), options['own-bench'] ? undefined : ROOT)]
     : microSuites(ROOT, options.filter, Number(options.time))
   if (chosen.length === 0)
     throw new Error(`no suite can hold a case with ${JSON.stringify(options.filter)} in its id`)
@@ -104,10 +104,12 @@ async function inTurns(one: Measurable, other: string, repeats: number): Promise
   const take = async (tree: string, into: Map<string, Sample[]>): Promise<void> => {
     for (const sample of await one.sample(tree)) into.set(sample.id, [...(into.get(sample.id) ?? []), sample])
   }
-  for (let repeat = 0; repeat < repeats; repeat++)
+  for (let repeat = 0; repeat < repeats; repeat++) {
+    progress(`${one.name}: repeat ${repeat + 1} of ${repeats}`)
     for (const second of [false, true])
       if (second === (repeat % 2 === 0)) await take(ROOT, after)
       else await take(other, before)
+  }
   return [...after].flatMap(([id, samples]) => {
     const others = before.get(id)
     if (others === undefined) return []

@@ -31,8 +31,12 @@ export function microSuites(root: string, filter: string, timeMs: number): Measu
   }))
 }
 
-/** Our cases of the load run: CPU time of the server for one call. */
-export function loadRun(filter: string, seconds: number): Measurable {
+/**
+ * Our cases of the load run: CPU time of the server for one call.
+ * @param benchIn whose bench drives and serves the backend: one tree's for both sides, since what a call costs depends on how calls arrive;
+ * absent: each tree's own
+ */
+export function loadRun(filter: string, seconds: number, benchIn?: string): Measurable {
   return {
     name: 'http/load',
     async sample(tree) {
@@ -40,8 +44,9 @@ export function loadRun(filter: string, seconds: number): Measurable {
       const out = join(directory, 'load.ndjson')
       const run = ['--import', 'tsx', 'bench/http/load/run.ts', '--parts', 'load', '--rounds', '1']
       const chosen = ['--seconds', String(seconds), '--filter', filter, '--out', out]
+      if (benchIn !== undefined) chosen.push('--gateway', tree)
       try {
-        await promisify(execFile)(process.execPath, [...run, ...chosen], { cwd: tree })
+        await promisify(execFile)(process.execPath, [...run, ...chosen], { cwd: benchIn ?? tree })
         return readLines([out])
           .filter(line => line.metric === 'cpu' && line.case.startsWith('toolgate/'))
           .map(({ suite, case: name, unit, better, median }) => {

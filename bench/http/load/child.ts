@@ -28,6 +28,8 @@ export interface Child {
 export interface ChildOptions {
   readonly side: Side
   readonly env?: Readonly<Record<string, string>>
+  /** Working directory; that of this process when absent. */
+  readonly cwd?: string
   /** Which line means that it is ready; the first one when absent. */
   readonly ready?: (line: string) => boolean
   /** Opens a channel for questions. */
@@ -69,6 +71,7 @@ export function startChild(command: string, args: readonly string[], options: Ch
   const child = spawn(...pinned(options.side, command, args), {
     stdio: ['ignore', 'pipe', 'inherit', ...(options.questions === true ? (['ipc'] as const) : [])],
     env: { ...process.env, ...options.env },
+    ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
   })
   started.add(child)
   child.once('exit', () => started.delete(child))

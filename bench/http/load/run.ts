@@ -17,6 +17,7 @@ import { measureLatency } from './latency.ts'
 import type { Part } from './part.ts'
 import { elsewhere } from './quietly.ts'
 import { measureStreams } from './streams.ts'
+import { measureBuildIn } from './toolgate.ts'
 import { measureWorkers } from './workers.ts'
 
 /** All of them. */
@@ -31,6 +32,7 @@ const HELP = `Usage: npm run bench:http -- [options]
   --seconds S        of one case in one round (4); with 30 a run takes an hour and is as steady as this machine can be
   --connections N    (8)
   --workers N        threads of the gateway in load and latency (1)
+  --gateway FOLDER   measures the gateway that is built in another working tree (this one)
   --out FILE         results as NDJSON (a new file in bench/results/)
   --json             results on stdout too, no tables
 `
@@ -43,6 +45,7 @@ const { values: options } = parseArgs({
     seconds: { type: 'string' },
     connections: { type: 'string', default: '8' },
     workers: { type: 'string', default: '1' },
+    gateway: { type: 'string' },
     out: { type: 'string' },
     json: { type: 'boolean', default: false },
     help: { type: 'boolean', default: false },
@@ -55,6 +58,7 @@ function filterOf(): string {
 
 async function main(): Promise<number> {
   const startedAt = performance.now()
+  if (options.gateway !== undefined) measureBuildIn(options.gateway)
   const results = openResults('http', options.out, filterOf())
   const tables: string[] = []
   const part: Part = {

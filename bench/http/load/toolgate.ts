@@ -1,7 +1,7 @@
 /** The built gateway as a load run needs it: all checks on, a backend of the run's own, a proxied API with its key. It sends no load. */
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { type Child, type Side, startChild } from './child.ts'
 import { ControlApi, tokenOf } from './control-api.ts'
 
@@ -36,7 +36,13 @@ export interface Toolgate extends Served {
 
 const FREE = { GATEWAY_PORT: '0', API_PORT: '0', AUTH_PORT: '0', METRICS_PORT: '0', EXAMPLE_PORT: '0' }
 export const INSIDE = new URL('./inside.mjs', import.meta.url).href
-const SERVE = ['dist/cli/index.js', 'serve']
+/** Working tree whose build is measured, with its policies and plans; absent: this one. */
+let tree: string | undefined
+
+/** @param folder another working tree, which is built */
+export function measureBuildIn(folder: string): void {
+  tree = resolve(folder)
+}
 
 export interface ServeOptions {
   /** Whether `inside.mjs` is loaded into it. */
@@ -53,8 +59,9 @@ export async function serve(
 ): Promise<Served> {
   const child = await startChild(
     process.execPath,
-    [...nodeOptions, ...(questions ? ['--expose-gc', '--import', INSIDE] : []), ...SERVE],
+    [...nodeOptions, ...(questions ? ['--expose-gc', '--import', INSIDE] : []), 'dist/cli/index.js', 'serve'],
     {
+      ...(tree === undefined ? {} : { cwd: tree }),
       side,
       questions,
       ready: line => line.startsWith('{"ready":true'),
@@ -110,7 +117,7 @@ export interface ToolgateOptions {
   readonly controlSide?: Side
 }
 
-/** A folder of tool-sets: the example's, with this upstream. */
+/** A folder of tool-sets: the example's of this working tree, with this upstream. */
 export function copyToolSets(dir: string, upstream: string): { readonly path: string; change(): void } {
   const path = join(dir, 'toolsets')
   cpSync('toolsets', path, { recursive: true })
