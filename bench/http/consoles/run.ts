@@ -8,12 +8,10 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { openResults } from '../../record.ts'
 import { ratioSpread } from '../../statistics.ts'
-import { startBackend } from '../load/backend.ts'
 import { pinLoad } from '../load/child.ts'
 import { runClosedLoop } from '../load/closed-loop.ts'
-import { ControlApi, tokenOf } from '../load/control-api.ts'
 import { CALL_REST, over } from '../load/requests.ts'
-import { copyToolSets, serve } from '../load/toolgate.ts'
+import { startApart, startTogether } from './deployment.ts'
 import { type ConsolePage, type OpenConsole, openBrowser, openConsole } from './open-console.ts'
 
 const HELP = `Usage: npm run bench:consoles -- [options]
@@ -23,6 +21,7 @@ const HELP = `Usage: npm run bench:consoles -- [options]
   --seconds S    of each measurement (15): the usage of calls is counted in bursts, which vary a shorter one by a tenth
   --connections N  of the load (16)
   --min RATIO    fails below it (0.97)
+  --apart        the control plane, which serves the consoles, in a process of its own beside the load, as in production
   --browser      one of the consoles in Chromium; it takes CPU time from the gateway unless the machine has several cores
   --out FILE     results as NDJSON (a new file in bench/results/)
 `
@@ -33,6 +32,7 @@ const { values: options } = parseArgs({
     seconds: { type: 'string', default: '15' },
     connections: { type: 'string', default: '16' },
     min: { type: 'string', default: '0.97' },
+    apart: { type: 'boolean', default: false },
     browser: { type: 'boolean', default: false },
     out: { type: 'string' },
     help: { type: 'boolean', default: false },
@@ -52,28 +52,19 @@ async function main(): Promise<boolean> {
   const seconds = Number(options.seconds)
   pinLoad()
   const dir = mkdtempSync(join(tmpdir(), 'toolgate-consoles-'))
-  const toolSets = copyToolSets(dir, startBackend())
-  const gateway = await serve('server', {
-    DATA_DIR: join(dir, 'data'),
-    DATABASE_URL: 'pglite:memory',
-    EXAMPLE: 'false',
-    TOOLSETS: toolSets.path,
-    WORKERS: '1',
-    // as in production
-    DECISION_LOG_PERCENT: '1',
-  })
+  const { gateway, gatewayUrl, apiUrl, token, stop } = await (options.apart
+    ? startApart(dir)
+    : startTogether(dir))
   try {
-    const token = await tokenOf(gateway.auth_url, 'demo-agent')
-    await new ControlApi(gateway.api_url, await tokenOf(gateway.auth_url, 'demo-admin')).limitAgents(0)
     const request = over(CALL_REST, { authorization: `Bearer ${token}` })
     const load = {
-      url: gateway.gateway_url,
+      url: gatewayUrl,
       request,
       connections: Number(options.connections),
       side: 'load' as const,
     }
     for (let round = 1; round <= WARM_ROUNDS; round++) {
-      const consoles = await openConsoles(gateway.api_url, count)
+      const consoles = await openConsoles(apiUrl, count)
       const beside = await runClosedLoop({ ...load, seconds: WARM_SECONDS })
       await Promise.all(consoles.map(each => each.close()))
       const alone = await runClosedLoop({ ...load, seconds: WARM_SECONDS })
@@ -86,7 +77,7 @@ async function main(): Promise<boolean> {
     for (let round = 1; round <= Number(options.rounds); round++) {
       // which comes first alternates, so that a slow drift favours neither
       for (const open of round % 2 === 0 ? [true, false] : [false, true]) {
-        const consoles = open ? await openConsoles(gateway.api_url, count) : []
+        const consoles = open ? await openConsoles(apiUrl, count) : []
         const usedBeforeUs = gateway.cpuUs()
         const { perSecond, requests: calls } = await runClosedLoop({ ...load, seconds })
         const perCpuSecond = calls / ((gateway.cpuUs() - usedBeforeUs) / 1e6)
@@ -102,7 +93,7 @@ async function main(): Promise<boolean> {
       }
     }
     const results = openResults('consoles', options.out)
-    const setup = { consoles: count }
+    const setup = { consoles: count, apart: options.apart }
     function record(metric: string, unit: string, reference: number[], samples: number[]): string {
       const common = { suite: SUITE, metric, unit, better: 'higher' as const }
       results.write({ ...common, case: 'without', samples: reference })
@@ -116,7 +107,7 @@ async function main(): Promise<boolean> {
     const { median } = ratioSpread(beside, without)
     return median >= Number(options.min)
   } finally {
-    await gateway.stop()
+    await stop()
     rmSync(dir, { recursive: true, force: true })
   }
 }
