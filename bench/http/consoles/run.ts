@@ -21,7 +21,7 @@ const HELP = `Usage: npm run bench:consoles -- [options]
   --seconds S    of each measurement (15): the usage of calls is counted in bursts, which vary a shorter one by a tenth
   --connections N  of the load (16)
   --min RATIO    fails below it (0.97)
-  --apart        the control plane, which serves the consoles, in a process of its own beside the load, as in production
+  --apart        the control plane, which serves the consoles, in a separate process beside the load, as in production
   --browser      one of the consoles in Chromium; it takes CPU time from the gateway unless the machine has several cores
   --out FILE     results as NDJSON (a new file in bench/results/)
 `
