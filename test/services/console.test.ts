@@ -411,7 +411,7 @@ describe.skipIf(missing)(`the console${missing ? ' (skipped: apt-get install chr
 
   it('keeps the focus in a field that a key has chosen as soon as the page is drawn', async () => {
     const { page } = await asAdmin('catalogue/apis')
-    await page.getByRole('link', { name: 'Subscriptions' }).waitFor()
+    await page.locator('main a[href*="catalogue/subscriptions"]').first().waitFor()
     const focused: string = await page.evaluate(`new Promise(resolve => {
       const observer = new MutationObserver(() => {
         const field = [...document.querySelectorAll('main label')].find(each => each.textContent === 'Application')
