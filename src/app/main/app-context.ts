@@ -13,6 +13,7 @@ import type { ServerTls } from '../../shared/tls/server-tls.ts'
 import type { Settings } from '../settings.ts'
 import { Clock } from './clock.ts'
 import { Conditions } from './conditions.ts'
+import { limitHeapGrowth } from './limit-heap-growth.ts'
 import { releaseStartMemory } from './release-start-memory.ts'
 import { createDamageReport } from './report-damage.ts'
 import { catchUnexpectedErrors, type ReportUnexpected } from './unexpected.ts'
@@ -80,6 +81,7 @@ export function createContext(
   })
   closers.add('egress', () => upstreamEgress.close())
   if (ownsThread) closers.add('memory of the start', releaseStartMemory())
+  if (ownsThread && settings.role === 'control-plane') limitHeapGrowth()
   const conditions = new Conditions()
   metrics.degraded(() => conditions.states)
   return {
