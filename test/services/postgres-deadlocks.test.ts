@@ -15,8 +15,6 @@ import {
 const LOOPS = 6
 const GATEWAYS = 4
 const SECONDS = 6
-/** PostgreSQL looks for a circle after a wait of one second (deadlock_timeout). */
-const MAX_RESPONSE_MS = 1_000
 const KEYS = 12
 
 describe.skipIf(WITHOUT_POSTGRES)(`transactions on PostgreSQL${POSTGRES_HINT}`, () => {
@@ -24,7 +22,6 @@ describe.skipIf(WITHOUT_POSTGRES)(`transactions on PostgreSQL${POSTGRES_HINT}`, 
   let plane: Plane
   let world: World
   let base: string
-  let slowest = { ms: 0, request: '' }
   const statuses = new Map<string, number>()
 
   beforeAll(async () => {
@@ -40,19 +37,17 @@ describe.skipIf(WITHOUT_POSTGRES)(`transactions on PostgreSQL${POSTGRES_HINT}`, 
   })
 
   async function call(method: string, path: string, body?: object, caller: Caller = 'admin') {
-    const startedAt = performance.now()
     const reply = await plane.call(caller, method, base + path, body)
-    note(`${method} ${path.replaceAll(/[a-z]+_[0-9a-z]{20,}/g, '…')}`, reply.status, startedAt)
+    note(`${method} ${path.replaceAll(/[a-z]+_[0-9a-z]{20,}/g, '…')}`, reply.status)
     return reply
   }
 
-  function note(request: string, status: number, startedAt: number): void {
-    const ms = performance.now() - startedAt
-    if (ms > slowest.ms) slowest = { ms, request }
+  function note(request: string, status: number): void {
     const key = `${request}: ${status}`
     statuses.set(key, (statuses.get(key) ?? 0) + 1)
   }
 
+  /** Each is counted, also where a transaction was repeated and its request succeeded; how long requests take says only how busy the machine is. */
   async function deadlocks(): Promise<number> {
     const client = new pg.Client({ connectionString: cluster.address('postgres') })
     await client.connect()
@@ -71,7 +66,6 @@ describe.skipIf(WITHOUT_POSTGRES)(`transactions on PostgreSQL${POSTGRES_HINT}`, 
     const gateways = Array.from({ length: GATEWAYS }, (_, n) => new StreamClient(plane, `gateway-${n}`))
     await expect.poll(() => gateways.every(({ gatewayId }) => gatewayId !== '')).toBe(true)
     statuses.clear()
-    slowest = { ms: 0, request: '' }
     const until = performance.now() + SECONDS * 1_000
 
     async function change(loop: number): Promise<void> {
@@ -115,7 +109,6 @@ describe.skipIf(WITHOUT_POSTGRES)(`transactions on PostgreSQL${POSTGRES_HINT}`, 
     async function report(gateway: StreamClient, seed: number): Promise<void> {
       const random = seeded(seed)
       while (performance.now() < until) {
-        const startedAt = performance.now()
         const at = new Date(plane.clock.nowMs).toISOString()
         const { status } = await gateway.report({
           keys_used: random.shuffle(keys).map(key_id => ({ key_id, at })),
@@ -124,7 +117,7 @@ describe.skipIf(WITHOUT_POSTGRES)(`transactions on PostgreSQL${POSTGRES_HINT}`, 
             .map(subject => ({ tenant_id: world.acme, subject, at })),
           usage: [{ ...subscription, day: at.slice(0, 10), requests: 1, errors: 0, last_request_at: at }],
         })
-        note('report', status, startedAt)
+        note('report', status)
       }
     }
 
@@ -139,6 +132,5 @@ describe.skipIf(WITHOUT_POSTGRES)(`transactions on PostgreSQL${POSTGRES_HINT}`, 
     const allowed = /: 20\d$|^PATCH \/products\/…: 400$/
     expect([...statuses.keys()].filter(key => !allowed.test(key))).toEqual([])
     expect(await deadlocks()).toBe(0)
-    expect(slowest.ms, slowest.request).toBeLessThan(MAX_RESPONSE_MS)
   }, 60_000)
 })
