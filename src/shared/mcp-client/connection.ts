@@ -9,13 +9,11 @@ import {
   type ClientInfo,
   type Dict,
   MODERN_VERSION,
-  type OnLog,
-  type OnProgress,
-  type OnServerRequest,
   type RequestId,
   type RequestOptions,
   type RpcOutcome,
 } from './protocol.ts'
+import { RequestReceivers } from './receivers.ts'
 import type { OnMessage, Wire } from './wire.ts'
 
 type ServerRequest = Extract<ServerMessage, { kind: 'request' }>
@@ -54,9 +52,7 @@ export class McpConnection {
   #plainMeta: string | undefined
   /** By name of the tool. */
   readonly #toolHeaders = new Map<string, readonly string[]>()
-  readonly #progress = new Map<RequestId, OnProgress>()
-  readonly #handlers = new Map<RequestId, OnServerRequest>()
-  readonly #logs = new Map<RequestId, OnLog>()
+  readonly #receivers = new RequestReceivers()
   /** That the server was sent. */
   #logLevel: string | undefined
   readonly #onNotification: OnNotification
@@ -86,19 +82,22 @@ export class McpConnection {
       return this.#onNotification(message.method, message.params)
     const { progressToken, progress, total, message: text } = message.params
     if (typeof progress === 'number')
-      this.#progress.get(progressToken as RequestId)?.(
-        progress,
-        typeof total === 'number' ? total : undefined,
-        typeof text === 'string' ? text : undefined,
-      )
+      this.#receivers
+        .get(progressToken as RequestId)
+        ?.onProgress?.(
+          progress,
+          typeof total === 'number' ? total : undefined,
+          typeof text === 'string' ? text : undefined,
+        )
   }
 
   /** Whether a message beside the streams of calls belongs to a call of this connection. */
   concerns(message: Unrequested): boolean {
-    if (message.kind === 'request') return message.method === 'ping' || this.#handlers.size === 1
-    if (message.method === 'notifications/message') return this.#logs.size === 1
+    if (message.kind === 'request')
+      return message.method === 'ping' || this.#receivers.only('onServerRequest') !== undefined
+    if (message.method === 'notifications/message') return this.#receivers.only('onLog') !== undefined
     if (message.method !== 'notifications/progress') return true
-    return this.#progress.has(message.params.progressToken as RequestId)
+    return this.#receivers.get(message.params.progressToken as RequestId)?.onProgress !== undefined
   }
 
   /** Called once, before the first request. */
@@ -149,15 +148,11 @@ export class McpConnection {
       cancellation: options.cancellation,
       onBytes: options.onBytes,
     }
-    if (onProgress !== undefined) this.#progress.set(id, onProgress)
-    if (onServerRequest !== undefined) this.#handlers.set(id, onServerRequest)
-    if (onLog !== undefined) this.#logs.set(id, onLog)
+    const receivers = this.#receivers.add(id, onProgress, onServerRequest, onLog)
     this.inFlight++
     return continueWith(this.#wire!.request(request), outcome => {
       this.inFlight--
-      if (onProgress !== undefined) this.#progress.delete(id)
-      if (onServerRequest !== undefined) this.#handlers.delete(id)
-      if (onLog !== undefined) this.#logs.delete(id)
+      if (receivers !== undefined) this.#receivers.end(id, receivers)
       if (!modern && method !== 'initialize' && outcome.kind === 'failure' && outcome.sent)
         this.#cancel(id, outcome.reason)
       return outcome
@@ -241,8 +236,8 @@ export class McpConnection {
 
   /** Beside the streams of calls, it belongs to the only call in flight. */
   #log(params: Dict, requestId: RequestId | undefined): void {
-    const [only] = this.#logs.size === 1 ? this.#logs.values() : []
-    const onLog = requestId === undefined ? only : this.#logs.get(requestId)
+    const onLog =
+      requestId === undefined ? this.#receivers.only('onLog') : this.#receivers.get(requestId)?.onLog
     onLog?.(params)
   }
 
@@ -256,8 +251,10 @@ export class McpConnection {
 
   /** A request that arrives beside the streams of calls belongs to the only call that could have caused it. */
   async #respond({ id, method, params }: ServerRequest, requestId: RequestId | undefined): Promise<void> {
-    const [only] = this.#handlers.size === 1 ? this.#handlers.values() : []
-    const handler = requestId === undefined ? only : this.#handlers.get(requestId)
+    const handler =
+      requestId === undefined
+        ? this.#receivers.only('onServerRequest')
+        : this.#receivers.get(requestId)?.onServerRequest
     const result = method === 'ping' ? {} : await handler?.(method, params)
     const response = result === undefined ? { error: refusalOf(method) } : { result }
     await this.#wire?.send(responseText(id, response), [])

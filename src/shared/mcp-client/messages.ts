@@ -1,6 +1,7 @@
 /** JSON-RPC messages of a server: reads them within a bound of cost, and writes those of a client. It sends nothing. */
 import { EXACT_COST_FACTOR, lookingForExact, readJson, writeJson } from '../../model/exact-number.ts'
 import { isObject } from '../../model/is-object.ts'
+import { plainJson } from '../../model/plain-json.ts'
 import { parseCost } from '../call/parse-cost.ts'
 import type { Dict, RequestId, RpcError, RpcResult } from './protocol.ts'
 
@@ -135,8 +136,9 @@ export function requestText(id: RequestId, method: string, params: Dict, meta?: 
 }
 
 function paramsText(params: Dict, meta: string | undefined): string {
-  if (meta === undefined) return writeJson(params)
-  const text = writeJson(params._meta === undefined ? params : { ...params, _meta: undefined })
+  if (meta === undefined) return plainJson(params) ?? writeJson(params)
+  const own = params._meta === undefined ? params : { ...params, _meta: undefined }
+  const text = plainJson(own) ?? writeJson(own)
   return text === '{}' ? `{"_meta":${meta}}` : `${text.slice(0, -1)},"_meta":${meta}}`
 }
 

@@ -13,6 +13,7 @@ import {
   type ServerMessage,
 } from './messages.ts'
 import { failure, type RpcFailure, type RpcOutcome } from './protocol.ts'
+import { shortTextResult } from './short-text-result.ts'
 import type { OnMessage, WireRequest } from './wire.ts'
 
 /** Joining, decoding and reading a larger body take milliseconds each: other calls come between. */
@@ -67,6 +68,8 @@ export function readWholeJson(
   onMessage: OnMessage,
 ): MaybePromise<RpcOutcome> {
   request.onBytes?.(body.byteLength)
+  const result = shortTextResult(body, request.id)
+  if (result !== undefined) return result
   const text = Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('utf8')
   const found = (messages: readonly ServerMessage[]): RpcOutcome =>
     responseIn(messages, request, label, onMessage)

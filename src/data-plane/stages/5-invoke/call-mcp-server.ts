@@ -10,8 +10,10 @@ import type {
   RpcError,
   RpcFailure,
   RpcOutcome,
+  RpcResult,
 } from '../../../shared/mcp-client/protocol.ts'
 import type { CircuitOpen, McpSessions } from '../../../shared/mcp-client/sessions.ts'
+import { ShortTextResult } from '../../../shared/mcp-client/short-text-result.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import { isCall } from '../../pipeline/operation.ts'
 import type { Outcome } from '../../pipeline/outcome.ts'
@@ -114,7 +116,7 @@ export function callMcpServer(
       )
     return continueWith(ask(), first => {
       exchange.backendMs += performance.now() - startedAt
-      if (first.kind === 'result' && isUnfinished(method, first.result))
+      if (first.kind === 'result' && isUnfinished(method, first))
         return finish(exchange, cancellation, method, first, call, ask)
       return ended(first, exchange, method)
     })
@@ -155,6 +157,8 @@ export function callMcpServer(
   }
 
   function ended(outcome: RpcOutcome | CircuitOpen, exchange: Exchange, method: string): Attempt {
+    if (outcome instanceof ShortTextResult && method === 'tools/call')
+      return done(new TextReply(outcome.text, 200))
     if (outcome.kind === 'error') return done(rpcError(outcome))
     if (outcome.kind === 'circuit_open') return done(circuitOpen(outcome))
     const timeoutMs = callTimeoutMs(exchange)
@@ -176,7 +180,9 @@ export function callMcpServer(
 }
 
 /** More is to be sent before the result is known. */
-function isUnfinished(method: string, result: Params): boolean {
+function isUnfinished(method: string, outcome: RpcResult): boolean {
+  if (outcome instanceof ShortTextResult) return false
+  const { result } = outcome
   return (
     result.resultType === 'input_required' || (method === 'tools/call' && serverTaskOf(result) !== undefined)
   )
