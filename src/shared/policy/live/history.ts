@@ -34,9 +34,12 @@ export class BundleHistory {
     })
   }
 
-  /** The newest first. */
+  /** The newest first, each revision once: while it is kept again, and after a kill in between, its older file is there too. */
   async list(): Promise<readonly KeptBundle[]> {
-    return (await this.#files()).map(({ revision, since }) => ({ revision, since }))
+    const files = await this.#files()
+    return files
+      .filter(({ revision }, at) => files.findIndex(file => file.revision === revision) === at)
+      .map(({ revision, since }) => ({ revision, since }))
   }
 
   /** undefined when it is not kept. */
