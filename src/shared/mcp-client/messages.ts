@@ -136,9 +136,9 @@ export function requestText(id: RequestId, method: string, params: Dict, meta?: 
 }
 
 function paramsText(params: Dict, meta: string | undefined): string {
-  if (meta === undefined) return plainJson(params) ?? writeJson(params)
-  const own = params._meta === undefined ? params : { ...params, _meta: undefined }
+  const own = meta === undefined || params._meta === undefined ? params : { ...params, _meta: undefined }
   const text = plainJson(own) ?? writeJson(own)
+  if (meta === undefined) return text
   return text === '{}' ? `{"_meta":${meta}}` : `${text.slice(0, -1)},"_meta":${meta}}`
 }
 

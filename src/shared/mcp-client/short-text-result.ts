@@ -66,7 +66,7 @@ let bytes: Uint8Array
 let at = 0
 let seen = 0
 let idText = ''
-let text: Uint8Array | undefined
+let text: Uint8Array
 
 /**
  * @param id of the request
@@ -78,11 +78,9 @@ export function shortTextResult(body: Uint8Array, id: RequestId): ShortTextResul
   at = 0
   seen = 0
   idText = typeof id === 'number' ? String(id) : JSON.stringify(id)
-  text = undefined
   if (!readObject(messageMember)) return undefined
   skipSpace()
-  if (at !== body.byteLength || (seen & NEEDED) !== NEEDED) return undefined
-  return text === undefined ? undefined : new ShortTextResult(text)
+  return at === body.byteLength && (seen & NEEDED) === NEEDED ? new ShortTextResult(text) : undefined
 }
 
 function messageMember(): boolean {
