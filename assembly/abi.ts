@@ -1,6 +1,6 @@
 /**
  * What both sides of the boundary agree on: status codes, method numbers, struct offsets, limits. No code, only integer constants.
- * Each is one `export const NAME: i32 = …` because the host's copy is this file without the types (`npm run build:kernel`).
+ * Each is one `export const NAME: i32 = …` because the host's copy is made from these lines (`npm run build:kernel`).
  */
 
 /** Incremented with every change of a struct or a call; the host rejects a kernel with another version. */

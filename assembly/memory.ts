@@ -1,18 +1,18 @@
 /**
- * The memory map, and the addresses of this instance's parts. It reads and writes no memory.
+ * The memory map, and the addresses of this thread's arena and of the buckets. It reads and writes no memory.
  *
  * One shared memory per process; every thread instantiates the kernel on it. The host lays it out
- * (`src/data-plane/kernel/layout.ts`) and passes each instance its addresses once, at start. The kernel has no data
+ * (`src/data-plane/kernel/layout.ts`) and passes these addresses once, at start; `quotaAttach` and `useTable` pass the others. The kernel has no data
  * segment and no heap, so a new instance does not overwrite the counts of the others.
  *
  *        0 ┌──────────────────────────────────────────────┐
  *          │ unused: an address of 0 is an error          │
  *     1024 ├──────────────────────────────────────────────┤ ─┐
- *          │ BUCKETS   bucketCount × 64 B                 │  │  shared by all threads,
- *          ├────────────────────────────────── 64 KiB ────┤  │  changed by atomics only
- *          │ QUOTA     0 – 256 MiB, laid out by window.ts │  │
+ *          │ BUCKETS   bucketCount × 64 B                 │  │  shared by all threads, changed
+ *          ├────────────────────────────────── 64 KiB ────┤  │  by atomics or under locks
+ *          │ QUOTA     laid out by the host (region.ts)   │  │
  *          ├────────────────────────────────── 64 KiB ────┤ ─┘
- *          │ ARENA 0   RESULT │ stack │ INPUT │ OUTPUT    │ ─┐
+ *          │ ARENA 0   RESULT │ INPUT │ OUTPUT │ BODY │ … │ ─┐
  *          │ TABLE 0A  a route table, read only           │  │  of thread 0 only
  *          │ TABLE 0B  the next one                       │  │
  *          ├────────────────────────────────── 64 KiB ────┤ ─┘

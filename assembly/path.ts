@@ -3,8 +3,8 @@
  *
  * Removed: `.` and `..` segments (§5.2.4; `..` at the root stays at the root), empty segments. Empty segments go first,
  * as in nginx and POSIX: `/a//../b` is `/b`. Changed: hexadecimal digits to upper case, escaped unreserved characters to
- * themselves (before dot segments are looked for, so `%2e%2e` is `..`), raw printable characters that no URI may hold
- * (`"<>[]^`{|}` and grave) to their escapes. Everything that two readers may understand differently is refused (abi.ts).
+ * themselves (before dot segments are looked for, so `%2e%2e` is `..`), raw printable characters that no path of a URI may hold
+ * (`"<>[]^{|}` and the grave accent) to their escapes. Everything that two readers may understand differently is refused (abi.ts).
  */
 import {
   ARENA_CLASSES,

@@ -1,6 +1,6 @@
 /**
- * Offsets, kinds and status codes of the quota table that the host shares. It contains integer constants only;
- * `src/data-plane/quota/memory/abi.ts` repeats them for the host, and a test compares the two.
+ * Offsets, kinds and status codes of the quota table. It contains integer constants only;
+ * `src/data-plane/quota/memory/abi.ts` repeats those that the host needs, and a test compares the two.
  */
 
 // ── Region header (offsets from the base of QUOTA) ──────────────────────────────────────────────────────────
@@ -83,8 +83,10 @@ export const OUT_RETRY: i32 = 28
 export const OUT_TOKENS: i32 = 32
 /** u32: address of the lock, when a call returned TAKE_BUSY or BUSY. */
 export const OUT_STUCK: i32 = 36
-/** What `quotaRead` and `quotaReset` return when a lock is not free. */
+/** What a call other than `quotaTake` returns when a lock is not free. */
 export const BUSY: i32 = -1
+/** What such a call returns when the key has no slot (any more). */
+export const UNKNOWN: i32 = -2
 /** Not a result: it receives loads whose only purpose is to fill the cache. */
 export const OUT_TOUCHED: i32 = 124
 

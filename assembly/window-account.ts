@@ -22,13 +22,14 @@ import {
   SCRATCH_KEY,
   TABLE_STRIDE,
   TABLE_USED,
+  UNKNOWN,
 } from './window-abi'
 import { Consumer, Slot, inFlightOf, lockOf, minuteOf, secondOf } from './window-slot'
 import { day, month, setCalendar } from './window-calendar'
 import { settle } from './window-decide'
 import { keyHigh, keyLow, useKey } from './window-key'
 import { held } from './window-ring'
-import { base, find, holds, lock, scratch, slotAt, stuck, unlock } from './window-table'
+import { base, holds, lock, scratch, search, slotAt, stuck, unlock } from './window-table'
 
 /** BUSY, with the address of the lock for which the host has to wait. */
 export function busy(): i32 {
@@ -36,12 +37,13 @@ export function busy(): i32 {
   return BUSY
 }
 
-/** Number of the slot of the key, -1 when there is none. */
+/** Number of the slot of the key; BUSY, UNKNOWN. */
 export function quotaFind(keyLength: i32): i32 {
   useKey(base, scratch, keyLength, SCRATCH_KEY, SCRATCH_HASH)
   const table = base + HEAD_CONSUMERS
-  const slot = find(table, keyLow, keyHigh)
-  return slot == 0 ? -1 : <i32>((slot - slotAt(table, 0)) / load<u32>(table, TABLE_STRIDE))
+  const slot = search(table, keyLow, keyHigh)
+  if (slot <= 1) return slot == 0 ? UNKNOWN : busy()
+  return <i32>((slot - slotAt(table, 0)) / load<u32>(table, TABLE_STRIDE))
 }
 
 /** Locks a slot by number and brings it to now; 0 when it is free, 1 when its lock is taken. */
@@ -97,8 +99,8 @@ export function quotaRead(number: u32, monoMs: f64, unixMs: f64): i32 {
  */
 export function quotaReset(keyLength: i32, unixMs: f64): i32 {
   useKey(base, scratch, keyLength, SCRATCH_KEY, SCRATCH_HASH)
-  const slot = find(base + HEAD_CONSUMERS, keyLow, keyHigh)
-  if (slot == 0) return 0
+  const slot = search(base + HEAD_CONSUMERS, keyLow, keyHigh)
+  if (slot <= 1) return slot == 0 ? 0 : busy()
   if (!lock(lockOf(slot))) return busy()
   const known = holds(slot, keyLow, keyHigh)
   if (known) {

@@ -1,6 +1,6 @@
 /**
  * The hash of a quota key: SipHash-1-3 with a 128-bit result and a secret seed, so that a client cannot make two
- * consumers share a counter. It reads only the bytes it is given.
+ * consumers share a counter. Also the key of a tool's bucket, from those of tool and consumer. It looks up no slot.
  */
 import { HASHED, HEAD_SEED } from './window-abi'
 
@@ -27,7 +27,7 @@ const FINAL_ROUNDS: u32 = 3
 
 /**
  * Hashes `length` bytes at `at` (J.-P. Aumasson, D. J. Bernstein: "SipHash", 2012; 128-bit variant of the reference code).
- * Up to 7 bytes beyond the end are read and ignored. One loop for words and final rounds, with the state in locals:
+ * Up to 8 bytes beyond the end are read and ignored. One loop for words and final rounds, with the state in locals:
  * globals would be memory.
  */
 export function hashKey(base: usize, at: usize, length: u32): void {

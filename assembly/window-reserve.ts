@@ -6,7 +6,6 @@
  * (`quotaReserve`), writes the sum to the journal, and only then makes the units spendable (`quotaCredit`).
  */
 import {
-  BUSY,
   HEAD_CONSUMERS,
   HEAD_SEQUENCE,
   HEAD_TOOLS,
@@ -15,6 +14,7 @@ import {
   RING_STEPS,
   SCRATCH_HASH,
   SCRATCH_KEY,
+  UNKNOWN,
 } from './window-abi'
 import { Consumer, Ring, Slot, lockOf, minuteCountsOf, minuteOf } from './window-slot'
 import { busy, describe, open } from './window-account'
@@ -22,10 +22,7 @@ import { setCalendar } from './window-calendar'
 import { settle, unreserved } from './window-decide'
 import { keyHigh, keyLow, ofTool, useKey } from './window-key'
 import { agoMs, MINUTE_STEPS, minuteStep, secondStep } from './window-ring'
-import { base, find, holds, lock, scratch, unlock } from './window-table'
-
-/** Returned when the key has no slot (any more). */
-export const UNKNOWN: i32 = -2
+import { base, holds, lock, scratch, search, unlock } from './window-table'
 
 /** Locks the slot of the consumer, or of its tool's bucket when `toolLength` is not 0; BUSY or UNKNOWN below zero. */
 export function seize(keyLength: i32, toolLength: i32): i32 {
@@ -41,8 +38,8 @@ export function seize(keyLength: i32, toolLength: i32): i32 {
   useKey(base, scratch, keyLength, SCRATCH_KEY, SCRATCH_HASH)
   low = toolLength == 0 ? keyLow : ofTool(low, keyLow)
   high = toolLength == 0 ? keyHigh : ofTool(high, keyHigh)
-  const slot = find(table, low, high)
-  if (slot == 0) return UNKNOWN
+  const slot = search(table, low, high)
+  if (slot <= 1) return slot == 0 ? UNKNOWN : busy()
   if (!lock(lockOf(slot))) return busy()
   if (holds(slot, low, high)) return <i32>slot
   unlock(lockOf(slot))
@@ -158,7 +155,7 @@ export function writePairs(slot: usize, state: Ring, ring: usize, steps: i64): v
  */
 export function quotaExport(number: u32, monoMs: f64, unixMs: f64, surrender: i32): i32 {
   const slot = open(number, monoMs, unixMs)
-  if (slot <= 1) return slot == 0 ? 0 : BUSY
+  if (slot <= 1) return slot == 0 ? 0 : busy()
   if (surrender != 0) {
     const shared = changetype<Slot>(slot)
     shared.reserved -= shared.tokens

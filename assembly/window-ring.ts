@@ -31,7 +31,7 @@ export function clockAt(ms: i64, phase: i64): i64 {
   return (step << 16) | ((ticks - step * SECOND_TICKS) << 11) | phase
 }
 
-/** The phase that makes `ms` the last half millisecond but one of a sub-window of the minute, and so of the second. */
+/** The phase that makes `ms` the last half millisecond of a sub-window of the minute, and so of the second. */
 export function phaseAt(ms: i64): i64 {
   const ticks = MINUTE_STEPS * SECOND_TICKS
   return (ticks - 1 + ticks - ((ms * 2) % ticks)) % ticks

@@ -1,6 +1,6 @@
 /**
  * The structs of the quota table's slots. Their layout is known to the kernel only; what the host reads or writes is in
- * window-abi.ts. There is no code here but the addresses of a consumer's parts.
+ * window-abi.ts. Its only code computes the addresses of a slot's parts.
  */
 import { RING_STEPS } from './window-abi'
 

@@ -3,8 +3,8 @@
  * what a slot counts; `idle` (window-idle.ts) decides which slot may be evicted.
  *
  * Readers do not lock the table: they search the index, lock the slot they found and compare its key again. An insert
- * or an eviction holds the table's lock. A reader concurrent with a shift of the index can only miss a key, and after
- * a miss the search is repeated under the lock.
+ * or an eviction holds the table's lock. A reader concurrent with a shift of the index can only miss a key; after a miss,
+ * `insert` and `search` repeat it under the lock.
  */
 import {
   TABLE_CAPACITY,
@@ -92,7 +92,7 @@ export function holds(slot: usize, low: u64, high: u64): bool {
   return changetype<Slot>(slot).keyLow == low && changetype<Slot>(slot).keyHigh == high
 }
 
-/** Address of the slot that holds the key, 0 when there is none. */
+/** Address of the slot that holds the key; 0 when there is none, or when an eviction moved the index meanwhile. */
 export function find(table: usize, low: u64, high: u64): usize {
   const index = base + load<u32>(table, TABLE_INDEX)
   const mask = load<u32>(table, TABLE_MASK)
@@ -108,6 +108,16 @@ export function find(table: usize, low: u64, high: u64): usize {
     at = (at + 1) & mask
   }
   return 0
+}
+
+/** As `find`, but 0 only when there is none; 1 when the table's lock is taken. No slot may be locked by the caller. */
+export function search(table: usize, low: u64, high: u64): usize {
+  const slot = find(table, low, high)
+  if (slot != 0) return slot
+  if (!lock(table + TABLE_LOCK)) return 1
+  const again = find(table, low, high)
+  unlock(table + TABLE_LOCK)
+  return again
 }
 
 /** 1 after an `insert` that created the slot. */

@@ -49,6 +49,25 @@ export function auditContent(record: NewAuditRecord): string {
   ])
 }
 
+/** The type of a resource as records name it. */
+export function resourceTypeOf(tag: string): string {
+  return tag.toLowerCase().replaceAll(' ', '_')
+}
+
+/** Records of actions without a row had these before. */
+const FORMER_TYPES: { readonly [type: string]: string } = {
+  api: 'API',
+  api_key: 'API key',
+  audit_record: 'audit record',
+}
+
+/** All that records of this type may hold. */
+export function spellingsOf(type: string): readonly string[] {
+  const current = resourceTypeOf(type)
+  const former = FORMER_TYPES[current]
+  return former === undefined ? [type] : [current, former]
+}
+
 /** Changes that the control plane makes by itself. */
 export function systemOrigin(action: string): AuditOrigin {
   return {

@@ -12,7 +12,7 @@ export interface Resource {
   readonly kind: ResourceKind
   /** Name of the tenant, of the resource `tenant` itself too; null = a global plan. */
   readonly tenant: string | null
-  /** Slug of a plan or product, path of an API, subject of a consumer, name of a tenant or webhook. */
+  /** Slug of a plan or product, path of an API with `@` and the version if it has one, subject of a consumer, name of a tenant or webhook. */
   readonly key: string
   readonly fields: ResourceFields
 }
@@ -37,7 +37,7 @@ export interface Change {
   readonly fields: readonly FieldChange[]
 }
 
-/** A live field that is not as it was applied: it was changed by other means. */
+/** A live field that is not as it was applied: it was changed outside of `config apply`. */
 export interface Drift {
   readonly path: string
   /** null: the whole resource was deleted. */
@@ -104,7 +104,7 @@ export function compareConfigurations(input: ComparisonInput): Comparison {
     comparison.owned.push(resource)
     if (change === undefined) continue
     comparison.changes.push(change)
-    if (before !== undefined && !isForeign) comparison.drift.push(...driftOf(path, before, current))
+    if (before !== undefined && !isForeign) comparison.drift.push(...driftOf(path, before, current, change))
   }
   for (const [path, before] of applied) {
     if (before.owner !== input.owner || wanted.has(path)) continue
@@ -112,9 +112,10 @@ export function compareConfigurations(input: ComparisonInput): Comparison {
     if (current === undefined || isStillUsed(before, input.wanted)) comparison.released.push(before)
     else if (!input.prune) comparison.unlisted.push(path)
     else {
+      const deletion = deletionOf(path, current)
       comparison.released.push(before)
-      comparison.changes.push(deletionOf(path, current))
-      comparison.drift.push(...driftOf(path, before, current))
+      comparison.changes.push(deletion)
+      comparison.drift.push(...driftOf(path, before, current, deletion))
     }
   }
   return comparison
@@ -145,11 +146,13 @@ function deletionOf(path: string, resource: Resource): Change {
   return { action: 'delete', path, resource, fields }
 }
 
-/** Fields that a later version added are not in what an earlier one applied: they do not count. */
-function driftOf(path: string, applied: Resource, live: Resource | undefined): Drift[] {
+/** Fields that a later version added are not in what an earlier one applied: they do not count. Nor do fields that stay as they are. */
+function driftOf(path: string, applied: Resource, live: Resource | undefined, change: Change): Drift[] {
   if (live === undefined) return [{ path, field: null, applied: null, live: null }]
+  const changed = new Set(change.fields.map(({ field }) => field))
   return Object.entries(applied.fields)
-    .filter(([field, value]) => field in live.fields && !isSameJson(live.fields[field], value))
+    .filter(([field]) => field in live.fields && changed.has(field))
+    .filter(([field, value]) => !isSameJson(live.fields[field], value))
     .map(([field, value]) => ({ path, field, applied: value, live: live.fields[field] ?? null }))
 }
 

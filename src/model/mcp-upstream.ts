@@ -1,4 +1,4 @@
-/** How gateways reach the MCP server of an API, and the names of its tools. It contains no secret: gateways have them. */
+/** How gateways reach the MCP server of an API, and which of its fields belong together. It contains no secret: gateways have them. */
 import { type AuthenticationType, OAUTH_TYPES } from './tool.ts'
 
 /** Types that need no page of a user. */
@@ -76,6 +76,6 @@ export function mcpUpstreamFault({
   if (type === 'none' && secret !== null) return at('secret', 'must be null for type none.')
   if (header !== null && type !== 'apiKey') return at('header', 'must be null unless type is apiKey.')
   if (session === 'shared' && type === 'token_exchange')
-    return { field: 'mcp.session', message: 'must be per-caller: each caller has another token.' }
+    return { field: 'mcp.session', message: 'must be per-caller: each caller has its own token.' }
   return undefined
 }

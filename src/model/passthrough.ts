@@ -1,4 +1,4 @@
-/** Headers and paths that a proxied API does not pass unless its owner allows them. Lists and pure rules; it reads no request. */
+/** Headers and paths that a proxied API never passes, or passes only if its owner allows them. Lists and pure rules; it reads no request. */
 
 /** What the owner of an API allows beyond the defaults. */
 export interface Passthrough {
@@ -23,6 +23,7 @@ export const NEVER_FORWARDED: ReadonlySet<string> = new Set([
   'trailer',
   'transfer-encoding',
   'upgrade',
+  'http2-settings',
   'expect',
   'host',
   'authorization',

@@ -1,4 +1,4 @@
-/** Who is calling, after authentication: plain data. It holds no rule about what the caller may do. */
+/** Who is calling, after authentication: plain data, and what follows from it. It grants nothing: the policy does. */
 
 /** The authenticated caller of one exchange (docs/reference/http.md, Claims). Frozen; shared by every call that shows the same credential. */
 export interface Principal {
@@ -26,8 +26,8 @@ export interface Principal {
   /** Unix ms after which the credential is no longer valid. */
   readonly expiresAtMs: number
   /**
-   * Callers with the same key see and may do the same: tenant, roles, scopes in canonical form, how they combine, and the APIs of a key.
-   * Tool lists and decisions are cached under it.
+   * Tenant, roles, scopes in canonical form, how they combine, and the APIs of a key. Callers with the same key see and may do the same,
+   * unless the policy reads further facts. Tool lists and decisions are cached under it, and under those facts.
    */
   readonly visibilityKey: string
 }

@@ -1,4 +1,4 @@
-/** A subscription of an application to an API, and its life cycle as pure functions. It stores nothing and emits no event. */
+/** A subscription of an application to an API or a product, and its life cycle as pure functions. It stores nothing and emits no event. */
 import type { PlanLimits } from './plan.ts'
 import { illegal, moved, type Transition, unchanged } from './transition.ts'
 
@@ -22,9 +22,9 @@ export const OPEN_STATUSES = [
 export interface Subscription {
   readonly id: string
   readonly tenantId: string
-  /** null: it is one to a product. */
+  /** null for a subscription to a product. */
   readonly apiId: string | null
-  /** null: it is one to an API. */
+  /** null for a subscription to an API. */
   readonly productId: string | null
   /** Slug of the plan: the tenant's own of that name, else the global one. */
   readonly plan: string
@@ -97,7 +97,9 @@ export function reject(subscription: Subscription, reason: string): Transition<S
   const { status, requestedPlan } = subscription
   if (status === 'pending_approval') return moved({ ...subscription, status: 'rejected', reason })
   if (isServed(subscription) && requestedPlan !== null) return moved({ ...subscription, requestedPlan: null })
-  return illegal(`A subscription that is ${status} and requests no plan cannot be rejected.`)
+  return illegal(
+    `Only a pending subscription, or the requested plan of one in use, can be rejected; this one is ${status}${requestedPlan === null ? ' and requests no plan' : ''}.`,
+  )
 }
 
 /** approved → suspended: calls are refused until it is resumed. */

@@ -1,4 +1,4 @@
-/** A tool as plain data: what is listed to clients, and how its arguments become one HTTP request. No behaviour. */
+/** A tool as plain data: what is listed to clients, and how a call reaches its backend. It calls none. */
 import type { JsonSchema, ObjectSchema } from './json-schema.ts'
 import type { UpstreamTransport } from './upstream-transport.ts'
 
@@ -131,7 +131,7 @@ export interface BackendAuthentication {
   readonly oauth?: OAuthClient
 }
 
-/** Each caller has another token at the backend. */
+/** Each caller has its own token at the backend. */
 export function isPerCaller({ type }: Pick<BackendAuthentication, 'type'>): boolean {
   return type === 'token_exchange' || type === 'authorization_code'
 }

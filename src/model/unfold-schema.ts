@@ -9,8 +9,9 @@ const ANNOTATIONS = new Set(['title', 'description', 'deprecated', 'default', 'e
 type Node = { readonly [key: string]: unknown }
 
 /**
- * @param levels how often one definition may stand inside itself; what is deeper allows anything of its type
- * @param maxChars the result is not made longer than this: definitions that no longer fit are left open
+ * Every `oneOf` without an `anyOf` beside it becomes an `anyOf`, because branches that were left open would match together.
+ * @param levels how many times one definition is inserted on a path; below that, any value of its type is valid
+ * @param maxChars the total length of the definitions that are inserted; a definition that no longer fits is left open
  * @returns the same object when it has no `$defs`
  */
 export function unfoldSchema<T extends JsonSchema>(schema: T, levels = 2, maxChars = 20_000): T {

@@ -1,4 +1,4 @@
-/** What follows from a ToolView for one tool: whether it is in the view, its name there and its place. It knows no caller. */
+/** What follows from a ToolView: which tools are in it, their names and order, and how many fit into its budget. It knows no caller. */
 import { oncePer } from './once-per.ts'
 import type { Tool } from './tool.ts'
 import type { ToolChange, ToolView } from './tool-view.ts'

@@ -1,4 +1,4 @@
-/** Stops calls to a server that keeps failing, and lets one probe through now and then. Pure: the time is an argument, and it sends nothing. */
+/** Stops calls to a server that keeps failing, and lets one probe through now and then. It reads no clock, and sends nothing. */
 
 export interface CircuitOptions {
   /** Failures in a row that open a circuit. */

@@ -42,7 +42,7 @@ export class Cancellation {
     }
   }
 
-  /** @returns removes the listener */
+  /** @returns removes the listener. Where it is cancelled already, the listener runs before the caller has this function. */
   onCancel(listener: () => void): () => void {
     const added = { onCancelled: listener }
     this.add(added)

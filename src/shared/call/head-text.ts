@@ -10,8 +10,9 @@ const TAB = 0x09
 /** Names whose bytes are cached; emptied when full. */
 const MAX_NAMES = 256
 const MAX_CACHED_VALUE = 256
-/** Of one name, one after the other; its values are not cached any more. */
+/** Of one name, one after the other: from then on one value in so many is cached, in case values repeat again. */
 const MAX_MISSES = 16
+const MISSES_PER_TRIAL = 64
 
 /** The bytes of a field that many heads have. */
 interface CachedField {
@@ -66,7 +67,7 @@ export class HeadText {
     const from = this.#end
     this.#copy(field.start)
     const isAscii = this.#addValue(value)
-    if (isAscii !== undefined && field.misses <= MAX_MISSES) this.#cacheValue(field, value, isAscii, from)
+    if (isAscii !== undefined && isTrial(++field.misses)) this.#cacheValue(field, value, isAscii, from)
     return isAscii
   }
 
@@ -97,10 +98,8 @@ export class HeadText {
 
   /** @param from where the field begins */
   #cacheValue(field: CachedField, value: string, isAscii: boolean, from: number): void {
-    field.misses++
-    const isCached = field.misses <= MAX_MISSES && value.length <= MAX_CACHED_VALUE
-    field.value = isCached ? value : undefined
-    if (!isCached) return
+    if (value.length > MAX_CACHED_VALUE) return
+    field.value = value
     field.isAscii = isAscii
     field.whole = Uint8Array.prototype.slice.call(this.#bytes, from, this.#end)
   }
@@ -134,4 +133,9 @@ export class HeadText {
     }
     return this.#bytes
   }
+}
+
+/** @param misses of one name, one after the other */
+function isTrial(misses: number): boolean {
+  return misses <= MAX_MISSES || misses % MISSES_PER_TRIAL === 0
 }

@@ -1,4 +1,4 @@
-/** JSON texts that are too long to be read in one turn of the event loop. It returns what `readJson` returns and bounds only the depth. */
+/** JSON texts that are too long to be read in one turn of the event loop. It reads the value that `readJson` reads, finds half a surrogate pair in it, and bounds only the depth. */
 import { readJson, setOwn } from '../../model/exact-number.ts'
 import { loneSurrogateAt } from '../../model/lone-surrogate.ts'
 

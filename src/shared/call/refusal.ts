@@ -72,7 +72,7 @@ export const REFUSALS = {
   ),
   api_key_invalid: invalidToken('The API key is not known, has expired or was revoked.'),
 
-  tenant_mismatch: forbidden('X-Tenant-ID names another tenant than the credential.'),
+  tenant_mismatch: forbidden('X-Tenant-ID names a different tenant than the credential.'),
   subscription_required: forbidden('This API needs an approved subscription of the calling application.'),
   subscription_suspended: forbidden('The subscription of the calling application is suspended.'),
   subscription_expired: forbidden('The subscription of the calling application has expired.'),
@@ -82,11 +82,11 @@ export const REFUSALS = {
     'This tenant is suspended: its tools and APIs cannot be called until an administrator activates it.',
   ),
   api_gone: row(410, 'gone', 'This API was shut down on the announced date. Call another version of it.'),
-  key_of_other_api: forbidden('This API key opens only the API that it was created for.'),
+  key_of_other_api: forbidden('This API key is valid only for the API that it was created for.'),
   consumer_blocked: forbidden('This consumer is blocked.'),
-  policy_denied: forbidden('The policy does not allow this.'),
+  policy_denied: forbidden('The policy does not allow this request.'),
   insufficient_scope: {
-    ...row(403, 'forbidden', 'The token lacks a scope that this needs.'),
+    ...row(403, 'forbidden', 'The token lacks a scope that this request needs.'),
     oauth: 'insufficient_scope',
   },
   // not 403: no rule has denied the call, and clients repeat a 503 only (RFC 9110 §15.6.4)
@@ -172,7 +172,7 @@ export const REFUSALS = {
   too_many_tasks: row(
     429,
     'too_many_tasks',
-    'This caller has as many tasks as the gateway keeps for one. Retry when one of them has expired.',
+    'This caller has reached the limit of tasks per caller. Retry when one of its tasks has expired.',
   ),
   tasks_unavailable: row(503, 'tasks_unavailable', 'The store of tasks cannot be reached. Retry later.'),
   cancelled: row(499, 'cancelled', 'The client cancelled the call.', INTERNAL_ERROR),

@@ -7,7 +7,7 @@ type Address = ipaddr.IPv4 | ipaddr.IPv6
 
 /** Azure's platform address: a public address, yet it serves the secrets of the machine. */
 const AZURE_PLATFORM = '168.63.129.16'
-/** The only block of IPv6 that is routed on the Internet (RFC 4291 §2.4); all others are local or translated. */
+/** The only block of IPv6 from which global unicast addresses are assigned (IANA, IPv6 address space). */
 const GLOBAL_UNICAST = ipaddr.IPv6.parseCIDR('2000::/3')
 
 export interface AddressGuard {
@@ -50,7 +50,7 @@ export function createAddressGuard(options: AddressGuardOptions): AddressGuard {
       if (blocks.some(block => inBlock(parsed, block))) return undefined
       const range = rangeOf(parsed)
       if (range === 'public' || (range === 'loopback' && options.allowLoopback)) return undefined
-      return `a ${range} address`
+      return `${/^(?:[aio]|uns)/.test(range) ? 'an' : 'a'} ${range} address`
     },
     allowsSocket: path => sockets.has(path),
   }

@@ -1,7 +1,7 @@
 /** What failures of calls mean for the circuit of an upstream, and what a call gets while it is open. It counts nothing. */
 import type { EgressFailure } from './egress.ts'
 
-/** The upstream has failed several times in a row: it is not tried. */
+/** The upstream is not tried: it has failed several times in a row, or none of its addresses passes the health check. */
 export interface CircuitOpen {
   readonly kind: 'circuit_open'
   readonly retryAfterSecs: number

@@ -1,14 +1,15 @@
-/** The one outgoing HTTP client: pools of connections behind the address guard. It follows no redirect and repeats no request. */
+/** The outgoing HTTP client of the servers: pools of connections behind the address guard. It follows no redirect and repeats no call that failed. */
 import type { UpstreamTransport } from '../../model/upstream-transport.ts'
 import { socketPathOf } from '../../model/upstream-url.ts'
 import type { ClientTls } from '../tls/client-tls.ts'
+import type { KnownPeer } from '../tls/known-peer.ts'
 import { type AddressGuardOptions, createAddressGuard } from './address-guard.ts'
 import { CollectingCall } from './collect.ts'
 import { guardedConnector, guardedSockets, type ResolveHost, resolveWithSystem } from './connector.ts'
 import type { Egress, EgressFailure, EgressRequest } from './egress.ts'
 import { failure } from './failure.ts'
 import { OriginClient } from './origin-client.ts'
-import { type OriginPool, OriginPools, type PoolLimits } from './origin-pools.ts'
+import { type OriginPool, OriginPools, type PoolLimits, type PoolRefusal } from './origin-pools.ts'
 import { StreamingCall } from './stream.ts'
 import { type Target, TargetParser } from './target.ts'
 import { unixConnector, unixSockets } from './unix-connector.ts'
@@ -16,8 +17,8 @@ import { unixConnector, unixSockets } from './unix-connector.ts'
 export interface EgressOptions extends AddressGuardOptions, Partial<PoolLimits> {
   /** How long one connection attempt may take, TLS included; 5 s. The timeout of the call ends it earlier. */
   readonly connectTimeoutMs?: number
-  /** Certificates for https: authorities instead of those that Node trusts, and the client's own. */
-  readonly tls?: ClientTls | undefined
+  /** Certificates for https: authorities instead of those that Node trusts, and the client's own; or the only peer that is accepted. */
+  readonly tls?: ClientTls | KnownPeer | undefined
   /** The system's resolver when absent. */
   readonly resolveHost?: ResolveHost
   /** false carries plain http over undici too, for comparison; true. */
@@ -30,6 +31,7 @@ const DEFAULT_LIMITS: PoolLimits = {
   maxOrigins: 256,
   maxConnectionsPerOrigin: 128,
   maxWaitingPerOrigin: 1024,
+  maxStreamsPerOrigin: 1024,
   keepAliveTimeoutMs: 4000,
 }
 
@@ -48,9 +50,14 @@ export function createEgress(options: EgressOptions): Egress {
   }
   const connect = guardedConnector(connector)
   const connectHttp2 = guardedConnector({ ...connector, allowH2: true })
-  const pools = new OriginPools({ ...DEFAULT_LIMITS, ...options }, (origin, limits, transport) => {
+  const limits = { ...DEFAULT_LIMITS, ...options }
+  function openClient(
+    origin: string,
+    transport: UpstreamTransport | undefined,
+    maxConnections: number,
+  ): OriginClient {
     const common = {
-      maxConnections: limits.maxConnectionsPerOrigin,
+      maxConnections,
       keepAliveTimeoutMs: limits.keepAliveTimeoutMs,
       pipelining: transport?.pipelining ?? 1,
     }
@@ -74,26 +81,39 @@ export function createEgress(options: EgressOptions): Egress {
           : undefined,
       connectHttp2: isHttp2 ? connectHttp2 : undefined,
     })
-  })
+  }
+  const calls = new OriginPools(limits, (origin, transport) =>
+    openClient(origin, transport, limits.maxConnectionsPerOrigin),
+  )
+  const { maxOrigins, maxStreamsPerOrigin } = limits
+  const streams = new OriginPools(
+    { maxOrigins, maxConnectionsPerOrigin: maxStreamsPerOrigin, maxWaitingPerOrigin: 0 },
+    (origin, transport) => openClient(origin, transport, maxStreamsPerOrigin),
+  )
   const targets = new TargetParser(options.unixSockets === true)
   let closed = false
 
   function admit(
     { url, cancellation }: Pick<EgressRequest, 'url' | 'cancellation'>,
     transport: UpstreamTransport | undefined,
+    isLasting: boolean,
   ): Admitted | EgressFailure {
     const target = targets.parse(url)
     if (typeof target === 'string') return failure('protocol', target, false)
     if (cancellation?.cancelled === true)
       return failure('cancelled', `the call to ${target.origin} was cancelled`, false)
     if (closed) return failure('unreachable', 'the gateway is shutting down', false)
-    const pool = pools.take(target.origin, transport)
-    if (pool === undefined)
-      return {
-        ...failure('unreachable', `too many calls to ${target.origin} are waiting`, false),
-        saturated: true,
-      }
+    const pool = (isLasting ? streams : calls).take(target.origin, transport)
+    if (typeof pool === 'string') return refused(target.origin, pool, isLasting)
     return { target, pool }
+  }
+
+  function refused(origin: string, why: PoolRefusal, isLasting: boolean): EgressFailure {
+    const others = `${origin} was not called: all ${maxOrigins} pools of connections are in use for other backends`
+    const own = isLasting
+      ? `the maximum of ${maxStreamsPerOrigin} streams of ${origin} is open`
+      : `too many calls to ${origin} are waiting`
+    return { ...failure('unreachable', why === 'others_busy' ? others : own, false), saturated: true }
   }
 
   return {
@@ -103,6 +123,7 @@ export function createEgress(options: EgressOptions): Egress {
         request,
         // a response that is read as it arrives takes its time
         transport === undefined || request.onChunk === undefined ? transport : forStream(transport),
+        false,
       )
       if ('kind' in admitted) return Promise.resolve(admitted)
       const { target, pool } = admitted
@@ -114,7 +135,7 @@ export function createEgress(options: EgressOptions): Egress {
     },
 
     stream(request) {
-      const admitted = admit(request, forStream(request.transport))
+      const admitted = admit(request, forStream(request.transport), request.isLasting === true)
       if ('kind' in admitted) return Promise.resolve(admitted)
       const { target, pool } = admitted
       const call = new StreamingCall(target.origin, pool, request)
@@ -125,7 +146,7 @@ export function createEgress(options: EgressOptions): Egress {
 
     async close() {
       closed = true
-      await pools.close()
+      await Promise.all([calls.close(), streams.close()])
     },
   }
 }

@@ -1,10 +1,11 @@
-/** Opens the sockets of outgoing calls, each behind the address guard. It knows no HTTP and keeps no connection. */
+/** Opens the TCP and TLS sockets of outgoing calls, each behind the address guard. It sends no request and keeps no connection. */
 
 import { type LookupAddress, lookup as systemLookup } from 'node:dns'
 import { isIP, type LookupFunction, type OnReadOpts } from 'node:net'
 import { buildConnector } from 'undici'
 import { bareHost } from '../../model/bare-host.ts'
 import { type ClientTls, clientTlsOptions } from '../tls/client-tls.ts'
+import { KnownPeer } from '../tls/known-peer.ts'
 import type { AddressGuard } from './address-guard.ts'
 import type { OpenSocket } from './http1/pool.ts'
 
@@ -18,15 +19,29 @@ export class BlockedAddressError extends Error {
   readonly code = 'ERR_BLOCKED_ADDRESS'
 }
 
-export const resolveWithSystem: ResolveHost = (hostname, done) =>
-  systemLookup(hostname, { all: true }, (error, addresses) => done(error, addresses ?? []))
+const resolving = new Map<string, Parameters<ResolveHost>[1][]>()
+
+/** Requests for one name share a lookup: the thread pool of the process makes two at a time, and one that fails takes many seconds. */
+export const resolveWithSystem: ResolveHost = (hostname, done) => {
+  const waiting = resolving.get(hostname)
+  if (waiting !== undefined) {
+    waiting.push(done)
+    return
+  }
+  const all = [done]
+  resolving.set(hostname, all)
+  systemLookup(hostname, { all: true }, (error, addresses) => {
+    resolving.delete(hostname)
+    for (const each of all) each(error, addresses ?? [])
+  })
+}
 
 export interface ConnectorOptions {
   readonly guard: AddressGuard
   readonly resolveHost: ResolveHost
   readonly connectTimeoutMs: number
   /** undefined: the authorities that Node trusts, and no certificate of the client. */
-  readonly tls?: ClientTls | undefined
+  readonly tls?: ClientTls | KnownPeer | undefined
   /** Offers HTTP/2 to https peers. */
   readonly allowH2?: boolean
 }
@@ -56,7 +71,9 @@ export function guardedConnector(options: ConnectorOptions, onread?: OnReadOpts)
       timeout: options.connectTimeoutMs,
       autoSelectFamily: true,
       allowH2: options.allowH2 === true,
-      ...(options.tls === undefined ? {} : clientTlsOptions(options.tls)),
+      ...(options.tls instanceof KnownPeer
+        ? options.tls.options()
+        : options.tls && clientTlsOptions(options.tls)),
       ...(onread === undefined ? {} : { onread }),
     } as buildConnector.BuildOptions)
   // built for each connection, so that it has the present certificates
@@ -66,7 +83,7 @@ export function guardedConnector(options: ConnectorOptions, onread?: OnReadOpts)
 }
 
 /**
- * All sockets of a process read into it: what has arrived is taken out before the next read (`onread` of node:net runs at once).
+ * All plain sockets of a thread read into it: what has arrived is taken out before the next read (`onread` of node:net runs at once).
  * It keeps an idle connection at a few hundred bytes instead of a buffer each.
  */
 export const READ_BUFFER = Buffer.allocUnsafeSlow(64 * 1024)
@@ -114,6 +131,6 @@ export function behindGuard(
 function blocked(hostname: string, address: string, refusal: string): BlockedAddressError {
   const what = hostname === address ? hostname : `${hostname} (${address})`
   return new BlockedAddressError(
-    `${what} is ${refusal}, which outgoing calls may not reach. Add it to EGRESS_ALLOW if it is meant.`,
+    `${what} is ${refusal}, which outgoing calls may not reach. To allow calls to it, add it to EGRESS_ALLOW.`,
   )
 }

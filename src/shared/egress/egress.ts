@@ -1,11 +1,11 @@
-/** The interface of the one outgoing HTTP client. No vendor types: `client.ts` implements it. */
+/** The interface of the outgoing HTTP client of the servers. No vendor types: `client.ts` implements it. */
 import type { UpstreamTransport } from '../../model/upstream-transport.ts'
 import type { Pending } from '../call/and-then.ts'
 import type { Cancellation } from '../call/cancellation.ts'
 
 export interface EgressRequest {
   readonly method: string
-  /** Absolute http(s) URL, already serialized; sent as given (no second normalization of path or query). */
+  /** Absolute URL of http(s) or of a Unix socket, already serialized; sent as given (no second normalization of path or query). */
   readonly url: string
   /** Flat: name, value, name, value … */
   readonly headers: readonly string[]
@@ -17,7 +17,7 @@ export interface EgressRequest {
   readonly cancellation?: Cancellation | undefined
   /** Absent: one HTTP/1.1 request in flight on each connection. */
   readonly transport?: UpstreamTransport | undefined
-  /** Sees each piece as it arrives (streaming backends); the whole body is still collected. Called with status and content type first. */
+  /** Sees each piece as it arrives (streaming backends); the whole body is still collected. `onHead` is called first. */
   readonly onHead?: ((status: number, headers: EgressHeaders) => void) | undefined
   readonly onChunk?: ((chunk: Uint8Array) => void) | undefined
 }
@@ -53,7 +53,7 @@ export interface EgressFailure {
   /** For logs and operators; holds no credential. */
   readonly message: string
   readonly sent: boolean
-  /** It was never tried: more calls to the peer are waiting than may. It says nothing about the peer. */
+  /** It was never tried: too many calls to the peer are waiting, or every pool is in use for others. It says nothing about the peer. */
   readonly saturated?: true
 }
 
@@ -62,6 +62,8 @@ export interface EgressStreamRequest
   extends Omit<EgressRequest, 'body' | 'maxResponseBytes' | 'onHead' | 'onChunk'> {
   /** A body at hand is sent with its length. */
   readonly body?: AsyncIterable<Uint8Array> | string | Uint8Array
+  /** The response stays open longer than any call: it takes no connection of calls, and has a separate bound. */
+  readonly isLasting?: boolean | undefined
 }
 
 export interface EgressStreamResponse {

@@ -1,4 +1,4 @@
-/** Response headers as undici hands them over, decoded only when they are read. It validates nothing: the parser did. */
+/** Response headers as undici hands them over, decoded only when they are read, and headers without the encoding of a decoded body. It validates nothing: the parser did. */
 import type { EgressHeaders } from './egress.ts'
 
 export class ReceivedHeaders implements EgressHeaders {

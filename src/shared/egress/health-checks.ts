@@ -1,5 +1,6 @@
 /** Calls each address of upstreams with a health check now and then, a few at a time. It decides on no call. */
 import type { HealthCheckRule } from '../../model/upstream-rules.ts'
+import type { UpstreamTransport } from '../../model/upstream-transport.ts'
 import { healthKey } from './balancer.ts'
 import type { Egress } from './egress.ts'
 import type { UpstreamRules } from './upstream-rules.ts'
@@ -17,6 +18,7 @@ interface Checked {
   readonly key: string
   readonly url: string
   readonly rule: HealthCheckRule
+  readonly transport: UpstreamTransport | undefined
   timer: NodeJS.Timeout | undefined
   isHealthy: boolean
   /** Checks in a row that contradict `isHealthy`. */
@@ -56,13 +58,13 @@ export class HealthChecks {
   /** Addresses that are known already keep their state. */
   load(all: Iterable<UpstreamRules>): void {
     const kept = new Set<string>()
-    for (const { key: rulesKey, addresses } of all) {
+    for (const { key: rulesKey, addresses, checkTransport: transport } of all) {
       const rule = addresses?.healthCheck ?? null
       if (rule === null) continue
       for (const { url } of addresses!.addresses) {
         const key = healthKey(rulesKey, url)
         kept.add(key)
-        if (!this.#checked.has(key)) this.#begin({ key, url, rule })
+        if (!this.#checked.has(key)) this.#begin({ key, url, rule, transport })
       }
     }
     let changed = false
@@ -81,7 +83,7 @@ export class HealthChecks {
     this.#checked.clear()
   }
 
-  #begin(fields: Pick<Checked, 'key' | 'url' | 'rule'>): void {
+  #begin(fields: Pick<Checked, 'key' | 'url' | 'rule' | 'transport'>): void {
     const checked = { ...fields, timer: undefined, isHealthy: true, contrary: 0 }
     this.#checked.set(fields.key, checked)
     this.#schedule(checked, this.#random() * Math.min(FIRST_WITHIN_MS, fields.rule.intervalMs))
@@ -95,7 +97,7 @@ export class HealthChecks {
   }
 
   async #check(checked: Checked): Promise<void> {
-    const { url, rule } = checked
+    const { url, rule, transport } = checked
     if (this.#running >= MAX_RUNNING) return this.#schedule(checked, BUSY_MS)
     this.#running++
     const response = await this.#options.egress.request({
@@ -104,6 +106,7 @@ export class HealthChecks {
       headers: ['user-agent', 'toolgate-health-check'],
       timeoutMs: rule.timeoutMs,
       maxResponseBytes: MAX_RESPONSE_BYTES,
+      transport,
     })
     this.#running--
     // a body that is too long has come with a status, which is not known here: such a check fails

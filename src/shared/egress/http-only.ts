@@ -1,4 +1,5 @@
-/** The outgoing client for everything that is not an upstream: documents, tokens, keys, policies. It refuses Unix sockets and changes nothing else. */
+/** The outgoing client for everything that is not an upstream: documents, tokens, keys, policies. It refuses Unix sockets, and every other address that is not http(s), and changes nothing else. */
+import { isUnixUrl } from '../../model/upstream-url.ts'
 import type { Egress, EgressFailure } from './egress.ts'
 import { failure } from './failure.ts'
 import { ONLY_UPSTREAMS } from './target.ts'
@@ -6,8 +7,8 @@ import { ONLY_UPSTREAMS } from './target.ts'
 /** The same connections; what a URL other than http(s) names is not reached, whatever the operator lists. */
 export function httpOnly(egress: Egress): Egress {
   return {
-    request: sent => (isHttp(sent.url) ? egress.request(sent) : Promise.resolve(refused())),
-    stream: sent => (isHttp(sent.url) ? egress.stream(sent) : Promise.resolve(refused())),
+    request: sent => (isHttp(sent.url) ? egress.request(sent) : Promise.resolve(refused(sent.url))),
+    stream: sent => (isHttp(sent.url) ? egress.stream(sent) : Promise.resolve(refused(sent.url))),
     close: () => egress.close(),
   }
 }
@@ -16,6 +17,9 @@ function isHttp(url: string): boolean {
   return /^https?:\/\//i.test(url)
 }
 
-function refused(): EgressFailure {
-  return failure('protocol', ONLY_UPSTREAMS, false)
+function refused(url: string): EgressFailure {
+  const reason = isUnixUrl(url.trim())
+    ? ONLY_UPSTREAMS
+    : 'the address does not begin with http:// or https://'
+  return failure('protocol', reason, false)
 }

@@ -1,16 +1,20 @@
-/** One bounded pool of kept-alive connections per origin, and a bound on the origins. It sends nothing itself. */
+/** One bounded pool of kept-alive connections per origin and transport, and a bound on the pools. It sends nothing itself. */
 import type { UpstreamTransport } from '../../model/upstream-transport.ts'
 import type { OriginClient } from './origin-client.ts'
 
 export interface PoolLimits {
-  /** Origins held at once; the least recently used one is evicted. */
+  /** Pools held at once; the least recently used one is evicted. */
   readonly maxOrigins: number
   readonly maxConnectionsPerOrigin: number
   /** Calls that may wait for a free connection of one origin; more are refused at once. */
   readonly maxWaitingPerOrigin: number
+  /** Lasting streams of one origin, each on a separate connection; more are refused at once. */
+  readonly maxStreamsPerOrigin: number
   /** How long an idle connection is kept when the peer sends no `Keep-Alive` timeout. */
   readonly keepAliveTimeoutMs: number
 }
+
+type OriginLimits = Pick<PoolLimits, 'maxOrigins' | 'maxConnectionsPerOrigin' | 'maxWaitingPerOrigin'>
 
 export interface OriginPool {
   readonly client: OriginClient
@@ -20,30 +24,29 @@ export interface OriginPool {
   usedAt: number
 }
 
-type OpenClient = (
-  origin: string,
-  limits: PoolLimits,
-  transport: UpstreamTransport | undefined,
-) => OriginClient
+/** `others_busy`: every pool has calls in flight to another origin, or over another transport. */
+export type PoolRefusal = 'too_many_waiting' | 'others_busy'
+
+type OpenClient = (origin: string, transport: UpstreamTransport | undefined) => OriginClient
 
 export class OriginPools {
   readonly #pools = new Map<string, OriginPool>()
-  readonly #limits: PoolLimits
+  readonly #limits: OriginLimits
   readonly #openClient: OpenClient
   #uses = 0
 
-  constructor(limits: PoolLimits, openClient: OpenClient) {
+  constructor(limits: OriginLimits, openClient: OpenClient) {
     this.#limits = limits
     this.#openClient = openClient
   }
 
-  /** The pool of an origin; undefined when too many calls to it are waiting, or every origin held is busy. */
-  take(origin: string, transport: UpstreamTransport | undefined): OriginPool | undefined {
+  /** The pool of an origin, or why there is none for this call. */
+  take(origin: string, transport: UpstreamTransport | undefined): OriginPool | PoolRefusal {
     const key = transport === undefined ? origin : keyOf(origin, transport)
     const found = this.#pools.get(key) ?? this.#open(key, origin, transport)
-    if (found === undefined) return undefined
+    if (found === undefined) return 'others_busy'
     const { maxConnectionsPerOrigin, maxWaitingPerOrigin } = this.#limits
-    if (found.inFlight >= maxConnectionsPerOrigin + maxWaitingPerOrigin) return undefined
+    if (found.inFlight >= maxConnectionsPerOrigin + maxWaitingPerOrigin) return 'too_many_waiting'
     found.usedAt = ++this.#uses
     found.inFlight++
     return found
@@ -51,7 +54,7 @@ export class OriginPools {
 
   #open(key: string, origin: string, transport: UpstreamTransport | undefined): OriginPool | undefined {
     if (this.#pools.size >= this.#limits.maxOrigins && !this.#evict()) return undefined
-    const opened = { client: this.#openClient(origin, this.#limits, transport), inFlight: 0, usedAt: 0 }
+    const opened = { client: this.#openClient(origin, transport), inFlight: 0, usedAt: 0 }
     this.#pools.set(key, opened)
     return opened
   }

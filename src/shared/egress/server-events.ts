@@ -1,4 +1,4 @@
-/** Reads server-sent events (WHATWG HTML §9.2.6) from a body, one at a time and bounded in size. It connects to nothing and parses no data. */
+/** Reads server-sent events (WHATWG HTML §9.2.5 and §9.2.6) from a body, one at a time and bounded in size. It connects to nothing and parses no data. */
 import { StringDecoder } from 'node:string_decoder'
 
 export interface ServerEvent {

@@ -1,4 +1,4 @@
-/** Opens the sockets of outgoing calls to Unix sockets that the operator lists. It knows no HTTP and keeps no connection. */
+/** Opens the sockets of outgoing calls to Unix sockets that the operator lists. It sends no request and keeps no connection. */
 import { realpath } from 'node:fs'
 import type { OnReadOpts } from 'node:net'
 import { buildConnector } from 'undici'
@@ -63,6 +63,6 @@ function refusal(guard: AddressGuard, written: string, path: string): BlockedAdd
   if (fault !== undefined) return new BlockedAddressError(`${leads} cannot be reached: the path ${fault}.`)
   if (guard.allowsSocket(path)) return undefined
   return new BlockedAddressError(
-    `${leads} is a Unix socket, which outgoing calls may not reach. Add unix:${path} to EGRESS_ALLOW if it is meant.`,
+    `${leads} is a Unix socket that EGRESS_ALLOW does not list. Add unix:${path} to EGRESS_ALLOW to allow calls to it.`,
   )
 }

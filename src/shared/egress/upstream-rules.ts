@@ -1,6 +1,7 @@
 /** The rules of an API for calls of its upstream, made ready from its traffic rules. It sends nothing. */
 import type { Traffic } from '../../model/traffic.ts'
 import type { AddressesRule, CircuitRule, MirrorRule, RetryRule } from '../../model/upstream-rules.ts'
+import type { UpstreamTransport } from '../../model/upstream-transport.ts'
 import { originOf } from '../../model/upstream-url.ts'
 
 export interface UpstreamRules {
@@ -10,6 +11,8 @@ export interface UpstreamRules {
   readonly circuit: CircuitRule | null
   readonly addresses: AddressesRule | null
   readonly mirror: MirrorRule | null
+  /** Of health checks, which wait in no line of pipelined calls; undefined: one HTTP/1.1 request in flight on each connection. */
+  readonly checkTransport: UpstreamTransport | undefined
   /** What URLs of its calls begin with, without trailing slash. */
   readonly baseUrl: string
   /** As tools have it: the canonical form of the same address. */
@@ -27,6 +30,7 @@ export function upstreamRulesOf(
     circuitBreaker: circuit = null,
     upstreams: addresses = null,
     mirror = null,
+    connections,
   } = traffic ?? {}
   if (retry === null && circuit === null && addresses === null && mirror === null) return undefined
   const rules = {
@@ -34,6 +38,7 @@ export function upstreamRulesOf(
     circuit,
     addresses,
     mirror,
+    checkTransport: connections?.http2 === true ? { http2: true } : undefined,
     baseUrl: upstreamUrl.replace(/\/+$/, ''),
     toolsUrl: canonical(upstreamUrl),
   }

@@ -53,13 +53,16 @@ export class Upstreams {
     admission: BreakerAdmission,
   ): Promise<EgressStreamResponse | EgressFailure> {
     const { egress, onRetry } = this.#options
+    const endsAtMs = performance.now() + request.timeoutMs
     const first = await egress.stream(request)
     if (first.kind === 'response' || !neverArrived(first) || admission.state === 'probe') return first
     if (!IDEMPOTENT.has(request.method) || !request.unread()) return first
+    if (performance.now() + RETRY_AFTER_MS >= endsAtMs) return first
     await sleep(RETRY_AFTER_MS)
-    if (request.cancellation?.cancelled === true) return first
+    const timeoutMs = Math.ceil(endsAtMs - performance.now())
+    if (timeoutMs <= 0 || request.cancellation?.cancelled === true) return first
     onRetry?.()
-    return egress.stream(request)
+    return egress.stream({ ...request, timeoutMs })
   }
 }
 

@@ -45,7 +45,7 @@ const ecdsa = (hash: string, crv: string, signatureBytes: number): Row => ({
   verify: (data, key, signature) => verify(hash, data, { key, dsaEncoding: 'ieee-p1363' }, signature),
 })
 
-/** Contract §2; RFC 7518 §3.1 and RFC 8037 §3.1. */
+/** docs/reference/http.md, Tokens; RFC 7518 §3.1 and RFC 8037 §3.1. */
 const ROWS: Readonly<Record<Algorithm, Row>> = {
   RS256: rsa('sha256'),
   RS384: rsa('sha384'),

@@ -1,4 +1,4 @@
-/** Verified payload → Principal: the claims that must hold, and the mapping of docs/reference/http.md, Claims It checks no signature. */
+/** Verified payload → Principal: the claims that must hold, and the mapping of docs/reference/http.md, Claims. It checks no signature. */
 import { isObject } from '../../model/is-object.ts'
 import { type Principal, principal } from '../../model/principal.ts'
 import { type Refusal, refuse } from '../call/refusal.ts'
@@ -20,7 +20,7 @@ type Claims = Readonly<Record<string, unknown>>
 const ONE_SEGMENT = /^[A-Za-z0-9._-]{1,128}$/
 const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
-/** Never throws. The order of checks is that of RFC 7519 §7.2 after the signature: shape, issuer, audience, time. */
+/** Never throws. The order of checks: shape, issuer, audience, time (RFC 7519 §4.1). */
 export function principalOf(payload: Uint8Array, rules: ClaimRules, nowMs: number): Principal | Refusal {
   const claims = parseClaims(payload)
   if (claims === undefined) return refuse('token_malformed')

@@ -1,7 +1,8 @@
-/** Access tokens of this process by its client credentials (RFC 6749 §4.4), cached until shortly before they expire. It calls only the identity provider. */
+/** Access tokens of this process by its client credentials (RFC 6749 §4.4), cached until shortly before they expire. It calls only the authorization server. */
 import { parseJson } from '../../model/parse-json.ts'
 import type { Egress } from '../egress/egress.ts'
 import { clientSecretBasic, renewalOf } from '../egress/oauth/token-endpoint.ts'
+import { issuerFault } from './discovery.ts'
 
 const TIMEOUT_MS = 5_000
 const MAX_RESPONSE_BYTES = 256 * 1024
@@ -64,7 +65,7 @@ export class ClientCredentials {
       [],
     )
     if (document.issuer !== issuer)
-      throw new Error(`the discovery document of ${issuer} names another issuer; set AUTH_ISSUER to that one`)
+      throw new Error(`the discovery document ${issuerFault(document.issuer, issuer)}`)
     const endpoint = document.token_endpoint
     if (typeof endpoint !== 'string' || !/^https?:\/\//.test(endpoint))
       throw new Error(`the discovery document of ${issuer} has no token_endpoint`)

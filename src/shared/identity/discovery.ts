@@ -7,6 +7,16 @@ export function discoveryUrl(issuer: string): string {
   return `${issuer.replace(/\/+$/, '')}/.well-known/openid-configuration`
 }
 
+/** Characters of an issuer that a reason repeats. */
+const MAX_SHOWN_ISSUER = 256
+
+/** Why a discovery document is not that of the issuer, as the end of a sentence about the document. */
+export function issuerFault(found: unknown, issuer: string): string {
+  if (typeof found !== 'string') return 'has no issuer'
+  const shown = JSON.stringify(found.slice(0, MAX_SHOWN_ISSUER))
+  return `has the issuer ${shown}, not "${issuer}"; if ${shown} is the right one, set AUTH_ISSUER to exactly that text`
+}
+
 /** `issuer` of the document must be exactly ours (§4.3), else another tenant of the provider could stand in for it. */
 export async function discoverJwksUri(
   issuer: string,
@@ -17,11 +27,9 @@ export async function discoverJwksUri(
   const fetched = await fetchJson(discoveryUrl(issuer))
   if (!fetched.ok) return fetched
   const document = fetched.json
-  if (!isObject(document) || document.issuer !== issuer)
-    return {
-      ok: false,
-      reason: 'the discovery document names another issuer; set AUTH_ISSUER to exactly that one',
-    }
+  if (!isObject(document)) return { ok: false, reason: 'the discovery document is not a JSON object' }
+  if (document.issuer !== issuer)
+    return { ok: false, reason: `the discovery document ${issuerFault(document.issuer, issuer)}` }
   const uri = document.jwks_uri
   if (typeof uri !== 'string' || !/^https?:\/\//.test(uri))
     return { ok: false, reason: 'the discovery document has no jwks_uri' }

@@ -1,4 +1,4 @@
-/** Verifies bearer tokens against the provider's published keys (docs/reference/http.md, Tokens). It decides no access and keeps no secret. */
+/** Verifies bearer tokens against the provider's published keys (docs/reference/http.md, Tokens). It decides no access and stores no token outside memory. */
 import type { Principal } from '../../model/principal.ts'
 import { type Refusal, refuse } from '../call/refusal.ts'
 import type { Log } from '../telemetry/log.ts'
@@ -9,7 +9,7 @@ import { KeySource, type KeySourceOptions } from './key-source.ts'
 import { type TokenParts, takeApart } from './token-parts.ts'
 import type { TokenVerifier } from './verifier.ts'
 
-/** Without keys they are fetched again after 250 ms, doubled up to 30 s. */
+/** Without keys they are fetched again after 250 ms, doubled up to 1 s. */
 const KEYS_RETRY_SECS = 5
 
 export interface TokenVerifierOptions
@@ -34,7 +34,7 @@ export interface TokenVerifierOptions
   readonly cachedTokens?: number
 }
 
-/** Contract §2: 5 minutes at most, so that a role taken away counts soon. */
+/** docs/reference/http.md, Tokens: 5 minutes at most, so that a role taken away counts soon. */
 const CACHED_MS = 300_000
 
 export interface StartedTokenVerifier extends TokenVerifier {
@@ -107,7 +107,7 @@ function warnOfLooseAudiences(audiences: readonly string[], log: Log): void {
   if (audiences.includes('account')) {
     log.warn(
       { setting: 'ALLOWED_AUDIENCES', audience: 'account' },
-      'nearly every token of a Keycloak realm carries the audience "account"; leave it out once your clients have an audience mapper',
+      'ALLOWED_AUDIENCES contains "account", which nearly every token of a Keycloak realm has. Remove "account" once your clients have an audience mapper',
     )
   }
 }

@@ -41,8 +41,8 @@ export class KeySet {
 }
 
 /**
- * Imports a JWK set (RFC 7517 §5). Keys for encryption, private and symmetric keys, weak and unreadable ones are left out,
- * each reported to `onSkipped`; one bad key does not spoil the others.
+ * Imports a JWK set (RFC 7517 §5). Keys for encryption are left out; so are private and symmetric keys, weak and unreadable ones,
+ * each reported to `onSkipped`. One bad key does not spoil the others.
  * @returns undefined when the document is not a key set or holds no usable key.
  */
 export async function importKeySet(

@@ -5,12 +5,12 @@ import type { Refusal } from '../call/refusal.ts'
 export interface TokenVerifier {
   /**
    * Verifies a bearer token (the part after `Bearer `). A cached token is verified synchronously.
-   * Never throws and never rejects: an invalid token yields a Refusal whose reason begins with token_.
+   * Never throws and never rejects: an invalid token yields a Refusal, and so does one that cannot be verified now.
    */
   verify(token: string, nowMs: number): Principal | Refusal | Promise<Principal | Refusal>
   /** True once the provider's keys have been loaded at least once (`/ready`). */
   readonly ready: boolean
-  /** How many verified tokens are cached; `clearCache` returns how many there were. */
+  /** Evicts the verified tokens that are cached; returns how many there were. */
   clearCache(): number
   close(): void
 }

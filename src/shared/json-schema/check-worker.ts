@@ -1,4 +1,4 @@
-/** The worker thread that checks arguments whose check could block a serving thread. It keeps compiled schemas and no arguments. */
+/** The worker thread that checks arguments whose check could block a serving thread. It keeps compiled schemas, and arguments only until they are checked. */
 import { parentPort } from 'node:worker_threads'
 import { readJson } from '../../model/exact-number.ts'
 import type { JsonSchema } from '../../model/json-schema.ts'
@@ -29,8 +29,9 @@ function compile(schemaId: number, schema: JsonSchema): Validator {
 port.on('message', (message: CheckRequest | SchemaMessage) => {
   if ('schema' in message) {
     if (pending === undefined) return
-    const schema = readJson(message.schema) as JsonSchema
-    return send(compile(pending.schemaId, schema)(readJson(pending.args)))
+    const { schemaId, args } = pending
+    pending = undefined
+    return send(compile(schemaId, readJson(message.schema) as JsonSchema)(readJson(args)))
   }
   const known = validators.get(message.schemaId)
   if (known !== undefined) return send(known(readJson(message.args)))

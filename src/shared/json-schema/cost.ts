@@ -142,9 +142,11 @@ export class SchemaCost {
     const found: unknown[] = IN_PLACE.map(keyword => schema[keyword])
     for (const keyword of IN_PLACE_LISTS) {
       const list = schema[keyword]
-      if (Array.isArray(list)) found.push(...list)
+      // one at a time: a spread of a long list overflows the stack
+      if (Array.isArray(list)) for (const one of list) found.push(one)
     }
-    if (isObject(schema.dependentSchemas)) found.push(...Object.values(schema.dependentSchemas))
+    if (isObject(schema.dependentSchemas))
+      for (const one of Object.values(schema.dependentSchemas)) found.push(one)
     if (typeof schema.$ref === 'string') found.push(this.#target(schema.$ref))
     return found.filter(isObject)
   }

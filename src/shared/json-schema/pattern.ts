@@ -1,4 +1,4 @@
-/** Which regular expressions of a document a tool keeps: those that a linear-time engine runs too. It matches nothing. */
+/** Which regular expressions of a document a tool keeps, their matchers, and a bound of their time: all take time linear in the text. It checks no arguments. */
 import { RE2JS } from 're2js'
 import { programBound } from './pattern-bound.ts'
 import { isPlainlyLinear } from './plain-pattern.ts'

@@ -1,4 +1,4 @@
-/** Argument validators: JSON Schema 2020-12 by Ajv, compiled once and only when first used. They never throw, never change the arguments, and run in linear time on patterns. */
+/** Argument validators: JSON Schema 2020-12 by Ajv, compiled only when first needed. They never throw, never change the arguments, and run in linear time on patterns. */
 import type { ValidateFunction } from 'ajv'
 import { Ajv2020, type ErrorObject, type Options } from 'ajv/dist/2020.js'
 import ajvFormats from 'ajv-formats'
@@ -304,7 +304,7 @@ function faultsOf(errors: readonly ErrorObject[] | null | undefined): readonly A
     faults.set(`${fault.path}\n${fault.message}`, fault)
     if (faults.size >= MAX_FAULTS) break
   }
-  if (faults.size === 0) return [{ path: '', message: 'does not fit the input schema' }]
+  if (faults.size === 0) return [{ path: '', message: 'does not fit the schema' }]
   return [...faults.values()]
 }
 
@@ -328,7 +328,10 @@ function wholeFaultOf(error: ErrorObject): ArgumentFault {
     return { path: `${path}/${escapeToken(String(params.missingProperty))}`, message: 'is required' }
   }
   if (error.keyword === 'additionalProperties') {
-    return { path: `${path}/${escapeToken(String(params.additionalProperty))}`, message: 'is not known' }
+    return {
+      path: `${path}/${escapeToken(String(params.additionalProperty))}`,
+      message: 'is not defined in the schema',
+    }
   }
   if (error.keyword === 'enum' && Array.isArray(params.allowedValues)) {
     const values = params.allowedValues.slice(0, 20).map(value => writeJson(value))

@@ -205,7 +205,9 @@ function notExecuted(outcome: Exclude<RpcOutcome, { kind: 'result' }>, { url }: 
 }
 
 function unsupported({ url }: ServerAddress, versions: Dict[string][]): RpcFailure {
-  const named = versions.slice(0, 5).map(version => String(version).slice(0, 20))
+  const named = versions
+    .slice(0, 5)
+    .map(version => (typeof version === 'string' ? version.slice(0, 20) : typeof version))
   return failure(
     'not_mcp',
     `${shownAddress(url)} supports only other versions of MCP: ${named.join(', ')}`,

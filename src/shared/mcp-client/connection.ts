@@ -3,7 +3,7 @@ import { writeJson } from '../../model/exact-number.ts'
 import { isObject } from '../../model/is-object.ts'
 import { continueWith, type MaybePending } from '../call/and-then.ts'
 import { Cancellation } from '../call/cancellation.ts'
-import { METHOD_NOT_FOUND } from '../call/rpc-errors.ts'
+import { INVALID_PARAMS, METHOD_NOT_FOUND } from '../call/rpc-errors.ts'
 import { notificationText, requestText, responseText, type ServerMessage } from './messages.ts'
 import {
   type ClientInfo,
@@ -35,6 +35,8 @@ const LIST_CHANGES: Dict = { toolsListChanged: true, resourcesListChanged: true,
 /** Of a listening request, which ends with the connection. */
 const FOREVER_MS = 2 ** 31 - 1
 const NO_HEADERS: readonly string[] = []
+/** A level that the server refuses so is not sent before each call. */
+const NEVER_TAKEN: ReadonlySet<number> = new Set([METHOD_NOT_FOUND, INVALID_PARAMS])
 const MAX_TOOLS = 100
 /** Of all its notifications; then it ends, and another one has to be opened. */
 const MAX_LISTENED_BYTES = 16 * 1024 * 1024
@@ -53,7 +55,7 @@ export class McpConnection {
   /** By name of the tool. */
   readonly #toolHeaders = new Map<string, readonly string[]>()
   readonly #receivers = new RequestReceivers()
-  /** That the server was sent. */
+  /** That the server has, or is being sent. */
   #logLevel: string | undefined
   readonly #onNotification: OnNotification
   readonly #idPrefix: string
@@ -147,6 +149,7 @@ export class McpConnection {
       maxParseNs: options.maxParseNs,
       cancellation: options.cancellation,
       onBytes: options.onBytes,
+      isLasting: options.isLasting === true,
     }
     const receivers = this.#receivers.add(id, onProgress, onServerRequest, onLog)
     this.inFlight++
@@ -209,7 +212,12 @@ export class McpConnection {
     const outcome = await this.request(
       'subscriptions/listen',
       { notifications },
-      { timeoutMs: FOREVER_MS, maxResponseBytes: MAX_LISTENED_BYTES, cancellation: this.#listening },
+      {
+        timeoutMs: FOREVER_MS,
+        maxResponseBytes: MAX_LISTENED_BYTES,
+        cancellation: this.#listening,
+        isLasting: true,
+      },
     )
     return outcome.kind === 'error' && outcome.code === METHOD_NOT_FOUND ? 'unsupported' : 'ended'
   }
@@ -225,13 +233,19 @@ export class McpConnection {
     await this.#wire?.send(responseText(id, { error: refusalOf(method) }), [])
   }
 
-  /** Sends the level to a server that keeps it for the session, once. */
+  /** Sends the level to a server that keeps it for the session, until the server has taken it. */
   async setLogLevel(level: string | undefined, options: RequestOptions): Promise<void> {
     if (level === undefined || level === this.#logLevel || this.isModern) return
     if (!isObject(this.server.capabilities.logging)) return
     this.#logLevel = level
     const { timeoutMs, maxResponseBytes, cancellation } = options
-    await this.request('logging/setLevel', { level }, { timeoutMs, maxResponseBytes, cancellation })
+    const outcome = await this.request(
+      'logging/setLevel',
+      { level },
+      { timeoutMs, maxResponseBytes, cancellation },
+    )
+    const isFinal = outcome.kind === 'result' || (outcome.kind === 'error' && NEVER_TAKEN.has(outcome.code))
+    if (!isFinal && this.#logLevel === level) this.#logLevel = undefined
   }
 
   /** Beside the streams of calls, it belongs to the only call in flight. */

@@ -1,5 +1,6 @@
 /** HTTP with SSE (MCP 2024-11-05): one event stream for everything the server sends, POSTs for what the client sends. It knows no method. */
 import { resolveWithin } from '../../model/upstream-url.ts'
+import { Cancellation } from '../call/cancellation.ts'
 import type { Egress, EgressStreamResponse } from '../egress/egress.ts'
 import { serverEvents } from '../egress/server-events.ts'
 import { addressHeaders } from './address.ts'
@@ -38,17 +39,21 @@ export async function openHttpSse(
   const headLimit = new Promise<RpcFailure>(resolve => {
     endpointTimer = setTimeout(() => resolve(timedOut(label)), Math.max(1, deadlineMs - performance.now()))
   })
+  const cancellation = new Cancellation()
   const opening = egress.stream({
     method: 'GET',
     url: address.url,
     headers: ['accept', 'text/event-stream', 'accept-encoding', 'identity', ...addressHeaders(address, [])],
     timeoutMs: FOREVER_MS,
+    cancellation,
+    isLasting: true,
   })
   try {
     const response = await Promise.race([opening, headLimit])
     if (response.kind === 'failure') {
-      void opening.then(late => late.kind === 'response' && late.body.destroy())
-      return failure(response.reason, response.message, false)
+      // its head may still be missing
+      cancellation.cancel()
+      return { ...response, sent: false }
     }
     const { status } = response
     if (status !== 200 || contentTypeOf(response) !== 'text/event-stream') {
@@ -131,6 +136,7 @@ export class HttpSse implements Wire {
       return Promise.resolve(failure('session_lost', `${this.#label} has closed the stream`, false))
     return new Promise(resolve => {
       const { id, cancellation, deadlineMs } = request
+      let stop: (() => void) | undefined
       const settle = (outcome: RpcOutcome): void => {
         clearTimeout(timer)
         stop?.()
@@ -142,7 +148,7 @@ export class HttpSse implements Wire {
         Math.max(1, deadlineMs - performance.now()),
       )
       this.#pending.set(id, { request, settle })
-      const stop = cancellation?.onCancel(() => settle(failure('cancelled', 'the call was cancelled', true)))
+      stop = cancellation?.onCancel(() => settle(failure('cancelled', 'the call was cancelled', true)))
       if (!this.#pending.has(id)) return
       void this.#post(request.text, request.headers, deadlineMs).then(refused => {
         if (refused !== undefined && this.#pending.has(id)) settle(refused)

@@ -51,6 +51,8 @@ export interface RpcFailure {
   /** False: the server did not execute the request, so that repeating it is safe. */
   readonly sent: boolean
   readonly status?: number
+  /** It was never tried, because of a bound of this side: it says nothing about the server. */
+  readonly saturated?: true
 }
 
 export type RpcOutcome = RpcResult | RpcError | RpcFailure
@@ -67,6 +69,8 @@ export interface RequestOptions {
   readonly timeoutMs: number
   /** Of everything that is received for this request. */
   readonly maxResponseBytes: number
+  /** It ends with the connection, not with a response: it takes no connection of calls. */
+  readonly isLasting?: boolean
   /** Of parsing one message, nanoseconds; 10 ms. */
   readonly maxParseNs?: number | undefined
   readonly cancellation?: Cancellation | undefined

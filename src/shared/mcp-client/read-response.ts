@@ -33,8 +33,9 @@ export interface Resumption {
 /** `ended`: the stream ended before the response. */
 export type Followed = RpcOutcome | 'ended'
 
-export function fromEgress({ reason, message, sent }: EgressFailure): RpcFailure {
-  return failure(reason, message, sent)
+export function fromEgress({ reason, message, sent, saturated }: EgressFailure): RpcFailure {
+  const failed = failure(reason, message, sent)
+  return saturated === true ? { ...failed, saturated } : failed
 }
 
 export function contentTypeOf({ headers }: Pick<EgressStreamResponse, 'headers'>): string {

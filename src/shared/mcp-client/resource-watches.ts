@@ -28,6 +28,8 @@ const MAX_SERVERS = 1_000
 /** Of one server. */
 const MAX_URIS = 10_000
 const BACKOFF = { firstMs: 1_000, maxMs: 60_000, jitter: 0.2 }
+const UPDATED = 'notifications/resources/updated'
+const REPORTS: ReadonlySet<string> = new Set([UPDATED, 'notifications/subscriptions/acknowledged'])
 const REQUEST: RequestOptions = { timeoutMs: TIMEOUT_MS, maxResponseBytes: MAX_BYTES }
 
 export class ResourceWatches {
@@ -41,7 +43,7 @@ export class ResourceWatches {
   /**
    * Reports each change of a resource until the returned function is called.
    * @param uri as the server knows it
-   * @returns undefined when too many are watched
+   * @returns undefined when too many are watched, or when each caller has its own token
    */
   watch(watched: WatchedServer, uri: string, listener: Listener): (() => void) | undefined {
     const { key, authentication } = watched
@@ -129,7 +131,9 @@ class ServerWatch {
       timeoutMs: TIMEOUT_MS,
       maxEventCharacters: MAX_BYTES,
       onNotification: (method, { uri }) => {
-        if (method === 'notifications/resources/updated') this.#notify(String(uri))
+        // 2026-07-28: only the stream itself shows that the server accepts it
+        if (REPORTS.has(method)) this.#backoff.reset()
+        if (method === UPDATED) this.#notify(String(uri))
       },
     })
     this.#opening = undefined
@@ -171,6 +175,11 @@ class ServerWatch {
     if (this.#closed) return
     clearTimeout(this.#timer)
     this.#timer = setTimeout(() => {
+      // a new resource has opened a connection meanwhile
+      if (this.#connected !== undefined) {
+        for (const uri of this.#listeners.keys()) this.#notify(uri)
+        return
+      }
       this.#opening ??= this.#open().then(() => {
         if (this.#connected !== undefined) for (const uri of this.#listeners.keys()) this.#notify(uri)
       })

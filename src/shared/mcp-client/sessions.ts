@@ -1,4 +1,7 @@
-/** Sessions with MCP servers for calls: shared where the server keeps nothing between them, else one for each caller in all threads and instances. A call is repeated only if it was not executed. */
+/**
+ * Sessions with MCP servers for calls: shared where the server keeps nothing between them, else one for each caller. A session of streamable
+ * HTTP can be stored, and then serves the caller in all threads and instances. A call is repeated only if it was not executed.
+ */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { CircuitBreaker } from '../async/circuit-breaker.ts'
 import { continueWith, type MaybePending } from '../call/and-then.ts'
@@ -214,7 +217,8 @@ export class McpSessions {
       unlisten: scope.onEnd?.(() => this.#drop(session, 'ended')),
     }
     void session.opening.then(opened => {
-      if (opened.kind !== 'connected') return
+      // a later caller opens another one, and does not get the failure of this one
+      if (opened.kind !== 'connected') return this.#drop(session, 'ended')
       session.connected = opened
       if (!opened.hasSession) this.#share(session, scope)
     })
@@ -240,6 +244,7 @@ export class McpSessions {
   /** The session may be opened for several calls: each waits for as long as it may itself. */
   #opened(session: Session, { cancellation }: RequestOptions, untilMs: number): Promise<Opened | RpcFailure> {
     return new Promise(resolve => {
+      let stop: (() => void) | undefined
       const settle = (opened: Opened | RpcFailure): void => {
         clearTimeout(timer)
         stop?.()
@@ -247,7 +252,7 @@ export class McpSessions {
       }
       const late = failure('timeout', 'the server did not complete the handshake in time', false)
       const timer = setTimeout(() => settle(late), Math.max(1, untilMs - performance.now()))
-      const stop = cancellation?.onCancel(() => settle(failure('cancelled', 'the call was cancelled', false)))
+      stop = cancellation?.onCancel(() => settle(failure('cancelled', 'the call was cancelled', false)))
       void session.opening.then(settle)
     })
   }
@@ -285,7 +290,7 @@ async function closed({ opening }: Session, why: Departure): Promise<void> {
 }
 
 function mayRepeat(outcome: RpcOutcome): outcome is RpcFailure {
-  if (outcome.kind !== 'failure' || outcome.sent) return false
+  if (outcome.kind !== 'failure' || outcome.sent || outcome.saturated === true) return false
   return outcome.reason === 'session_lost' || outcome.reason === 'unreachable' || outcome.reason === 'reset'
 }
 
@@ -293,5 +298,6 @@ const DOWN: ReadonlySet<RpcFailure['reason']> = new Set(['unreachable', 'reset',
 
 function verdictOn(outcome: RpcOutcome): 'succeeded' | 'failed' | 'neutral' {
   if (outcome.kind !== 'failure') return 'succeeded'
+  if (outcome.saturated === true) return 'neutral'
   return DOWN.has(outcome.reason) ? 'failed' : 'neutral'
 }

@@ -1,7 +1,8 @@
 /** Streamable HTTP (MCP 2025-03-26 and newer): one POST for each message, a session where the server wants one, streams that are resumed. It knows no method. */
 import { setTimeout as sleep } from 'node:timers/promises'
+import { within } from '../async/within.ts'
 import { continueWith, type MaybePending, type Pending } from '../call/and-then.ts'
-import type { Cancellation } from '../call/cancellation.ts'
+import { Cancellation } from '../call/cancellation.ts'
 import type { Egress, EgressFailure, EgressStreamResponse } from '../egress/egress.ts'
 import { serverEvents } from '../egress/server-events.ts'
 import { addressHeaders } from './address.ts'
@@ -31,6 +32,8 @@ const GET_HEADERS = [...IDENTITY, 'accept', 'text/event-stream']
 const SEND_TIMEOUT_MS = 5_000
 /** Of a stream that is open as long as the connection. */
 const FOREVER_MS = 2 ** 31 - 1
+/** Calls wait for so long for the stream on which the server may ask the client: what it asks before is lost. */
+const OPENING_MS = 1_000
 /** Of one message that belongs to no request. */
 const MAX_EVENT_CHARACTERS = 1024 * 1024
 const MAX_RESUMPTIONS = 20
@@ -51,6 +54,9 @@ export class StreamableHttp implements Wire {
   readonly #label: string
   #sessionId: string
   #listening: EgressStreamResponse | undefined
+  /** Until the server has responded to the request for the stream. */
+  #opening: Promise<unknown> | undefined
+  readonly #ending = new Cancellation()
   #closed = false
   #respondsJson = false
 
@@ -74,7 +80,9 @@ export class StreamableHttp implements Wire {
   }
 
   request(request: WireRequest): MaybePending<RpcOutcome> {
-    return continueWith(this.#call(request), received => this.#received(received, request))
+    const called =
+      this.#opening === undefined ? this.#call(request) : this.#opening.then(() => this.#call(request))
+    return continueWith(called, received => this.#received(received, request))
   }
 
   #received(received: WholeOrStream, request: WireRequest): MaybePending<RpcOutcome> {
@@ -96,8 +104,9 @@ export class StreamableHttp implements Wire {
     }
     if (status === 400 && this.hasSession) {
       const error = errorIn(await readErrorText(response, request))
-      if (error?.code === REFUSED_UNREAD) return this.#sessionLost()
-      return error ?? failure('status', `${this.#label} responded with status 400`, true, status)
+      // servers on older SDKs respond with a plain text to a session that they do not know
+      if (error === undefined || error.code === REFUSED_UNREAD) return this.#sessionLost()
+      return error
     }
     if (status < 200 || status > 299) return readError(response, request, this.#label)
     if (this.takesSession) this.#sessionId ||= sessionIn(headers.get('mcp-session-id'))
@@ -148,7 +157,10 @@ export class StreamableHttp implements Wire {
   }
 
   async listen(): Promise<'ended' | 'unsupported'> {
-    const response = await this.#get(FOREVER_MS, undefined, '')
+    const responding = this.#get(FOREVER_MS, this.#ending, '', true)
+    this.#opening = within(responding, OPENING_MS)
+    const response = await responding
+    this.#opening = undefined
     if (response.kind === 'failure') return 'ended'
     if (response.status === 404) this.lost = true
     if (this.#closed || response.status !== 200 || contentTypeOf(response) !== 'text/event-stream') {
@@ -168,6 +180,8 @@ export class StreamableHttp implements Wire {
 
   async close(keepSession = false): Promise<void> {
     this.#closed = true
+    // also a stream whose head has not arrived
+    this.#ending.cancel()
     this.#listening?.body.destroy()
     if (!this.hasSession || this.lost || keepSession) return
     this.lost = true
@@ -188,8 +202,9 @@ export class StreamableHttp implements Wire {
 
   /** Collects the response of a server that responds with JSON. */
   #call(request: WireRequest): Pending<WholeOrStream> {
-    const { text, headers, deadlineMs, cancellation, maxResponseBytes } = request
-    if (!this.#respondsJson) return this.#post(text, headers, deadlineMs, cancellation)
+    const { text, headers, deadlineMs, cancellation, maxResponseBytes, isLasting } = request
+    if (!this.#respondsJson || isLasting === true)
+      return this.#post(text, headers, deadlineMs, cancellation, isLasting)
     return requestWhole(this.#egress, {
       method: 'POST',
       url: this.#address.url,
@@ -206,6 +221,7 @@ export class StreamableHttp implements Wire {
     own: readonly string[],
     deadlineMs: number,
     cancellation: Cancellation | undefined,
+    isLasting = false,
   ): Promise<EgressStreamResponse | EgressFailure> {
     const headers = this.#headers(own, POST_HEADERS)
     const timeoutMs = Math.max(1, deadlineMs - performance.now())
@@ -216,6 +232,7 @@ export class StreamableHttp implements Wire {
       body,
       timeoutMs,
       cancellation,
+      isLasting,
     })
   }
 
@@ -223,11 +240,13 @@ export class StreamableHttp implements Wire {
     deadlineMs: number,
     cancellation: Cancellation | undefined,
     eventId: string,
+    isLasting = false,
   ): Promise<EgressStreamResponse | EgressFailure> {
     const resume = eventId === '' ? [] : ['last-event-id', eventId]
     const headers = this.#headers(resume, GET_HEADERS)
     const timeoutMs = Math.max(1, deadlineMs - performance.now())
-    return this.#egress.stream({ method: 'GET', url: this.#address.url, headers, timeoutMs, cancellation })
+    const { url } = this.#address
+    return this.#egress.stream({ method: 'GET', url, headers, timeoutMs, cancellation, isLasting })
   }
 
   #headers(own: readonly string[], first: readonly string[]): readonly string[] {

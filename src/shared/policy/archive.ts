@@ -29,7 +29,7 @@ function gunzip(archive: Uint8Array, maxBytes: number): Buffer {
     return gunzipSync(archive, { maxOutputLength: maxBytes })
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
-    if (code === 'ERR_BUFFER_TOO_LARGE') throw new Error(`unpacked it has more than ${maxBytes} bytes`)
+    if (code === 'ERR_BUFFER_TOO_LARGE') throw new Error(`unpacked, it has more than ${maxBytes} bytes`)
     if (code === 'Z_BUF_ERROR') throw new Error('it is truncated')
     throw new Error(`it is damaged (${(error as Error).message})`)
   }
@@ -63,7 +63,7 @@ function safeName(prefix: string, name: string): string {
   const whole = prefix === '' ? name : `${prefix}/${name}`
   const relative = whole.replace(/^(\.?\/)+/, '').replace(/\/$/, '')
   if (/[\0\\]/.test(relative) || relative.split('/').some(part => part === '..' || part === '.')) {
-    throw new Error(`the name ${JSON.stringify(whole)} leads outside`)
+    throw new Error(`the name ${JSON.stringify(whole)} leads outside the archive`)
   }
   return relative
 }

@@ -1,4 +1,4 @@
-/** Caches decisions by what the entrypoint reads, and by nothing else. It never decides, and never keeps a decision that was not one. */
+/** Caches decisions by the facts that they may depend on. It never decides, and never keeps the denial of an engine that could not decide. */
 import { writeJson } from '../../model/exact-number.ts'
 import type { Decision, PolicyInput } from './engine.ts'
 import type { Reads } from './reads.ts'
@@ -24,8 +24,8 @@ type Annotations = NonNullable<PolicyInput['resource']['properties']['annotation
 const HINTS = ['title', 'readOnlyHint', 'destructiveHint', 'idempotentHint', 'openWorldHint'] as const
 
 /**
- * Two steps: the subject's key (it stands for tenant, roles, scopes and how both combine), then the resource's number. Both come from
- * the caller and cost no hashing of long texts. The number only finds the place: the facts about the resource are
+ * Two steps: the subject's key (it stands for tenant, roles, scopes and how both combine), then the resource's number. The code that calls passes
+ * both, which costs no hashing of long texts. The number only finds the place: the facts about the resource are
  * compared on every hit, so that a number that means another tool in the next snapshot is a miss, never a wrong decision.
  */
 export class DecisionCache {
@@ -35,6 +35,7 @@ export class DecisionCache {
   readonly #beside: readonly ((input: PolicyInput) => string | null)[]
   readonly #readsAnnotations: boolean
   readonly #readsOrigin: boolean
+  readonly #readsTime: boolean
   #size = 0
   #lastKey = ''
   #lastRow: Map<number, CacheEntry> | undefined
@@ -48,6 +49,7 @@ export class DecisionCache {
       reads.touches('resource.properties.tags') ||
       reads.touches('resource.properties.toolSet') ||
       reads.touches('resource.properties.source')
+    this.#readsTime = reads.touches('context.time')
   }
 
   get size(): number {
@@ -105,6 +107,12 @@ export class DecisionCache {
       tags: resource.properties.tags,
       annotations: resource.properties.annotations,
     })
+  }
+
+  /** See `PreparedPolicy`. Arguments and responses of the client are unknown while something is listed, so reading them does not matter. */
+  listKey(subjectKey: string, input: () => PolicyInput): string | undefined {
+    if (this.#readsTime) return undefined
+    return this.#beside.length === 0 ? subjectKey : this.#keyOf(input(), subjectKey)
   }
 
   /** Returns how many there were. */

@@ -1,4 +1,4 @@
-/** Reads the result of an engine as a Decision. Anything that is not a valid decision is a denial. It evaluates no policy. */
+/** Reads the result of an engine as a Decision, and holds the denial for an engine that could not decide. It evaluates no policy. */
 import { isObject } from '../../model/is-object.ts'
 import type { DenialReason } from '../call/refusal.ts'
 import type { Decision } from './engine.ts'
@@ -18,7 +18,7 @@ export type OnPolicyFailure = (failure: PolicyFailure, detail: string) => void
 
 /** A denial must have a reason; this one stands where a policy gave none. */
 const NO_REASON: readonly DenialReason[] = Object.freeze([
-  Object.freeze({ code: 'denied', message: 'The policy does not allow this.' }),
+  Object.freeze({ code: 'denied', message: 'The policy does not allow this request.' }),
 ])
 
 const UNAVAILABLE: readonly DenialReason[] = Object.freeze([

@@ -69,6 +69,12 @@ export interface PreparedPolicy {
    * @param resourceKey same for resources the policy cannot distinguish, such as the tool's index in the snapshot.
    */
   decide(input: PolicyInput, subjectKey: string, resourceKey: number): Decision | Promise<Decision>
+  /**
+   * Same for callers for whom decisions about every listed resource are the same, so that a list of permitted resources may be kept under it.
+   * undefined: such a list may not be kept, not even for its caller.
+   * @param input of any operation of the caller; made only where the policy reads facts for which the subject's key does not stand
+   */
+  listKey(subjectKey: string, input: () => PolicyInput): string | undefined
   /** How many decisions are cached; `clearCache` returns how many there were. */
   readonly cached: number
   clearCache(): number

@@ -42,8 +42,10 @@ export async function verifySignatures(
     const entry = signed.get(name)
     if (entry === undefined) throw new Error(`"${name}" is not signed`)
     const algorithm = HASHES[entry.algorithm ?? 'SHA-256']
-    if (algorithm === undefined) throw new Error(`"${name}" is signed over a hash that is not accepted`)
-    if (hashOf(name, content, algorithm) !== entry.hash) throw new Error(`"${name}" is not what was signed`)
+    if (algorithm === undefined)
+      throw new Error(`"${name}" has a signature with a hash algorithm that is not accepted`)
+    if (hashOf(name, content, algorithm) !== entry.hash)
+      throw new Error(`"${name}" differs from the signed content`)
     signed.delete(name)
   }
   for (const name of signed.keys()) throw new Error(`"${name}" was signed and is missing`)
@@ -60,7 +62,7 @@ async function signedFiles(
   const [jws, ...more] = Array.isArray(signatures) ? (signatures as unknown[]) : []
   // what opa does, too: one signature over everything
   if (typeof jws !== 'string' || more.length > 0)
-    throw new Error(`${SIGNATURES_FILE} holds not just one signature`)
+    throw new Error(`${SIGNATURES_FILE} must hold exactly one signature`)
   let payload: unknown
   try {
     payload = parseJson(await verify(jws))

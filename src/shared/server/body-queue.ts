@@ -1,4 +1,4 @@
-/** A request body on its way to the upstream: a few pieces at most are held, the sender waits for the rest. */
+/** A request body on its way to the upstream: a bounded number of bytes is held, and the sender waits with the rest. */
 import type { HttpRequest } from './listener.ts'
 
 /** More than this waiting, and the sender is held back (TCP backpressure). */
@@ -58,7 +58,7 @@ export class BodyQueue implements AsyncIterable<Uint8Array> {
         yield piece
         continue
       }
-      if (this.#stopped) throw new Error('the sender has gone')
+      if (this.#stopped) throw new Error('the sender closed the connection')
       if (this.#ended) return
       await new Promise<void>(resolve => {
         this.#wake = resolve

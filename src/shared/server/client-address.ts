@@ -1,6 +1,12 @@
 /** Derives the client address of a request behind trusted proxies (`SSE_TRUSTED_PROXIES`). By default it trusts no proxy. */
 import { BlockList, isIP } from 'node:net'
-import type { HttpRequest } from './listener.ts'
+
+/** A request, as far as its client is derived from it. */
+interface Received {
+  readonly peerAddress: string
+  /** Absent where no request was received. */
+  readonly header?: ((name: string) => string) | undefined
+}
 
 /** Only the rightmost entries come from trusted proxies; an attacker may send any number of others. */
 const MAX_HOPS = 32
@@ -18,14 +24,12 @@ export function trustOf(trustedProxies: readonly string[]): (address: string) =>
 }
 
 /** @param trustedProxies CIDRs whose X-Forwarded-For is believed */
-export function clientAddresses(
-  trustedProxies: readonly string[],
-): (request: Pick<HttpRequest, 'peerAddress' | 'header'>) => string {
+export function clientAddresses(trustedProxies: readonly string[]): (request: Received) => string {
   if (trustedProxies.length === 0) return request => request.peerAddress
   const isTrusted = trustOf(trustedProxies)
   return request => {
     let address = request.peerAddress
-    const hops = request.header('x-forwarded-for').split(',').slice(-MAX_HOPS)
+    const hops = (request.header?.('x-forwarded-for') ?? '').split(',').slice(-MAX_HOPS)
     // from the right: each proxy appends the address of its peer, so the first one not reported by a trusted proxy is the client
     for (let at = hops.length - 1; at >= 0 && isTrusted(address); at--) {
       const hop = plainAddress(hops[at]!)

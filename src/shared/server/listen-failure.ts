@@ -1,16 +1,18 @@
 /** What both listeners say when they cannot listen, and where an unhandled error of a handler goes. */
+import type { ListenerOptions } from './listener.ts'
+
+const SETTINGS = 'GATEWAY_PORT, API_PORT or METRICS_PORT (or GATEWAY_HOST, API_HOST or METRICS_HOST)'
 
 /**
  * The error of a port that cannot be bound, in one sentence with the fix.
  * @param reason what the system said, when it said more than "no".
  */
 export function portTaken(
-  host: string,
-  port: number,
-  reason = 'the port is taken or the address is not ours',
+  { host, port, addressSettings = SETTINGS }: Pick<ListenerOptions, 'host' | 'port' | 'addressSettings'>,
+  reason = 'the port is taken, or the address is not an address of this machine',
 ): Error {
   return new Error(
-    `cannot listen on ${host}:${port}: ${reason}; set GATEWAY_PORT or API_PORT (and GATEWAY_HOST or API_HOST) to an address that is free`,
+    `cannot listen on ${host}:${port}: ${reason}; set ${addressSettings} to an address that is free`,
   )
 }
 

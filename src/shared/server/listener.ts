@@ -132,6 +132,8 @@ export interface ListenerOptions {
    * exclusively.
    */
   readonly sharePort: boolean
+  /** Names the settings of `port` and `host` in the error of an address that is taken; absent: those of the gateway. */
+  readonly addressSettings?: string
   /** undefined: plain HTTP. Only the `node` listener has TLS. */
   readonly tls?: ServerTls | undefined
   /** Called when the files of the certificate have changed, with the reason if the new one cannot be used; the last one stays then. */
@@ -157,7 +159,7 @@ export type ListenerRefusal =
   | 'url_too_long'
   | 'headers_too_large'
   | 'header_name'
-  /** Not HTTP/1.1; only the `node` listener can count these, `uws` lets such a connection time out. */
+  /** Not HTTP/1.1; only the `node` listener can count these: the native parsers of `uws` refuse such a head themselves, or let it time out. */
   | 'malformed'
   /** A connection without a TLS handshake that succeeded. */
   | 'tls'

@@ -1,8 +1,9 @@
 /**
  * Mounts a web-standard handler (`Request` → `Response`, as Hono and others export) on a listener: called before the
- * body has arrived, bodies bounded, aborts propagated, streamed responses held back with the client. For the control plane; the data plane
- * reads the listener's own types.
+ * body has arrived, bodies bounded, aborts propagated, streamed responses held back with the client. For the control plane and for pages; the
+ * path of a call reads the listener's own types.
  */
+import { byteString } from './byte-string.ts'
 import type { HeaderList, HttpHandler, HttpRequest, HttpResponse, ResponseStream } from './listener.ts'
 
 /** What the handler learns of the other end of the connection. */
@@ -108,15 +109,8 @@ function webRequest(
   return new Request(`${scheme}://${request.header('host')}${request.path}${search}`, init)
 }
 
-/** `Headers` takes bytes written as characters; the listener has decoded them. */
-function byteString(value: string): string {
-  return BEYOND_ASCII.test(value) ? Buffer.from(value).toString('latin1') : value
-}
-
 /** A `Request` of these methods has no body (Fetch, "new Request"). */
 const BODILESS = new Set(['GET', 'HEAD'])
-
-const BEYOND_ASCII = /[^\x00-\x7f]/
 
 type Piece = Awaited<ReturnType<ReadableStreamDefaultReader<Uint8Array>['read']>>
 

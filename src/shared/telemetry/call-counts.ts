@@ -1,4 +1,4 @@
-/** Counts of every call, in the cheapest form that can still be scraped. It hashes no label and formats no text when a call ends. */
+/** Counts and durations of calls, in the cheapest form that can still be scraped. It renders nothing. */
 import { Histogram, type TracedValue } from './histogram.ts'
 
 /** The label of all consumers beyond `maxConsumers`. */

@@ -56,7 +56,7 @@ export const METRICS = {
     ),
     platform_response_cache_hits_total: counter(
       'calls',
-      'Proxied calls with a response that the cache of the API had.',
+      'Proxied calls that were served from the cache of the API.',
     ),
     platform_response_cache_misses_total: counter(
       'calls',
@@ -64,7 +64,7 @@ export const METRICS = {
     ),
     platform_response_cache_confirmed_total: counter(
       'calls',
-      'Of these, those for which the upstream confirmed the response of the cache.',
+      'Proxied calls for which the upstream confirmed the response of the cache.',
     ),
     platform_response_cache_bytes: gauge('bytes', 'Responses of APIs in the cache.'),
     platform_results_remembered: gauge('results', 'Tool results in the cache.'),
@@ -156,11 +156,11 @@ export const METRICS = {
     ),
     platform_mirrored_requests_failed_total: counter(
       'requests',
-      'Copies to which the second upstream did not respond.',
+      'Mirrored copies to which the second upstream did not respond.',
     ),
     platform_mirrored_requests_dropped_total: counter(
       'requests',
-      'Copies that were not sent: too many at once, or a body that is too long.',
+      'Mirrored copies that were not sent: too many at once, or a body that is too long.',
     ),
     platform_upstream_retries_refused_total: counter(
       'calls',
@@ -174,7 +174,7 @@ export const METRICS = {
       'requests',
       'Requests for an access token at the authorization server of a backend.',
     ),
-    platform_backend_token_failures_total: counter('requests', 'Those that brought no token.'),
+    platform_backend_token_failures_total: counter('requests', 'Token requests that brought no token.'),
   }),
 
   ...heldBy('shared/mcp-client', {
@@ -301,9 +301,9 @@ export const METRICS = {
     ),
     platform_mail_omitted_total: counter(
       'mails',
-      'Mails that were not written, because their tenant has reached its daily number.',
+      'Mails that were not written, because their tenant has reached its daily limit of mails.',
     ),
-    platform_mail_queue_depth: gauge('mails', 'Mails that are to be sent.'),
+    platform_mail_queue_depth: gauge('mails', 'Pending mails.'),
   }),
 
   ...heldBy('control-plane/webhooks', {

@@ -5,13 +5,19 @@ import { OPEN_METRICS_TYPE } from './open-metrics.ts'
 
 const TEXT_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
 
-export function metricsHandler(metrics: Metrics): HttpHandler {
+/** @param onFault receives the error of a scrape, which gets 500 */
+export function metricsHandler(metrics: Metrics, onFault: (error: unknown) => void): HttpHandler {
   return (request, response) => {
     if (request.path !== '/metrics' || (request.method !== 'GET' && request.method !== 'HEAD'))
       return response.send(404, [])
     const isOpen = prefersOpenMetrics(request.header('accept'))
-    void (isOpen ? metrics.openMetrics() : metrics.text()).then(text =>
-      response.send(200, ['content-type', isOpen ? OPEN_METRICS_TYPE : TEXT_TYPE, 'vary', 'accept'], text),
+    const type = isOpen ? OPEN_METRICS_TYPE : TEXT_TYPE
+    void (isOpen ? metrics.openMetrics() : metrics.text()).then(
+      text => response.send(200, ['content-type', type, 'vary', 'accept'], text),
+      error => {
+        response.send(500, [])
+        onFault(error)
+      },
     )
   }
 }

@@ -36,7 +36,7 @@ export function examplesOf(threads: readonly (readonly MetricFamily[])[]): Examp
 export function openMetricsText(families: readonly MetricFamily[], examples: Examples): string {
   const lines: string[] = []
   for (const { name, help, type, values } of families) {
-    // the family of a counter is named without the suffix, and its samples always have it (§5.1)
+    // the family of a counter is named without the suffix, and its samples always have it (OpenMetrics 1.0, Suffixes)
     const family = type === 'counter' ? name.replace(/_total$/, '') : name
     lines.push(`# TYPE ${family} ${type}`, `# HELP ${family} ${escaped(help)}`)
     for (const { metricName, labels, value } of values) {
@@ -56,7 +56,7 @@ function exampleText(example: Exemplar | undefined): string {
 
 function labelsText(labels: Sample['labels']): string {
   const pairs = Object.entries(labels).map(([name, value]) => {
-    // bounds have a canonical form, because they are compared as text (§4.4.1.1)
+    // bounds have a canonical form, because they are compared as text (Canonical Numbers)
     const text = name === 'le' && typeof value === 'number' ? boundText(value) : String(value)
     return `${name}="${escaped(text)}"`
   })

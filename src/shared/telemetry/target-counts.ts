@@ -1,4 +1,4 @@
-/** Counts by what was called: tools, tenants, backends, and refusals by reason and consumer. It bounds every label whose values others choose. */
+/** Counts by what was called: tools, tenants, backends, and refusals by reason and consumer. It bounds every label but the consumer, which its caller bounds. */
 import { getOrSet, oncePer } from '../../model/once-per.ts'
 import type { Tool } from '../../model/tool.ts'
 import { originOf } from '../../model/upstream-url.ts'
@@ -46,7 +46,7 @@ export class TargetCounts {
   readonly #ofTool = oncePer(
     (tool: Tool): ToolCounts => ({
       outcomes: bounded(this.#tools, `${tool.toolSet}\n${tool.name}`, this.#max, `${OTHER}\n${OTHER}`),
-      duration: this.duration.of(this.duration.all.size < this.#max ? tool.name : OTHER),
+      duration: this.duration.of(shownLabel(this.duration.all, tool.name, this.#max, OTHER)),
       backend: this.#backendOf(tool.request.baseUrl),
     }),
   )
@@ -117,8 +117,17 @@ export class TargetCounts {
 
 /** The outcomes of a label, or of the label that the values beyond the bound share. */
 function bounded(labels: Map<string, Outcomes>, label: string, max: number, other: string): Outcomes {
-  const shown = labels.has(label) || labels.size < max ? label : other
-  return getOrSet(labels, shown, (): Outcomes => new Map())
+  return getOrSet(labels, shownLabel(labels, label, max, other), (): Outcomes => new Map())
+}
+
+/** A label that is known keeps its place: a reload replaces the object of every tool. */
+function shownLabel(
+  labels: Pick<ReadonlyMap<string, unknown>, 'has' | 'size'>,
+  label: string,
+  max: number,
+  other: string,
+): string {
+  return labels.has(label) || labels.size < max ? label : other
 }
 
 function add(outcomes: Outcomes, outcome: string): void {

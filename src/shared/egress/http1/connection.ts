@@ -1,4 +1,4 @@
-/** One kept-alive connection to an origin that carries one request at a time. It picks no request and opens no second socket. */
+/** One kept-alive connection to an origin that carries one request at a time. It picks no request and opens no socket. */
 import type { Socket } from 'node:net'
 import { codeAt } from '../../../model/code-at.ts'
 import { Http1Error, type ResponseHandler, type WholeRequest } from './response-handler.ts'
@@ -28,7 +28,7 @@ export interface ConnectionOwner {
   giveBack(request: PreparedRequest): void
   /** Its request was taken back after it had waited long for a first byte. */
   silent(): void
-  /** How long it may idle, ms; `saidMs` is what the peer announced. Zero or less: not at all. */
+  /** How long it may idle, ms; `declaredMs` is what the peer announced. Zero or less: not at all. */
   idleMs(declaredMs: number | undefined): number
 }
 
@@ -96,7 +96,8 @@ export class Http1Connection implements ResponseSink, Writer {
     this.#written = false
     handler.onConnect(() => {
       aborted = true
-      if (this.#written) this.#takenBack()
+      // after its response the connection may already carry another request
+      if (this.#written && this.#handler === handler) this.#takenBack()
     })
     if (aborted) {
       this.#handler = undefined

@@ -1,4 +1,4 @@
-/** Writes the head of an ordinary outgoing HTTP/1.1 request (RFC 9112 §3). What is not ordinary it leaves to the library; it sends nothing. */
+/** Writes the head of an ordinary outgoing HTTP/1.1 request (RFC 9112 §3 and §5). What is not ordinary it leaves to the library; it sends nothing. */
 
 import { HeadText } from '../../call/head-text.ts'
 import type { WholeRequest } from './response-handler.ts'

@@ -1,4 +1,4 @@
-/** The callbacks of a call for undici or our own connections: the raw dispatch interface of undici 7. Types only. */
+/** The callbacks of a call for undici or our own connections (the raw dispatch interface of undici 7), the requests, and the errors of our connections. It sends and reads nothing. */
 import type { EgressHeaders } from '../egress.ts'
 
 export interface ResponseHandler {

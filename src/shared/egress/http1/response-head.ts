@@ -1,4 +1,4 @@
-/** Reads the head of a response (RFC 9112 §4 and §5), strictly. It knows nothing of bodies and sockets. */
+/** Reads the head of a response (RFC 9112 §4 and §5), strictly, and says how its body is delimited (§6.3). It reads no body and no socket. */
 
 import { codeAt } from '../../../model/code-at.ts'
 import type { EgressHeaders } from '../egress.ts'
@@ -172,7 +172,7 @@ function endOfValue(bytes: Buffer, from: number, end: number): number {
   return at
 }
 
-/** Names that say where the response ends, by their lengths: most names are of another length. */
+/** Names that say where the response ends and whether the connection stays open, by their lengths: most names are of another length. */
 const FRAMING_NAMES: readonly (readonly string[] | undefined)[] = Array.from({ length: 18 }, (_, length) => {
   const names = ['connection', 'keep-alive', 'content-length', 'transfer-encoding'].filter(
     name => name.length === length,

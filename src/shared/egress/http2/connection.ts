@@ -7,7 +7,7 @@ import { type ExchangeOwner, Http2Error, Http2Exchange, type StreamRequest } fro
 export interface Http2Owner {
   /** The peer has sent its settings: it can carry requests. */
   ready(connection: Http2Connection): void
-  /** It takes no more requests; called once. `error` when it never took any. */
+  /** It takes no more requests; called once. `error` when the peer never sent its settings. */
   gone(connection: Http2Connection, error: Error | undefined): void
   /** A stream has ended. */
   freed(): void
@@ -88,7 +88,10 @@ export class Http2Connection implements ExchangeOwner {
       const stream = this.#session.request(request.headers, { endStream: request.request.body === null })
       this.#streams++
       exchange = new Http2Exchange(this, stream, request)
-    } catch {
+    } catch (error) {
+      // the request itself cannot be sent: another connection would refuse it as well
+      if (!this.#session.closed && !this.#session.destroyed)
+        return request.handler.onError(new Http2Error('UND_ERR_INVALID_ARG', (error as Error).message))
       // the session has just ended, and the peer has received nothing
       this.#leave()
       this.#owner.repeat(request)

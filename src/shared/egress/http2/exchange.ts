@@ -66,6 +66,8 @@ export class Http2Exchange {
   abort(): void {
     this.#isOver = true
     this.#stream.close(constants.NGHTTP2_CANCEL)
+    // a paused stream whose end has arrived is closed only when it has been read
+    this.#stream.resume()
   }
 
   #send(body: StreamRequest['request']['body']): void {
@@ -132,7 +134,7 @@ export class Http2Exchange {
     )
   }
 
-  /** Also for a refused one that cannot be sent again. */
+  /** Reports the refusal of a request that cannot be sent again. */
   refused(): void {
     this.#fail(new Http2Error(codeOf(constants.NGHTTP2_REFUSED_STREAM), 'the peer refused the stream'))
   }

@@ -8,8 +8,8 @@ interface HeadParts {
   readonly headers: readonly string[]
 }
 
-/** Of HTTP/1.1 alone; the connection has other means for all of them. */
-const OF_THE_CONNECTION = new Set(['connection', 'keep-alive', 'proxy-connection', 'te'])
+/** Specific to a connection of HTTP/1.1 (RFC 9113 §8.2.2): left out. */
+const OF_THE_CONNECTION = new Set(['connection', 'keep-alive', 'proxy-connection', 'te', 'http2-settings'])
 /** A caller who names one wants something that HTTP/2 has not, or would disagree with the frames. */
 const REFUSED = new Set(['transfer-encoding', 'upgrade', 'expect', 'trailer'])
 /** Calls of different callers share a connection: their credentials stay out of its compression (RFC 7541 §7.1.3). */

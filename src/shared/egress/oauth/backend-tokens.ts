@@ -1,4 +1,4 @@
-/** Access tokens for backends: one for each credential, or for each caller, cached until shortly before they expire. It sends them to no backend. */
+/** Access tokens for backends: one for each credential, or for each caller, cached until shortly before they expire, except those of connected accounts. It sends them to no backend. */
 import { createHash } from 'node:crypto'
 import { oncePer } from '../../../model/once-per.ts'
 import { type BackendAuthentication, isPerCaller } from '../../../model/tool.ts'
@@ -6,7 +6,7 @@ import type { Egress } from '../egress.ts'
 import { fault, identityOf, renewalOf, requestToken, type TokenFault } from './token-endpoint.ts'
 import type { ConnectionPlace, UserTokens } from './user-tokens.ts'
 
-/** The caller, where each one has another token. */
+/** The caller, where each one has its own token. */
 export interface TokenCaller {
   /** Its access token, verified; '' when it showed none. It is sent to the token endpoint only. */
   readonly subjectToken: string
@@ -107,7 +107,7 @@ export class BackendTokens {
     if (outcome.reason !== 'not_connected') return outcome
     const id = encodeURIComponent(`${place.namespace}/${place.toolSet}`)
     const connectUrl = `${users.pageUrl}?tool_set=${id}`
-    const message = `The tool set ${place.toolSet} acts for a user, and this user has not connected an account. Ask the user to open ${connectUrl} and to connect it, then call the tool again.`
+    const message = `The tool set ${place.toolSet} acts for a user, and this user has not connected an account. Ask the user to open ${connectUrl} and connect an account, then call the tool again.`
     return { ...fault('not_connected', message), connectUrl }
   }
 
@@ -138,7 +138,7 @@ const NO_SUBJECT = fault(
 
 const NO_USER = fault(
   'no_subject',
-  'The tool set acts for a user, and the call was made without one: with an API key, no account can be connected.',
+  'The tool set calls its backend on behalf of a user, but the call was made with an API key, which belongs to no user. Use the access token of a user.',
 )
 
 function formOf({ type, oauth }: BackendAuthentication, { subjectToken }: TokenCaller) {

@@ -1,22 +1,19 @@
 /** Connections of users in files of a folder, for the threads and processes of one machine. It encrypts nothing. */
 import { randomUUID } from 'node:crypto'
-import { mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, rename, rm, rmdir, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { ConnectionStore } from './connection-store.ts'
+
+/** Of renaming a folder to the place of one that is not empty; Windows refuses also an empty one, with EPERM. */
+const TAKEN: ReadonlySet<string> = new Set([
+  'ENOTEMPTY',
+  'EEXIST',
+  ...(process.platform === 'win32' ? ['EPERM'] : []),
+])
 
 /** @param directory created when the first connection is stored; only this user can read its files */
 export function fileConnections(directory: string): ConnectionStore {
   const pathOf = (key: string): string => join(directory, `${key}.sealed`)
-
-  async function created(path: string, text: string): Promise<boolean> {
-    try {
-      await writeFile(path, text, { flag: 'wx', mode: 0o600 })
-      return true
-    } catch (error) {
-      if (codeOf(error) === 'EEXIST') return false
-      throw error
-    }
-  }
 
   return {
     async read(key) {
@@ -37,21 +34,47 @@ export function fileConnections(directory: string): ConnectionStore {
 
     remove: key => rm(pathOf(key), { force: true }),
 
+    /**
+     * A lock is a folder with one file, named after its holder. Taking it renames a folder, which fails while the place has a file; ending
+     * it removes the file of one holder by its name, so that who ends a lock that is too old cannot end the one that came after it.
+     */
     async lock(key, ms) {
-      const path = join(directory, `${key}.lock`)
-      const own = randomUUID()
-      if (!(await created(path, own))) {
-        const since = await stat(path).catch(() => undefined)
+      const place = join(directory, `${key}.locked`)
+      for (const holder of await namesIn(place)) {
+        const since = await stat(join(place, holder)).catch(() => undefined)
         // its process ended without releasing it
-        if (since !== undefined && Date.now() - since.mtimeMs > ms) await rm(path, { force: true })
+        if (since !== undefined && Date.now() - since.mtimeMs > ms) await released(place, holder)
         return undefined
       }
-      return async () => {
-        const holder = await readFile(path, 'utf8').catch(() => '')
-        if (holder === own) await rm(path, { force: true })
+      const own = randomUUID()
+      const draft = join(directory, `${key}.${own}`)
+      await mkdir(draft, { mode: 0o700 })
+      await writeFile(join(draft, own), '', { mode: 0o600 })
+      try {
+        await rename(draft, place)
+      } catch (error) {
+        await rm(draft, { recursive: true, force: true })
+        if (TAKEN.has(codeOf(error) ?? '')) return undefined
+        throw error
       }
+      return () => released(place, own)
     },
   }
+}
+
+async function namesIn(place: string): Promise<readonly string[]> {
+  try {
+    return await readdir(place)
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return []
+    throw error
+  }
+}
+
+async function released(place: string, holder: string): Promise<void> {
+  await rm(join(place, holder), { force: true })
+  // fails when the next holder is in it already
+  await rmdir(place).catch(() => {})
 }
 
 function codeOf(error: unknown): string | undefined {

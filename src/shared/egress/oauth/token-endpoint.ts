@@ -1,4 +1,4 @@
-/** Requests to the token endpoint of an authorization server, as the client of the gateway (RFC 6749 §3.2). It stores no token, and no secret is in its errors. */
+/** Requests to the token and revocation endpoints of an authorization server (RFC 6749 §3.2, RFC 7009). It stores no token, and no secret is in its errors. */
 import { isObject } from '../../../model/is-object.ts'
 import type { BackendAuthentication, OAuthClient } from '../../../model/tool.ts'
 import type { Egress, EgressResponse } from '../egress.ts'
@@ -7,6 +7,8 @@ export interface IssuedToken {
   readonly kind: 'token'
   readonly value: string
   readonly livesMs: number
+  /** As the server states it; undefined when it does not. */
+  readonly statedMs?: number | undefined
   readonly refreshToken: string | undefined
 }
 
@@ -18,10 +20,12 @@ export interface TokenFault {
    * `no_subject`: the call belongs to no user. `not_connected`: the user has not connected an account.
    */
   readonly reason: 'unavailable' | 'refused' | 'no_subject' | 'not_connected'
-  /** One sentence for callers and logs: no address, no credential. */
+  /** For callers and logs: no address of a backend or an authorization server, no credential. */
   readonly message: string
   /** Where the user connects an account. */
   readonly connectUrl?: string
+  /** `refused` because what the token was requested with has ended, not because the client is wrong. */
+  readonly isGrantOver?: boolean
 }
 
 export interface ClientIdentity {
@@ -38,9 +42,17 @@ const DEFAULT_LIFE_MS = 60_000
 /** The call that the token is for takes time as well. */
 const RENEW_EARLY_MS = 30_000
 const MAX_LIFE_MS = 24 * 3_600_000
-/** RFC 6750 §2.1; anything else could not be sent in a header. */
+/** RFC 6750 §2.1, and `:` and `|`, which some servers use. */
 const TOKEN = /^[A-Za-z0-9._~+/:|=-]{1,16384}$/
 const ERROR_CODE = /^[a-z_]{1,60}$/
+/** RFC 6749 §5.2: they say that the client or its request is wrong, and nothing about the grant. */
+const CLIENT_ERRORS = new Set([
+  'invalid_request',
+  'invalid_client',
+  'unauthorized_client',
+  'unsupported_grant_type',
+  'invalid_scope',
+])
 
 export function fault(reason: TokenFault['reason'], message: string): TokenFault {
   return { kind: 'fault', reason, message }
@@ -79,6 +91,7 @@ export async function requestToken(
     kind: 'token',
     value,
     livesMs: Number.isFinite(lives) && lives > 0 ? Math.min(lives, MAX_LIFE_MS) : DEFAULT_LIFE_MS,
+    statedMs: Number.isFinite(lives) && lives > 0 ? lives : undefined,
     refreshToken: typeof refresh === 'string' && refresh.length <= 16_384 ? refresh : undefined,
   }
 }
@@ -130,6 +143,8 @@ function jsonOf({ body }: EgressResponse): { readonly [name: string]: unknown } 
 function refusal(status: number, { error }: { readonly [name: string]: unknown }): TokenFault {
   if (status < 400 || status > 499 || status === 408 || status === 429)
     return fault('unavailable', `The authorization server of the backend responded with status ${status}.`)
-  const code = typeof error === 'string' && ERROR_CODE.test(error) ? error : `status ${status}`
-  return fault('refused', `The authorization server of the backend issues no token: ${code}.`)
+  const isNamed = typeof error === 'string' && ERROR_CODE.test(error)
+  const message = `The authorization server of the backend issues no token: ${isNamed ? error : `status ${status}`}.`
+  // servers have names besides invalid_grant for it
+  return { ...fault('refused', message), isGrantOver: status === 400 && isNamed && !CLIENT_ERRORS.has(error) }
 }

@@ -57,6 +57,8 @@ export interface Authorization {
 const LOCK_MS = 15_000
 const POLL_MS = 100
 const MAX_WAIT_MS = 12_000
+/** Of a token that the server neither limits nor renews. */
+const UNSTATED_LIFE_MS = 3650 * 24 * 3_600_000
 
 const NOT_CONNECTED = fault('not_connected', 'The user has not connected an account at this backend.')
 const STORE_FAILED = fault('unavailable', 'The store of connected accounts is unavailable.')
@@ -135,6 +137,8 @@ export class UserTokens {
     place: ConnectionPlace,
     grant: { readonly code: string; readonly verifier: string; readonly redirectUri: string },
   ): Promise<TokenFault | undefined> {
+    // a code is good for one request: the store has to be there before
+    await this.#opened()
     const issued = await requestToken(this.#options.egress, identityOf(authentication), {
       grant_type: 'authorization_code',
       code: grant.code,
@@ -170,8 +174,8 @@ export class UserTokens {
     const untilMs = performance.now() + MAX_WAIT_MS
     for (;;) {
       const unlock = await store.lock(key, LOCK_MS)
-      const granted = await this.#read(key)
       try {
+        const granted = await this.#read(key)
         if (granted === undefined) return NOT_CONNECTED
         if (granted.accessToken !== refused && granted.renewAtMs > now()) return granted.accessToken
         if (unlock !== undefined) return await this.#refresh(key, authentication, granted, refused)
@@ -208,11 +212,12 @@ export class UserTokens {
         await revokeToken(egress, identityOf(authentication), issued.refreshToken ?? issued.value)
         return NOT_CONNECTED
       }
-      const next = grantedFrom(issued, now(), connectedAtMs)
-      await this.#write(key, { ...next, refreshToken: next.refreshToken ?? refreshToken })
+      const next = { ...issued, refreshToken: issued.refreshToken ?? refreshToken }
+      await this.#write(key, grantedFrom(next, now(), connectedAtMs))
       return issued.value
     }
-    if (issued.reason === 'unavailable') return isUsable ? accessToken : issued
+    // also when the client's own secret or address is wrong: the grant is still good
+    if (issued.isGrantOver !== true) return isUsable ? accessToken : issued
     // the user has withdrawn the grant, or it has ended
     await store.remove(key)
     return NOT_CONNECTED
@@ -245,13 +250,14 @@ export class UserTokens {
 }
 
 function grantedFrom(issued: IssuedToken, nowMs: number, connectedAtMs: number): Granted {
-  return {
-    accessToken: issued.value,
-    refreshToken: issued.refreshToken,
-    renewAtMs: renewalOf(issued, nowMs),
-    expiresAtMs: nowMs + issued.livesMs,
-    connectedAtMs,
+  const { value: accessToken, refreshToken, statedMs = UNSTATED_LIFE_MS } = issued
+  // nothing renews it: it is used until it expires, or until the backend refuses it
+  if (refreshToken === undefined) {
+    const endsAtMs = nowMs + statedMs
+    return { accessToken, refreshToken, renewAtMs: endsAtMs, expiresAtMs: endsAtMs, connectedAtMs }
   }
+  const renewAtMs = renewalOf(issued, nowMs)
+  return { accessToken, refreshToken, renewAtMs, expiresAtMs: nowMs + issued.livesMs, connectedAtMs }
 }
 
 /** The secret of the client may change, the server and the client may not: tokens of one are not for another. */

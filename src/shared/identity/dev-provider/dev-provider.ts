@@ -160,5 +160,5 @@ function failInteraction(error: unknown, response: ServerResponse, log: Log): vo
   if (response.headersSent) return void response.destroy()
   response
     .writeHead(expired ? 400 : 500, { 'content-type': 'text/plain; charset=utf-8' })
-    .end('This sign-in has expired or was begun in another browser. Start again from your client.\n')
+    .end('This sign-in expired, was started in another browser, or failed. Start again from your client.\n')
 }

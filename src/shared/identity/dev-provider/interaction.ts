@@ -34,7 +34,7 @@ export async function respondToInteraction(
   }
   const form = await readForm(request)
   if (form === undefined) {
-    response.writeHead(413).end()
+    response.writeHead(413, { connection: 'close' }).end()
     return
   }
   const account = DEV_ACCOUNTS.find(one => one.id === form.get('account'))
@@ -82,7 +82,8 @@ function wantedScopes(scope: string | undefined): readonly string[] {
 async function readForm(request: IncomingMessage): Promise<URLSearchParams | undefined> {
   const chunks: Buffer[] = []
   let bytes = 0
-  for await (const chunk of request as AsyncIterable<Buffer>) {
+  // a response follows when it is too long
+  for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
     bytes += chunk.length
     if (bytes > MAX_FORM_BYTES) return undefined
     chunks.push(chunk)

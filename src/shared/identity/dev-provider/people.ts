@@ -1,4 +1,4 @@
-/** Who exists in the development identity provider: seeded clients and accounts, as plain data. It issues nothing. */
+/** Who exists in the development identity provider: seeded clients and accounts, and the scopes, as plain data. It issues nothing. */
 
 /** What a credential of the development provider may carry into a token. */
 interface Grants {
@@ -22,7 +22,7 @@ export interface DevAccount extends Grants {
   readonly name: string
 }
 
-/** Contract §2. */
+/** They exist without any setting. */
 export const SEEDED_CLIENTS: readonly DevClient[] = [
   {
     id: 'demo-agent',

@@ -1,4 +1,4 @@
-/** The policy of one plane, made of bundles that an owner distributes: prepared when the owner says so, activated when it says so. It reads and tries no bundle. */
+/** The policy of one plane, made of bundles that an owner distributes: prepared when the owner says so, activated when it says so. It fetches and tries no bundle. */
 import { SerialQueue } from '../../async/serial-queue.ts'
 import type { Decision, PolicyInput, PreparedPolicy } from '../engine.ts'
 import { LivePolicy, type LivePolicyOptions, loadBundle } from './live-policy.ts'

@@ -55,7 +55,10 @@ export class LivePolicy {
   #current: LoadedPolicy
   /** Prepared and not active yet. */
   #next: LoadedPolicy | undefined
+  /** Of the newest bundle. */
   #fault: string | undefined
+  /** Why no bundle can be read. */
+  #unread: string | undefined
   #refused: Uint8Array | undefined
   #swaps = 0
   #rejected = 0
@@ -80,7 +83,13 @@ export class LivePolicy {
 
   get status(): PolicyStatus {
     const { revision, since } = this.#current
-    return { revision, since, fault: this.#fault, swaps: this.#swaps, rejected: this.#rejected }
+    return {
+      revision,
+      since,
+      fault: this.#unread ?? this.#fault,
+      swaps: this.#swaps,
+      rejected: this.#rejected,
+    }
   }
 
   /** Called after each swap, before any other call is decided. */
@@ -112,11 +121,14 @@ export class LivePolicy {
     this.#next = undefined
   }
 
-  /** No bundle could be had. What serves goes on serving. */
-  unreachable(reason: string): void {
-    if (reason !== this.#fault)
-      this.#options.log.error({ reason }, 'no policy bundle can be read; the last one goes on serving')
-    this.#fault = reason
+  /** What serves goes on serving. @param reason why bundles cannot be read; undefined: they can again, also when none is new */
+  unreadable(reason: string | undefined): void {
+    if (reason !== undefined && reason !== this.#unread)
+      this.#options.log.error(
+        { reason },
+        'the policy bundle cannot be read; the current policy stays in force',
+      )
+    this.#unread = reason
   }
 
   /** Rules with file and line as they were in a revision; of the current one when that revision was evicted. */
@@ -139,7 +151,7 @@ export class LivePolicy {
   async #take(bundle: Uint8Array): Promise<Offered> {
     if (this.#closed) return 'rejected'
     if (Buffer.compare(bundle, this.#current.bundle) === 0) {
-      this.#fault = undefined
+      this.#fault = this.#unread = undefined
       return 'same'
     }
     try {
@@ -155,7 +167,7 @@ export class LivePolicy {
       this.#fault = (error as Error).message
       this.#options.log.error(
         { reason: this.#fault, serving: this.#current.revision },
-        'the new policy bundle is not served; the last one goes on serving',
+        'the new policy bundle cannot be used; the current policy stays in force',
       )
       return 'rejected'
     }
@@ -165,7 +177,7 @@ export class LivePolicy {
   #swap(next: LoadedPolicy): void {
     const previous = this.#current
     this.#current = next
-    this.#fault = this.#refused = undefined
+    this.#fault = this.#unread = this.#refused = undefined
     this.#swaps++
     this.#rules.delete(next.revision)
     this.#rules.set(next.revision, next.rules)
@@ -174,7 +186,7 @@ export class LivePolicy {
       this.#rules.delete(revision)
     }
     for (const listener of this.#listeners) listener(next)
-    this.#options.log.info({ revision: next.revision, before: previous.revision }, 'serving another policy')
+    this.#options.log.info({ revision: next.revision, before: previous.revision }, 'a new policy is in force')
     const timer = setTimeout(() => {
       this.#retired.delete(previous)
       previous.policy.close()

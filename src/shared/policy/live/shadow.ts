@@ -1,6 +1,7 @@
 /** A candidate bundle that is asked what the live one is asked, later and aside, and only counts what it would have decided otherwise. */
 import type { Decision, PolicyInput, PreparedPolicy } from '../engine.ts'
 import { countFlip, type Flip, type FlipKinds, sortedFlips } from '../log/flips.ts'
+import { subjectKeyOf } from '../subject-key.ts'
 
 export interface ShadowStatus {
   readonly revision: string
@@ -113,8 +114,7 @@ export class ShadowPolicy {
   }
 
   async #compare({ input, decision }: Waiting): Promise<void> {
-    const { tenant, roles, scopes } = input.subject.properties
-    const now = await this.#policy.decide(input, JSON.stringify([tenant, roles, scopes]), 0)
+    const now = await this.#policy.decide(input, subjectKeyOf(input), 0)
     if (this.#closed) return
     if (now.unavailable === true) {
       this.#failed++

@@ -32,15 +32,16 @@ export function retryAfter(attempts: number): PendingRetry {
 }
 
 /**
- * Asks the source every so often; one question at a time. Waits longer, up to a minute, while it fails. A bundle that was refused
+ * Asks the source every so often; one question at a time. Waits longer, up to a minute or `pollMs`, whichever is longer, while it fails. A bundle that was refused
  * is offered again though the source has not changed: what refused it (a busy machine, a thread that ended) may have passed.
  * @param onBundle whether the bundle was taken
+ * @param onFault why the source cannot be read; undefined when it can be read again
  */
 export function watchSource(
   source: BundleSource,
   pollMs: number,
   onBundle: (bundle: Uint8Array) => Promise<boolean>,
-  onFault: (reason: string) => void,
+  onFault: (reason: string | undefined) => void,
 ): Watching {
   let timer: NodeJS.Timeout | undefined
   let stopped = false
@@ -60,6 +61,7 @@ export function watchSource(
   async function ask(): Promise<void> {
     try {
       const bundle = await source.read()
+      if (failures > 0) onFault(undefined)
       failures = 0
       const due = retry !== undefined && Date.now() >= retry.nextAttemptAt ? refused : undefined
       const next = bundle ?? due

@@ -36,6 +36,15 @@ class TightenedPolicy implements PreparedPolicy {
     return andThen(first, value => this.#further(value, input, subjectKey, resourceKey))
   }
 
+  listKey(subjectKey: string, input: () => PolicyInput): string | undefined {
+    const keys = [this.#platform.listKey(subjectKey, input)]
+    for (const tenant of tenantsOf(input())) {
+      const policy = this.#policyOf(tenant)
+      if (policy !== undefined) keys.push(policy?.listKey(subjectKey, input))
+    }
+    return keys.includes(undefined) ? undefined : keys.length === 1 ? keys[0] : JSON.stringify(keys)
+  }
+
   get cached(): number {
     return this.#each(policy => policy.cached)
   }
@@ -53,22 +62,24 @@ class TightenedPolicy implements PreparedPolicy {
     return sum
   }
 
-  /** The tenant the caller acts in, then the one the thing belongs to. */
   #further(
     first: Decision,
     input: PolicyInput,
     subjectKey: string,
     resourceKey: number,
   ): Decision | Promise<Decision> {
-    const own = input.subject.properties.tenant
-    const other = input.resource.properties.tenant
     let decision: Decision | Promise<Decision> = first
-    for (const tenant of own === other ? [own] : [own, other]) {
-      const policy = tenant === null ? undefined : this.#tenants.get(tenant)
+    for (const tenant of tenantsOf(input)) {
+      const policy = this.#policyOf(tenant)
       if (policy === undefined) continue
       decision = andThen(decision, value => this.#also(value, policy, input, subjectKey, resourceKey))
     }
     return decision
+  }
+
+  /** undefined: the tenant has no bundle. */
+  #policyOf(tenant: string | null): PreparedPolicy | null | undefined {
+    return tenant === null ? undefined : this.#tenants.get(tenant)
   }
 
   #also(
@@ -84,6 +95,13 @@ class TightenedPolicy implements PreparedPolicy {
     const second = policy.decide(input, subjectKey, resourceKey)
     return andThen(second, value => this.#joined(first)(value))
   }
+}
+
+/** The tenant the caller acts in, then the one the thing belongs to. */
+function tenantsOf({ subject, resource }: PolicyInput): readonly (string | null)[] {
+  const own = subject.properties.tenant
+  const other = resource.properties.tenant
+  return own === other ? [own] : [own, other]
 }
 
 function joinedDecision(first: Decision, second: Decision): Decision {

@@ -2,6 +2,7 @@
 import type { DenialReason } from '../../call/refusal.ts'
 import type { BundleRule } from '../bundle.ts'
 import type { Decision, PolicyInput, PreparedPolicy } from '../engine.ts'
+import { subjectKeyOf } from '../subject-key.ts'
 
 export interface Explanation {
   readonly allow: boolean
@@ -20,7 +21,7 @@ export async function explain(
   rules: readonly BundleRule[],
   input: PolicyInput,
 ): Promise<Explanation> {
-  const decision = await policy.decide(input, JSON.stringify(input.subject.properties), 0)
+  const decision = await policy.decide(input, subjectKeyOf(input), 0)
   const reasons = decision.reasons.map(reason => ({
     ...reason,
     rules: rules.filter(rule => rule.code === reason.code),
@@ -60,5 +61,5 @@ function ask(policy: PreparedPolicy, input: PolicyInput, added: ReadonlySet<stri
   const { properties } = input.subject
   const scopes = [...new Set([...properties.scopes, ...added])]
   const asked = { ...input, subject: { ...input.subject, properties: { ...properties, scopes } } }
-  return policy.decide(asked, JSON.stringify(asked.subject.properties), 0)
+  return policy.decide(asked, subjectKeyOf(asked), 0)
 }

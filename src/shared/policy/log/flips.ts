@@ -1,4 +1,4 @@
-/** Decisions that turned, counted by kind. Bounded: what goes beyond is one kind. */
+/** Decisions that turned, counted by kind. Bounded: what goes beyond is one kind for each direction. */
 import type { Decision, PolicyInput } from '../engine.ts'
 
 export type FlipDirection = 'allow→deny' | 'deny→allow'

@@ -1,4 +1,4 @@
-/** Masks arguments for the decision log: by name, by schema and by value. It writes nothing and changes no argument. */
+/** Masks arguments, and texts of callers, for logs: by name, by schema and by value. It writes nothing and changes no argument. */
 import { ExactNumber } from '../../../model/exact-number.ts'
 import { oncePer } from '../../../model/once-per.ts'
 

@@ -1,4 +1,4 @@
-/** Reads a decision log, oldest line first, without holding it in memory. It changes nothing. */
+/** Reads a decision log, the oldest lines of each thread first, without holding it in memory. It changes nothing. */
 import { createReadStream, existsSync, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -30,7 +30,7 @@ export async function* readDecisionLog(
   }
 }
 
-/** Oldest first. @throws Error when the log does not exist. */
+/** The oldest of each thread first. @throws Error when the log does not exist. */
 export function filesOf(path: string): string[] {
   if (!existsSync(path)) throw new Error(`${path} does not exist: no decision log was written there`)
   if (!statSync(path).isDirectory()) return [path]

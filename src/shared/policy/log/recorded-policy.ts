@@ -16,6 +16,7 @@ export function recordedPolicy(policy: PreparedPolicy, observer: DecisionObserve
       const decision = policy.decide(input, subjectKey, resourceKey)
       return andThen(decision, value => kept(input, value))
     },
+    listKey: (subjectKey, input) => policy.listKey(subjectKey, input),
     get cached() {
       return policy.cached
     },

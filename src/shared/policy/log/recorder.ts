@@ -1,11 +1,17 @@
-/** Keeps decisions as they are made: every denial, and the share of the rest that the settings ask for. It decides nothing and waits for nothing. */
+/** Keeps decisions as they are made: every denial, and those of the rest that the settings or an obligation ask for; finds them again. It decides nothing, and no call waits for it. */
 
 import { randomUUID } from 'node:crypto'
 import { SerialQueue } from '../../async/serial-queue.ts'
 import type { Decision, DecisionObserver, PolicyInput } from '../engine.ts'
 import { type DecisionEntry, entryOf, type KeepArguments } from './entry.ts'
 import { findDecision } from './find.ts'
-import { type DecisionSearch, type FoundDecisions, newestDecisions, searchDecisions } from './search.ts'
+import {
+  type DecisionCursor,
+  type DecisionSearch,
+  type FoundDecisions,
+  newestDecisions,
+  searchDecisions,
+} from './search.ts'
 import type { DecisionLog } from './writer.ts'
 
 export interface RecorderOptions {
@@ -65,7 +71,7 @@ export class DecisionRecorder implements DecisionObserver {
   }
 
   /** The newest decisions in the log that match; one search at a time. Without a log, those in the memory of this thread. */
-  search(query: DecisionSearch, limit: number, cursor: string | undefined): Promise<FoundDecisions> {
+  search(query: DecisionSearch, limit: number, cursor: DecisionCursor | undefined): Promise<FoundDecisions> {
     const { log, dir } = this.#options
     return this.#searches.run(async () => {
       await log?.flush()

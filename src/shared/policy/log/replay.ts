@@ -1,5 +1,6 @@
 /** Asks a policy again what a log holds, and names what it decides otherwise. It reads no file. */
 import type { Decision, PreparedPolicy } from '../engine.ts'
+import { subjectKeyOf } from '../subject-key.ts'
 import type { DecisionEntry } from './entry.ts'
 import { countFlip, type Flip, type FlipKinds, sortedFlips } from './flips.ts'
 
@@ -14,7 +15,7 @@ export interface DecisionReplay {
   readonly masked: number
 }
 
-/** Kinds of flips that are counted separately; all further ones count as one kind. */
+/** Kinds of flips that are counted separately; all further ones count as one kind for each direction. */
 const MAX_KINDS = 10_000
 
 /**
@@ -45,8 +46,7 @@ export async function replay(
 }
 
 async function decided(policy: PreparedPolicy, entry: DecisionEntry): Promise<Decision> {
-  const { tenant, roles, scopes } = entry.input.subject.properties
-  const decision = await policy.decide(entry.input, JSON.stringify([tenant, roles, scopes]), numberOf(entry))
+  const decision = await policy.decide(entry.input, subjectKeyOf(entry.input), numberOf(entry))
   if (decision.unavailable === true) {
     throw new Error(`revision ${policy.revision} could not decide about ${entry.id}`)
   }

@@ -1,4 +1,4 @@
-/** Searches a decision log from its end, in chunks, across the files of all threads. It holds one chunk of each file, and stops after a bounded number of bytes. */
+/** Searches a decision log from its end, in chunks, across the files of all threads. It holds one chunk for each thread, and stops after a bounded number of bytes. */
 import { open, stat } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { nextTurn } from '../../async/slices.ts'
@@ -25,29 +25,40 @@ export interface FoundDecisions {
   readonly next_cursor: string | null
 }
 
+/** The last entry of a page. */
+export interface DecisionCursor {
+  readonly atMs: number
+  readonly id: string
+}
+
 const CHUNK_BYTES = 128 * 1024
 const MAX_BYTES = 64 * 1024 * 1024
 /** Parsed in one turn of the event loop; about a millisecond. */
 const LINES_PER_TURN = 100
 const CURSOR = /^(\d{1,16}):([0-9a-f-]{36})$/
 
-/** @param entries the newest first @throws Error when the cursor is not one of ours */
+/** Of the text in `next_cursor`; undefined when it is not one of ours. */
+export function readDecisionCursor(text: string): DecisionCursor | undefined {
+  const [, atMs, id] = CURSOR.exec(text) ?? []
+  return id === undefined ? undefined : { atMs: Number(atMs), id }
+}
+
+/** @param entries the newest first @param cursor undefined: from the newest */
 export async function searchDecisions(
   entries: Iterable<DecisionEntry> | AsyncIterable<DecisionEntry>,
   query: DecisionSearch,
   limit: number,
-  cursor: string | undefined,
+  cursor: DecisionCursor | undefined,
 ): Promise<FoundDecisions> {
-  const [, cursorMs, cursorId] = CURSOR.exec(cursor ?? '') ?? []
-  const fromMs = cursorMs === undefined ? Number.POSITIVE_INFINITY : Number(cursorMs)
-  let isPast = cursorId === undefined
+  const fromMs = cursor?.atMs ?? Number.POSITIVE_INFINITY
+  let isPast = cursor === undefined
   const found: DecisionEntry[] = []
   for await (const entry of entries) {
     if (query.sinceMs !== undefined && entry.at < query.sinceMs) break
     if (entry.at > fromMs) continue
     // of those within the millisecond of the cursor, the ones behind it
     if (!isPast && entry.at === fromMs) {
-      isPast = entry.id === cursorId
+      isPast = entry.id === cursor?.id
       continue
     }
     isPast = true

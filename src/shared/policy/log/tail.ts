@@ -1,4 +1,4 @@
-/** The last decisions of a log, read from its end, and its files in that order. It holds no more than it gives out. */
+/** The last decisions of a log, read from its end, and its files in that order. It holds at most a bounded part of one file at a time. */
 import { closeSync, openSync, readSync, statSync } from 'node:fs'
 import type { DecisionEntry } from './entry.ts'
 import { filesOf, parsed } from './reader.ts'

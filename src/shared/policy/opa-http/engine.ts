@@ -34,7 +34,7 @@ const UNKNOWN_REVISION = 'unknown'
 
 /** The bundle that `prepare` is given is the server's business: it is not read here. @throws Error when the address is none. */
 export function createOpaHttpEngine(options: OpaHttpOptions): PolicyEngine {
-  const url = addressOf(options.url)
+  const url = addressOf(options)
   return {
     prepare: () => Promise.resolve(new OpaHttpPolicy(url, options)),
   }
@@ -110,6 +110,11 @@ class OpaHttpPolicy implements PreparedPolicy {
     }
   }
 
+  /** What the server reads is unknown. */
+  listKey(): undefined {
+    return undefined
+  }
+
   clearCache(): number {
     return 0
   }
@@ -140,7 +145,8 @@ class OpaHttpPolicy implements PreparedPolicy {
     const reply = parseJson(response.body)
     if (reply === undefined) return this.#fail('malformed', 'the response is not JSON')
     const document = this.#form.document(reply)
-    if (document === undefined) return this.#fail('undefined', 'the policy server has no such decision')
+    if (document === undefined)
+      return this.#fail('undefined', 'the policy server has no decision at the path of POLICY_URL')
     this.#revision = this.#form.revision(reply) ?? UNKNOWN_REVISION
     return decisionOf(document, this.#revision) ?? this.#fail('malformed', 'the response is not a decision')
   }
@@ -151,12 +157,12 @@ class OpaHttpPolicy implements PreparedPolicy {
   }
 }
 
-function addressOf(text: string): URL {
+function addressOf({ url: text, form }: OpaHttpOptions): URL {
   const url = URL.canParse(text) ? new URL(text) : undefined
   if (url === undefined || !/^https?:$/.test(url.protocol)) {
     throw new Error(`"${text}" is not the URL of a policy server; it must begin with http:// or https://`)
   }
-  if (formOf(url, undefined) === formOf(url, 'opa') && !url.searchParams.has('provenance')) {
+  if (formOf(url, form) === formOf(url, 'opa') && !url.searchParams.has('provenance')) {
     // asks OPA for the revision that decided
     url.searchParams.set('provenance', 'true')
   }

@@ -124,7 +124,9 @@ export class OpaInstance {
     const needed = Object.keys(JSON.parse(this.#text(address)) as object)
     const missing = needed.filter(name => !HOST_BUILTINS.includes(name))
     if (missing.length > 0) {
-      throw new Error(`it uses ${missing.join(', ')}, which WebAssembly policies do not have`)
+      throw new Error(
+        `it calls the built-in functions ${missing.join(', ')}, which this gateway does not support in WebAssembly policies. Remove the calls`,
+      )
     }
   }
 }

@@ -84,6 +84,10 @@ export class OpaWasmPolicy implements PreparedPolicy {
     return Object.freeze({ ...decision, allow: true, reasons: [] })
   }
 
+  listKey(subjectKey: string, input: () => PolicyInput): string | undefined {
+    return this.#cache.listKey(subjectKey, input)
+  }
+
   get cached(): number {
     return this.#cache.size
   }

@@ -75,5 +75,5 @@ function trial(job: TrialJob, { timeoutMs }: TrialLimits): WorkerJob<TrialMessag
 function reasonOf(reason: Error | 'exit' | 'timeout', timeoutMs: number): string {
   if (reason === 'exit') return 'its trial ended unexpectedly'
   if (reason === 'timeout') return `its trial took longer than ${timeoutMs / 1000} s`
-  return `it broke its trial (${reason.message.slice(0, 200)})`
+  return `its trial failed (${reason.message.slice(0, 200)})`
 }

@@ -142,7 +142,7 @@ function checkReads(
   if (missing.length > 0) {
     const lines = missing.map(path => `  - ${path === '' ? '"" # all of input' : path}`).join('\n')
     throw new Error(
-      `"${DEFAULT_ENTRYPOINT}" reads of its input what it does not declare. Add to custom.reads in its METADATA:\n${lines}`,
+      `"${DEFAULT_ENTRYPOINT}" reads fields of the input that it does not declare. Add them to custom.reads in its METADATA:\n${lines}`,
     )
   }
   return { declared: reads.paths, cacheable: reads.cacheable }

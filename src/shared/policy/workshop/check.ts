@@ -1,4 +1,4 @@
-/** What stands between an author's change and its bundle: format, lint, strict check, tests with full coverage, METADATA. It changes no file. */
+/** Checks the sources of a policy before they are built: format, lint, strict check, tests with full coverage, METADATA, and rules that can never deny. It changes no source. */
 
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
@@ -38,9 +38,9 @@ export async function checkPolicies(options: CheckOptions): Promise<readonly Che
   const coverage = await opa('test', '-b', '.', '--coverage', '-f', 'json')
   const inspected = await opa('inspect', '-a', '-f', 'json', '.')
   return [
-    step('format', format.exitCode === 0, 'every file is as `opa fmt` writes it', output(format)),
+    step('format', format.exitCode === 0, 'every file is formatted', output(format)),
     ...(options.regal === undefined ? [] : [await linted(options.regal, options)]),
-    step('check', check.exitCode === 0, 'strict, with schemas/input.json', output(check)),
+    step('check', check.exitCode === 0, 'opa check --strict finds no fault', output(check)),
     tested(test),
     covered(coverage),
     annotated(inspected),
@@ -50,7 +50,7 @@ export async function checkPolicies(options: CheckOptions): Promise<readonly Che
 
 async function linted(regal: string, { dir, env }: CheckOptions): Promise<CheckStep> {
   const ran = await runProgram(regal, ['lint', '--format', 'compact', '.'], { cwd: dir, env })
-  return step('lint', ran.exitCode === 0, 'regal has nothing to say', output(ran))
+  return step('lint', ran.exitCode === 0, 'regal reports no findings', output(ran))
 }
 
 async function reached(inspected: Ran, { dir, opa, env }: CheckOptions): Promise<CheckStep> {
@@ -77,7 +77,7 @@ function tested(ran: Ran): CheckStep {
   return step(
     'test',
     ran.exitCode === 0 && failed.length === 0 && tests.length > 0,
-    `${tests.length} tests passed`,
+    `all tests passed (${tests.length})`,
     failed.length > 0
       ? `${failed.length} of ${tests.length} tests failed:\n${failed.map(one => `  ${one.package}.${one.name}`).join('\n')}`
       : 'the policies have no tests',
@@ -98,8 +98,8 @@ function covered(ran: Ran): CheckStep {
   return step(
     'coverage',
     report.coverage >= COVERAGE,
-    `${report.coverage} % of the lines`,
-    `${report.coverage} % of the lines; no test reaches\n${missed.join('\n')}`,
+    `${report.coverage} % of the lines are covered`,
+    `${report.coverage} % of the lines are covered; no test reaches these:\n${missed.join('\n')}`,
   )
 }
 
@@ -109,7 +109,7 @@ function annotated(ran: Ran): CheckStep {
   return step(
     'metadata',
     faults.length === 0,
-    `${coded.length} rules that deny, each with its code`,
+    `every rule that denies has a code (${coded.length})`,
     faults.join('\n'),
   )
 }

@@ -18,14 +18,12 @@ const BOUNDS = 'ulimit -v 3145728; ulimit -t 20; ulimit -f 131072'
  */
 export async function confineOpa(opa: string, dir: string): Promise<RunOpa> {
   const env = { HOME: dir, TMPDIR: dir, GOMEMLIMIT: '512MiB', GOMAXPROCS: '2' }
-  const run: RunOpa = (cwd, args) =>
-    process.platform === 'win32'
-      ? runProgram(opa, args, { cwd, env, timeoutMs: RUN_TIMEOUT_MS })
-      : runProgram('/bin/sh', ['-c', `${BOUNDS}; exec "$0" "$@"`, opa, ...args], {
-          cwd,
-          env,
-          timeoutMs: RUN_TIMEOUT_MS,
-        })
+  const run: RunOpa = (cwd, args) => {
+    const options = { cwd, env, timeoutMs: RUN_TIMEOUT_MS, name: 'opa' }
+    return process.platform === 'win32'
+      ? runProgram(opa, args, options)
+      : runProgram('/bin/sh', ['-c', `${BOUNDS}; exec "$0" "$@"`, opa, ...args], options)
+  }
   const { exitCode, stdout, stderr } = await run(dir, ['capabilities', '--current'])
   if (exitCode !== 0) throw new Error(`opa does not list its functions: ${stderr.trim().slice(0, 500)}`)
   const all = JSON.parse(stdout) as { readonly builtins: readonly { readonly name: string }[] }

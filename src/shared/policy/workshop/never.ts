@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { parseJson } from '../../../model/parse-json.ts'
 import type { BundleRule } from '../bundle.ts'
+import { knownValues } from './known-values.ts'
 import type { Ran } from './opa.ts'
 import type { Source } from './sources.ts'
 
@@ -26,14 +27,6 @@ interface Residue {
 interface ResidualRule {
   readonly body: readonly Expression[]
   readonly head: unknown
-}
-
-/** Values that a path of the input can have (`schemas/input.json`); operations come from the policies' own list. */
-const KNOWN_VALUES: Readonly<Record<string, readonly string[]>> = {
-  'subject.type': ['token', 'api_key', 'anonymous'],
-  'resource.type': ['tool', 'tools', 'api', 'admin', 'control'],
-  'resource.properties.source': ['openapi', 'mcp'],
-  'context.access': ['rest', 'jsonrpc', 'proxy', 'admin', 'control'],
 }
 
 /** Each run of opa reads all sources again. */
@@ -139,13 +132,13 @@ function whyNever(residue: Residue, code: string, operations: readonly string[])
   return why
 }
 
-/** What is wrong with a list of conditions that must all hold. */
+/** What is wrong with a list of conditions that must all hold. The names of operations are in the policies' own list, not in the schema. */
 function contradiction(body: readonly Expression[], operations: readonly string[]): string | undefined {
   const wanted = new Map<string, string>()
   for (const expression of body) {
     const [path, value] = equality(expression) ?? []
     if (path === undefined || value === undefined) continue
-    const known = path === 'action.name' && operations.length > 0 ? operations : KNOWN_VALUES[path]
+    const known = path === 'action.name' && operations.length > 0 ? operations : knownValues().get(path)
     if (known !== undefined && !known.includes(value)) return `input.${path} is never "${value}"`
     const other = wanted.get(path)
     if (other !== undefined && other !== value)

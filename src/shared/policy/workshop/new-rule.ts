@@ -1,19 +1,27 @@
-/** Writes a rule and its test for an author to start from: they pass every check as they are. It overwrites nothing. */
+/** Writes a rule and its test for an author to start from: they pass every check as they are. It overwrites no file. */
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 const NAME = /^[a-z][a-z0-9_]{0,63}$/
+/** Words that a package path or a reference cannot have in Rego, and the roots of documents. */
+const RESERVED = new Set(
+  'as contains data default else every false if import in input not null package some true with'.split(' '),
+)
 
 /**
  * @param dir folder of the policies.
  * @returns the files written, relative to it.
- * @throws Error when the name cannot be one, or is taken.
+ * @throws Error when the name cannot be one, or is taken, `dir` is not a folder of policies, or a file cannot be written.
  */
 export function writeNewRule(dir: string, name: string): readonly string[] {
   if (!NAME.test(name))
     throw new Error(
       `"${name}" is not a valid rule name: use lower-case letters, digits and _, and begin with a letter`,
     )
+  if (RESERVED.has(name)) throw new Error(`"${name}" is a reserved word of Rego: use another name`)
+  // the file of the rule would be taken for a test, and left out of the bundle
+  if (name.endsWith('_test'))
+    throw new Error(`"${name}" ends in _test, as only files and packages of tests do: use another name`)
   const folder = join('toolgate', 'rules', name)
   if (existsSync(join(dir, folder))) throw new Error(`there is a rule "${name}" already, in ${folder}`)
   if (!existsSync(join(dir, 'toolgate')))
@@ -35,10 +43,10 @@ package toolgate.rules.${name}
 
 # METADATA
 # title: What is wrong with the call, in a few words
-# description: The tool may destroy something, and the caller has not the role \`operator\`.
+# description: The tool may destroy something, and the caller does not have the role \`operator\`.
 # custom:
 #   reason_code: ${name}
-deny contains {"code": code, "message": "This needs the role operator."} if {
+deny contains {"code": code, "message": "The request needs the role operator."} if {
 	input.action.name == "tools.call"
 	input.resource.properties.annotations.destructiveHint
 	not "operator" in input.subject.properties.roles

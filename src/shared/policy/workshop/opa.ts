@@ -1,7 +1,7 @@
-/** The `opa` program that authors work with: the pinned version, found or installed. It is needed to build and to test, never to serve. */
+/** The `opa` program that authors work with: the pinned version, found or installed. It is needed to build, to test and to compile drafts, never to decide a call. */
 import { execFile } from 'node:child_process'
 import { accessSync, constants } from 'node:fs'
-import { delimiter, join, resolve } from 'node:path'
+import { basename, delimiter, join, resolve } from 'node:path'
 import { downloadRelease, type Release } from './release.ts'
 
 /** One pinned version: another compiler may produce other bytes from the same sources. */
@@ -17,38 +17,36 @@ const MAX_OUTPUT_BYTES = 64 * 1024 * 1024
 export type Environment = Readonly<Record<string, string | undefined>>
 
 export interface Ran {
-  /** -1 when it was ended from outside. */
+  /** -1 when it was ended after its time-out or by the system; the last line of `stderr` says which. */
   readonly exitCode: number
   readonly stdout: string
   readonly stderr: string
 }
 
-/** Runs a program to its end. @throws Error only when it cannot be started. */
-export function runProgram(
-  program: string,
-  args: readonly string[],
-  options: { readonly cwd?: string; readonly env: Environment; readonly timeoutMs?: number },
-): Promise<Ran> {
+/** @param name of the program in messages, where a shell starts it */
+export interface RunOptions {
+  readonly cwd?: string
+  readonly env: Environment
+  readonly timeoutMs?: number
+  readonly name?: string
+}
+
+/** Runs a program to its end. @throws Error when it cannot be started or writes too much. */
+export function runProgram(program: string, args: readonly string[], options: RunOptions): Promise<Ran> {
+  const { cwd, env, timeoutMs: timeout = RUN_TIMEOUT_MS, name = basename(program) } = options
+  const settings = { cwd, env: env as NodeJS.ProcessEnv, timeout, maxBuffer: MAX_OUTPUT_BYTES }
   return new Promise((done, fail) => {
-    execFile(
-      program,
-      args,
-      {
-        cwd: options.cwd,
-        env: options.env as NodeJS.ProcessEnv,
-        timeout: options.timeoutMs ?? RUN_TIMEOUT_MS,
-        maxBuffer: MAX_OUTPUT_BYTES,
-      },
-      (error, stdout, stderr) => {
-        if (error !== null && typeof error.code !== 'number' && error.killed !== true) fail(error)
-        else
-          done({
-            exitCode: error === null ? 0 : typeof error.code === 'number' ? error.code : -1,
-            stdout,
-            stderr,
-          })
-      },
-    )
+    execFile(program, args, settings, (error, stdout, stderr) => {
+      if (error === null) return done({ exitCode: 0, stdout, stderr })
+      if (typeof error.code === 'number') return done({ exitCode: error.code, stdout, stderr })
+      const { killed = false, signal } = error
+      if (!killed && typeof signal !== 'string') return fail(error)
+      // a bound of `ulimit` and a system without memory end it with a signal that is not ours
+      const why = killed
+        ? 'took too long and was ended'
+        : `was ended by ${signal}: it needed too much time or memory`
+      done({ exitCode: -1, stdout, stderr: `${stderr}${name} ${why}.\n` })
+    })
   })
 }
 

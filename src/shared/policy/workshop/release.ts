@@ -64,7 +64,7 @@ function releasesUrl(release: Release, env: Environment): string {
   const { protocol, hostname } = new URL(mirror)
   // over http another host could exchange the program and its digest together
   if (protocol !== 'https:' && !LOOPBACK.has(hostname))
-    throw new Error('POLICY_TOOLS_URL has to be an https address, or one of this machine.')
+    throw new Error('POLICY_TOOLS_URL must be an https URL, or a URL on localhost, 127.0.0.1 or [::1].')
   return `${mirror.replace(/\/+$/, '')}/${release.program}`
 }
 

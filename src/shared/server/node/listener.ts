@@ -1,5 +1,5 @@
 /**
- * The strict listener, on node:http: for platforms without a native build and for networks without a
+ * The strict listener, on node:http and node:https: for TLS, for platforms without a native build and for networks without a
  * normalizing proxy in front. Same guard and same limits as the fast one; what node's parser refuses is
  * refused with a response here and never repaired.
  */
@@ -23,7 +23,7 @@ import { type NodeContext, NodeTurn } from './turn.ts'
 
 /** Idle connections and unfinished heads end after this time, as with uWS. */
 const IDLE_MS = 10_000
-/** From the connection to its first request. */
+/** From the connection to the end of the TLS handshake. */
 const HANDSHAKE_MS = 10_000
 /** What names, values and URL cannot fill: method, version, separators. */
 const HEAD_SLACK_BYTES = 1024
@@ -108,7 +108,9 @@ export class NodeListener implements Listener {
     const { host, port, sharePort } = this.#options
     const server = this.#server
     await new Promise<void>((resolve, reject) => {
-      server.once('error', (error: NodeJS.ErrnoException) => reject(portTaken(host, port, reasonOf(error))))
+      server.once('error', (error: NodeJS.ErrnoException) =>
+        reject(portTaken(this.#options, reasonOf(error))),
+      )
       // `reusePort` is known to Node 22.12 and later; where it is ignored a second listener fails on the taken port.
       const options = { host, port, exclusive: true, reusePort: sharePort }
       server.listen(options, resolve)

@@ -28,7 +28,7 @@ export class NodeRequest implements HttpRequest {
     this.query = mark < 0 ? '' : url.slice(mark + 1)
     this.rawHeaders = message.rawHeaders.map(plainHeader)
     this.peerAddress = (message.socket.remoteAddress ?? '').replace(/^::ffff:(?=\d+\.)/i, '')
-    this.peerVerified = (message.socket as Partial<TLSSocket>).authorized === true
+    this.peerVerified = isVerified(message.socket as TLSSocket)
   }
 
   /** Ties the request to its turn, through which the body is read. */
@@ -85,6 +85,11 @@ export class NodeRequest implements HttpRequest {
       )
     return { pause: () => turn.pauseBody(), resume: () => turn.resumeBody() }
   }
+}
+
+/** Node also marks a client without a certificate as authorized, when it resumes a session of TLS 1.3. */
+function isVerified(socket: TLSSocket): boolean {
+  return socket.authorized === true && socket.getPeerX509Certificate() !== undefined
 }
 
 /** Names in lower case; values as UTF-8, where node reads ISO 8859-1, so that both listeners show the same. */

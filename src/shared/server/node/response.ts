@@ -1,6 +1,6 @@
 /**
- * Responses of the node:http listener, with the count of what a client makes us hold. It knows nothing of
- * requests.
+ * Responses of the node:http listener, with the count of what a client makes us hold. It reads no
+ * request.
  */
 import type { ServerResponse } from 'node:http'
 import type { HeaderList, HttpResponse, ResponseStream } from '../listener.ts'

@@ -1,5 +1,5 @@
 /**
- * Reads request bodies off the uWS parser, piece by piece and counted. A chunk is copied before its callback
+ * Reads request bodies off the uWS parser, whole and counted, or piece by piece. A chunk is copied before its callback
  * returns: it is detached then.
  */
 import type { BodyTaker, UwsTurn } from './turn.ts'

@@ -104,7 +104,7 @@ export class UwsListener implements Listener {
     this.#app.listen(host, port, mode, socket => {
       this.#socket = socket === false ? undefined : socket
     })
-    if (this.#socket === undefined) throw portTaken(host, port)
+    if (this.#socket === undefined) throw portTaken({ ...this.#options, host, port })
     return this.#native.us_socket_local_port(this.#socket)
   }
 
