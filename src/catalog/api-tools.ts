@@ -11,6 +11,8 @@ import type { ToolSetCompiler } from './sync/compile-job.ts'
 import { degradationOf } from './sync/status.ts'
 
 const TIMEOUT_MS = 30_000
+/** Schemas that many operations refer to become part of each tool: a document of 1 MB can lead to gigabytes. */
+export const API_TOOL_BOUNDS = { maxTools: 5_000, maxChars: 32_000_000 }
 
 /** Why a document cannot have tools, with the fix; undefined when it is an OpenAPI document. Operations are not checked. */
 export function specFault(spec: string): string | undefined {
@@ -36,7 +38,11 @@ export async function apiTools(
   compiler: ToolSetCompiler,
 ): Promise<{ readonly tools: readonly Tool[]; readonly degraded: string | null }> {
   if (api.spec === null) return { tools: [], degraded: null }
-  const outcome = await compiler.compile({ document: textOf(api.spec), toolSet: toolSetOf(api, tenant) })
+  const outcome = await compiler.compile({
+    document: textOf(api.spec),
+    toolSet: toolSetOf(api, tenant),
+    bounds: API_TOOL_BOUNDS,
+  })
   if (outcome.kind === 'fault') throw new Error(outcome.message)
   if (outcome.kind !== 'compiled') return { tools: [], degraded: null }
   return {

@@ -1,15 +1,16 @@
-/** Turns desired tool-sets and tools into one published set of tools and a status for each tool-set. All sources use it; it reads no resource. */
+/** Turns desired tool-sets, tools and views into one published catalog, and a status for each tool-set and view. All sources use it; it reads no resource. */
 import { writeJson } from '../model/exact-number.ts'
 import type { Tool } from '../model/tool.ts'
-import type { ToolSet, ToolSetStatus } from '../model/tool-set.ts'
+import type { ToolSetStatus } from '../model/tool-set.ts'
 import type { Log } from '../shared/telemetry/log.ts'
+import type { Desired, DesiredToolSet } from './desired.ts'
 import type { PublishCatalog, ReportedStatus, ReportedView } from './source.ts'
 import type { DefinitionStore } from './sync/definition-store.ts'
 import { nextRecord } from './sync/definitions.ts'
-import type { ManualTool } from './sync/manual-tool.ts'
 import { keyOf, type ResourceName } from './sync/resource-key.ts'
 import { NameTable, serveTools } from './sync/served-tools.ts'
 import { PENDING, toolSetStatus } from './sync/status.ts'
+import { ToolBook } from './sync/tool-book.ts'
 import {
   type CompiledTools,
   compiledTools,
@@ -18,7 +19,7 @@ import {
   type ToolSetState,
 } from './sync/tool-set-state.ts'
 import { type SyncOutcome, type SyncParts, ToolSetSync } from './sync/tool-set-sync.ts'
-import { type DesiredView, ViewBook, type ViewReview, type ViewStatusWriter } from './views/view-book.ts'
+import { ViewBook, type ViewReview, type ViewStatusWriter } from './views/view-book.ts'
 
 export interface StatusWriter {
   /** Called in order, one write at a time for each tool-set. An error is logged only. */
@@ -38,27 +39,6 @@ interface ReconcilerParts extends SyncParts {
   readonly servesEach?: boolean
 }
 
-/** One desired tool-set. `fault`: its resource is invalid, and the tool-set is the last valid one, if any. */
-export interface DesiredToolSet extends ResourceName {
-  readonly toolSet: ToolSet | undefined
-  readonly fault: string | undefined
-}
-
-export interface Desired {
-  /** In the order of their creation: of two with conflicting names, the later one is refused. */
-  readonly toolSets: readonly DesiredToolSet[]
-  readonly manualTools: readonly ManualTool[]
-  readonly views: readonly DesiredView[]
-  /** Resources that cannot be used; they are logged. */
-  readonly faults: readonly UnusableResource[]
-}
-
-/** `resource`: a file, or kind and key of a resource. */
-export interface UnusableResource {
-  readonly resource: string
-  readonly message: string
-}
-
 /** The tools that a tool-set generates. */
 interface GeneratedTools extends ResourceName {
   readonly tools: readonly Tool[]
@@ -71,7 +51,7 @@ export class Reconciler {
   readonly #publish: PublishCatalog
   readonly #views: ViewBook
   readonly #entries = new Map<string, ToolSetState>()
-  #manualTools: readonly ManualTool[] = []
+  readonly #toolResources = new ToolBook()
   #published: string | undefined
   #tools: readonly Tool[] = []
   #ready = false
@@ -102,7 +82,7 @@ export class Reconciler {
     for (const { resource, message } of desired.faults) {
       this.#parts.log.warn({ resource, reason: message }, 'a resource cannot be used')
     }
-    this.#manualTools = desired.manualTools
+    this.#toolResources.want(desired.manualTools, desired.faults)
     this.#views.want(desired.views, desired.toolSets)
     await this.#removeOthers(new Set(desired.toolSets.map(keyOf)))
     if (this.#ready) this.#settle()
@@ -151,10 +131,24 @@ export class Reconciler {
       this.#entries.delete(key)
       await entry.sync?.close()
       await entry.writes.drain()
-      await this.#parts.documents.remove(entry.namespace, entry.name)
-      await this.#parts.definitions.remove(entry.namespace, entry.name)
-      await this.#parts.statuses.remove(entry).catch(error => this.#logFailure(entry, error))
+      await this.#removeStored(entry)
     }
+  }
+
+  /** What cannot be deleted stays: the other tool-sets do not wait for it. */
+  async #removeStored(entry: ToolSetState): Promise<void> {
+    const { namespace, name } = entry
+    const { documents, definitions, statuses, log } = this.#parts
+    try {
+      await documents.remove(namespace, name)
+      await definitions.remove(namespace, name)
+    } catch (error) {
+      log.error(
+        { namespace, tool_set: name, err: error },
+        'the stored files of a removed tool set could not be deleted',
+      )
+    }
+    await statuses.remove(entry).catch(error => this.#logFailure(entry, error))
   }
 
   async #applyOne(wanted: DesiredToolSet): Promise<void> {
@@ -244,14 +238,15 @@ export class Reconciler {
     const entries = [...this.#entries.values()]
     const print = writeJson([
       entries.map(entry => [keyOf(entry), entry.served?.toolsHash]),
-      this.#manualTools,
+      this.#toolResources.applied,
+      this.#toolResources.print,
       this.#views.served,
     ])
     if (print === this.#published) return
     this.#published = print
     const { tools, faults } = serveTools(
       entries.map(entry => entry.served?.tools ?? []),
-      this.#manualTools,
+      this.#toolResources,
     )
     for (const { resource, message } of faults) {
       const { namespace, name } = resource
@@ -298,7 +293,9 @@ export class Reconciler {
   #report(entry: ToolSetState): void {
     const error = entry.resourceFault ?? entry.error ?? entry.conflict
     const phase = phaseOf(entry, error)
-    const toolNames = entry.served?.names ?? []
+    const toolFaults = this.#toolResources.faultsOf(entry.served?.tools ?? [])
+    const withheld = new Set(toolFaults.flatMap(fault => (fault.withheld ? [fault.name] : [])))
+    const toolNames = (entry.served?.names ?? []).filter(name => !withheld.has(name))
     const { lastSyncedAt } = entry
     const input = {
       phase,
@@ -307,6 +304,7 @@ export class Reconciler {
       lastSyncedAt,
       lastError: error,
       result: entry.served?.result,
+      toolFaults,
       changed: entry.record?.changed ?? [],
       breaking: entry.record?.breaking ?? [],
     } as const

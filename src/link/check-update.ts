@@ -1,21 +1,43 @@
 /** Checks the form of an update from the control plane and names the first faulty field. It applies nothing and verifies no version. */
 import { isObject } from '../model/is-object.ts'
+import type { Plan } from '../model/plan.ts'
+import type { Traffic } from '../model/traffic.ts'
+import type {
+  ApiShare,
+  InactiveSubscriptionShare,
+  KeyShare,
+  McpApiShare,
+  SubscriptionShare,
+  TenantShare,
+} from './control-share.ts'
 
 /** A digest; see `versionOf`. */
 const VERSION = /^[0-9a-f]{64}$/
 const ITEMS_PER_STEP = 64
 
 /** `?`: may be absent or null. */
-type Kind = 'string' | 'number' | 'boolean' | 'object' | 'string?' | 'number?'
+type Kind = 'string' | 'number' | 'boolean' | 'object' | 'string?' | 'number?' | 'boolean?'
 /** An object, one that may be absent or null, or a list. */
 type Nested =
   | { readonly fields: Shape }
   | { readonly optional: Shape }
   | { readonly listOf: Shape | Kind }
   | { readonly optionalListOf: Shape | Kind }
+  | { readonly nullOrListOf: Kind }
 type Shape = { readonly [field: string]: Kind | Nested }
+/** With every field of `T`: one that is added there must be checked here. */
+type ShapeOf<T> = { readonly [field in keyof T]-?: FormOf<NonNullable<T[field]>> }
+type FormOf<V> = V extends readonly (infer Item)[]
+  ?
+      | { readonly listOf: ItemOf<Item> }
+      | { readonly optionalListOf: ItemOf<Item> }
+      | { readonly nullOrListOf: Kind }
+  : V extends object
+    ? 'object' | { readonly fields: ShapeOf<V> } | { readonly optional: ShapeOf<V> }
+    : Kind
+type ItemOf<Item> = Item extends object ? ShapeOf<Item> : Kind
 
-const PLAN: Shape = {
+const PLAN: ShapeOf<Plan> = {
   slug: 'string',
   name: 'string',
   perSecond: 'number?',
@@ -29,8 +51,11 @@ const HEADER_RULES = { optional: { set: 'object', remove: { listOf: 'string' } }
 
 /** Where several rules of an API have lists of statuses. */
 const STATUSES = { listOf: 'number' } as const
+/** null, but never absent: it allows all of them, or some that are chosen elsewhere. */
+const METHODS = { nullOrListOf: 'string' } as const
 
-const TRAFFIC: Shape = {
+const TRAFFIC: ShapeOf<Traffic> = {
+  methods: METHODS,
   maxRequestBytes: 'number?',
   timeoutMs: 'number?',
   requestHeaders: HEADER_RULES,
@@ -39,6 +64,7 @@ const TRAFFIC: Shape = {
     optional: {
       maxAttempts: 'number',
       statuses: STATUSES,
+      methods: METHODS,
       firstDelayMs: 'number',
       maxDelayMs: 'number',
       budgetPercent: 'number',
@@ -50,6 +76,7 @@ const TRAFFIC: Shape = {
   cors: {
     optional: {
       origins: { listOf: 'string' },
+      methods: METHODS,
       allowHeaders: { listOf: 'string' },
       exposeHeaders: { listOf: 'string' },
       credentials: 'boolean',
@@ -82,10 +109,10 @@ const TRAFFIC: Shape = {
       timeoutMs: 'number',
     },
   },
-  connections: { optional: { pipelining: 'number?' } },
+  connections: { optional: { pipelining: 'number?', http2: 'boolean?' } },
 }
 
-const API: Shape = {
+const API: ShapeOf<ApiShare> = {
   id: 'string',
   path: 'string',
   upstreamUrl: 'string',
@@ -106,7 +133,7 @@ const API: Shape = {
   },
 }
 
-const MCP_API: Shape = {
+const MCP_API: ShapeOf<McpApiShare> = {
   ...API,
   name: 'string',
   toolPrefix: 'string',
@@ -131,7 +158,7 @@ const MCP_API: Shape = {
   },
 }
 
-const SUBSCRIPTION: Shape = {
+const SUBSCRIPTION: ShapeOf<SubscriptionShare> = {
   id: 'string',
   apiId: 'string',
   apiIds: { optionalListOf: 'string' },
@@ -143,7 +170,7 @@ const SUBSCRIPTION: Shape = {
   expiresAtMs: 'number?',
 }
 
-const KEY: Shape = {
+const KEY: ShapeOf<KeyShare> = {
   id: 'string',
   subscriptionId: 'string',
   prefix: 'string',
@@ -151,7 +178,7 @@ const KEY: Shape = {
   expiresAtMs: 'number?',
 }
 
-const INACTIVE: Shape = {
+const INACTIVE: ShapeOf<InactiveSubscriptionShare> = {
   id: 'string',
   apiId: 'string',
   apiIds: { optionalListOf: 'string' },
@@ -161,7 +188,7 @@ const INACTIVE: Shape = {
   keys: { listOf: { id: 'string', prefix: 'string', hash: 'string', expiresAtMs: 'number?' } },
 }
 
-const TENANT: Shape = {
+const TENANT: ShapeOf<Omit<TenantShare, 'tools'>> & { readonly tools: Nested } = {
   id: 'string',
   name: 'string',
   suspended: 'boolean',
@@ -254,6 +281,8 @@ function fieldFault(value: unknown, wanted: Kind | Nested, path: string): string
   if ('listOf' in wanted) return listFault(value, wanted.listOf, path)
   if ('optionalListOf' in wanted)
     return value === undefined ? undefined : listFault(value, wanted.optionalListOf, path)
+  if ('nullOrListOf' in wanted)
+    return value === null ? undefined : listFault(value, wanted.nullOrListOf, path)
   return value === undefined || value === null ? undefined : objectFault(value, wanted.optional, path)
 }
 
@@ -274,5 +303,5 @@ function kindFault(value: unknown, kind: Kind, path: string): string | undefined
   if (isOptional && (value === undefined || value === null)) return undefined
   const type = isOptional ? kind.slice(0, -1) : kind
   const isRight = type === 'object' ? isObject(value) : typeof value === type
-  return isRight ? undefined : `${path} is not a ${type}`
+  return isRight ? undefined : `${path} is not ${type === 'object' ? 'an' : 'a'} ${type}`
 }

@@ -17,7 +17,7 @@ export interface ApiShare {
   readonly requestsPerHour: number | null
   /** null, and absent in an update of an older control plane: nothing beyond the defaults. */
   readonly passthrough?: Passthrough | null
-  /** Rules for its proxied calls; absent: none. */
+  /** Rules for its calls; absent: none. */
   readonly traffic?: Traffic
   /** A further path that leads to it: requests there name no version. */
   readonly alias?: string

@@ -1,4 +1,4 @@
-/** The SnapshotDocument: everything that the data plane serves from, as plain data, and its version. It compiles nothing. */
+/** The SnapshotDocument: everything that the data plane serves from except the policy, as plain data, and its version. It compiles nothing. */
 import { ExactNumber } from '../model/exact-number.ts'
 import type { Plan, PlanRule } from '../model/plan.ts'
 import type { Tool } from '../model/tool.ts'
@@ -52,7 +52,7 @@ export async function sealInSlices(content: SnapshotContent): Promise<SnapshotDo
   return seal(content)
 }
 
-/** JSON with sorted keys and without undefined (RFC 8785 in spirit: our documents hold no exotic numbers). */
+/** JSON with sorted keys and without undefined members, similar to RFC 8785; an `ExactNumber` is written in its canonical form. */
 export function canonicalJson(value: unknown): string {
   if (value === null || typeof value !== 'object') return JSON.stringify(value) ?? 'null'
   if (value instanceof ExactNumber) return value.canonical

@@ -26,6 +26,14 @@ export interface CountRows {
   }[]
 }
 
+/** Tenant, a slash and the name of an application, at most; a claim of a token may be anything. */
+const MAX_CONSUMER_CHARS = 320
+
+/** Whether the control plane can know a consumer by this name: PostgreSQL stores no NUL. */
+export function mayBeConsumer(subject: string): boolean {
+  return subject.length <= MAX_CONSUMER_CHARS && !subject.includes('\0')
+}
+
 /** An action of an administrator at a gateway, for the audit of the control plane. */
 export interface AdminAction {
   /** Unique: a repeated report adds no second record. */

@@ -1,4 +1,4 @@
-/** How a gateway reaches its control plane: stream, poll and report. Implemented over HTTP and within one process; it implements nothing. */
+/** How a gateway reaches its control plane: stream, poll, report and reply. Implemented over HTTP and within one process; it implements nothing. */
 import type { ShareUpdate } from './control-share.ts'
 import type { FleetReply } from './fleet-question.ts'
 import type { Hello, Report } from './report.ts'
@@ -14,7 +14,10 @@ export interface HelloEvent {
 }
 
 export interface SnapshotStream {
-  /** `hello`, then updates as `eventsOf` writes them; ends when the control plane ends the stream, throws when the connection breaks. */
+  /**
+   * `hello`, then updates as `eventsOf` writes them, questions and possibly heartbeats; ends when the control plane ends the stream, throws
+   * when the connection breaks.
+   */
   readonly events: AsyncIterable<StreamEvent>
   /** When anything last arrived, heartbeats included (performance.now()). */
   readonly heardAtMs: number

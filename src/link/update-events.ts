@@ -43,7 +43,7 @@ export class UpdateReader {
   /**
    * Takes the next event; events that belong to no update are ignored.
    * @returns the update, when the event is its `commit`
-   * @throws Error when the events are not in the order in which `eventsOf` writes them
+   * @throws Error when an event comes before `begin`, `begin` has no version, data is not a list, or `commit` has another version
    */
   take({ name, data }: StreamEvent): MarkedUpdate | undefined {
     if (name === 'begin') {

@@ -1,4 +1,4 @@
-/** Usage of a subscription on one day, and the one function that adds such counts. It keeps no count and sends nothing. */
+/** Usage of a subscription on one day, and how two such counts are added. It keeps no count and sends nothing. */
 
 export interface UsageCount {
   readonly subscriptionId: string

@@ -1,4 +1,4 @@
-/** Maps parameters and body of an operation to the flat arguments of a tool, and the arguments back. It sends no request. */
+/** Maps parameters and body of an operation to the flat arguments of a tool, and records where a request holds each argument. It sends no request. */
 import { isObject } from '../../model/is-object.ts'
 import type { BodyBinding, ParameterBinding } from '../../model/tool.ts'
 import type { ReadBody } from './body.ts'

@@ -1,10 +1,11 @@
 /** Compiles an OpenAPI document with a ToolSet into tools; an invalid operation does not affect the others. Pure: no file, clock or network. */
 
+import { writeJson } from '../../model/exact-number.ts'
 import { isObject } from '../../model/is-object.ts'
 import type { Tool } from '../../model/tool.ts'
 import { type ToolOverride, type ToolSet, tenantOfNamespace } from '../../model/tool-set.ts'
 import { own, strings, text } from './dict.ts'
-import { OpenDocument, type RawOperation } from './document.ts'
+import { DocumentError, OpenDocument, type RawOperation } from './document.ts'
 import { documentFeatures } from './document-features.ts'
 import { toolName, uniqueNames } from './names.ts'
 import { compileOperation, type OperationParts, schemas } from './operation.ts'
@@ -53,7 +54,16 @@ export interface CompileResult {
   readonly overlaid: number
 }
 
+/** Of the tools of one document. */
+export interface ToolBounds {
+  readonly maxTools: number
+  /** Of their JSON. */
+  readonly maxChars: number
+}
+
 interface CompileOptions {
+  /** undefined: as many tools as the document has operations. */
+  readonly bounds?: ToolBounds
   /** Address of the document, the base of relative servers. */
   readonly documentUrl?: string
   /** The credential of `toolDefaults.authentication.secretRef`. */
@@ -81,6 +91,7 @@ export function compileToolSet(
   const open = new OpenDocument(document)
   const skipped: SkippedReport[] = []
   const chosen = chooseOperations(open, toolSet, skipped)
+  const size = new BoundedSize(chosen.length, options.bounds)
   const notices = new Notices()
   const parts = operationParts(open, toolSet, options, notices)
   const names = uniqueNames(chosen, toolSet.naming.maxLength)
@@ -90,7 +101,9 @@ export function compileToolSet(
     try {
       const tool = compileOperation(entry.raw, names[i]!, parts)
       tools.push(entry.override === undefined ? tool : applyOverride(tool, entry.override))
+      size.add(tool)
     } catch (error) {
+      if (error instanceof DocumentError) throw error
       skipped.push({ operation: entry.label, reason: reasonOf(error) })
     }
   })
@@ -203,6 +216,30 @@ function countBroken(skipped: readonly SkippedReport[], chosen: readonly Chosen[
   return skipped.filter(entry => !labels.has(entry.operation)).length
 }
 
+class BoundedSize {
+  readonly #bounds: ToolBounds | undefined
+  #chars = 0
+
+  /** @throws DocumentError */
+  constructor(operations: number, bounds: ToolBounds | undefined) {
+    this.#bounds = bounds
+    if (bounds !== undefined && operations > bounds.maxTools)
+      throw new DocumentError(
+        `the document has ${operations} operations; at most ${bounds.maxTools} become tools: split the document`,
+      )
+  }
+
+  /** @throws DocumentError */
+  add(tool: Tool): void {
+    if (this.#bounds === undefined) return
+    this.#chars += writeJson(tool).length
+    if (this.#chars > this.#bounds.maxChars)
+      throw new DocumentError(
+        `the tools of the document have more than ${this.#bounds.maxChars} characters of JSON, the limit of one document: shorten its schemas, or split the document`,
+      )
+  }
+}
+
 class Notices {
   operation: string | undefined
   readonly #kept: Notice[] = []
@@ -222,7 +259,7 @@ class Notices {
 
   all(): readonly Notice[] {
     if (this.#more === 0) return this.#kept
-    return [...this.#kept, { operation: undefined, message: `and ${this.#more} more notices` }]
+    return [...this.#kept, { operation: undefined, message: `further notices: ${this.#more}` }]
   }
 }
 

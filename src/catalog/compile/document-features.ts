@@ -219,7 +219,7 @@ function messagesOf(given: unknown, known: ReadonlySet<string>): readonly Prompt
     return { role, text: said }
   })
   if (messages.length === 0 || messages.length > MAX_MESSAGES)
-    throw new SkippedOperation(`it has not 1 to ${MAX_MESSAGES} messages`)
+    throw new SkippedOperation(`the number of its messages is not 1 to ${MAX_MESSAGES}`)
   return messages
 }
 

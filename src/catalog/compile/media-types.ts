@@ -1,4 +1,4 @@
-/** Chooses the media type of a request and determines the kind of its body. It reads no schema. */
+/** Orders media types by preference, determines the kind of a body, and builds the values of `Content-Type` and `Accept`. It reads no schema. */
 
 /** How a value becomes bytes in this media type. */
 export type BodyKind = 'json' | 'form' | 'multipart' | 'text' | 'binary'

@@ -1,4 +1,4 @@
-/** Applies `spec.overrides` of a tool-set to a compiled tool: description, and arguments that are fixed or hidden. Pure. */
+/** Finds the override of an operation in `spec.overrides`, and applies it to the compiled tool, apart from `name` and `hidden`. Pure. */
 import type { ObjectSchema } from '../../model/json-schema.ts'
 import type { Tool } from '../../model/tool.ts'
 import type { ToolOverride } from '../../model/tool-set.ts'

@@ -146,7 +146,7 @@ function readOne(
   }
 }
 
-/** A parameter described by `content` holds exactly one media type (OpenAPI 3.1 §4.8.12.3). */
+/** A parameter described by `content` holds exactly one media type (OpenAPI 3.1 §4.8.12.2). */
 function contentOf(document: OpenDocument, parameter: Dict): { type: string; node: unknown } | undefined {
   const content = own(parameter, 'content')
   if (!isObject(content)) return undefined

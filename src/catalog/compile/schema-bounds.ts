@@ -1,4 +1,4 @@
-/** Bounds of the input schema of a tool. It changes no schema. */
+/** Bounds of a schema of a tool. It changes no schema. */
 import type { ObjectSchema } from '../../model/json-schema.ts'
 import { countValues } from '../../shared/json-schema/cost.ts'
 import type { Draft } from './schema-keywords.ts'
@@ -13,12 +13,12 @@ export function boundedSchema(schema: Draft): ObjectSchema {
   const values = countValues(schema)
   if (values > MAX_SCHEMA_VALUES)
     throw new SkippedOperation(
-      `its input schema has ${values} keywords and values, and ${MAX_SCHEMA_VALUES} can be checked in time: shorten its lists of enum, oneOf and properties, or split the operation`,
+      `its input or output schema has ${values} keywords and values; at most ${MAX_SCHEMA_VALUES} can be checked in time: shorten its lists of enum, oneOf and properties, or split the operation`,
     )
   const chars = JSON.stringify(schema).length
   if (chars > MAX_SCHEMA_CHARS)
     throw new SkippedOperation(
-      `its input schema has ${chars} characters, and at most ${MAX_SCHEMA_CHARS} are served: shorten its descriptions and texts, or split the operation`,
+      `its input or output schema has ${chars} characters; at most ${MAX_SCHEMA_CHARS} are served: shorten its descriptions and texts, or split the operation`,
     )
   return schema as ObjectSchema
 }

@@ -1,4 +1,4 @@
-/** Selects the operations of a document that become tools, by `spec.selector`. Pure. */
+/** Compares operations of a document, or entries of an MCP server, with `spec.selector`, apart from its `annotations`. Pure. */
 import type { OperationSelector } from '../../model/tool-set.ts'
 
 export interface Selectable {

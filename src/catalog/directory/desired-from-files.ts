@@ -1,7 +1,7 @@
-/** Contents of all files → desired tool-sets and tools, with the faults of the files. It reads secrets and no other file. */
+/** Contents of all files → desired tool-sets, tools and views, with the faults of the files. It reads secrets and no other file. */
 import type { ToolSet } from '../../model/tool-set.ts'
 import type { ToolView } from '../../model/tool-view.ts'
-import type { Desired, DesiredToolSet, UnusableResource } from '../reconcile.ts'
+import type { Desired, DesiredToolSet, UnusableResource } from '../desired.ts'
 import { faultText } from '../resource/fields.ts'
 import type { ToolResource } from '../resource/tool-resource.ts'
 import { type ManualTool, withCredential } from '../sync/manual-tool.ts'
@@ -20,12 +20,14 @@ export async function desiredFromFiles(
   const tools = new Map<string, ToolResource>()
   const views = new Map<string, DesiredView>()
   const faults: UnusableResource[] = []
-  for (const { path, results, fault } of contents) {
+  for (const { path, results, fault, targets } of contents) {
     if (fault !== undefined) faults.push({ resource: path, message: fault })
+    for (const target of targets)
+      faults.push({ resource: path, message: `${path}, which may hold its Tool resource, ${fault}`, target })
     for (const result of results) {
       if (!result.ok) {
         const message = faultText(result.faults)
-        faults.push({ resource: path, message })
+        faults.push({ resource: path, message, target: result.target })
         if (result.kind === 'ToolSet' && result.meta !== undefined)
           addToolSet(toolSets, result.meta, undefined, message)
         if (result.kind === 'ToolView' && result.meta !== undefined)
@@ -51,7 +53,7 @@ export async function desiredFromFiles(
     try {
       manualTools.push(await withCredential(resource, references))
     } catch (error) {
-      faults.push({ resource: `Tool ${key}`, message: (error as Error).message })
+      faults.push({ resource: `Tool ${key}`, message: (error as Error).message, target: resource })
     }
   }
   for (const key of toolSets.keys()) if (!order.has(key)) order.set(key, order.size)

@@ -1,11 +1,12 @@
 /** Reads the files of the tool-set directory into resources, with the faults of each file. It does not watch the directory. */
-import { readdir, readFile, stat } from 'node:fs/promises'
+import { open, readdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { parseAllDocuments } from 'yaml'
 import { EXACT_NUMBERS } from '../document/yaml-numbers.ts'
 import type { ResourceFault } from '../resource/fields.ts'
 import { fillPlaceholders } from '../resource/placeholders.ts'
 import { type ResourceResult, readResource } from '../resource/resource.ts'
+import type { ToolTarget } from '../resource/tool-target.ts'
 
 const MAX_FILES = 10_000
 const MAX_DEPTH = 5
@@ -66,6 +67,8 @@ export interface FileContent {
   readonly path: string
   readonly results: readonly ResourceResult[]
   readonly fault: string | undefined
+  /** The tools that Tool resources in a file without results may restrict. */
+  readonly targets: readonly ToolTarget[]
 }
 
 interface ReadOptions {
@@ -76,19 +79,44 @@ interface ReadOptions {
 
 export async function readResourceFile(file: FileStamp, options: ReadOptions): Promise<FileContent> {
   const { path } = file
-  if (file.bytes > MAX_FILE_BYTES) {
-    return {
-      path,
-      results: [],
-      fault: `is larger than ${MAX_FILE_BYTES / 1e6} MB: put documents under configmaps/`,
-    }
-  }
+  const whole = join(options.directory, path)
+  let content = ''
   try {
-    const text = await readFile(join(options.directory, path), 'utf8')
-    return { path, results: values(text).map(value => readOne(value, options)), fault: undefined }
+    if (file.bytes > MAX_FILE_BYTES) {
+      content = await beginningOf(whole)
+      throw new Error(`is larger than ${MAX_FILE_BYTES / 1e6} MB: put documents under configmaps/`)
+    }
+    content = await readFile(whole, 'utf8')
+    const results = values(content).map(value => readOne(value, options))
+    return { path, results, fault: undefined, targets: [] }
   } catch (error) {
-    return { path, results: [], fault: error instanceof Error ? error.message.slice(0, 300) : String(error) }
+    const fault = error instanceof Error ? error.message.slice(0, 300) : String(error)
+    const { code } = error as NodeJS.ErrnoException
+    // removed since the directory was listed; another file that cannot be read may hold any resource
+    const targets = code === undefined ? targetsIn(content) : code === 'ENOENT' ? [] : [ANY_TOOL]
+    return { path, results: [], fault, targets }
   }
+}
+
+const ANY_TOOL: ToolTarget = { namespace: undefined, name: undefined }
+
+async function beginningOf(path: string): Promise<string> {
+  const file = await open(path)
+  try {
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(MAX_FILE_BYTES), 0, MAX_FILE_BYTES, 0)
+    return buffer.toString('utf8', 0, bytesRead)
+  } finally {
+    await file.close()
+  }
+}
+
+/** Of a text that is not a list of resources: the namespaces it names, if it holds a Tool. Its names may be of other resources. */
+function targetsIn(content: string): readonly ToolTarget[] {
+  if (!/\bkind["']?\s*:\s*["']?Tool\b/.test(content)) return []
+  const found = content.matchAll(/\bnamespace["']?\s*:\s*["']?([a-z0-9][-a-z0-9]{0,62})/g)
+  const namespaces = new Set([...found].map(match => match[1]!))
+  if (namespaces.size === 0) return [ANY_TOOL]
+  return [...namespaces].map(namespace => ({ namespace, name: undefined }))
 }
 
 /** The documents of a YAML stream, without empty ones. */
@@ -111,5 +139,6 @@ function readOne(value: unknown, options: ReadOptions): ResourceResult {
   if (faults.length === 0) return result
   if (!result.ok) return { ...result, faults: [...faults, ...result.faults] }
   const { kind, value: resource } = result.resource
-  return { ok: false, faults, kind, meta: { name: resource.name, namespace: resource.namespace } }
+  const meta = { name: resource.name, namespace: resource.namespace }
+  return { ok: false, faults, kind, meta, target: kind === 'Tool' ? meta : undefined }
 }

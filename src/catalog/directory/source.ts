@@ -129,16 +129,17 @@ class DirectorySource implements ToolSource {
     const contents = [...this.#contents.values()].map(entry => entry.content)
     const desired = await desiredFromFiles(contents, this.#order, this.references)
     const first = this.#signature === undefined
-    this.#signature = signature
     const referenced = JSON.stringify(files.filter(file => !file.isResource))
     const referencesChanged = !first && referenced !== this.#referenced
-    this.#referenced = referenced
     if (first) {
       await this.#statuses.keepOnly(new Set(desired.toolSets.map(keyOf)))
       await this.#viewStatuses.keepOnly(new Set(desired.views.map(keyOf)))
     }
     await this.#reconciler!.apply(desired)
     if (referencesChanged) await this.#reconciler!.refreshLocal()
+    // after an error, the next look at the directory applies it again
+    this.#signature = signature
+    this.#referenced = referenced
   }
 
   /** A file that is no longer readable keeps its last content, with the fault. */
@@ -152,8 +153,11 @@ class DirectorySource implements ToolSource {
         continue
       }
       const content = await readResourceFile(file, { directory, apiGroup, variables })
+      const last = before?.content.results ?? []
       const kept =
-        content.fault === undefined ? content : { ...content, results: before?.content.results ?? [] }
+        content.fault === undefined || last.length === 0
+          ? content
+          : { ...content, results: last, targets: [] }
       contents.set(file.path, { stamp: file.stamp, content: kept })
     }
     this.#contents = contents

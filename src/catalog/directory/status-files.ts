@@ -1,4 +1,7 @@
-/** Writes the status of tool-sets to YAML files, `<DATA_DIR>/status/<namespace>/<name>.yaml`. It computes no status. */
+/**
+ * Writes the status of tool-sets and ToolViews to YAML files, `<DATA_DIR>/status/<namespace>/<name>.yaml` and `<DATA_DIR>/view-status/…`,
+ * and reads which tool-sets served tools before a restart. It computes no status.
+ */
 
 import { mkdir, readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -49,7 +52,10 @@ export class StatusFiles implements StatusWriter {
         const path = join(this.#directory, namespace, file)
         const status = await readStatus(path)
         if (!isObject(status) || typeof status.toolCount !== 'number')
-          this.#onDamage(path, 'in a conflict of names its tools count as new')
+          this.#onDamage(
+            path,
+            'if another tool set served a tool of the same name before, that tool set keeps the name',
+          )
         else if (status.toolCount > 0) keys.add(`${namespace}/${file.slice(0, -5)}`)
       }
     }

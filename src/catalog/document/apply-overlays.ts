@@ -98,7 +98,7 @@ function update(node: unknown, change: unknown, budget: Budget): void {
   if (Array.isArray(node)) node.push(budget.copy(change))
   else if (!isObject(node))
     throw new Error('the target is neither an object nor a list: select the object that holds it')
-  else if (!isObject(change)) throw new Error('update is not an object, and the target is: write an object')
+  else if (!isObject(change)) throw new Error('the target is an object, but update is not: write an object')
   else merge(node, change, budget)
 }
 
@@ -107,7 +107,8 @@ function merge(node: Record<string, unknown>, change: Record<string, unknown>, b
   for (const [key, value] of Object.entries(change)) {
     const before = own(node, key)
     if (isObject(before) && isObject(value)) merge(before, value, budget)
-    else if (Array.isArray(before) && Array.isArray(value)) before.push(...(budget.copy(value) as unknown[]))
+    else if (Array.isArray(before) && Array.isArray(value))
+      for (const item of value) before.push(budget.copy(item))
     else if (value === null && typeof before === 'object') continue
     else if (before !== undefined && before !== null && kindOf(before) !== kindOf(value))
       throw new Error(`${key} is ${kindOf(before)} in the document and ${kindOf(value)} in update`)

@@ -1,6 +1,6 @@
 /** Compiles a document together with the files it refers to, or names the files that are missing. Pure: it reads no file. */
 import type { ToolSet } from '../../model/tool-set.ts'
-import { type CompileResult, compileToolSet } from '../compile/compile-tool-set.ts'
+import { type CompileResult, compileToolSet, type ToolBounds } from '../compile/compile-tool-set.ts'
 import { DocumentError } from '../compile/document.ts'
 import { readOverlayDocument } from '../resource/overlays.ts'
 import { applyOverlays, type NamedActions } from './apply-overlays.ts'
@@ -29,6 +29,7 @@ export interface LinkJob {
   readonly knownHash?: string | undefined
   /** The documents that `overlays` of the tool-set refer to, in this order. */
   readonly overlayTexts?: readonly (string | Uint8Array)[] | undefined
+  readonly bounds?: ToolBounds | undefined
 }
 
 /** The addresses of files that the document needs as well. */
@@ -65,7 +66,7 @@ export function compileLinked(job: LinkJob): LinkOutcome {
   const { document } = overlaid
   const hash = specHash(document)
   if (hash === job.knownHash) return { kind: 'unchanged', specHash: hash }
-  const { documentUrl, credential } = job
+  const { documentUrl, credential, bounds } = job
   const result = compileToolSet(document, job.toolSet, {
     unresolved,
     moreUnresolved,
@@ -73,6 +74,7 @@ export function compileLinked(job: LinkJob): LinkOutcome {
     unmatchedActions: overlaid.unmatched,
     ...(documentUrl === undefined ? {} : { documentUrl }),
     ...(credential === undefined ? {} : { credential }),
+    ...(bounds === undefined ? {} : { bounds }),
   })
   return { kind: 'compiled', specHash: hash, result }
 }

@@ -1,4 +1,4 @@
-/** Walks the parts of an OpenAPI document that may hold references: not examples, defaults and vendor extensions. It follows none. */
+/** Walks the parts of an OpenAPI document that may hold references: not vendor extensions, and not values of any form such as examples. It follows none. */
 import { isObject } from '../../model/is-object.ts'
 
 /** Fields whose members are named by the author, so that none of those names is a keyword. */

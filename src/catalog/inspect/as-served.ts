@@ -1,4 +1,4 @@
-/** Reduces a tool to the fields that clients see, without backend and credentials. Pure. */
+/** Reduces a tool to fields that clients see, without backend and credentials. Pure. */
 import type { Tool } from '../../model/tool.ts'
 
 type ServedTool = Pick<

@@ -74,6 +74,6 @@ export function viewLines({ toolView, tools, tokens, findings, notices }: ViewRe
   return [
     ...findings.map(({ rule, message }) => `ToolView ${toolView}: ${message} [${rule}]`),
     ...notices.map(message => `ToolView ${toolView}: note: ${message}`),
-    `ToolView ${toolView}: ${tools} tools of about ${tokens} tokens, ${findings.length} findings`,
+    `ToolView ${toolView}: tools: ${tools} (about ${tokens} tokens), findings: ${findings.length}`,
   ]
 }

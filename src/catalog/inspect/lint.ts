@@ -48,7 +48,7 @@ export function lintToolSet({ toolSet, result }: Inspection): LintReport {
       fix,
     })
   if (result.moreUnresolved > 0) {
-    const message = `${result.moreUnresolved} more references are not resolved`
+    const message = `further unresolved references: ${result.moreUnresolved}`
     findings.push({ rule: 'unresolved-reference', subject: '', message, fix: 'correct the ones above first' })
   }
   for (const entry of result.unmatched) {
@@ -57,7 +57,7 @@ export function lintToolSet({ toolSet, result }: Inspection): LintReport {
   }
   if (result.withoutCredential.length > 0) {
     const schemes = [...new Set(result.withoutCredential.flatMap(entry => entry.schemes))]
-    const message = `${result.withoutCredential.length} operations need a credential (${schemes.join(', ')})`
+    const message = `operations that need a credential: ${result.withoutCredential.length} (${schemes.join(', ')})`
     const fix = 'set spec.toolDefaults.authentication'
     findings.push({ rule: 'missing-credential', subject: '', message, fix })
   }
@@ -66,7 +66,7 @@ export function lintToolSet({ toolSet, result }: Inspection): LintReport {
       mcp !== undefined && destructive === true && annotations.destructiveHint === undefined,
   )
   if (unhinted.length > 0) {
-    const message = `${unhinted.length} tools count as destructive, because the MCP server does not say that they only read`
+    const message = `tools that count as destructive, because the MCP server does not mark them as read-only: ${unhinted.length}`
     const fix = 'have the server send annotations, or write a Tool resource with annotations'
     findings.push({ rule: 'missing-annotations', subject: '', message, fix })
   }
@@ -157,7 +157,7 @@ export function lintLines(report: LintReport): string[] {
     lines.push(`${operation ?? report.toolSet}: note: ${message}`)
   const share = (report.share * 100).toFixed(1)
   lines.push(
-    `${report.tools} of ${report.operations} operations became tools (${share} %), ${report.findings.length} findings`,
+    `operations: ${report.operations}, tools: ${report.tools} (${share} %), findings: ${report.findings.length}`,
   )
   return lines
 }

@@ -1,9 +1,10 @@
-/** One round of the reconciler, without a store and with this thread as its compiler: what `serve` would make of resources. It serves and stores nothing. */
+/** One round of the reconciler, without a store and with this thread as its compiler: what `serve` would make of resources if all were enabled. It serves and stores nothing. */
 import type { Tool } from '../../model/tool.ts'
 import type { ToolView } from '../../model/tool-view.ts'
 import type { Egress } from '../../shared/egress/egress.ts'
 import { SILENT } from '../../shared/telemetry/log.ts'
-import { type Desired, type DesiredToolSet, Reconciler } from '../reconcile.ts'
+import type { Desired, DesiredToolSet } from '../desired.ts'
+import { Reconciler } from '../reconcile.ts'
 import { fileReferences } from '../resource/references.ts'
 import type { ReportedView } from '../source.ts'
 import { type CompileOutcome, runCompileJob } from '../sync/compile-job.ts'

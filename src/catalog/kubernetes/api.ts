@@ -1,4 +1,4 @@
-/** The interface of the API server for the Kubernetes source. It contains no vendor types; `client.ts` implements it. */
+/** The interface of the API server for the Kubernetes source and the gateway objects. It contains no vendor types; `client.ts` implements it. */
 
 export interface KubeObject {
   readonly apiVersion?: string

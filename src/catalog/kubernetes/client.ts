@@ -1,4 +1,4 @@
-/** The KubernetesApi over `@kubernetes/client-node`: every call is one request or one watch. It makes no decision. */
+/** The KubernetesApi over `@kubernetes/client-node`: requests with a timeout, and watches that are reopened after an interruption. It decides nothing about objects. */
 import {
   ApiException,
   type ConfigurationOptions,
@@ -106,7 +106,7 @@ class Client implements KubernetesApi {
     } catch (error) {
       const code = codeOf(error)
       if (code === 404) return `the cluster has no CustomResourceDefinition ${plural}.${this.#group.group}`
-      if (code === 403) return `the service account may not list ${plural}`
+      if (code === 403) return `the service account is not permitted to list ${plural}`
       throw new Error(`${plural} cannot be listed: ${reasonOf(error)}`)
     }
   }

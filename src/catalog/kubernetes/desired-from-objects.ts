@@ -1,5 +1,5 @@
-/** Objects of the cluster → desired tool-sets, tools and views in the order of their creation, with the faults of the objects. It writes no object. */
-import type { Desired, DesiredToolSet, UnusableResource } from '../reconcile.ts'
+/** Objects of the cluster → desired tool-sets in the order of their creation, tools and views, with the faults of the objects. It writes no object. */
+import type { Desired, DesiredToolSet, UnusableResource } from '../desired.ts'
 import { faultText } from '../resource/fields.ts'
 import { readResource } from '../resource/resource.ts'
 import { type ManualTool, withCredential } from '../sync/manual-tool.ts'
@@ -20,9 +20,10 @@ export async function desiredFromObjects(
   const manualTools: ManualTool[] = []
   for (const object of tools) {
     const manual = await manualToolFrom(object, references, apiGroup)
-    if (typeof manual === 'string')
-      faults.push({ resource: `Tool ${keyOf(object.metadata)}`, message: manual })
-    else if (manual !== undefined) manualTools.push(manual)
+    if (typeof manual === 'string') {
+      const target = { namespace: object.metadata.namespace, name: toolNameOf(object, apiGroup) }
+      faults.push({ resource: `Tool ${keyOf(object.metadata)}`, message: manual, target })
+    } else if (manual !== undefined) manualTools.push(manual)
   }
   const sorted = [...toolSets].sort(byCreation)
   return {

@@ -1,10 +1,12 @@
 /** The Kubernetes source: watches ToolSet, Tool and ToolView objects. Every instance serves the tools; only the leader writes status and Tool objects. */
 
+import { CoalescedRun } from '../../shared/async/coalesced-run.ts'
 import { SerialQueue } from '../../shared/async/serial-queue.ts'
 import type { Egress } from '../../shared/egress/egress.ts'
 import type { OnDamage } from '../../shared/fs/damage.ts'
 import type { Log } from '../../shared/telemetry/log.ts'
-import { type Desired, Reconciler } from '../reconcile.ts'
+import type { Desired } from '../desired.ts'
+import { Reconciler } from '../reconcile.ts'
 import type { PublishCatalog, ReportedStatus, ReportedView, ToolSource } from '../source.ts'
 import { createCompiler } from '../sync/compiler.ts'
 import { DefinitionStore } from '../sync/definition-store.ts'
@@ -58,9 +60,8 @@ class KubernetesSource implements ToolSource {
   #quiet: NodeJS.Timeout | undefined
   #resync: NodeJS.Timeout | undefined
   readonly #reconciliations = new SerialQueue()
-  #writing: Promise<void> | undefined
-  /** A change occurred after the last plan of Tool objects. */
-  #stale = false
+  /** Runs beside the reconciliation, because thousands of objects take minutes. */
+  readonly #writes = new CoalescedRun(() => this.#writeObjects())
   #listed = false
   #refreshing = false
   #closed = false
@@ -146,7 +147,7 @@ class KubernetesSource implements ToolSource {
     await this.#views?.close()
     await this.#reconciler?.close()
     await this.#reconciliations.drain()
-    await this.#writing
+    await this.#writes.stop()
     await this.#leader.close()
     await this.#compiler.close()
   }
@@ -183,7 +184,10 @@ class KubernetesSource implements ToolSource {
     if (this.#closed) return
     if (reason !== undefined) {
       if (reason !== this.#whyNoViews)
-        log.warn({ reason }, 'ToolViews are not read: apply the definitions and rights of this version')
+        log.warn(
+          { reason },
+          'ToolViews are not read: apply the CustomResourceDefinitions and RBAC rules of this version',
+        )
       this.#whyNoViews = reason
       return
     }
@@ -217,7 +221,7 @@ class KubernetesSource implements ToolSource {
       .run(async () => {
         if (this.#closed) return
         await this.#reconciler!.apply(await this.#desired())
-        if (this.#leader.leading) this.#writeObjects()
+        if (this.#leader.leading) this.#writes.request()
       })
       .catch(error =>
         this.#options.log.error({ err: error }, 'the tool-sets of the cluster could not be reconciled'),
@@ -231,27 +235,16 @@ class KubernetesSource implements ToolSource {
     return desiredFromObjects(toolsets.list(), tools.list(), views, this.references, apiGroup)
   }
 
-  /** Runs beside the reconciliation, because thousands of objects take minutes. One round at a time. */
-  #writeObjects(): void {
-    this.#stale = true
-    this.#writing ??= this.#writeRounds().finally(() => {
-      this.#writing = undefined
-    })
-  }
-
-  async #writeRounds(): Promise<void> {
-    while (this.#stale) {
-      this.#stale = false
-      let failures = 0
-      for (const write of this.#plannedWrites()) {
-        if (this.#closed || !this.#leader.leading || failures >= MAX_FAILURES) return
-        try {
-          await write()
-          failures = 0
-        } catch (error) {
-          failures++
-          this.#options.log.warn({ reason: (error as Error).message }, 'a Tool object could not be written')
-        }
+  async #writeObjects(): Promise<void> {
+    let failures = 0
+    for (const write of this.#plannedWrites()) {
+      if (this.#closed || !this.#leader.leading || failures >= MAX_FAILURES) return
+      try {
+        await write()
+        failures = 0
+      } catch (error) {
+        failures++
+        this.#options.log.warn({ reason: (error as Error).message }, 'a Tool object could not be written')
       }
     }
   }

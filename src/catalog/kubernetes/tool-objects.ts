@@ -77,7 +77,7 @@ function objectFor(tool: Tool, spec: Spec, owner: Owner, apiGroup: string): Kube
     metadata: {
       name: objectName(tool.name),
       namespace,
-      labels: { [`${apiGroup}/tool-set`]: name.slice(0, 63) },
+      labels: { [`${apiGroup}/tool-set`]: labelValue(name) },
       annotations: { [`${apiGroup}/tool-name`]: tool.name, [`${apiGroup}/written`]: JSON.stringify(hashes) },
       ownerReferences: [
         { apiVersion, kind: 'ToolSet', name, uid, controller: true, blockOwnerDeletion: true },
@@ -87,11 +87,17 @@ function objectFor(tool: Tool, spec: Spec, owner: Owner, apiGroup: string): Kube
   }
 }
 
-/** A DNS name; a hash distinguishes names that are equal in lower case or after replacing characters. */
+/** The beginning of a name, as the value of a label: at most 63 characters, the last one a letter or digit. */
+function labelValue(name: string): string {
+  return name.slice(0, 63).replace(/[^A-Za-z0-9]+$/, '')
+}
+
+/** A DNS subdomain (RFC 1123); a hash distinguishes names that are equal in lower case or after replacing characters. */
 function objectName(tool: string): string {
   const plain = tool
     .toLowerCase()
     .replace(/[^a-z0-9.-]+/g, '-')
+    .replace(/-*\.[.-]*/g, '.')
     .replace(/^[.-]+|[.-]+$/g, '')
   if (plain === tool) return plain
   const hash = createHash('sha256').update(tool).digest('hex').slice(0, 8)

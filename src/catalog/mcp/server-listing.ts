@@ -1,4 +1,4 @@
-/** Lists the tools, resources and prompts of one MCP server, and reports when the server says that they have changed. It holds one connection, and compiles nothing. */
+/** Lists the tools, resources and prompts of one MCP server, and reports when they may have changed: the server says so, or its stream of notifications has ended. It holds at most one connection, and compiles nothing. */
 import { writeJson } from '../../model/exact-number.ts'
 import type { BackendAuthentication } from '../../model/tool.ts'
 import type { McpSource } from '../../model/tool-set.ts'

@@ -1,4 +1,4 @@
-/** Makes a schema of an MCP server fit for clients: JSON Schema 2020-12, texts without invisible characters, no vendor keywords. Pure. */
+/** Makes a schema of an MCP server fit for clients (JSON Schema 2020-12, no invisible characters, no `x-…` keywords), and finds the arguments that it wants in headers. Pure. */
 import { isObject } from '../../model/is-object.ts'
 import { put } from '../compile/dict.ts'
 import { cleanText, MAX_TOOL_DESCRIPTION } from '../compile/words.ts'

@@ -1,4 +1,4 @@
-/** Reads `configMapRef` and `secretRef` of the directory source from files below the directory. It reads no other file. */
+/** Reads from files what resources of the directory source refer to: ConfigMaps, Secrets, and files beside a document. It reads no resource. */
 import { readFile, realpath, stat } from 'node:fs/promises'
 import { join, sep } from 'node:path'
 import type { KeyReference } from '../../model/tool-set.ts'
@@ -30,7 +30,7 @@ async function read(
 export async function readBelow(folder: string, path: string): Promise<Buffer> {
   const target = await realpath(join(folder, path)).catch(() => undefined)
   if (target !== undefined && !target.startsWith(`${await realpath(folder)}${sep}`))
-    throw new Error(`${path} is a link out of the folder of the document`)
+    throw new Error(`${path} is a symbolic link that leads out of the folder of the document`)
   return readBounded(join(folder, path), path)
 }
 

@@ -9,6 +9,7 @@ import { type ResourceFault, ResourceFields } from './fields.ts'
 import type { ResourceMeta } from './resource-meta.ts'
 import { readTool, type ToolResource } from './tool-resource.ts'
 import { readToolSet } from './tool-set-resource.ts'
+import type { ToolTarget } from './tool-target.ts'
 import { readToolView } from './tool-view-resource.ts'
 
 export type Resource =
@@ -24,6 +25,8 @@ export type ResourceResult =
       readonly faults: readonly ResourceFault[]
       readonly kind: string | undefined
       readonly meta: ResourceMeta | undefined
+      /** Set when it is a Tool, or may be one. */
+      readonly target: ToolTarget | undefined
     }
 
 const KINDS = ['ToolSet', 'Tool', 'ToolView'] as const
@@ -40,7 +43,7 @@ export function readResource(value: unknown, apiGroup: string): ResourceResult {
       reason: 'is not an object',
       fix: 'write apiVersion, kind, metadata, spec',
     }
-    return { ok: false, faults: [fault], kind: undefined, meta: undefined }
+    return { ok: false, faults: [fault], kind: undefined, meta: undefined, target: undefined }
   }
   const root = new ResourceFields('', value, faults)
   const apiVersion = root.raw('apiVersion')
@@ -49,7 +52,7 @@ export function readResource(value: unknown, apiGroup: string): ResourceResult {
   }
   const kind = root.oneOf('kind', KINDS)
   if (!root.has('kind')) root.fault('kind', 'is missing', `write ${KINDS.join(', ')}`)
-  const meta = readMeta(root, kind === 'Tool', apiGroup)
+  const meta = readMeta(root, kind === 'Tool' || kind === undefined, apiGroup)
   root.raw('status')
   const spec = root.object('spec')
   if (!root.has('spec')) root.fault('spec', 'is missing', 'describe the resource under spec')
@@ -58,7 +61,24 @@ export function readResource(value: unknown, apiGroup: string): ResourceResult {
     const resource = readSpec(kind, meta, spec)
     if (faults.length === 0) return { ok: true, resource }
   }
-  return { ok: false, faults, kind, meta }
+  return { ok: false, faults, kind, meta, target: targetOf(root, kind, meta) }
+}
+
+/** A resource whose kind cannot be read may be a Tool; without a name, it is a file of another sort. */
+function targetOf(
+  root: ResourceFields,
+  kind: string | undefined,
+  meta: ResourceMeta | undefined,
+): ToolTarget | undefined {
+  if (kind === 'ToolSet' || kind === 'ToolView') return undefined
+  if (meta !== undefined) return { namespace: meta.namespace, name: meta.name }
+  if (kind === undefined) return undefined
+  const metadata = root.raw('metadata')
+  const read = (field: string, pattern: RegExp): string | undefined => {
+    const value = isObject(metadata) ? text(own(metadata, field)) : undefined
+    return value !== undefined && pattern.test(value) ? value : undefined
+  }
+  return { namespace: read('namespace', NAMESPACE), name: read('name', TOOL_NAME) }
 }
 
 function readSpec(kind: Resource['kind'], meta: ResourceMeta, spec: ResourceFields): Resource {

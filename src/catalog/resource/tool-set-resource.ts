@@ -79,11 +79,11 @@ export function readToolSet(meta: ResourceMeta, spec: ResourceFields): ToolSet {
   return toolSet
 }
 
-/** What callers would share although each has another token. */
+/** What callers would share although each has its own token. */
 function reportPerCaller(spec: ResourceFields, { source, toolDefaults }: ToolSet): void {
   const { authentication, cache } = toolDefaults
   if (!isPerCaller(authentication)) return
-  const why = `is given although each caller has another token (type ${authentication.type})`
+  const why = `is given although each caller has its own token (type ${authentication.type})`
   if (cache !== undefined) spec.fault('toolDefaults.cache', why, 'remove it: callers share cached results')
   if (source?.kind === 'mcp' && source.session === 'shared')
     spec.fault('source.mcp.session', `shared ${why}`, 'write per-caller')

@@ -20,7 +20,11 @@ const RESERVED = new Set(['sse', 'capabilities', 'health', 'tools', 'v1'])
 export function readToolView(meta: ResourceMeta, spec: ResourceFields): ToolView {
   const tenant = tenantOfNamespace(meta.namespace) ?? null
   if (RESERVED.has(meta.name))
-    spec.fault('', `belongs to a view named "${meta.name}", which is an address of the gateway`, 'rename it')
+    spec.fault(
+      '',
+      `belongs to a view whose address /mcp/${meta.name} the gateway uses itself`,
+      'rename the view',
+    )
   const texts = {
     title: spec.string('title', { max: 120 }),
     description: spec.string('description', { max: 1_024 }),
@@ -90,12 +94,12 @@ function readChanges(spec: ResourceFields): readonly ToolChange[] {
   return spec.objects('tools', MAX_CHANGES).map(fields => {
     const tool = fields.string('tool', TOOL_NAME) ?? ''
     if (!fields.has('tool')) fields.fault('tool', 'is missing', 'write the name of a tool')
-    if (tools.has(tool)) fields.fault('tool', `is "${tool}" once more`, 'write one entry for a tool')
+    if (tools.has(tool)) fields.fault('tool', `repeats "${tool}"`, 'write one entry for each tool')
     tools.add(tool)
     const name = fields.string('name', TOOL_NAME)
     const other = name === undefined ? undefined : names.get(name)
     if (other !== undefined)
-      fields.fault('name', `is "${name}", the name of ${other} too`, 'give each tool its own name')
+      fields.fault('name', `is "${name}", which is also the name of ${other}`, 'give each tool its own name')
     if (name !== undefined) names.set(name, tool)
     const given = {
       name,

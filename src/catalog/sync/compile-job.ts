@@ -1,8 +1,8 @@
-/** One compilation from text to tools, with plain data as input and output, so that it can run in any thread. It fetches no document and never throws. */
+/** One compilation from text to tools, with data as input and output that a message or JSON can hold, so that it can run in any thread. It fetches no document and never throws. */
 import { createHash } from 'node:crypto'
 import { asPlainTool } from '../../model/exact-tool.ts'
 import type { ToolSet } from '../../model/tool-set.ts'
-import type { CompileResult } from '../compile/compile-tool-set.ts'
+import type { CompileResult, ToolBounds } from '../compile/compile-tool-set.ts'
 import { DocumentError } from '../compile/document.ts'
 import { compileLinked, type GivenFiles, type Incomplete, textOf } from '../document/compile-linked.ts'
 import { parseDocumentText } from '../document/parse-document.ts'
@@ -25,6 +25,8 @@ export interface CompileJob {
   readonly knownHash?: string
   /** The documents that `overlays` of the tool-set refer to, in this order. */
   readonly overlayTexts?: readonly (string | Uint8Array)[]
+  /** undefined: the document is one of the operator. */
+  readonly bounds?: ToolBounds
 }
 
 export type CompileOutcome =
@@ -71,7 +73,10 @@ export function runCompileJob(job: CompileJob): CompileOutcome {
     if (result.tools.length === 0 && result.skipped.length > 0) {
       const { operation, reason } = result.skipped[0]!
       const count = result.skipped.length
-      return { kind: 'fault', message: `none of ${count} operations became a tool; ${operation}: ${reason}` }
+      return {
+        kind: 'fault',
+        message: `no operation became a tool (skipped: ${count}); ${operation}: ${reason}`,
+      }
     }
     const toolsHash = createHash('sha256')
     for (const tool of result.tools) toolsHash.update(JSON.stringify(tool))

@@ -46,7 +46,11 @@ function compilation(job: CompileJob, limits: CompilerLimits): WorkerJob<WorkerM
   const definitions: { [name: string]: Definition } = {}
   const { toolSet, ...rest } = job
   const { document } = job
-  const moved = typeof document !== 'string' && document.byteLength > MOVED_FROM_BYTES
+  // a view of a larger buffer stays: the files beside the document are views of it, too
+  const moved =
+    typeof document !== 'string' &&
+    document.byteLength > MOVED_FROM_BYTES &&
+    document.byteLength === document.buffer.byteLength
   return {
     message: { job: rest, toolSet: writeJson(toolSet), moved } satisfies CompilerMessage,
     transfer: moved ? [document.buffer as ArrayBuffer] : [],

@@ -28,7 +28,7 @@ export class DefinitionStore {
     }
     this.#onDamage(
       file,
-      'its tools are served as they are, because what changed since the last start is unknown',
+      'changes of tool definitions since the last start cannot be detected; the current definitions are served',
     )
     return undefined
   }

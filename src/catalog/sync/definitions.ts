@@ -1,4 +1,4 @@
-/** Compares the definitions of tools with those of the last synchronization, so that no change goes unnoticed. Pure; `definition-store.ts` stores them. */
+/** Compares the definitions of tools with those of the last synchronization, and names tools with another meaning and breaking changes. Pure; `definition-store.ts` stores them. */
 
 import { createHash } from 'node:crypto'
 import { isObject } from '../../model/is-object.ts'

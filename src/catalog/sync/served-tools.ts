@@ -4,8 +4,8 @@ import { manualTool, overlayTool } from '../resource/apply-tool.ts'
 import type { ResourceFault } from '../resource/fields.ts'
 import { faultText } from '../resource/fields.ts'
 import type { ToolResource } from '../resource/tool-resource.ts'
-import type { ManualTool } from './manual-tool.ts'
 import { keyOf } from './resource-key.ts'
+import type { ToolBook } from './tool-book.ts'
 
 /** Tool names by visibility: tools of a tenant are visible to its callers, those of the platform (tenant null) to all. */
 export class NameTable {
@@ -39,9 +39,9 @@ interface ServedTools {
 /** @param generated without conflicting names; the order is kept */
 export function serveTools(
   generated: readonly (readonly Tool[])[],
-  manualTools: readonly ManualTool[],
+  resources: Pick<ToolBook, 'applied' | 'whyWithheld'>,
 ): ServedTools {
-  const manualByKey = new Map(manualTools.map(manual => [keyOf(manual.resource), manual]))
+  const manualByKey = new Map(resources.applied.map(manual => [keyOf(manual.resource), manual]))
   const names = new NameTable()
   const tools: Tool[] = []
   const faults: { resource: ToolResource; message: string }[] = []
@@ -50,8 +50,9 @@ export function serveTools(
       const manual = manualByKey.get(keyOf(tool))
       manualByKey.delete(keyOf(tool))
       names.add(tool, tool.toolSet)
-      if (manual === undefined) tools.push(tool)
-      else if (manual.resource.enabled !== false)
+      if (manual === undefined) {
+        if (resources.whyWithheld(tool) === undefined) tools.push(tool)
+      } else if (manual.resource.enabled !== false)
         tools.push(overlayTool(tool, manual.resource, manual.credential))
     }
   }
@@ -61,8 +62,10 @@ export function serveTools(
     if (isFaults(made)) faults.push({ resource, message: faultText(made) })
     else {
       const owner = names.conflict(made)
-      if (owner !== undefined) faults.push({ resource, message: `a tool of ${owner} has the same name` })
-      else {
+      if (owner !== undefined) {
+        const where = owner === made.toolSet ? 'another Tool resource' : `a tool of tool-set ${owner}`
+        faults.push({ resource, message: `${where} has the same name: rename this one` })
+      } else {
         names.add(made, made.toolSet)
         tools.push(made)
       }

@@ -3,6 +3,7 @@ import { CLIENT_TOOL_LIMITS } from '../../model/client-limits.ts'
 import type { Condition, ToolSetPhase, ToolSetStatus } from '../../model/tool-set.ts'
 import type { CompileResult } from '../compile/compile-tool-set.ts'
 import { CLIENT_NAME_LENGTH } from '../compile/names.ts'
+import type { ToolFault } from './tool-book.ts'
 
 /** A condition names this many operations and counts the others. */
 const MAX_NAMED = 20
@@ -17,6 +18,7 @@ interface StatusInput {
   readonly lastError: string | undefined
   /** Of the compilation whose tools are served. */
   readonly result: CompileResult | undefined
+  readonly toolFaults: readonly ToolFault[]
   /** Tools with changes that are not accepted yet, and breaking changes of the last synchronization. */
   readonly changed: readonly string[]
   readonly breaking: readonly string[]
@@ -54,11 +56,11 @@ function conditionsOf(input: StatusInput): Bare[] {
 function readyCondition({ phase, toolNames, lastError }: StatusInput): Bare {
   const type = 'Ready'
   if (phase === 'Ready')
-    return { type, status: 'True', reason: 'ToolsServed', message: `${toolNames.length} tools are served` }
+    return { type, status: 'True', reason: 'ToolsServed', message: `tools served: ${toolNames.length}` }
   if (phase === 'Disabled')
     return { type, status: 'False', reason: 'Disabled', message: 'spec.enabled is false' }
   if (phase === 'Error') {
-    const kept = toolNames.length > 0 ? `; the last ${toolNames.length} valid tools are still served` : ''
+    const kept = toolNames.length > 0 ? `; the last valid tools are still served: ${toolNames.length}` : ''
     return { type, status: 'False', reason: 'SyncFailed', message: `${lastError ?? 'unknown'}${kept}` }
   }
   return { type, status: 'Unknown', reason: phase, message: 'the first synchronization is not complete' }
@@ -73,7 +75,7 @@ function syncedCondition({ phase, lastSyncedAt, lastError, result }: StatusInput
   if (lastSyncedAt === undefined)
     return { type, status: 'Unknown', reason: phase, message: 'not synchronized yet' }
   const { overlaid = 0 } = result ?? {}
-  const changed = overlaid === 0 ? '' : `, which ${overlaid} actions of spec.overlays changed`
+  const changed = overlaid === 0 ? '' : ` (applied actions of spec.overlays: ${overlaid})`
   return { type, status: 'True', reason: 'DocumentRead', message: `the tools match the document${changed}` }
 }
 
@@ -85,14 +87,14 @@ export function degradationOf(
   const faults: string[] = []
   if (skipped.length > 0) {
     const named = skipped.map(entry => `${entry.operation}: ${entry.reason}`)
-    faults.push(`${skipped.length} operations did not become tools (${someOf(named)})`)
+    faults.push(`operations that did not become tools: ${skipped.length} (${someOf(named)})`)
   }
   if (unresolved.length > 0) {
     const named = unresolved.map(
       ({ pointer, reference, reason, fix }) => `${pointer}: $ref ${reference}: ${reason}; ${fix}`,
     )
     const count = unresolved.length + moreUnresolved
-    faults.push(`${count} references are not resolved (${someOf(named, moreUnresolved)})`)
+    faults.push(`unresolved references: ${count} (${someOf(named, moreUnresolved)})`)
   }
   if (unmatched.length > 0)
     faults.push(`entries of spec match nothing: correct or remove them (${someOf(unmatched)})`)
@@ -106,16 +108,33 @@ export function degradationOf(
   return { reason, message: faults.join('; ').slice(0, MAX_MESSAGE_CHARS) }
 }
 
-function degradedCondition({ result, toolNames }: StatusInput): Bare {
+function degradedCondition({ result, toolNames, toolFaults }: StatusInput): Bare {
   const fault = degradationOf(result)
-  const said = fault?.message ?? 'every selected operation is a tool'
+  const faults = [...toolFaultNotes(toolFaults), ...(fault === undefined ? [] : [fault.message])]
+  const said = faults.length === 0 ? ['every selected operation is a tool'] : faults
   const notes = [...credentialNote(result), ...longNameNote(toolNames), ...manyToolsNote(result)]
   return {
     type: 'Degraded',
-    status: fault === undefined ? 'False' : 'True',
-    reason: fault?.reason ?? 'AllOperations',
-    message: [said, ...notes].join('; ').slice(0, MAX_MESSAGE_CHARS),
+    status: faults.length === 0 ? 'False' : 'True',
+    reason: toolFaults.length > 0 ? 'ToolResourceUnusable' : (fault?.reason ?? 'AllOperations'),
+    message: [...said, ...notes].join('; ').slice(0, MAX_MESSAGE_CHARS),
   }
+}
+
+/** Without its Tool resource, a tool would be served without the restrictions of the author. */
+function toolFaultNotes(faults: readonly ToolFault[]): string[] {
+  const named = (list: readonly ToolFault[]): string =>
+    `${list.length} (${someOf(list.map(({ name, reason }) => `${name}: ${reason}`))})`
+  const withheld = faults.filter(fault => fault.withheld)
+  const kept = faults.filter(fault => !fault.withheld)
+  return [
+    ...(withheld.length === 0
+      ? []
+      : [`tools not served, because their Tool resource cannot be used: ${named(withheld)}`]),
+    ...(kept.length === 0
+      ? []
+      : [`Tool resources that cannot be used, their last valid version applies: ${named(kept)}`]),
+  ]
 }
 
 /** Not a degradation: the network may authenticate the gateway. */
@@ -123,9 +142,9 @@ function credentialNote(result: CompileResult | undefined): string[] {
   const { withoutCredential = [] } = result ?? {}
   if (withoutCredential.length === 0) return []
   const schemes = [...new Set(withoutCredential.flatMap(entry => entry.schemes))]
-  return [
-    `${withoutCredential.length} operations need a credential (${someOf(schemes)}): set spec.toolDefaults.authentication`,
-  ]
+  const count = withoutCredential.length
+  const need = count === 1 ? '1 operation needs' : `${count} operations need`
+  return [`${need} a credential (${someOf(schemes)}): set spec.toolDefaults.authentication`]
 }
 
 /** Not a degradation: it depends on the client, and on the name that it gave the server. */
@@ -133,7 +152,7 @@ function longNameNote(names: readonly string[]): string[] {
   const long = names.filter(name => name.length > CLIENT_NAME_LENGTH)
   if (long.length === 0) return []
   const fix = `set spec.naming.maxLength to ${CLIENT_NAME_LENGTH}, or rename them with spec.overrides`
-  return [`${long.length} names are too long for some clients (${someOf(long)}): ${fix}`]
+  return [`names too long for some clients: ${long.length} (${someOf(long)}); ${fix}`]
 }
 
 /** Not a degradation: it depends on the client, and on its other servers. */
@@ -166,7 +185,7 @@ function changedCondition({ changed, specHash }: StatusInput): Bare {
   }
   const named = changed.slice(0, MAX_NAMED).join(', ')
   const rest = changed.length > MAX_NAMED ? ` and ${changed.length - MAX_NAMED} more` : ''
-  const fix = `to accept, set the annotation accepted-spec-hash of the API group to ${specHash ?? 'the specHash'}`
+  const fix = `to accept, set the annotation <API group>/accepted-spec-hash of the ToolSet to ${specHash ?? 'the specHash'}`
   return {
     type,
     status: 'True',

@@ -53,7 +53,7 @@ function readyCondition({ view, fault, figures }: StatusInput): Bare {
     return { type, status: 'False', reason: 'Invalid', message: `${fault}${kept}` }
   }
   const { tools = [], listedTokens = 0 } = figures ?? {}
-  const message = `${tools.length} tools are offered; their list takes about ${listedTokens} tokens`
+  const message = `tools offered: ${tools.length}; their list takes about ${listedTokens} tokens`
   return { type, status: 'True', reason: 'ViewServed', message }
 }
 
@@ -67,7 +67,9 @@ function degradedCondition({ view, figures, tools }: StatusInput): Bare {
   if (unmatched.length > 0)
     faults.push(`entries of spec match nothing: correct or remove them (${someOf(unmatched)})`)
   if (shadowed.length > 0)
-    faults.push(`tools are not in the view, because others have their names (${someOf(shadowed)})`)
+    faults.push(
+      `tools are not in the view, because spec.tools gives their names to other tools (${someOf(shadowed)})`,
+    )
   const said = faults.length === 0 ? ['every entry of spec matches a tool'] : faults
   return {
     type,
@@ -84,10 +86,10 @@ export function viewNotes({ tokenBudget, overBudget }: ToolView, figures: ViewFi
   if (unlisted.length > 0 && tokenBudget !== undefined) {
     const how =
       overBudget === 'search'
-        ? 'models search for'
-        : 'are left out of the list and named in the instructions:'
+        ? 'tools that models find only by search'
+        : 'tools that are left out of the list and named in the instructions'
     notes.push(
-      `all definitions take about ${tokens} tokens of ${tokenBudget}: ${how} ${unlisted.length} tools (${someOf(unlisted)})`,
+      `all definitions take about ${tokens} tokens, and spec.tokenBudget is ${tokenBudget}; ${how}: ${unlisted.length} (${someOf(unlisted)})`,
     )
   }
   const listed = figures.tools.length - unlisted.length
@@ -101,7 +103,7 @@ export function viewNotes({ tokenBudget, overBudget }: ToolView, figures: ViewFi
   const long = figures.tools.filter(name => name.length > CLIENT_NAME_LENGTH)
   if (long.length > 0)
     notes.push(
-      `${long.length} names are too long for some clients (${someOf(long)}): rename them with spec.tools`,
+      `names too long for some clients: ${long.length} (${someOf(long)}); rename them with spec.tools`,
     )
   return notes
 }

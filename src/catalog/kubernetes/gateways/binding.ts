@@ -20,7 +20,7 @@ export interface Binding {
 /** Reads one key of a ConfigMap. @throws Error that names what is missing */
 export type ReadConfigMap = (namespace: string, name: string, key: string) => Promise<string>
 
-/** @throws Error with field, reason and fix */
+/** @throws Error with the reason; faults of the binding name the field */
 export async function readBinding(object: KubeObject, readConfigMap: ReadConfigMap): Promise<Binding> {
   const { namespace } = object.metadata
   const tenant = tenantOfNamespace(namespace)

@@ -1,5 +1,5 @@
 /**
- * Keeps the control plane as GatewayBinding objects say, and writes what it answers into the status of GatewayBinding and GatewayInstance objects.
+ * Keeps the control plane as GatewayBinding objects say, and writes what it reports into the status of GatewayBinding and GatewayInstance objects.
  * Only the leader does either. It decides nothing about configurations: the control plane compares, authorizes and writes.
  */
 import { SerialQueue } from '../../../shared/async/serial-queue.ts'

@@ -1,0 +1,7 @@
+/** The generated tools that a Tool resource may change, as far as it can be read. It contains no logic. */
+
+/** undefined: any, because the resource does not say it readably. */
+export interface ToolTarget {
+  readonly namespace: string | undefined
+  readonly name: string | undefined
+}
