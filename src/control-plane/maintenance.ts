@@ -1,4 +1,4 @@
-/** Periodic work: announces and expires subscriptions and keys, finishes deleting tenants, deletes old rows, finds missed changes. It serves no request. */
+/** Periodic work: announces expiry, expires subscriptions, settles tenants, deletes old rows, publishes missed changes. It serves no request. */
 
 import { systemOrigin } from '../model/audit.ts'
 import { announceExpiring, announceExpiringKeys } from './api/services/notices.ts'
@@ -86,7 +86,7 @@ export class Maintenance {
       store.write(EVERY_TENANT, async tx => {
         const anchor = await tx.audit.sweep(new Date(now() - auditRetentionMs), SWEEP_AT_ONCE)
         if (anchor === undefined) return false
-        const resource = { type: 'audit record', id: String(anchor.seq), tenantId: null }
+        const resource = { type: 'audit_record', id: String(anchor.seq), tenantId: null }
         recordAction(tx, systemOrigin('system.audit.sweep'), resource, { after: anchor })
         return true
       })
@@ -100,7 +100,11 @@ export class Maintenance {
       while ((await announceExpiring(store, EXPIRE_AT_ONCE)) === EXPIRE_AT_ONCE && !this.#stopped) {}
       while ((await announceExpiringKeys(store, EXPIRE_AT_ONCE)) === EXPIRE_AT_ONCE && !this.#stopped) {}
       await publisher.refresh()
-      await fleet.settleTenants()
+      await fleet
+        .settleTenants()
+        .catch(error =>
+          onFault('the status of new or deleted tenants could not be updated; the next round retries', error),
+        )
       if (now() - this.#droppedAtMs < DROP_EVERY_MS) return
       await store.write(EVERY_TENANT, async tx => {
         await tx.events.sweep(new Date(now() - KEEP_EVENTS_MS))

@@ -1,4 +1,4 @@
-/** The JSON Schema (2020-12) of a configuration tree, made of the OpenAPI document. It validates nothing. */
+/** The JSON Schema (2020-12) of a configuration tree, made from the schema that validates requests. It validates nothing. */
 import { OpenAPIRegistry, OpenApiGeneratorV31 } from '@asteasolutions/zod-to-openapi'
 import { configurationTree } from './schemas/configuration.ts'
 

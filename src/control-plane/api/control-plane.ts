@@ -1,4 +1,4 @@
-/** The control plane as one Fetch API handler: assembles endpoints, pages, stream and background work. It contains no rule. */
+/** The control plane as one Fetch API handler: assembles endpoints, pages, stream and background work. It contains no rule about a resource. */
 import { Hono } from 'hono'
 import type { ControlPlaneTransport } from '../../link/transport.ts'
 import type { WebPeer } from '../../shared/server/web.ts'
@@ -89,7 +89,7 @@ export function createControlPlane(options: ControlPlaneOptions, readiness = new
   }
   if (options.advanceClock !== undefined)
     mountTestClock(app, options.advanceClock, now, () => maintenance.run())
-  if (options.verifiesGateways === true) requireGatewayCertificate(app)
+  if (options.verifiesGateways === true) requireGatewayCertificate(app, ENDPOINTS)
   mountStream(app, parts, closing.signal)
   for (const endpoint of ENDPOINTS) mountEndpoint(app, endpoint, parts)
 

@@ -1,4 +1,4 @@
-/** What the control plane asks of the process about its policy: compile, compare, promote. It implements nothing. */
+/** What the control plane asks of the process about its policy and drafts of it. It implements nothing. */
 
 /** Path → text of rego modules, tests and data documents. */
 export type DraftFiles = Readonly<Record<string, string>>
@@ -22,10 +22,14 @@ export interface PolicyWorkshop {
   readonly revision: string
   /** Whether a draft of this revision was compiled here of late. */
   hasDraft(revision: string): boolean
-  /** Each returns why it was not done; undefined when it was. */
+  /** Why it was not done; undefined when it was. */
   shadow(revision: string): Promise<string | undefined>
+  /** Why the revision cannot be promoted now; undefined when it can. */
   obstacle(revision: string): Promise<string | undefined>
+  /** Why it was not done; undefined when it was. */
   promote(revision: string): Promise<string | undefined>
+  /** Whether `rollBack` has the bundle of this revision. */
   isKept(revision: string): Promise<boolean>
+  /** Why it was not done; undefined when it was. */
   rollBack(revision: string): Promise<string | undefined>
 }

@@ -1,6 +1,7 @@
-/** Claims due mails, sends them and stores the outcomes. The queue is in the database, and the retry rules are in the model. */
+/** Claims due mails, sends them, stores the outcomes and deletes old mails. The queue is in the database, and the retry rules are in the model. */
 import { randomUUID } from 'node:crypto'
 import { afterSending, type MailOutcome } from '../../model/mail.ts'
+import { CoalescedRun } from '../../shared/async/coalesced-run.ts'
 import type { ClaimedMail } from '../store/notice-repositories.ts'
 import { EVERY_TENANT, type Store } from '../store/store.ts'
 
@@ -37,9 +38,6 @@ export interface Mails {
 export function startMails(options: MailOptions): Mails {
   const { store, send, onOutcome, onFault, now } = options
   let pending = 0
-  let again = false
-  let closed = false
-  let running: Promise<void> | undefined
   let droppedAtMs = Number.NEGATIVE_INFINITY
 
   async function settle(mail: ClaimedMail, lease: string): Promise<void> {
@@ -62,7 +60,7 @@ export function startMails(options: MailOptions): Mails {
         return mails
       })
       await Promise.all(claimed.map(mail => settle(mail, lease)))
-      again ||= claimed.length === SLOTS
+      if (claimed.length === SLOTS) rounds.request()
       if (now() - droppedAtMs < DROP_EVERY_MS) return
       await store.write(EVERY_TENANT, tx => tx.mails.sweep(new Date(now() - KEEP_MS)))
       droppedAtMs = now()
@@ -74,19 +72,8 @@ export function startMails(options: MailOptions): Mails {
     }
   }
 
-  async function run(): Promise<void> {
-    while (again && !closed) {
-      again = false
-      await round()
-    }
-  }
-  const nudge = (): void => {
-    if (closed) return
-    again = true
-    running ??= run().finally(() => {
-      running = undefined
-    })
-  }
+  const rounds = new CoalescedRun(round)
+  const nudge = (): void => rounds.request()
   const timer = setInterval(nudge, options.pollMs ?? DEFAULT_POLL_MS)
   timer.unref()
   nudge()
@@ -97,9 +84,8 @@ export function startMails(options: MailOptions): Mails {
       return pending
     },
     async close() {
-      closed = true
       clearInterval(timer)
-      await running
+      await rounds.stop()
     },
   }
 }

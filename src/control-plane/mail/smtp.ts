@@ -13,7 +13,7 @@ const MAX_ERROR = 500
 export interface SmtpServer {
   readonly host: string
   readonly port: number
-  /** `implicit`: from the first byte; `starttls`: required before anything is sent; `none`: not encrypted. */
+  /** `implicit`: from the first byte; `starttls`: required before the login and the mail are sent; `none`: not encrypted. */
   readonly encryption: 'implicit' | 'starttls' | 'none'
   readonly tls: ClientTls | undefined
   readonly login: { readonly user: string; readonly password: Renewable } | undefined

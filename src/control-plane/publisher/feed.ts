@@ -1,4 +1,4 @@
-/** The events of one gateway's stream: the whole share or what changed, never more than one update ahead of the reader. It encodes and sends nothing. */
+/** The events of one gateway's stream: updates of the share, at most one ahead of the reader, questions and heartbeats. It encodes and sends none. */
 
 import type { FleetQuestion } from '../../link/fleet-question.ts'
 import type { HelloEvent } from '../../link/transport.ts'
@@ -33,7 +33,7 @@ export interface FeedOptions {
   readonly signal: AbortSignal
 }
 
-/** `hello`, then the events of each update (see `eventsOf`), and a heartbeat when there is none. A gateway applies an update at its `commit`. */
+/** `hello`, then the events of each update (see `eventsOf`), questions, and a heartbeat when there is neither. A gateway applies an update at its `commit`. */
 export async function* feed(options: FeedOptions): AsyncGenerator<StreamEvent, void, void> {
   const { publisher, store, gatewayId, signal, sequence } = options
   let version = options.from

@@ -1,6 +1,6 @@
 /**
  * Questions to the gateways about their calls: sent over the streams of every control-plane instance, with the replies gathered where
- * they were asked. It stores nothing and decides nothing.
+ * they were asked. It writes no row and interprets no reply.
  */
 import { randomUUID } from 'node:crypto'
 import { promisify } from 'node:util'
@@ -49,7 +49,8 @@ export class FleetQuestions {
   constructor(store: Store) {
     this.#store = store
     store.onSignal(signal => {
-      if (signal.kind === 'message') void this.#receive(signal.text)
+      // what cannot be read, or is too large, is dropped: its gateway then counts as one that has not replied
+      if (signal.kind === 'message') void this.#receive(signal.text).catch(() => {})
     })
   }
 

@@ -7,7 +7,7 @@ import type { GatewayInstance } from '../../model/gateway-instance.ts'
 import { newId } from '../../model/id.ts'
 import { notFound, unavailable } from '../api/http/problem.ts'
 import { announceReachedQuotas } from '../api/services/notices.ts'
-import { activateTenant, purgeTenant } from '../api/services/tenants.ts'
+import { activateTenant, purgeHistory, purgeTenant } from '../api/services/tenants.ts'
 import { audited } from '../store/audited.ts'
 import { EVERY_TENANT, type Store, type Transaction } from '../store/store.ts'
 import { type FeedOptions, feed } from './feed.ts'
@@ -109,6 +109,7 @@ export class Fleet {
   /**
    * Activates the tenants that a gateway now serves, and purges the deleted ones that no live gateway serves any longer.
    * Without a live gateway nothing is activated, and deleted tenants are purged.
+   * @throws AggregateError with the failures of tenants, after all others are settled
    */
   async settleTenants(): Promise<void> {
     // an unread share does not show which tenants gateways serve
@@ -118,22 +119,30 @@ export class Fleet {
       live: await tx.gateways.live(),
       deleting: await tx.tenants.ids('deleting'),
     }))
+    const failures: unknown[] = []
+    const attempt = (work: Promise<unknown>): Promise<unknown> => work.catch(error => failures.push(error))
     const current = live.filter(gateway => gateway.snapshotVersion === share.version)
     if (current.length > 0) {
       for (const id of provisioning) {
         if (share.tenants.has(id))
-          await this.#store.write(id, tx =>
-            activateTenant(audited(tx, systemOrigin('system.tenants.activate')), id),
+          await attempt(
+            this.#store.write(id, tx =>
+              activateTenant(audited(tx, systemOrigin('system.tenants.activate')), id),
+            ),
           )
       }
     }
-    if (current.length < live.length) return
-    for (const id of deleting) {
-      if (!share.tenants.has(id))
-        await this.#store.write(EVERY_TENANT, tx =>
-          purgeTenant(audited(tx, systemOrigin('system.tenants.purge')), id),
-        )
-    }
+    if (current.length === live.length)
+      for (const id of deleting) if (!share.tenants.has(id)) await attempt(this.#purge(id))
+    if (failures.length > 0)
+      throw new AggregateError(failures, `settling failed for ${failures.length} tenants: ${failures[0]}`)
+  }
+
+  async #purge(id: string): Promise<void> {
+    if (!(await purgeHistory(this.#store, id))) return
+    await this.#store.write(EVERY_TENANT, tx =>
+      purgeTenant(audited(tx, systemOrigin('system.tenants.purge')), id),
+    )
   }
 }
 

@@ -1,4 +1,4 @@
-/** Owns the share: reads what is committed, derives the next version and notifies subscribers. It knows neither gateways nor HTTP. */
+/** Owns the share: reads what is committed, has documents compiled, derives the next version and notifies subscribers. It knows neither gateways nor HTTP. */
 
 import {
   applyUpdate,
@@ -13,36 +13,14 @@ import type { Api } from '../../model/api.ts'
 import type { Plan } from '../../model/plan.ts'
 import { Backoff } from '../../shared/async/backoff.ts'
 import type { CompiledApi, ControlPlaneOptions } from '../api/options.ts'
-import type { ShareRows } from '../store/repositories.ts'
 import { EVERY_TENANT, type Store, type Transaction } from '../store/store.ts'
+import { DocumentCompilations, type SpecStatus } from './document-compilations.ts'
 import { planShare, tenantShares } from './share.ts'
 import { NO_CHANGES, type SnapshotChanges, VersionSteps } from './version-steps.ts'
 
 const EVENTS_AT_ONCE = 1_000
+const DAY_MS = 86_400_000
 const BACKOFF = { firstMs: 100, maxMs: 1_000 }
-/** A document whose compilation failed, for example because the compiler ran out of memory beside another one. */
-const RECOMPILE = { firstMs: 1_000, maxMs: 60_000 }
-/** Before the first publication there are no previous tools, and gateways would drop those that they serve. */
-const FIRST_ATTEMPTS = 3
-
-interface ApiTools extends CompiledApi {
-  readonly tenantId: string
-  readonly revision: number
-}
-
-/** `pending`: this instance has not compiled the revision yet. With `error`, the tools of the document before it stay in service. */
-export const SPEC_STATES = ['none', 'pending', 'ready', 'error'] as const
-
-export interface SpecStatus {
-  readonly state: (typeof SPEC_STATES)[number]
-  /** Number of tools. */
-  readonly tools: number
-  /** Why there are none of this revision. */
-  readonly message: string | null
-  /** What is missing from the tools; null when they are complete. */
-  readonly degraded: string | null
-}
-
 interface PublisherOptions extends Pick<ControlPlaneOptions, 'toolsOf' | 'onFault' | 'now'> {
   readonly store: Store
 }
@@ -51,40 +29,40 @@ export class Publisher {
   readonly #options: PublisherOptions
   readonly #listeners = new Set<() => void>()
   readonly #provisioning = new Set<string>()
-  /** API → its tools and the revision they were compiled from. */
-  readonly #tools = new Map<string, ApiTools>()
+  readonly #compilations: DocumentCompilations
+  /** Tenants whose APIs have other tools than those of the share. */
+  readonly #compiled = new Set<string>()
   readonly #steps = new VersionSteps()
   #share: ControlShare = EMPTY_SHARE
   #seq = -1
+  /** Of the last whole read, in days. */
+  #readDay = 0
   #publishedAt = new Date(0)
   #running: Promise<void> | undefined
   #again = false
   #retry: NodeJS.Timeout | undefined
   readonly #backoff = new Backoff(BACKOFF)
-  /** APIs whose document could not be compiled, their tenants, and why. */
-  readonly #uncompiled = new Map<string, { readonly tenantId: string; readonly reason: string }>()
-  readonly #recompileBackoff = new Backoff(RECOMPILE)
-  #recompile: NodeJS.Timeout | undefined
-  #isRecompileDue = false
   #isClosed = false
 
   constructor(options: PublisherOptions) {
     this.#options = options
+    this.#compilations = new DocumentCompilations({
+      ...options,
+      onCompiled: tenantId => {
+        this.#compiled.add(tenantId)
+        void this.refresh()
+      },
+    })
   }
 
   /** What became of the OpenAPI document of an API. */
-  specStatusOf({ id, revision, spec }: Pick<Api, 'id' | 'revision' | 'spec'>): SpecStatus {
-    const known = this.#tools.get(id)
-    if (spec === null) return { state: 'none', tools: 0, message: null, degraded: null }
-    const shown = { tools: known?.tools.length ?? 0, message: null, degraded: known?.degraded ?? null }
-    if (known?.revision !== revision) return { ...shown, state: 'pending' }
-    const reason = this.#uncompiled.get(id)?.reason
-    return reason === undefined ? { ...shown, state: 'ready' } : { ...shown, state: 'error', message: reason }
+  specStatusOf(api: Pick<Api, 'id' | 'revision' | 'spec'>): SpecStatus {
+    return this.#compilations.statusOf(api)
   }
 
   /** Of the revision of an API that was compiled last. */
   toolsOf(apiId: string): CompiledApi['tools'] {
-    return this.#tools.get(apiId)?.tools ?? []
+    return this.#compilations.toolsOf(apiId)
   }
 
   /** The newest share; EMPTY_SHARE until it is published. */
@@ -137,7 +115,7 @@ export class Publisher {
 
   /**
    * Reads what has been committed and publishes it; calls during a run share one more run.
-   * Resolves when everything committed before the call is published. Never rejects: a failure is reported and retried.
+   * Resolves when everything committed before the call is published; the tools of a document follow when it is compiled. Never rejects: a failure is reported and retried.
    */
   async refresh(): Promise<void> {
     if (this.#running !== undefined) {
@@ -177,7 +155,7 @@ export class Publisher {
   /** No retry runs after it. */
   close(): void {
     this.#isClosed = true
-    clearTimeout(this.#recompile)
+    this.#compilations.close()
     clearTimeout(this.#retry)
   }
 
@@ -185,20 +163,25 @@ export class Publisher {
   async #step(): Promise<boolean> {
     const { store } = this.#options
     const first = this.#seq < 0
+    const compiled = [...this.#compiled]
     const read = await store.read(EVERY_TENANT, async tx => {
       const lastSeq = await tx.events.lastSeq()
-      if (first)
-        return { seq: lastSeq, tenants: undefined, rows: await tx.share.load(), plans: await plansOf(tx) }
+      const day = Math.floor(tx.now.getTime() / DAY_MS)
+      // no event reports that an expired subscription is not shared any more, and every instance must have the same version
+      if (first || day !== this.#readDay) {
+        const rows = await tx.share.load()
+        return { seq: lastSeq, tenants: undefined, rows, plans: await plansOf(tx), day }
+      }
       const events = await tx.events.after(this.#seq, EVENTS_AT_ONCE)
-      if (events.length === 0 && lastSeq <= this.#seq && this.#isRecompileDue) {
-        const tenants = new Set([...this.#uncompiled.values()].map(({ tenantId }) => tenantId))
-        return { seq: this.#seq, tenants, rows: await tx.share.load([...tenants]), plans: undefined }
+      if (events.length === 0 && lastSeq <= this.#seq && compiled.length > 0) {
+        const rows = await tx.share.load(compiled)
+        return { seq: this.#seq, tenants: new Set(compiled), rows, plans: undefined }
       }
       if (events.length === 0) {
         // events are deleted after a while; when they are missing, everything is read again
         return lastSeq > this.#seq ? ('lost' as const) : undefined
       }
-      const tenants = new Set<string>()
+      const tenants = new Set(compiled)
       let plansTouched = false
       for (const event of events) {
         if (event.tenantId === null) plansTouched = true
@@ -214,13 +197,15 @@ export class Publisher {
       this.#seq = -1
       return true
     }
-    this.#isRecompileDue = false
-    await this.#compileTools(read.rows, read.tenants)
-    this.#recompileLater()
-    const shares = tenantShares(read.rows, id => this.#tools.get(id)?.tools ?? [])
+    this.#compilations.want(read.rows.apis, read.tenants)
+    if (!this.isPublished) await this.#compilations.compileFirst()
+    for (const tenantId of compiled) this.#compiled.delete(tenantId)
+    const shares = tenantShares(read.rows, id => this.#compilations.toolsOf(id))
     this.#trackProvisioning(read.rows.tenants, read.tenants)
     this.#publish(shares, read.tenants, read.plans)
     this.#seq = read.seq
+    if ('day' in read) this.#readDay = read.day
+    this.#compilations.start()
     return true
   }
 
@@ -253,65 +238,6 @@ export class Publisher {
     if (scope === undefined) this.#provisioning.clear()
     else for (const id of scope) this.#provisioning.delete(id)
     for (const { id, status } of tenants) if (status === 'provisioning') this.#provisioning.add(id)
-  }
-
-  async #compileTools(rows: ShareRows, scope: ReadonlySet<string> | undefined): Promise<void> {
-    const { toolsOf, store, onFault } = this.#options
-    if (toolsOf === undefined) return
-    const serving = new Set(rows.apis.filter(api => api.hasSpec).map(api => api.id))
-    for (const [id, { tenantId }] of this.#tools) {
-      if ((scope?.has(tenantId) ?? true) && !serving.has(id)) {
-        this.#tools.delete(id)
-        this.#uncompiled.delete(id)
-      }
-    }
-    for (const { id, tenantId, revision, hasSpec } of rows.apis) {
-      if (!hasSpec || (this.#tools.get(id)?.revision === revision && !this.#uncompiled.has(id))) continue
-      const found = await store.read(tenantId, async tx => ({
-        api: await tx.apis.find(id),
-        tenant: await tx.tenants.find(tenantId),
-      }))
-      if (found.api === undefined || found.tenant === undefined) continue
-      const { api, tenant } = found
-      const previous = this.#tools.get(id)
-      try {
-        const compiled = await attempt(this.isPublished ? 1 : FIRST_ATTEMPTS, () => toolsOf(api, tenant))
-        this.#tools.set(id, { tenantId, revision, ...compiled })
-        this.#uncompiled.delete(id)
-      } catch (error) {
-        const { tools = [], degraded = null } = previous ?? {}
-        this.#tools.set(id, { tenantId, revision, tools, degraded })
-        // the retries of the same document report nothing new
-        if (previous?.revision !== revision || !this.#uncompiled.has(id))
-          onFault(
-            `the OpenAPI document of API ${id} could not be compiled into tools; its previous tools stay in service, and it is retried`,
-            error,
-          )
-        const reason = error instanceof Error ? error.message : String(error)
-        this.#uncompiled.set(id, { tenantId, reason })
-      }
-    }
-  }
-
-  #recompileLater(): void {
-    if (this.#uncompiled.size === 0) this.#recompileBackoff.reset()
-    if (this.#uncompiled.size === 0 || this.#recompile !== undefined || this.#isClosed) return
-    this.#recompile = setTimeout(() => {
-      this.#recompile = undefined
-      this.#isRecompileDue = true
-      void this.refresh()
-    }, this.#recompileBackoff.nextMs())
-    this.#recompile.unref()
-  }
-}
-
-async function attempt<T>(times: number, work: () => Promise<T>): Promise<T> {
-  for (let left = times; ; left--) {
-    try {
-      return await work()
-    } catch (error) {
-      if (left <= 1) throw error
-    }
   }
 }
 

@@ -42,9 +42,11 @@ export function verifyAudit(
           .update(hash + auditContent(record))
           .digest('hex')
         if (record.hash !== expected)
-          return report(`record ${record.seq} (${record.id}, ${record.action}) was altered, or one before it`)
+          return report(`record ${record.seq} (${record.id}, ${record.action}) or one before it was altered`)
         if (known?.seq === record.seq && known.hash !== record.hash)
-          return report(`record ${record.seq} has another hash than the known one: the chain was replaced`)
+          return report(
+            `record ${record.seq} has a different hash than the known one: the chain was replaced`,
+          )
         seq = record.seq
         hash = record.hash
         records++

@@ -6,7 +6,7 @@ import type { Store } from './store.ts'
 import type { Transfer } from './transfer.ts'
 
 export interface MailOptions {
-  /** Called with the number of mails that were not written, because their tenant has reached its daily number. */
+  /** Called with the number of mails that were not written, because their tenant has reached its daily limit of mails. */
   readonly onOmitted: (mails: number) => void
 }
 

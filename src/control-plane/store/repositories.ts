@@ -1,4 +1,4 @@
-/** The repositories of a transaction, one interface for each kind of row; usage and webhooks have their own files. It contains no query. */
+/** The repositories of a transaction, one interface for each kind of row; further kinds are in files beside it. It contains no query. */
 import type { Api, ApiStatus } from '../../model/api.ts'
 import type { ApiKey, ApiKeyStatus } from '../../model/api-key.ts'
 import type { Consumer, ConsumerStatus } from '../../model/consumer.ts'
@@ -55,6 +55,8 @@ export interface TenantRepository extends Rows<Tenant, TenantFilter> {
   /** By id or by name: tokens contain either. */
   resolve(reference: string): Promise<Tenant | undefined>
   ids(status?: TenantStatus): Promise<readonly string[]>
+  /** Deletes up to `limit` rows of metering and usage. @returns their number */
+  removeHistory(id: string, limit: number): Promise<number>
   /** Deletes the tenant and everything it owns. */
   remove(id: string): Promise<void>
 }
@@ -135,6 +137,8 @@ export interface SubscriptionRepository extends Rows<Subscription, SubscriptionF
   due(limit: number): Promise<readonly Subscription[]>
   /** Approved ones that expire within the notice, or within half of their life, and are not announced; locked like those. */
   expiring(noticeMs: number, limit: number): Promise<readonly Subscription[]>
+  /** Notes that the expiry date of a locked row is announced. Clients do not see it, so `updatedAt` and `revision` stay. */
+  noteAnnounced(row: Pick<Subscription, 'id' | 'tenantId' | 'expiresAt'>): Promise<void>
 }
 
 interface ApiKeyFilter extends Search {
@@ -153,6 +157,8 @@ export interface ApiKeyRepository extends Rows<ApiKey, ApiKeyFilter> {
   ofSubscription(subscriptionId: string): Promise<readonly ApiKey[]>
   /** Those of approved subscriptions that expire within the notice, or within half of their life, and are not announced; locked. */
   expiring(noticeMs: number, limit: number): Promise<readonly ApiKey[]>
+  /** Notes that the expiry date of a locked row is announced. Clients do not see it, so `updatedAt` and `revision` stay. */
+  noteAnnounced(row: Pick<ApiKey, 'id' | 'tenantId' | 'expiresAt'>): Promise<void>
   /** Moves `lastUsedAt` forward, never back. */
   touch(uses: readonly { readonly id: string; readonly at: Date }[]): Promise<void>
 }
@@ -223,7 +229,7 @@ export interface EventRepository {
 
 /** The stored response to a POST with an `Idempotency-Key`. */
 interface CachedResponse {
-  /** SHA-256 of caller, method, path and key. */
+  /** SHA-256 of scope, caller, method, path and key. */
   readonly key: string
   /** SHA-256 of the request body. */
   readonly requestHash: string

@@ -109,7 +109,7 @@ export function createTransfer(db: Kysely<Tables>, now: () => number): Transfer 
       if (known.length < form.length || known.some(({ name }, i) => name !== form[i]))
         throw new Error('the rows are from a newer version of toolgate. Use that version or a later one.')
       if ((await migrations()).length > form.length)
-        throw new Error('the target has newer tables than the rows. Use an empty database.')
+        throw new Error('the schema of the target is newer than that of the rows. Use an empty database.')
       await createMigrator(db, now, known).migrate()
       await db.transaction().execute(async trx => {
         await enterAll(trx)

@@ -50,7 +50,7 @@ export interface WebhookRepository {
   recovered(id: string): Promise<void>
   /** Ids of enabled webhooks over plain HTTP, at most `limit`. */
   overPlainHttp(limit: number): Promise<readonly string[]>
-  /** Number of webhooks whose secret is sealed with another key than this instance has. */
+  /** Number of webhooks whose secret or headers are sealed with another key than this instance has. */
   sealedElsewhere(): Promise<number>
   /** Deletes previous secrets whose overlap has ended. */
   dropOldSecrets(): Promise<void>

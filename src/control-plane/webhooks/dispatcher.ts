@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type AttemptOutcome, afterAttempt } from '../../model/webhook-delivery.ts'
+import { CoalescedRun } from '../../shared/async/coalesced-run.ts'
 import { EVERY_TENANT, type Store } from '../store/store.ts'
 import type { ClaimedDelivery } from '../store/webhook-repositories.ts'
 import { type AttemptParts, attempt } from './attempt.ts'
@@ -37,9 +38,7 @@ export interface DispatcherOptions extends AttemptParts {
 export class DeliveryDispatcher {
   readonly #options: DispatcherOptions
   readonly #running = new Set<Promise<void>>()
-  #claiming: Promise<void> | undefined
-  #again = false
-  #stopped = false
+  readonly #claims = new CoalescedRun(() => this.#claim())
   #timer: NodeJS.Timeout | undefined
   #unsubscribe: (() => void) | undefined
 
@@ -60,39 +59,32 @@ export class DeliveryDispatcher {
 
   /** Claims due deliveries now; during a claim, once more afterwards. */
   nudge(): void {
-    if (this.#stopped) return
-    this.#again = true
-    this.#claiming ??= this.#claim().finally(() => {
-      this.#claiming = undefined
-    })
+    this.#claims.request()
   }
 
   /** Stops claiming, and resolves when the outcomes of running deliveries are stored. */
   async stop(): Promise<void> {
-    this.#stopped = true
     clearInterval(this.#timer)
     this.#unsubscribe?.()
-    await this.#claiming
+    await this.#claims.stop()
     await Promise.all(this.#running)
   }
 
   async #claim(): Promise<void> {
     const { store, onFault, leaseMs = DEFAULT_LEASE_MS } = this.#options
-    while (this.#again && !this.#stopped) {
-      this.#again = false
-      const slots = SLOTS - this.#running.size
-      if (slots <= 0) return
-      const lease = randomUUID()
-      const bounds = { slots, perWebhook: PER_WEBHOOK, perTenant: PER_TENANT, leaseMs, lease }
-      try {
-        for (const delivery of await store.write(EVERY_TENANT, tx => tx.deliveries.claim(bounds))) {
-          this.#start(delivery, lease)
-        }
-      } catch (error) {
-        onFault('due webhook deliveries could not be claimed; the next poll retries', error)
+    const slots = SLOTS - this.#running.size
+    // the end of a delivery requests a claim
+    if (slots <= 0) return
+    const lease = randomUUID()
+    const bounds = { slots, perWebhook: PER_WEBHOOK, perTenant: PER_TENANT, leaseMs, lease }
+    try {
+      for (const delivery of await store.write(EVERY_TENANT, tx => tx.deliveries.claim(bounds))) {
+        this.#start(delivery, lease)
       }
-      await sleep(MIN_PAUSE_MS)
+    } catch (error) {
+      onFault('due webhook deliveries could not be claimed; the next poll retries', error)
     }
+    await sleep(MIN_PAUSE_MS)
   }
 
   #start(delivery: ClaimedDelivery, lease: string): void {

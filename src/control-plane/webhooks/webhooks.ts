@@ -1,4 +1,4 @@
-/** Starts and stops sending webhooks: runs the dispatcher, deletes old rows, measures the queue. It sends no delivery itself. */
+/** Starts and stops sending webhooks: checks and seals stored webhooks, runs the dispatcher, deletes old rows, measures the queue. It sends no delivery itself. */
 import { EVERY_TENANT, type Store } from '../store/store.ts'
 import type { QueueDepth } from '../store/webhook-repositories.ts'
 import { DeliveryDispatcher, type DispatcherOptions } from './dispatcher.ts'
@@ -42,7 +42,7 @@ export async function startWebhooks(options: WebhooksOptions): Promise<Webhooks>
   const foreign = await store.read(EVERY_TENANT, tx => tx.webhooks.sealedElsewhere())
   if (foreign > 0) {
     onFault(
-      `${foreign} webhooks have secrets or headers that were encrypted with another key, so this instance sends none of their deliveries`,
+      `webhooks with secrets or headers that were encrypted with another key: ${foreign}; this instance sends none of their deliveries`,
       new Error('give every control-plane instance the same SECRETS_KEY, or set those secrets again'),
     )
   }

@@ -1,4 +1,4 @@
-/** One record for each request: who called which operation, and how it ended. No token, key, path, query or body may appear in it. */
+/** The record of a request: who called which operation, and how it ended. No token, key, path, query or body may appear in it. */
 import type { Context, MiddlewareHandler } from 'hono'
 import type { Principal } from '../../../model/principal.ts'
 import type { WebPeer } from '../../../shared/server/web.ts'

@@ -15,7 +15,7 @@ import type { Store } from '../../store/store.ts'
 import { EVERY_TENANT } from '../../store/store.ts'
 import { Problem, unavailable } from './problem.ts'
 
-/** What the process says about a request beside it; nothing of it comes from the network. */
+/** What the process adds to a request: the peer of the connection, and whether a page of the process calls. Nothing of it is read from the request. */
 export interface CallOrigin {
   readonly peer?: WebPeer | undefined
   /** A page of this process calls for the user who signed in. */
@@ -74,7 +74,7 @@ export async function locate(
   if (headerTenant !== '' && !crossesTenants && !names(principal, home, headerTenant)) {
     throw new Problem(
       'forbidden',
-      'X-Tenant-ID names another tenant than the token. Omit the header, or send the tenant of the token.',
+      'X-Tenant-ID names a different tenant than the token. Omit the header, or send the tenant of the token.',
     )
   }
   const tenant = asked === undefined ? home : found
@@ -129,7 +129,7 @@ export async function authorizeRequest(
   const decision = await decide(policy, standing, question)
   if (decision.allow) return
   const reasons = reasonsOf(decision)
-  throw new Problem('forbidden', reasons === '' ? 'The policy does not allow this.' : reasons)
+  throw new Problem('forbidden', reasons === '' ? 'The policy does not allow this request.' : reasons)
 }
 
 function reasonsOf(decision: Decision): string {

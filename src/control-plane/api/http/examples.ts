@@ -1,4 +1,4 @@
-/** Adds an example to each body of an OpenAPI document, made of the examples, presets and types of its schemas. It validates no example. */
+/** Adds an example, made from the schema, to each JSON body of an OpenAPI document that has none. It validates no example. */
 import { isObject } from '../../../model/is-object.ts'
 
 type Schema = { readonly [keyword: string]: unknown }

@@ -1,15 +1,19 @@
-/** Mutual TLS of the routes that gateways use: the connection must have a verified client certificate. It issues and stores none. */
+/**
+ * Mutual TLS of the routes by which gateways read snapshots, report and reply: the connection must have a verified client certificate. It
+ * issues and stores none.
+ */
 import type { Hono } from 'hono'
 import type { WebPeer } from '../../../shared/server/web.ts'
-import { BASE } from './mount.ts'
+import type { Endpoint } from './endpoint.ts'
+import { routePath } from './mount.ts'
 import { Problem } from './problem.ts'
+import { snapshotStream } from './snapshot-stream.ts'
 
-const GATEWAY_ROUTES = ['/gateways/stream', '/gateways/snapshot', '/gateways/:gateway_id/reports']
-
-/** To be mounted before those routes. A token alone then opens none of them. */
-export function requireGatewayCertificate(app: Hono): void {
-  for (const route of GATEWAY_ROUTES)
-    app.use(BASE + route, (context, next) => {
+/** To be mounted before the routes. A token alone then opens none of those that gateways use. */
+export function requireGatewayCertificate(app: Hono, endpoints: readonly Endpoint[]): void {
+  const ofGateways = endpoints.filter(({ action }) => action === 'control.gateways.connect')
+  for (const { path } of [snapshotStream, ...ofGateways])
+    app.use(routePath(path), (context, next) => {
       const { peer } = context.env as { readonly peer?: WebPeer }
       if (peer?.peerVerified === true) return next()
       throw new Problem(

@@ -1,4 +1,7 @@
-/** `Idempotency-Key` on POST: the same key returns the same response for 24 hours, stored in the transaction of the change itself. It runs no endpoint. */
+/**
+ * `Idempotency-Key` on POST: for 24 hours, a repetition gets the first response, which is stored in the transaction of the change. It knows
+ * no endpoint by name.
+ */
 import { createCipheriv, createDecipheriv, createHash, randomBytes, scrypt } from 'node:crypto'
 import { promisify } from 'node:util'
 import { readJson, writeJson } from '../../../model/exact-number.ts'

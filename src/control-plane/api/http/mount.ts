@@ -1,6 +1,6 @@
-/** The steps of every call: authenticate, limit, authorize, validate, run in one transaction, respond. It knows no endpoint by name. */
+/** The steps of a call of an endpoint: admit the caller; authorize, validate and run in one transaction; respond. It knows no endpoint by name. */
 import type { Context, Hono } from 'hono'
-import type { AuditOrigin } from '../../../model/audit.ts'
+import { type AuditOrigin, resourceTypeOf } from '../../../model/audit.ts'
 import { writeJson } from '../../../model/exact-number.ts'
 import type { Principal } from '../../../model/principal.ts'
 import { audited, recordAction } from '../../store/audited.ts'
@@ -177,7 +177,7 @@ function originOf(context: Context, { action }: Endpoint, { principal }: Standin
 
 function targetOf({ tag }: Endpoint, { params, tenant, tx }: EndpointCall<unknown, unknown>) {
   const tenantId = tenant?.id ?? (tx.scope === EVERY_TENANT ? null : tx.scope)
-  return { type: tag, id: lastParam(params), tenantId }
+  return { type: resourceTypeOf(tag), id: lastParam(params), tenantId }
 }
 
 /** The rows that the transaction may see. @throws Problem forbidden for a caller without a tenant that exists */

@@ -1,6 +1,6 @@
 /**
- * Rewrites components that say `null` of themselves: the component is the object, and each place that refers to it says that it may be null.
- * Generators of clients leave out components of several types. It adds no schema.
+ * Rewrites components whose type includes `null`, because generators of clients leave them out: the component loses `null`, and each
+ * reference to it allows `null` instead. It adds no component.
  */
 
 interface Node {

@@ -81,8 +81,7 @@ export function openApiDocument(
     info: {
       title: 'Toolgate control plane',
       version: info.version,
-      description:
-        'Tenants, APIs, plans, subscriptions, API keys, webhooks, catalog, gateways and deployments.',
+      description: 'Configures what the gateways serve to whom, and shows what they report.',
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     servers: [...serversOf(info)],
@@ -189,9 +188,9 @@ function problemExample(status: string) {
 function webhookOf({ kind, summary, message }: DescribedEvent): RouteConfig {
   const headers = z.object({
     'X-Platform-Event': z.literal(kind),
-    'X-Platform-Delivery': z
-      .string()
-      .openapi({ description: 'The same in every attempt: drop repeats by it.' }),
+    'X-Platform-Delivery': z.string().openapi({
+      description: 'Id of the delivery, the same in every attempt. Use it to discard duplicates.',
+    }),
     'X-Platform-Signature': z.string().optional().openapi({
       description: '`sha256=` and the HMAC-SHA256 of the body in hex, with the secret of the webhook.',
     }),

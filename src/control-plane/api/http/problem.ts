@@ -2,7 +2,10 @@
 
 import { StoreUnavailable } from '../../store/store.ts'
 
-/** The first four, 409, 429 and 500 are specified; the others are states and HTTP statuses missing there (RFC 9110 §15.5.6, §15.5.13, §15.5.14, §15.5.16, §15.6.4). */
+/**
+ * The codes up to `internal_error` are specified, except `tenant_suspended`; the others are HTTP statuses missing there (RFC 9110 §15.5.6,
+ * §15.5.13, §15.5.14, §15.5.16, §15.6.4).
+ */
 const STATUS = {
   validation_error: 400,
   unauthorized: 401,

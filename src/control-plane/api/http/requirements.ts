@@ -57,6 +57,8 @@ export function requirementOf(action: string): Requirement {
 /** The requirement in one or more sentences. */
 export function requirementText(action: string): string {
   const { all, any, shared, roles, own, every_tenant: everyTenant, confined } = requirementOf(action)
+  if ([all, any, shared, roles].every(each => each === undefined || each.length === 0))
+    return 'Needs no token.'
   const scopes = [...(all ?? []), ...(any ?? [])].map(scope => `\`${scope}\``)
   const role =
     roles === undefined

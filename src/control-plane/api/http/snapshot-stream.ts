@@ -19,7 +19,7 @@ export const snapshotStream: StreamRoute = {
   summary: 'Register a gateway instance and follow the snapshots',
   query: helloQuery,
   description:
-    'Server-sent events: `hello`, then for each update `begin`, `plans`, `tenants`, `removed` and `commit`, whose id is the version',
+    'Server-sent events: `hello`, then for each update `begin`, `plans`, `tenants`, `removed` and `commit`, whose id is the version. A `question` about recorded calls has its reply sent to `POST /gateways/{gateway_id}/replies`',
 }
 
 /** @param closing fires when the control plane stops */
@@ -40,6 +40,9 @@ export function mountStream(app: Hono, parts: MountParts, closing: AbortSignal):
     })
     const checked = validateInput(helloQuery, context.req.query(), 'query')
     if (!checked.ok) throw invalid(checked.faults)
+    // nothing would end the stream of a response without a body
+    if (context.req.raw.method === 'HEAD')
+      return context.body(null, 200, { 'content-type': 'text/event-stream', 'cache-control': 'no-store' })
     if (open >= MAX_STREAMS)
       throw new Problem(
         'rate_limited',

@@ -49,7 +49,10 @@ const shownKey = z
 
 const issuedKey = shownKey
   .extend({
-    key: z.string().openapi({ description: 'The whole key. It is shown only once and stored nowhere.' }),
+    key: z.string().openapi({
+      description:
+        'The whole key. Later responses show only its prefix; a repetition with the same `Idempotency-Key` gets this response again for 24 hours.',
+    }),
   })
   .openapi('IssuedApiKey')
 

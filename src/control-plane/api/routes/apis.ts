@@ -1,4 +1,4 @@
-/** Routes of APIs, of one tenant and across tenants. The rules are in `services/apis.ts`, the schemas in `schemas/api.ts`. */
+/** Routes of APIs, of one tenant and across tenants. The rules are in `services`, the schemas in `schemas`. */
 import { API_STATUSES, type Api } from '../../../model/api.ts'
 import type { Tenant } from '../../../model/tenant.ts'
 import type { ApiFilter, PageRequest } from '../../store/repositories.ts'

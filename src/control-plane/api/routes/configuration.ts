@@ -42,9 +42,9 @@ const shownResult = z
   .object({
     applied: z.boolean().openapi({ description: 'false after a dry run.' }),
     changes: z.array(shownChange),
-    drift: z
-      .array(shownDrift)
-      .openapi({ description: 'What the changes overwrite although it was changed by other means.' }),
+    drift: z.array(shownDrift).openapi({
+      description: 'Fields that the changes overwrite although they were changed outside of `config apply`.',
+    }),
     foreign: z.array(z.object({ path: z.string(), owner: z.string() })),
     unlisted: z
       .array(z.string())

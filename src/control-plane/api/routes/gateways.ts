@@ -1,4 +1,5 @@
 /** Routes and schemas of gateway instances: how operators see them, how instances poll and report. The stream is `snapshot-stream.ts`. */
+import { mayBeConsumer } from '../../../link/report.ts'
 import {
   GATEWAY_STATUSES,
   type GatewayInstance,
@@ -63,7 +64,7 @@ const shownDifference = z
     versions: z
       .int()
       .nullable()
-      .openapi({ description: 'Published since; null: too many to be known, or it serves none.' }),
+      .openapi({ description: 'Published since; null: too many to count, or the gateway serves none.' }),
     plans: z.boolean().nullable().openapi({ description: 'Whether global plans differ.' }),
     tenants: z
       .array(z.object({ id: z.string(), name: z.string().nullable() }))
@@ -125,7 +126,7 @@ const report = z
     resync: textField(64)
       .nullable()
       .default(null)
-      .openapi({ description: 'Mark of the re-synchronization that was just carried out.' }),
+      .openapi({ description: 'Value of the last resync request that the gateway has carried out.' }),
     sequence: z.int('must be an integer.').min(1, 'must be at least 1.').openapi({
       description:
         'Number of the report, counting on from the number in `hello`; a report with a number that was taken before adds no usage.',
@@ -168,7 +169,8 @@ const report = z
       .default([])
       .openapi({ description: 'For the audit; an id that is known adds no record.' }),
     consumers_seen: z
-      .array(z.strictObject({ tenant_id: textField(100), subject: textField(255), at: moment() }))
+      // of any length: a subject that is not a known consumer is left out, and does not end the reports of the gateway
+      .array(z.strictObject({ tenant_id: textField(100), subject: z.string(), at: moment() }))
       .max(MAX_ROWS)
       .default([]),
   })
@@ -292,7 +294,9 @@ export const gatewayEndpoints: readonly Endpoint[] = [
           at: new Date(action.at),
           requestId: request_id,
         })),
-        consumersSeen: body.consumers_seen.map(row => ({ ...camelCased(row), at: new Date(row.at) })),
+        consumersSeen: body.consumers_seen
+          .filter(({ subject }) => mayBeConsumer(subject))
+          .map(row => ({ ...camelCased(row), at: new Date(row.at) })),
       })
     },
   }),

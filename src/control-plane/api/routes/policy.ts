@@ -157,7 +157,8 @@ const shownRevision = z.object({ revision: z.string() }).openapi('PolicyRevision
 
 /** @throws Problem where a policy server has the policy */
 function workshopOf({ workshop }: Services): NonNullable<Services['workshop']> {
-  if (workshop === undefined) throw conflict('POLICY_ENGINE is opa-http: the policy server has the policy.')
+  if (workshop === undefined)
+    throw conflict('POLICY_ENGINE is opa-http: read and change the policy on the policy server.')
   return workshop
 }
 

@@ -1,4 +1,4 @@
-/** Routes of products and of their part of the catalog. The rules are in `services/products.ts`. */
+/** Routes of products, of their migration and of their part of the catalog. The rules of changes are in `services`. */
 import type { Product } from '../../../model/product.ts'
 import { VISITED_TENANTS } from '../../../model/tenant.ts'
 import type { Transaction } from '../../store/store.ts'

@@ -1,4 +1,4 @@
-/** Routes and schemas of subscriptions and their usage. The rules are in `services/subscriptions.ts`. */
+/** Routes of subscriptions and their usage, and what each asks of the policy. They change a subscription only through `services/subscriptions.ts`. */
 import { isSharedWith } from '../../../model/api.ts'
 import {
   applicationOf,
@@ -150,7 +150,7 @@ const ONE = `${ALL}/{subscription_id}`
 
 export const subscriptionEndpoints: readonly Endpoint[] = [
   endpoint('createSubscription', 'post', '/tenants/{tenant_id}/subscriptions', {
-    summary: 'Request a subscription to an API',
+    summary: 'Request a subscription to an API or a product',
     action: 'control.subscriptions.create',
     body: newSubscription,
     readOnly: fieldNames(shownSubscription),

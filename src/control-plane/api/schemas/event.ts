@@ -94,7 +94,7 @@ const EVENTS: { readonly [kind in WebhookEventKind]: Described } = {
 
 const OF_SUBSCRIPTION: z.ZodRawShape = {
   subscription_id: shownId('sub'),
-  api_id: shownId('api').nullable().openapi({ description: 'null: it is one to a product.' }),
+  api_id: shownId('api').nullable().openapi({ description: 'null for a subscription to a product.' }),
   api_name: z.string().openapi({ example: 'Orders' }),
   product_id: shownId('prd').optional().openapi({ description: 'Of a subscription to a product.' }),
   product_name: z.string().optional(),

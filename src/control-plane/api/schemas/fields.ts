@@ -1,4 +1,4 @@
-/** Field schemas that several resources share, each with its error message. It defines no resource. */
+/** Schemas that several resources share: fields, query parameters and pages of lists. It defines no resource. */
 import { parseDurationMs } from '../../../model/duration.ts'
 import { isUnixUrl, readUnixUrl } from '../../../model/upstream-url.ts'
 import type { ListPage, PageRequest } from '../../store/repositories.ts'

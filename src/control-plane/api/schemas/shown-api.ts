@@ -11,7 +11,7 @@ import {
 } from '../../../model/api.ts'
 import { readJson } from '../../../model/exact-number.ts'
 import type { Tool } from '../../../model/tool.ts'
-import { SPEC_STATES, type SpecStatus } from '../../publisher/publisher.ts'
+import { SPEC_STATES, type SpecStatus } from '../../publisher/document-compilations.ts'
 import { API_CHANGES, type ApiChange } from '../services/changelog.ts'
 import { passthrough, rateLimit } from './api.ts'
 import { shownId, shownMoment } from './fields.ts'

@@ -8,8 +8,8 @@ export const shownSubscription = z
   .object({
     id: shownId('sub'),
     tenant_id: shownId('ten'),
-    api_id: shownId('api').nullable().openapi({ description: 'null: it is one to a product.' }),
-    product_id: shownId('prd').nullable().openapi({ description: 'null: it is one to an API.' }),
+    api_id: shownId('api').nullable().openapi({ description: 'null for a subscription to a product.' }),
+    product_id: shownId('prd').nullable().openapi({ description: 'null for a subscription to an API.' }),
     api_name: z.string().nullable(),
     product_name: z.string().nullable(),
     plan: z.string(),

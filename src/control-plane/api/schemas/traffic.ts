@@ -1,4 +1,4 @@
-/** Schema of the rules of an API for its proxied calls, and their conversion. It contains no route. */
+/** Schema of the rules of an API for its calls, and their conversion. It contains no route. */
 import {
   type HeaderRules,
   MAX_TIMEOUT_MS,
@@ -62,10 +62,9 @@ export const traffic = z
       .default(null)
       .openapi({ description: 'Others get 405; HEAD is part of GET. null: every method.' }),
     max_request_bytes: count(0).nullable().default(null).openapi({ description: 'Larger bodies get 413.' }),
-    timeout_ms: count(MIN_TIMEOUT_MS, MAX_TIMEOUT_MS)
-      .nullable()
-      .default(null)
-      .openapi({ description: 'From the first byte sent to the last byte received; also of its tools.' }),
+    timeout_ms: count(MIN_TIMEOUT_MS, MAX_TIMEOUT_MS).nullable().default(null).openapi({
+      description: 'From the first byte sent to the last byte received; applies to tool calls as well.',
+    }),
     request_headers: headerRules(maySetRequestHeader).default({ set: {}, remove: [] }),
     response_headers: headerRules(maySetResponseHeader).default({ set: {}, remove: [] }),
     retry: retry.nullable().default(null),

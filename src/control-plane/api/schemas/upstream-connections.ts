@@ -16,7 +16,7 @@ export const connections = z
   })
   .refine(({ pipelining, http2 }) => !http2 || pipelining === 1, {
     path: ['pipelining'],
-    message: 'must be 1 beside http2, which has its own streams.',
+    message: 'must be 1 when http2 is true: HTTP/2 has its own streams.',
   })
   .openapi('UpstreamConnections', {
     description: 'How calls share connections to the upstream. null: one HTTP/1.1 request in flight on each.',

@@ -93,7 +93,9 @@ export const circuitBreaker = z
     path: ['open_ms'],
     message: 'must be at most max_open_ms.',
   })
-  .openapi('CircuitBreaker', { description: 'When the upstream is not called for a while.' })
+  .openapi('CircuitBreaker', {
+    description: 'Circuit breaker: after opens_after failures in a row, calls are refused for open_ms.',
+  })
 
 export function circuitFields(body: z.output<typeof circuitBreaker>): CircuitRule {
   return {

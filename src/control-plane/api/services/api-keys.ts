@@ -1,4 +1,4 @@
-/** Creates, rotates and revokes API keys. The whole key is returned once and stored nowhere. */
+/** Creates, rotates and revokes API keys. It returns the whole key once, and stores only its prefix and digest. */
 
 import { type ApiKey, revokeKey, rotateKey } from '../../../model/api-key.ts'
 import type { Subscription } from '../../../model/subscription.ts'

@@ -1,4 +1,4 @@
-/** Registers, changes and deletes APIs. It handles no HTTP except the problems it throws. */
+/** Registers, changes and deletes APIs. It handles no HTTP except `If-Match` and the problems it throws. */
 import {
   type Api,
   type ApiStatus,

@@ -1,4 +1,4 @@
-/** Creates consumers when they subscribe, and changes them. It counts no usage. */
+/** Creates consumers and changes them. It counts no usage. */
 import type { Consumer } from '../../../model/consumer.ts'
 import type { Transaction } from '../../store/store.ts'
 import { checkIfMatch } from '../http/entity-tag.ts'

@@ -1,12 +1,13 @@
-/** Merges what the gateways replied about their calls, and names those that did not reply. It asks none. */
+/** Merges what the gateways replied about their calls, and names those without a reply that can be used. It asks none. */
 import { type CallWindow, mergedSummary, shownFigures, shownSummary } from '../../../link/call-summary.ts'
 import {
   type CallsQuestion,
   type FleetReply,
   readSummary,
   type SummaryQuestion,
+  type WireSummary,
 } from '../../../link/fleet-question.ts'
-import { type Groups, SEPARATOR } from '../../../model/call-figures.ts'
+import { SEPARATOR } from '../../../model/call-figures.ts'
 import type { Replies } from '../../publisher/fleet-questions.ts'
 import { recordedCall } from '../schemas/fleet-reply.ts'
 
@@ -19,9 +20,10 @@ type Asked<Question> = Omit<Question, 'id'>
 
 export function mergedCalls(
   { tenant, limit }: Asked<CallsQuestion>,
-  replies: Replies,
+  received: Replies,
   gateways: readonly AskedGateway[],
 ) {
+  const replies = aboutOnly(tenant, received)
   const calls = gateways.flatMap(({ id, name }) =>
     (replies.get(id)?.calls ?? [])
       // those of a gateway in this process have not been validated
@@ -36,10 +38,11 @@ export function mergedCalls(
 
 export function mergedOverview(
   question: Asked<SummaryQuestion>,
-  replies: Replies,
+  received: Replies,
   gateways: readonly AskedGateway[],
 ) {
   const { fromMs, toMs, tenant } = question
+  const replies = aboutOnly(tenant, received)
   const workers = [...replies.values()].flatMap(reply => reply.workers ?? [])
   const served = new Set(workers.map(({ snapshot, policy_revision }) => `${snapshot} ${policy_revision}`))
   return {
@@ -53,9 +56,10 @@ export function mergedOverview(
 
 export function mergedTools(
   question: Asked<SummaryQuestion>,
-  replies: Replies,
+  received: Replies,
   gateways: readonly AskedGateway[],
 ) {
+  const replies = aboutOnly(question.tenant, received)
   const tools = [...summaryOf(question, replies).tools]
     .sort(([, a], [, b]) => b.calls - a.calls)
     .map(([name, figures]) => {
@@ -65,23 +69,30 @@ export function mergedTools(
   return { tools, ...coverage(replies, gateways) }
 }
 
-function summaryOf({ tenant, fromMs, toMs, parts }: Asked<SummaryQuestion>, replies: Replies) {
+function summaryOf({ fromMs, toMs, parts }: Asked<SummaryQuestion>, replies: Replies) {
   const summaries = [...replies.values()].flatMap(({ summary }) =>
     summary === undefined ? [] : [readSummary(summary, toMs)],
   )
-  const merged = mergedSummary(summaries, fromMs, parts)
-  if (tenant === null) return merged
-  // a gateway filters too: neither relies on the other
-  return {
-    ...merged,
-    consumers: ofTenant(merged.consumers, tenant, 0),
-    refusals: ofTenant(merged.refusals, tenant, 1),
-  }
+  return mergedSummary(summaries, fromMs, parts)
+}
+
+/**
+ * A gateway filters by tenant too: neither relies on the other. Sums cannot be divided by tenant again, so a summary that names another
+ * tenant counts as no reply. Which threads a gateway has is not for one tenant.
+ */
+function aboutOnly(tenant: string | null, replies: Replies): Replies {
+  if (tenant === null) return replies
+  const about = [...replies].filter(
+    ([, { summary }]) =>
+      summary === undefined ||
+      (isOnlyOf(summary.consumers, tenant, 0) && isOnlyOf(summary.refusals, tenant, 1)),
+  )
+  return new Map(about.map(([id, reply]) => [id, { ...reply, workers: undefined }]))
 }
 
 /** @param at which part of a group's name is its tenant */
-function ofTenant(groups: Groups, tenant: string, at: number): Groups {
-  return new Map([...groups].filter(([name]) => name.split(SEPARATOR)[at] === tenant))
+function isOnlyOf(groups: WireSummary['consumers'], tenant: string, at: number): boolean {
+  return groups.every(([name]) => name.split(SEPARATOR)[at] === tenant)
 }
 
 function coverage(replies: Replies, gateways: readonly AskedGateway[]) {

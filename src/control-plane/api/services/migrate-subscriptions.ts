@@ -45,7 +45,8 @@ export async function migrateToApi(
   if (to === undefined || to.tenantId !== from.tenantId)
     throw invalidField('to_api_id', 'names no API of this tenant.')
   if (to.id === from.id) throw invalidField('to_api_id', 'names the same API.')
-  if (to.status === 'retired') throw conflict('The API is retired and accepts no subscriptions.')
+  if (to.status === 'retired')
+    throw conflict('The API that to_api_id names is retired and accepts no subscriptions.')
   const move = {
     from: { apiId: from.id, productId: null },
     to: { apiId: to.id, productId: null },

@@ -1,4 +1,4 @@
-/** Announces what will soon stop calls: subscriptions and keys that expire, quotas that are nearly used. It sends nothing. */
+/** Announces what stops calls or will soon: subscriptions and keys that expire, quotas that are nearly or fully used. It sends nothing. */
 import { quotaKind, windowEnd } from '../../../model/quota-notice.ts'
 import { EVERY_TENANT, type Store, type Transaction } from '../../store/store.ts'
 import { eventOf } from './subscription-event.ts'
@@ -13,9 +13,9 @@ export async function announceExpiring(store: Store, limit: number): Promise<num
       const current = await tx.subscriptions.find(id, 'lock')
       if (current?.status !== 'approved' || current.expiresAt?.getTime() !== expiresAt!.getTime()) return
       if (current.expiryAnnounced?.getTime() === expiresAt!.getTime()) return
-      const announced = await tx.subscriptions.update({ ...current, expiryAnnounced: expiresAt })
+      await tx.subscriptions.noteAnnounced(current)
       const at = { expires_at: expiresAt!.toISOString() }
-      tx.events.append(await eventOf(tx, 'subscription.expiring', announced, at))
+      tx.events.append(await eventOf(tx, 'subscription.expiring', current, at))
     })
   }
   return near.length
@@ -32,7 +32,7 @@ export async function announceExpiringKeys(store: Store, limit: number): Promise
       if (current.expiryAnnounced?.getTime() === expiresAt!.getTime()) return
       const subscription = await tx.subscriptions.find(current.subscriptionId)
       if (subscription?.status !== 'approved') return
-      await tx.keys.update({ ...current, expiryAnnounced: expiresAt })
+      await tx.keys.noteAnnounced(current)
       const data = { key_prefix: current.prefix, expires_at: expiresAt!.toISOString() }
       tx.events.append(await eventOf(tx, 'subscription.key_expiring', subscription, data))
     })

@@ -1,4 +1,4 @@
-/** Creates, changes and deletes tenants. It handles no HTTP except the problems it throws. */
+/** Creates, changes and deletes tenants. It handles no HTTP except `If-Match` and the problems it throws. */
 import {
   moveTenant,
   type Tenant,
@@ -6,7 +6,7 @@ import {
   type TenantStatus,
   type Tier,
 } from '../../../model/tenant.ts'
-import type { Transaction } from '../../store/store.ts'
+import { EVERY_TENANT, type Store, type Transaction } from '../../store/store.ts'
 import { checkIfMatch } from '../http/entity-tag.ts'
 import { conflict, found } from '../http/problem.ts'
 import { newRecord } from './records.ts'
@@ -79,6 +79,21 @@ export async function activateTenant(tx: Transaction, id: string): Promise<void>
 
 /** Longer than all attempts of a delivery take. */
 const MAX_WAIT_FOR_WEBHOOKS_MS = 2 * 3_600_000
+
+const HISTORY_AT_ONCE = 5_000
+/** The rest follows in the next round of maintenance, so that its other work does not wait. */
+const MAX_HISTORY_BATCHES = 20
+
+/** Deletes metering and usage of a tenant that is being deleted, in many transactions: one would exceed the time of a statement. @returns whether none is left */
+export async function purgeHistory(store: Store, id: string): Promise<boolean> {
+  for (let batch = 0; batch < MAX_HISTORY_BATCHES; batch++) {
+    const removed = await store.write(EVERY_TENANT, async tx =>
+      (await tx.tenants.find(id))?.status === 'deleting' ? tx.tenants.removeHistory(id, HISTORY_AT_ONCE) : 0,
+    )
+    if (removed < HISTORY_AT_ONCE) return true
+  }
+  return false
+}
 
 /**
  * Deletes the tenant and everything it owns. Does nothing unless it is being deleted, and while its webhooks are still to be

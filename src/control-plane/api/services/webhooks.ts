@@ -69,7 +69,8 @@ export async function findWebhook(tx: Transaction, id: string, locking?: Locking
 
 /**
  * A new secret signs at once; the previous one signs too until the overlap ends. A webhook that another application changes receives
- * the keys of that application only, or its owner's would be sent to an address that the owner did not choose.
+ * the keys of that application only, and with another address none of the headers before, or those of its owner would be sent to an address
+ * that the owner did not choose.
  * @param secret null: deliveries are no longer signed
  * @param keysOf of the caller
  * @throws Problem not_found, precondition_failed
@@ -90,7 +91,9 @@ export async function patchWebhook(
   const keeps = keysOf === EVERY_APPLICATION || keysOf === webhook.keysOf
   if (!keeps) await tx.webhooks.withholdKeys(id)
   const changed = { ...patched(webhook, patch), keysOf: keeps ? webhook.keysOf : keysOf }
-  const updated = await tx.webhooks.update(changed, change, patch.customHeaders)
+  const isMoved = changed.url !== webhook.url
+  const headers = patch.customHeaders ?? (isMoved && !keeps ? {} : undefined)
+  const updated = await tx.webhooks.update(changed, change, headers)
   announce(tx, 'webhook.updated', updated)
   return updated
 }

@@ -1,4 +1,4 @@
-/** Migration 8: which team manages a resource as code and what it applied last; names of webhooks; notes and revisions of consumers. */
+/** Migration 8: which team manages a resource as code and what it applied last; names of webhooks and of their secrets; notes and revisions of consumers. */
 import { guard, ID, MINE } from './row-security.ts'
 
 export const statements: readonly string[] = [

@@ -1,4 +1,4 @@
-/** Migration 8: audit records in one chain of hashes. Rows survive the tenants they are about, so they have no foreign key. */
+/** Migration 10: audit records in one chain of hashes. Rows survive the tenants they are about, so they have no foreign key. */
 import { guard, ID } from './row-security.ts'
 
 export const statements: readonly string[] = [

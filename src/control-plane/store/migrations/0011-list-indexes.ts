@@ -1,4 +1,4 @@
-/** Migration 10: indexes for the filters and orders of lists. */
+/** Migration 11: indexes for the filters and orders of lists. */
 export const statements: readonly string[] = [
   `create index subscriptions_tenant_status on subscriptions (tenant_id, status, id)`,
   `create index subscriptions_api on subscriptions (api_id, id)`,

@@ -1,4 +1,4 @@
-/** Migration 18: to whom the catalog shows an API. */
+/** Migration 14: to whom the catalog shows an API. */
 export const statements: readonly string[] = [
   `alter table apis add column visibility text not null default 'tenant'`,
   // visitors list few of many APIs

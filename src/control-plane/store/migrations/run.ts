@@ -1,4 +1,7 @@
-/** Applies missing migrations in one transaction under a lock, forward only. It defines no migration. */
+/**
+ * Applies missing migrations in one transaction under a lock, forward only, and grants the tables to the role that transactions switch to. It
+ * defines no migration.
+ */
 import { createHash } from 'node:crypto'
 import { type Kysely, sql } from 'kysely'
 import type { Tables } from '../sql/tables.ts'
@@ -48,7 +51,8 @@ export function createMigrator(
             })
             .execute()
         }
-        if (missing.length > 0) await sql.raw(GRANTS).execute(trx)
+        await sql.raw(APP_ROLE).execute(trx)
+        await sql.raw(missing.length > 0 ? GRANTS : MISSING_GRANTS).execute(trx)
         return missing.map(migration => migration.name)
       })
     },
@@ -67,13 +71,45 @@ export function createMigrator(
   }
 }
 
-/** Grants the tables to the role that transactions switch to, where it exists. */
+/**
+ * Makes the role that transactions of a user without row-level security switch to, and its member. Migration 2 makes it only when such a
+ * user applies that migration. What the user may not do is left to an administrator: the store says what is missing.
+ */
+const APP_ROLE = `do $$ begin
+  if not (select rolsuper or rolbypassrls from pg_roles where rolname = current_user) then return; end if;
+  begin
+    if not exists (select from pg_roles where rolname = 'toolgate_app') then create role toolgate_app nologin; end if;
+  exception when duplicate_object or unique_violation or insufficient_privilege then null;
+  end;
+  begin
+    if exists (select from pg_roles where rolname = 'toolgate_app')
+       and not (select rolsuper from pg_roles where rolname = current_user) then
+      execute format('grant toolgate_app to %I', current_user);
+    end if;
+  exception when insufficient_privilege then null;
+  end;
+end $$`
+
+/** Grants the tables to that role, where it exists. */
 const GRANTS = `do $$ begin
   if exists (select from pg_roles where rolname = 'toolgate_app')
      and (select rolsuper or rolbypassrls from pg_roles where rolname = current_user) then
     execute format('grant usage on schema %I to toolgate_app', current_schema());
     execute format('grant select, insert, update, delete on all tables in schema %I to toolgate_app', current_schema());
   end if;
+end $$`
+
+/** The same where no migration was missing: a user who did not make the tables may be unable to grant them. */
+const MISSING_GRANTS = `do $$ begin
+  if exists (select from pg_roles where rolname = 'toolgate_app')
+     and (select rolsuper or rolbypassrls from pg_roles where rolname = current_user)
+     and exists (select from pg_tables, unnest(array['select', 'insert', 'update', 'delete']) as privilege
+       where schemaname = current_schema()
+         and not has_table_privilege('toolgate_app', format('%I.%I', schemaname, tablename), privilege)) then
+    execute format('grant usage on schema %I to toolgate_app', current_schema());
+    execute format('grant select, insert, update, delete on all tables in schema %I to toolgate_app', current_schema());
+  end if;
+exception when insufficient_privilege then null;
 end $$`
 
 function appliedMigrations(db: Kysely<Tables>) {

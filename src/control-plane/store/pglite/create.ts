@@ -1,4 +1,7 @@
-/** Creates a PGlite data directory from the template of the build, which has the migrations of the build; from source an empty one in a child process, because that takes 800 MB of memory. It does not open the database. */
+/**
+ * Creates a PGlite data directory from the template of the build, which has the migrations of the build; from source, an empty one in a
+ * child process, because that takes 800 MB of memory. It opens no database in this process.
+ */
 import { spawn } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'

@@ -1,4 +1,4 @@
-/** One connection that listens for signals and reconnects when it is lost. It runs no other query. */
+/** One connection that listens for signals and reconnects when it is lost. It runs no query on a table. */
 import pg from 'pg'
 import { Backoff } from '../../../shared/async/backoff.ts'
 import { CHANNEL } from '../sql/session.ts'
@@ -17,7 +17,7 @@ interface ListenOptions {
 }
 
 const POOLED =
-  'DATABASE_URL leads through a connection pooler, which may not deliver signals. Set DATABASE_DIRECT_URL to the address of the server, or to DATABASE_URL if the pooler assigns sessions to clients'
+  'DATABASE_URL leads through a connection pooler, which may not deliver signals. Set DATABASE_DIRECT_URL to the address of the server, or to the same address as DATABASE_URL if the pooler uses session pooling'
 
 /**
  * Listens until the returned function is called. After a reconnection the listener gets `reconnected`, since signals may have been missed.
@@ -34,7 +34,8 @@ export async function listen(
   const backoff = new Backoff(BACKOFF)
   let stopped = false
 
-  async function connect(): Promise<void> {
+  /** @returns whether it listens; if not, another attempt follows */
+  async function connect(): Promise<boolean> {
     const fresh = new pg.Client({ ...config, query_timeout: QUERY_TIMEOUT_MS })
     let over = false
     const lost = (error: unknown) => {
@@ -43,8 +44,10 @@ export async function listen(
       clearInterval(pings)
       onFault('the listening database connection was lost', error)
       void fresh.end().catch(() => {})
-      const reconnect = () => void connect().then(() => listener({ kind: 'reconnected' }))
-      timer = setTimeout(reconnect, backoff.nextMs())
+      const reconnect = async () => {
+        if (await connect()) listener({ kind: 'reconnected' })
+      }
+      timer = setTimeout(() => void reconnect(), backoff.nextMs())
     }
     fresh.on('error', lost)
     fresh.on('end', () => lost(new Error('the server closed the connection')))
@@ -56,8 +59,10 @@ export async function listen(
       await fresh.query(`listen ${CHANNEL}`)
       backoff.reset()
       pings = setInterval(() => void fresh.query('select 1').catch(lost), PING_MS)
+      return true
     } catch (error) {
       lost(error)
+      return false
     }
   }
 
@@ -70,7 +75,7 @@ export async function listen(
   }
 }
 
-/** Whether another session executes the statements than the one that the connection was announced. */
+/** Whether statements run in another session than the one that the server named when the connection was opened. */
 async function isPooled(client: pg.Client): Promise<boolean> {
   const { rows } = await client.query<{ pid: number }>('select pg_backend_pid() as pid')
   return rows[0]!.pid !== (client as unknown as { readonly processID: number }).processID

@@ -81,8 +81,9 @@ export class SilentConnections {
       const { own, busy } = rows[0]!
       // a connection pooler in between reports other ids: only the time-out of the query applies
       return new Set(own === processIdOf(client) ? busy : ids)
-    } catch {
-      return undefined
+    } catch (error) {
+      // a server that refuses the connection, because it has too many, has responded
+      return error instanceof pg.DatabaseError ? new Set(ids) : undefined
     } finally {
       void client.end().catch(() => {})
     }

@@ -1,4 +1,4 @@
-/** Queries on API keys, stored as digests only. Apart from the status in SQL, rules of the life cycle are in `model/api-key.ts`. */
+/** Queries on API keys, stored as prefix and digest. The life cycle is in `model/api-key.ts`; the rule of the status is repeated in SQL. */
 import { sql } from 'kysely'
 import type { ApiKeyRepository } from '../repositories.ts'
 import { first, inScope, isRow, matches, page } from './listing.ts'
@@ -75,6 +75,13 @@ export function apiKeyRepository({ db, scope, now }: SqlSession): ApiKeyReposito
         .where(isRow(scope, { id, tenantId }))
         .returningAll()
         .executeTakeFirstOrThrow()
+    },
+    async noteAnnounced({ id, tenantId, expiresAt }) {
+      await db
+        .updateTable('apiKeys')
+        .set({ expiryAnnounced: expiresAt })
+        .where(isRow(scope, { id, tenantId }))
+        .execute()
     },
     async touch(uses) {
       if (uses.length === 0) return

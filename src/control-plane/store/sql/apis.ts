@@ -1,4 +1,7 @@
-/** Queries on APIs; removed APIs are invisible to all of them. Rules of the life cycle are in `model/api.ts`. */
+/**
+ * Queries on APIs; `find`, `list` and the other reads leave out removed APIs; `update` and `remove` expect an API that `find` has returned.
+ * Rules of the life cycle are in `model/api.ts`.
+ */
 import { type SqlBool, sql } from 'kysely'
 import type { Api } from '../../../model/api.ts'
 import type { ApiRepository } from '../repositories.ts'
@@ -33,6 +36,8 @@ export const API_COLUMNS = [
   'createdAt',
   'updatedAt',
 ] as const
+
+const LISTED_COLUMNS = API_COLUMNS.filter(column => column !== 'spec')
 
 /** null becomes the JSON null, which is read as null. */
 function jsonOf({ mcp, passthrough, traffic, versioning, deprecation, sharing }: Api) {
@@ -78,7 +83,15 @@ export function apiRepository({ db, scope, now }: SqlSession): ApiRepository {
           .where('portalVisibility', '=', true)
           .where('tenantId', 'in', visitedTenants(db))
       if (offered === true || forVisitors === true) query = query.where('status', '!=', 'retired')
-      return page(query, from => from.select(API_COLUMNS.map(column => `apis.${column}` as const)), request)
+      return page(
+        query,
+        from =>
+          from
+            .select(LISTED_COLUMNS.map(column => `apis.${column}` as const))
+            // documents are large, and no list shows them
+            .select(sql<null>`null`.as('spec')),
+        request,
+      )
     },
     async update(api) {
       const { id, tenantId, createdAt: _createdAt, revision, ...fields } = api

@@ -1,6 +1,6 @@
 /** Queries on audit records, and their chain of hashes. It decides no retention. */
 import { sql } from 'kysely'
-import { type AuditRecord, auditContent, type NewAuditRecord } from '../../../model/audit.ts'
+import { type AuditRecord, auditContent, type NewAuditRecord, spellingsOf } from '../../../model/audit.ts'
 import type { AuditRepository } from '../audit-repository.ts'
 import { given, inScope, matches } from './listing.ts'
 import type { SqlSession } from './session.ts'
@@ -15,11 +15,14 @@ export function auditRepository({ db, scope, pendingAudit }: SqlSession): AuditR
     get appended() {
       return pendingAudit.length
     },
-    async list({ q, actor, since, until, ...filter }, { before, after }, limit) {
+    async list({ q, actor, resourceType, since, until, ...filter }, { before, after }, limit) {
       const rows = await db
         .selectFrom('audit')
         .where(inScope(scope))
         .where(eb => eb.and(given(filter)))
+        .$if(resourceType !== undefined, query =>
+          query.where('resourceType', 'in', [...spellingsOf(resourceType!)]),
+        )
         .$if(actor !== undefined, query =>
           query.where(eb => eb.or([eb('actorSubject', '=', actor!), eb('actorConsumer', '=', actor!)])),
         )

@@ -1,9 +1,12 @@
-/** Writes the buffered events of a transaction and their deliveries, directly before the commit. It opens no transaction. */
+/** Writes the buffered events of a transaction, their deliveries and mails, directly before the commit. It opens no transaction. */
 import { sql } from 'kysely'
 import { newId } from '../../../model/id.ts'
 import { fanOut, receiversOf } from './fan-out.ts'
 import { writeMails } from './mails.ts'
 import { advanced, CHANNEL, type SqlSession } from './session.ts'
+
+/** A statement of PostgreSQL has at most 65,535 parameters. */
+const ROWS_AT_ONCE = 1_000
 
 /**
  * Numbers the events from the one-row clock. Its row lock is held until the commit, so the numbers follow the order of commits and
@@ -29,7 +32,11 @@ export async function flushEvents(session: SqlSession): Promise<void> {
     id: newId('event', now.getTime()),
     occurredAt: now,
   }))
-  await db.insertInto('events').values(rows).execute()
+  for (let at = 0; at < rows.length; at += ROWS_AT_ONCE)
+    await db
+      .insertInto('events')
+      .values(rows.slice(at, at + ROWS_AT_ONCE))
+      .execute()
   await fanOut(session, receivers, clock.microseconds - count + 1)
   await writeMails(session)
   await sql`select pg_notify(${CHANNEL}, '')`.execute(db)

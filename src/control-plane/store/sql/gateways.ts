@@ -1,4 +1,4 @@
-/** Queries on gateway instances, which belong to the platform, and on deployments, which belong to tenants. It contains no rule. */
+/** Queries on gateway instances and deployments. The rule of the status is in `model/gateway-instance.ts`, and repeated in SQL. */
 import { sql } from 'kysely'
 import { OFFLINE_AFTER_MS } from '../../../model/gateway-instance.ts'
 import { newId } from '../../../model/id.ts'

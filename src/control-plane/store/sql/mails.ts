@@ -1,4 +1,4 @@
-/** Queries on mails: writes those of a transaction, claims, settles, deletes. Texts and retry rules are in `model/`. */
+/** Queries on mails, and the writing of those of a transaction. Texts and retry rules are in `model/`. */
 import { sql } from 'kysely'
 import { type NewEvent, NOTICE_KINDS, type NoticeKind } from '../../../model/event.ts'
 import { newId } from '../../../model/id.ts'

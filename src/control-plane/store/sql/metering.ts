@@ -1,4 +1,4 @@
-/** Queries on metering: hours, latency histograms, marks. Which events count is decided in `api/services/fold-events.ts`. */
+/** Queries on metering: hours, latency histograms, marks. Which events are new is decided in `api/services/fold-events.ts`. */
 import { sql } from 'kysely'
 import type { MeteringRepository } from '../usage-repositories.ts'
 import { inScope } from './listing.ts'

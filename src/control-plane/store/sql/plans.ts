@@ -1,4 +1,4 @@
-/** Queries on plans, a tenant's and global ones. Who may change which is decided elsewhere. */
+/** Queries on plans, a tenant's and global ones. Which caller may change them is decided by the policy. */
 import { sql } from 'kysely'
 import { OPEN_STATUSES } from '../../../model/subscription.ts'
 import type { PlanRepository } from '../repositories.ts'

@@ -1,4 +1,4 @@
-/** Queries on products; removed ones are invisible to all of them. */
+/** Queries on products; none reads a removed one. */
 import { type SqlBool, sql } from 'kysely'
 import type { ProductRepository } from '../repositories.ts'
 import { first, given, inScope, isRow, matches, page } from './listing.ts'

@@ -34,7 +34,7 @@ export async function needsAppRole(db: Kysely<Tables>): Promise<boolean> {
   const row = found.rows[0]!
   if (row.bypasses && row.member !== true) {
     throw new Error(
-      'the database user bypasses row-level security and the role toolgate_app is missing. Run `toolgate db migrate`, or connect as a user without SUPERUSER and BYPASSRLS.',
+      'the database user bypasses row-level security, and the role toolgate_app does not exist or is not granted to that user. Run `toolgate db migrate`, grant the role, or connect as a user without SUPERUSER and BYPASSRLS.',
     )
   }
   return row.bypasses

@@ -4,7 +4,7 @@ import type { ShareRepository } from '../repositories.ts'
 import { inScope } from './listing.ts'
 import type { SqlSession } from './session.ts'
 
-/** How long the refusal of an expired subscription names the reason; in whole days, so that equal content has the same version all day. */
+/** How long the refusal of an expired subscription names the reason; in whole days, so that equal content has the same version all day: the publisher reads everything again on the next one. */
 const EXPIRED_DAYS = 30
 const DAY_MS = 86_400_000
 

@@ -91,6 +91,13 @@ export function subscriptionRepository({ db, scope, now }: SqlSession): Subscrip
         .skipLocked()
         .execute()
     },
+    async noteAnnounced({ id, tenantId, expiresAt }) {
+      await db
+        .updateTable('subscriptions')
+        .set({ expiryAnnounced: expiresAt })
+        .where(isRow(scope, { id, tenantId }))
+        .execute()
+    },
     async update(subscription) {
       const { id, tenantId, createdAt: _createdAt, revision, ...changed } = subscription
       const fields = { ...changed, metadata: JSON.stringify(changed.metadata) }

@@ -1,4 +1,5 @@
 /** Queries on tenants. Rules of the life cycle are in `model/tenant.ts`. */
+import { sql } from 'kysely'
 import { type Tenant, VISITED_TENANTS } from '../../../model/tenant.ts'
 import type { TenantRepository } from '../repositories.ts'
 import { first, given, inScope, matches, page } from './listing.ts'
@@ -49,6 +50,27 @@ export function tenantRepository({ db, scope, now }: SqlSession): TenantReposito
         .where(inScope(scope, 'id'))
         .returningAll()
         .executeTakeFirstOrThrow()) satisfies Tenant
+    },
+    async removeHistory(id, limit) {
+      const ofTenant = sql`tenant_id = ${id} and ${inScope(scope)}`
+      // usage has no index on the tenant
+      const ofSubscriptions = sql`subscription_id in (select id from subscriptions where ${ofTenant})`
+      const tables = [
+        ['metering_latencies', ofTenant],
+        ['metering_hours', ofTenant],
+        ['usage_daily', ofSubscriptions],
+      ] as const
+      let removed = 0
+      for (const [name, rows] of tables) {
+        const table = sql.table(name)
+        const { rows: counted } = await sql<{ count: number }>`with gone as (
+            delete from ${table} where ctid = any(array(
+              select ctid from ${table} where ${rows} limit ${limit - removed})) returning 1)
+          select count(*)::int as count from gone`.execute(db)
+        removed += counted[0]?.count ?? 0
+        if (removed >= limit) break
+      }
+      return removed
     },
     async remove(id) {
       await db.deleteFrom('tenants').where('id', '=', id).where(inScope(scope, 'id')).execute()

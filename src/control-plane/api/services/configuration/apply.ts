@@ -87,7 +87,10 @@ export async function applyConfiguration(tx: Transaction, request: ApplyRequest)
   await writeChanges(tx, comparison.changes, live, secrets, request)
   if (secrets.missing.length > 0 && !dryRun)
     throw invalid(
-      secrets.missing.map(name => ({ field: `secrets.${name}`, message: 'is needed and not given.' })),
+      secrets.missing.map(name => ({
+        field: `secrets.${name}`,
+        message: 'is required: the tree refers to it with from. Send its value in secrets.',
+      })),
     )
   await recordOwner(tx, comparison, owner, request)
   return { ...comparison, missingSecrets: secrets.missing, version }
@@ -106,7 +109,7 @@ async function requireReach(tx: Transaction, tree: ConfigurationTree): Promise<v
     )
 }
 
-/** @throws Problem validation_error for a tenant that neither exists nor is declared; conflict for one that is being deleted */
+/** @throws Problem validation_error for a tenant that is not declared, and does not exist or is being deleted */
 function requireTenants(tree: ConfigurationTree, { tenants }: LiveConfiguration): void {
   for (const [name, { tier }] of Object.entries(tree.tenants))
     if (tier === undefined && !tenants.has(name))
@@ -175,7 +178,8 @@ function ofOtherOwners(foreign: readonly Applied[]): Problem {
 function drifted({ drift }: Comparison): Problem {
   const details: FieldFault[] = drift.slice(0, MAX_DETAILS).map(({ path, field }) => ({
     field: field === null ? path : `${path}/${field}`,
-    message: field === null ? 'was deleted by other means.' : 'was changed by other means.',
+    message:
+      field === null ? 'was deleted outside of `config apply`.' : 'was changed outside of `config apply`.',
   }))
   return conflict(
     'Resources have changed since they were applied. Add the changes to the tree, or repeat the request with overwrite_drift=true.',

@@ -15,7 +15,7 @@ import { showLimits } from '../../schemas/plan.ts'
 import { shownLimits } from '../../schemas/shown-api.ts'
 import { showSettings } from '../../schemas/tenant.ts'
 
-/** Of each kind in one configuration. */
+/** Of each kind that is read for one configuration, and of all kinds in one tree. */
 export const MAX_RESOURCES = 10_000
 const MAX_DOCUMENT_BYTES = 64 * 1024 * 1024
 
