@@ -1,4 +1,4 @@
-/** Stages, masked arguments and decision of a few of the latest calls, bounded in number, size and rate. It evaluates nothing. */
+/** Stages, decision and, as far as `DECISION_LOG` allows, arguments of a few of the latest calls, bounded in number, size and rate. It evaluates nothing. */
 
 import { writeJson } from '../../model/exact-number.ts'
 import type { Decision } from '../../shared/policy/engine.ts'
@@ -10,7 +10,7 @@ import { isCall } from '../pipeline/operation.ts'
 export type ArgumentsState = 'recorded' | 'masked' | 'too_large' | 'not_recorded'
 
 export interface CallDetail {
-  /** Unix ms with fractions, of the first stage; 0 when the stages were not timed. */
+  /** `performance.now()` at the start of the call, as in its timings. */
   readonly startedAt: number
   readonly timings: readonly StageTiming[] | undefined
   /** JSON. */

@@ -1,4 +1,4 @@
-/** Replies to a question of the control plane about the recorded calls of this process. It sends nothing. */
+/** Builds the reply to a question of the control plane: recorded calls, or a summary and, for questions about every tenant, the worker threads. It does not send the reply. */
 import { type FleetQuestion, type FleetReply, wireSummary } from '../../link/fleet-question.ts'
 import type { ProcessCalls } from './process-calls.ts'
 

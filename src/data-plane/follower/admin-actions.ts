@@ -34,7 +34,9 @@ export class AdminActions {
   async add(action: AdminAction): Promise<void> {
     await this.#writes.run(async () => {
       if (this.#pending.length >= MAX_PENDING)
-        throw new Error('the control plane has not taken the last actions of administrators')
+        throw new Error(
+          'too many administrator actions wait to be recorded in the audit of the control plane. Check the connection to the control plane',
+        )
       await this.#replace([...this.#pending, action])
     })
     this.#onAdded()

@@ -1,4 +1,4 @@
-/** Follows a control plane over any transport: receives updates, acks or nacks each, keeps a copy of the last share on disk. It applies and compiles nothing. */
+/** Follows a control plane over any transport: acks or nacks its updates, replies to its questions, keeps a copy of the last share on disk. It compiles nothing. */
 import { join } from 'node:path'
 import { wholeShare } from '../../link/control-share.ts'
 import { type FleetQuestion, type FleetReply, readQuestion } from '../../link/fleet-question.ts'
@@ -217,10 +217,15 @@ export class Follower {
     this.#isPolling = true
     this.#polledAtMs = performance.now()
     try {
+      const before = this.#refused
       const update = await this.#options.transport.poll(this.#from)
-      if (update === null) this.#accept()
+      const refused = this.#refused
+      if (update === null) {
+        // a version that was refused meanwhile is newer than this response
+        if (refused === before) this.#accept()
+      }
       // the version of a malformed update can be undefined
-      else if (this.#refused === undefined || update.version !== this.#refused.version)
+      else if (refused === undefined || update.version !== refused.version)
         await this.#take({ update, resync: null })
       return undefined
     } catch (error) {
@@ -293,9 +298,16 @@ export class Follower {
     reporter.serves(this.#version, fault)
   }
 
-  /** The control plane has nothing newer than what is served. */
+  /** The control plane has nothing newer than what is served: a version that was refused has been taken back. */
   #accept(): void {
-    if (this.#recover()) this.#options.reporter.serves(this.#version, null)
+    const { configuration, reporter } = this.#options
+    const isTakenBack = this.#refused !== undefined
+    this.#refused = undefined
+    const isValid = this.#recover()
+    // the threads compare what they serve with the newest document that they know, which is the refused one
+    if (isTakenBack)
+      void configuration.change({}).then(fault => reporter.serves(this.#version, fault ?? null))
+    else if (isValid) reporter.serves(this.#version, null)
   }
 
   /** @returns whether the last update was refused as invalid */

@@ -1,4 +1,4 @@
-/** The link to a control plane over HTTP: SSE stream, poll, report. It retries nothing and keeps no state of the gateway. */
+/** The link to a control plane over HTTP: SSE stream, polls, reports and replies. It retries nothing and keeps no state of the gateway. */
 
 import type { ShareUpdate } from '../../link/control-share.ts'
 import type { FleetReply } from '../../link/fleet-question.ts'
@@ -43,7 +43,11 @@ export class HttpTransport implements ControlPlaneTransport {
     if (authConfig.audiences?.length) query.set('audiences', authConfig.audiences.join(','))
     const cancellation = new Cancellation()
     // the time-out applies to the head of the response only
-    const headTimer = setTimeout(() => cancellation.cancel(), TIMEOUT_MS)
+    let isLate = false
+    const headTimer = setTimeout(() => {
+      isLate = true
+      cancellation.cancel()
+    }, TIMEOUT_MS)
     try {
       const response = await this.#options.egress.stream({
         method: 'GET',
@@ -57,7 +61,10 @@ export class HttpTransport implements ControlPlaneTransport {
         timeoutMs: FOREVER_MS,
         cancellation,
       })
-      if (response.kind === 'failure') throw new Error(response.message)
+      if (response.kind === 'failure')
+        throw new Error(
+          isLate ? `${this.#options.url} did not respond within ${TIMEOUT_MS} ms` : response.message,
+        )
       if (response.status !== 200) {
         response.body.destroy()
         throw this.#refused(response.status)

@@ -1,4 +1,4 @@
-/** Sends the reports of a gateway: heartbeats, acks, nacks and counts. It receives no snapshot. */
+/** Sends the reports of a gateway: heartbeats, acks, nacks, counts and actions of administrators. It receives no snapshot. */
 
 import type { GatewayState, Report } from '../../link/report.ts'
 import type { ControlPlaneTransport, HelloEvent } from '../../link/transport.ts'
@@ -73,15 +73,15 @@ export class Reporter {
   /** Never rejects: counts that could not be sent are part of the next report. */
   report(): Promise<void> {
     this.#again = true
-    this.#running ??= this.#drain().finally(() => {
-      this.#running = undefined
-    })
+    this.#running ??= this.#drain()
     return this.#running
   }
 
   async close(): Promise<void> {
     clearInterval(this.#timer)
     this.#closing = true
+    // a report under way that fails would not take the last counts
+    await this.#running
     await this.report()
   }
 
@@ -97,6 +97,9 @@ export class Reporter {
         { reason: String(error) },
         'the report could not be sent; its counts are kept for the next one',
       )
+    } finally {
+      // in the same step as the last look at the flag: a report that is requested in between would wait for the timer
+      this.#running = undefined
     }
   }
 

@@ -10,7 +10,7 @@ const MIN_REWRITE_BYTES = 1024 * 1024
 
 export class ShareFile {
   readonly #path: string
-  /** Of the whole share, and of the updates appended to it. */
+  /** Size of the first update in the file, which is the whole share, and of everything after it. */
   #wholeBytes = 0
   #addedBytes = 0
   /** Version after the last complete update in the file; '' when the next write has to be a whole one. */
@@ -34,19 +34,23 @@ export class ShareFile {
     let share = EMPTY_SHARE
     let isComplete = true
     const reader = new UpdateReader()
+    let wholeBytes = 0
     try {
       if (fault === 'altered') throw new Error('a line differs from its checksum')
       for (const line of lines) {
         const marked = reader.take(JSON.parse(line) as StreamEvent)
+        // the first update is the whole share; those after it count as appended, or each start would let the file grow further
+        if (share === EMPTY_SHARE) wholeBytes += Buffer.byteLength(line)
         isComplete = marked !== undefined
         if (marked !== undefined) share = applyUpdate(share, marked.update)
       }
       if (share.version !== '' && versionOf(share) !== share.version)
-        throw new Error('its content is not that of its version')
+        throw new Error('its content does not match its version')
     } catch (error) {
       return { share: EMPTY_SHARE, damage: damaged(`is not used: ${(error as Error).message}`) }
     }
-    this.#wholeBytes = bytes
+    this.#wholeBytes = wholeBytes
+    this.#addedBytes = bytes - wholeBytes
     if (fault === undefined && isComplete) {
       this.#version = share.version
       return { share, damage: undefined }

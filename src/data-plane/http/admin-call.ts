@@ -11,7 +11,7 @@ import type { RestTools } from './rest.ts'
 
 export type AdminResource = Extract<Operation, { action: 'admin' }>['resource']
 
-/** @param respond runs only when the policy allows the caller to use the resource; a ParameterFault that it throws becomes 400, another error `internal_error` */
+/** @param respond runs only when the policy allows the caller to use the resource; a ParameterFault that it throws becomes 400, another error `internal_error` and a line of the log */
 export async function serveAdmin(
   gateway: GatewayParts,
   rest: RestTools,
@@ -26,11 +26,11 @@ export async function serveAdmin(
   try {
     await respond(exchange.principal!)
   } catch (error) {
-    const isFault = error instanceof ParameterFault
-    rest.refuse(
-      call,
-      isFault ? refuse('invalid_request', { message: error.message }) : refuse('internal_error'),
-    )
+    if (error instanceof ParameterFault)
+      return rest.refuse(call, refuse('invalid_request', { message: error.message }))
+    const request = { resource, request_id: call.requestId }
+    gateway.log.error({ err: error, ...request }, 'a request of an administrator failed')
+    rest.refuse(call, refuse('internal_error'))
   }
 }
 

@@ -8,7 +8,7 @@ export interface Counter {
   readonly subscription_id: string | null
   readonly plan: string | null
   readonly limits_known: boolean
-  /** Without such a limit, calls are not counted in these. */
+  /** `second`, `minute` and `in_flight` are null when the known limits have no such limit: calls are not counted then. */
   readonly second: CountedWindow | null
   readonly minute: CountedWindow | null
   readonly in_flight: CountedWindow | null

@@ -1,6 +1,10 @@
-/** Policy endpoints for operators: status, explanation of a decision, promotion of the candidate. Access is decided by the pipeline. */
+/** Policy endpoints for operators: status, search and explanation of decisions, promotion of the candidate. Access is decided by the pipeline. */
 import type { Principal } from '../../model/principal.ts'
-import type { DecisionSearch } from '../../shared/policy/log/search.ts'
+import {
+  type DecisionCursor,
+  type DecisionSearch,
+  readDecisionCursor,
+} from '../../shared/policy/log/search.ts'
 import type { Snapshot } from '../snapshot/snapshot.ts'
 import { adminAction, type RecordAdminAction } from './admin-audit.ts'
 import { ignoreBody, serveAdmin } from './admin-call.ts'
@@ -12,8 +16,8 @@ import type { RestTools } from './rest.ts'
 /** Status and operations of the policy; objects are JSON for operators, without secrets. */
 export interface PolicyOperations {
   status(): Promise<object>
-  /** The newest first. @param cursor `next_cursor` of the page before */
-  search(query: DecisionSearch, limit: number, cursor: string | undefined): Promise<object>
+  /** The newest first. @param cursor where the page before ended */
+  search(query: DecisionSearch, limit: number, cursor: DecisionCursor | undefined): Promise<object>
   /** undefined when no such decision is kept. */
   explain(id: string): Promise<object | undefined>
   /** Makes the candidate the live bundle. @returns why it was not done; undefined when it was */
@@ -54,7 +58,7 @@ export class PolicyAdmin {
       const found = ID.test(id) ? await this.#operations.explain(id) : undefined
       if (found !== undefined) return call.respond(200, found)
       const message =
-        'No such decision is in the log. Denials are logged until rotation; allowed decisions as configured.'
+        'No such decision is in the log. The log holds all denials and DECISION_LOG_PERCENT percent of the allowed decisions, until it is rotated.'
       call.respond(404, { error: 'not_found', message, request_id: call.requestId })
     })
   }
@@ -78,7 +82,8 @@ export class PolicyAdmin {
       }
       const asked = parameters.text('tenant')
       if (asked !== undefined && asked !== query.tenant) return call.respond(200, NO_DECISIONS)
-      call.respond(200, await this.#operations.search(query, parameters.limit(), parameters.text('cursor')))
+      const [limit, cursor] = [parameters.limit(), cursorOf(parameters.text('cursor'))]
+      call.respond(200, await this.#operations.search(query, limit, cursor))
     })
   }
 
@@ -98,4 +103,12 @@ export class PolicyAdmin {
   #serve(call: Call, snapshot: Snapshot, respond: (caller: Principal) => Promise<void>): void {
     void serveAdmin(this.#gateway, this.#rest, call, snapshot, 'policy', respond)
   }
+}
+
+/** @throws ParameterFault */
+function cursorOf(text: string | undefined): DecisionCursor | undefined {
+  if (text === undefined) return undefined
+  const cursor = readDecisionCursor(text)
+  if (cursor === undefined) throw new ParameterFault('cursor was not issued by this gateway.')
+  return cursor
 }

@@ -166,7 +166,10 @@ function reasonsOfView({ tool }: CompiledTool, offer: Offer): readonly object[] 
   if (offer.view === undefined || isOffered(tool, offer)) return []
   const { namespace, name } = offer.view.view
   return [
-    { code: 'not_in_view', message: `ToolView ${namespace}/${name} of the caller does not include it.` },
+    {
+      code: 'not_in_view',
+      message: `The tool is not in ToolView ${namespace}/${name}, which the caller sees.`,
+    },
   ]
 }
 

@@ -9,6 +9,7 @@ import type { HttpRequest } from '../../shared/server/listener.ts'
 import type { Kernel } from '../kernel/kernel.ts'
 import type { Final } from '../pipeline/outcome.ts'
 import type { Call } from './call.ts'
+import { hashText } from './hash-text.ts'
 
 /** Buckets of the kernel; addresses whose hashes collide share one. The rest of its 4,096 counts registrations. */
 export const ATTEMPT_BUCKETS = 3072
@@ -100,19 +101,11 @@ export class AttemptLimit {
   #slotOf({ request }: Call): number | undefined {
     const address = this.#options.clientAddress(request)
     if (address === '' || this.#isTrusted(address)) return undefined
-    return this.#first + (hash(networkOf(address), this.#seed) % this.#count)
+    return this.#first + (hashText(networkOf(address), this.#seed) % this.#count)
   }
 }
 
 /** Refusals that are a fault of this deployment, such as `keys_unavailable`, have other statuses. */
 function isAttempt({ reason, row }: Refusal): boolean {
   return row.status === 401 || reason === 'tool_not_found'
-}
-
-/** FNV-1a with a final mix, so that the low bits depend on the seed. */
-function hash(text: string, seed: number): number {
-  let value = seed ^ 0x811c9dc5
-  for (let at = 0; at < text.length; at++) value = Math.imul(value ^ text.charCodeAt(at), 0x01000193)
-  value = Math.imul(value ^ (value >>> 16), 0x85ebca6b)
-  return (value ^ (value >>> 13)) >>> 0
 }

@@ -1,6 +1,7 @@
 /** A tool result that fits into the context of a model: longer texts end early, with a note that says how to get the rest. REST callers get results whole. */
 import { beginsAsContainer } from '../../model/json-text.ts'
 import type { Content, Tool, ToolResult } from '../../model/tool.ts'
+import { leftOutParts } from '../stages/shared/left-out-parts.ts'
 
 /** Base64 of an image or sound is not read as text. */
 const MAX_MEDIA_CHARS = 7 * 1024 * 1024
@@ -8,25 +9,32 @@ const MAX_MEDIA_CHARS = 7 * 1024 * 1024
 const PAGING =
   /^(?:page|limit|offset|cursor|after|before|first|last|top|skip|count|size|per_?page|page_?(?:size|token|number)|max_?(?:results|items)|starting_after|ending_before|start|fields|select|filter|q|query|search)$/i
 
-/** @param maxBytes of all texts together */
+/** Of parts that are left out; further ones are counted in one sentence. */
+const MAX_NOTES = 16
+
+/** @param maxBytes of all texts, links and embedded resources together */
 export function boundedResult(result: ToolResult, maxBytes: number, tool: Tool): ToolResult {
   if (!isTooLong(result, maxBytes)) return result
   let left = maxBytes
+  let notes = 0
   const content = result.content.flatMap((part): Content[] => {
     const chars = charsOf(part)
-    const fits = part.type === 'image' || part.type === 'audio' ? chars <= MAX_MEDIA_CHARS : chars <= left
-    if (fits) {
-      if (part.type === 'text') left -= chars
+    const isMedia = part.type === 'image' || part.type === 'audio'
+    if (chars <= (isMedia ? MAX_MEDIA_CHARS : left)) {
+      if (!isMedia) left -= chars
       return [part]
     }
+    if (++notes > MAX_NOTES) return []
     if (part.type !== 'text') return [omitted(part, result)]
     const text = startOf(part.text, left)
     left = 0
     return [
-      { type: 'text', text },
+      { ...part, text },
       { type: 'text', text: leftOut(chars - text.length, chars, tool) },
     ]
   })
+  const more = notes - MAX_NOTES
+  if (more > 0) content.push(leftOutParts(more))
   const { structuredContent, ...rest } = result
   // a part of it would not match the outputSchema, and clients check it only in results without an error
   const isCut = structuredContent !== undefined
@@ -49,9 +57,9 @@ function charsOf(part: Content): number {
     case 'text':
       return part.text.length
     case 'resource':
-      return (part.resource.text ?? part.resource.blob ?? '').length
+      return part.resource.uri.length + (part.resource.text ?? part.resource.blob ?? '').length
     case 'resource_link':
-      return part.uri.length
+      return part.uri.length + part.name.length
     default:
       return part.data.length
   }

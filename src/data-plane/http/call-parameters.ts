@@ -1,4 +1,4 @@
-/** Reads the query of requests about recorded calls. It reads no call. */
+/** Reads the query of requests to the admin API. It reads no recorded call. */
 import { type Principal, reachesEveryTenant } from '../../model/principal.ts'
 import type { CallQuery } from '../calls/call-query.ts'
 import { readCursor } from '../calls/process-calls.ts'
@@ -76,6 +76,6 @@ export function tenantSeenBy(caller: Principal): string | undefined {
 export function positionsOf(text: string | undefined, name: string): Positions {
   if (text === undefined || text === '') return undefined
   const positions = readCursor(text)
-  if (positions === undefined) throw new ParameterFault(`${name} is not one of this gateway.`)
+  if (positions === undefined) throw new ParameterFault(`${name} was not issued by this gateway.`)
   return positions
 }

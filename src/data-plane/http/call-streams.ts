@@ -1,4 +1,4 @@
-/** Event streams of recorded calls: one poll of the threads serves every stream with the same filter. It decides no access. */
+/** Event streams of recorded calls: one poll of the threads serves every stream with the same filter and position. It decides no access. */
 import type { Principal } from '../../model/principal.ts'
 import type { ResponseStream } from '../../shared/server/listener.ts'
 import type { CallQuery } from '../calls/call-query.ts'
@@ -26,7 +26,7 @@ interface Reader {
   missed: number
 }
 
-/** The streams with one filter. */
+/** The streams with one filter that are at one position. */
 interface Channel {
   readonly query: CallQuery
   readonly readers: Set<Reader>
@@ -47,6 +47,8 @@ export interface CallStreamParts {
 export class CallStreams {
   readonly #parts: CallStreamParts
   readonly #channels = new Map<string, Channel>()
+  /** Channels that began at a position of a client. */
+  #resumed = 0
   #count = 0
   #timer: NodeJS.Timeout | undefined
 
@@ -58,7 +60,7 @@ export class CallStreams {
   open(call: Call, { tenant, expiresAtMs }: Principal, query: CallQuery, last: Positions): boolean {
     if (this.#count >= MAX_STREAMS) return false
     const nowMs = this.#parts.nowMs()
-    const key = JSON.stringify([query, last ?? null])
+    const key = this.#keyOf(JSON.stringify(query), last)
     const channel: Channel = this.#channels.get(key) ?? {
       query,
       readers: new Set(),
@@ -90,6 +92,15 @@ export class CallStreams {
   close(): void {
     for (const [key, channel] of this.#channels)
       for (const reader of [...channel.readers]) this.#end(key, channel, reader)
+  }
+
+  /** A channel that has gone on from `last` would skip what came since: a stream that resumes joins one that is there now, or begins its own. */
+  #keyOf(query: string, last: Positions): string {
+    if (last === undefined) return query
+    const at = cursorOf(last)
+    for (const [key, { positions }] of this.#channels)
+      if (key.split('\n', 1)[0] === query && positions !== undefined && cursorOf(positions) === at) return key
+    return `${query}\n${++this.#resumed}`
   }
 
   #pollAll(): void {

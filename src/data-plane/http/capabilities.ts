@@ -1,4 +1,4 @@
-/** What the gateway says it can do: one object for initialize, `/mcp/capabilities` and `server/discover`. Nothing is negotiated here. */
+/** What the gateway says it can do, in initialize, `/mcp/capabilities` and `server/discover` alike. Nothing is negotiated here. */
 
 import { OPTIMIZATION_LEVELS } from '../pipeline/operation.ts'
 import type { ServedFeatures } from '../snapshot/snapshot.ts'

@@ -1,9 +1,9 @@
-/** Why a caller sees no tool at an address, in one sentence that names nothing the caller may not see. It decides nothing. */
+/** Why a caller sees no tool at an address, in a text that names nothing the caller may not see. It decides nothing. */
 import type { Exchange } from '../pipeline/exchange.ts'
 
 export function emptyReason({ snapshot, tenant, principal, listing }: Exchange): string {
   if (listing !== undefined && listing.tools.length > 0)
-    return 'None of the tools of this credential is offered at this address. Check the name of the tool set and the tags in it.'
+    return 'None of the tools of this credential is offered at this address. Check the tool set and the tags in the address.'
   if (snapshot.isSuspended(tenant)) return 'The tenant is suspended. Ask its operator to activate it.'
   const tools = [...snapshot.toolsOf(tenant).values()]
   if (tools.length === 0) {

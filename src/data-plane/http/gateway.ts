@@ -5,6 +5,7 @@ import { andThen, continueWith, type MaybePending, type MaybePromise } from '../
 import type { Cancellation } from '../../shared/call/cancellation.ts'
 import type { Refusal } from '../../shared/call/refusal.ts'
 import type { McpSessions } from '../../shared/mcp-client/sessions.ts'
+import type { Log } from '../../shared/telemetry/log.ts'
 import type { Pipeline } from '../pipeline/compose.ts'
 import { Exchange, type ExchangeInit } from '../pipeline/exchange.ts'
 import type { Credentials } from '../pipeline/exchange-parts.ts'
@@ -23,8 +24,10 @@ export interface GatewayParts {
   readonly pipeline: Pipeline
   /** undefined until the first snapshot compiled. */
   readonly snapshot: () => Snapshot | undefined
-  /** Why the newest document is not served; undefined when all is well. */
+  /** Why the newest document is not served; undefined when it is. It can name consumers and plans: for administrators and the log. */
   readonly snapshotFault: () => string | undefined
+  /** Names of the parts of the process that have a fault. Why is for administrators and the log: it can name tenants and files. */
+  readonly faultyParts: () => readonly string[]
   readonly keysReady: () => boolean
   readonly draining: () => boolean
   readonly sessions: SessionStore
@@ -46,6 +49,8 @@ export interface GatewayParts {
   readonly listingOf: (caller: Exchange) => MaybePromise<ToolListing | undefined>
   readonly verifyCredentials: (credentials: Credentials, nowMs: number) => MaybePromise<Principal | Refusal>
   readonly nowMs: () => number
+  /** For errors that no code expected. */
+  readonly log: Pick<Log, 'error'>
 }
 
 /** An exchange that has ended, and how. */
@@ -89,7 +94,7 @@ function ended({ attempts }: GatewayParts, call: Call, exchange: Exchange, final
   return { exchange, final }
 }
 
-/** As `run`, and reports stage timings if the caller may see them. */
+/** Runs the exchange, and reports stage timings if the caller may see them. */
 function runTimed(parts: GatewayParts, call: Call, exchange: Exchange): MaybePending<Ended> {
   exchange.timings = []
   return continueWith(parts.pipeline(exchange), final =>

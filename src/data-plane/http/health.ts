@@ -1,8 +1,12 @@
-/** Liveness, readiness and state of the gateway. Public: responses name no tenant and no tool. */
+/** Liveness, readiness and state of the gateway. Public: they name parts that have a fault, and neither why, nor a tenant, a tool or a file. */
 import type { Call } from './call.ts'
 import type { GatewayParts } from './gateway.ts'
 
 const RETRY_SOON = ['retry-after', '1']
+const NOT_SERVED = 'the newest configuration is not served; the log and GET /admin/workers have the reason'
+const HAS_FAULT = ': the log and GET /admin/overview have the reason'
+/** The part that has no metric: a configuration that does not compile. */
+const CONFIGURATION = 'configuration'
 
 /** GET /health */
 export function health(call: Call): void {
@@ -30,19 +34,22 @@ export function ready(parts: GatewayParts, call: Call): void {
 export async function mcpHealth(parts: GatewayParts, call: Call): Promise<void> {
   const { active_sessions } = await parts.sessions.statistics(call.receivedAtMs)
   const snapshot = parts.snapshot()
-  const fault = parts.snapshotFault()
+  const faultyParts = parts.faultyParts()
+  const isServed = parts.snapshotFault() === undefined
+  const faults = [
+    ...(isServed ? [] : [NOT_SERVED]),
+    ...(faultyParts.length === 0 ? [] : [`${faultyParts.join(', ')}${HAS_FAULT}`]),
+  ]
   const waiting = waitingFor(parts)
   const body = {
-    status: parts.draining()
-      ? 'draining'
-      : fault !== undefined || waiting.length > 0
-        ? 'degraded'
-        : 'healthy',
+    status: parts.draining() ? 'draining' : faults.length > 0 || waiting.length > 0 ? 'degraded' : 'healthy',
     tools: snapshot?.toolCount ?? 0,
     active_sessions,
     version: parts.version,
     snapshot: snapshot?.version ?? null,
-    ...(fault === undefined ? undefined : { reason: fault }),
+    ...(faults.length === 0
+      ? undefined
+      : { reason: faults.join('; '), parts: isServed ? faultyParts : [CONFIGURATION, ...faultyParts] }),
     ...(waiting.length === 0 ? undefined : { waiting_for: waiting }),
   }
   if (waiting.length === 0) call.respond(200, body)

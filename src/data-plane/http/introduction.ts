@@ -1,4 +1,4 @@
-/** What a server says of itself to one caller at one address: `serverInfo` and `instructions` of initialize and `server/discover`. It lists nothing. */
+/** What a server says of itself to one caller at one address: `serverInfo` and `instructions` of initialize and `server/discover`. It makes no list of tools. */
 import { andThen, type MaybePromise } from '../../shared/call/and-then.ts'
 import type { Exchange } from '../pipeline/exchange.ts'
 import { type Offer, offerOf } from '../pipeline/offer.ts'
@@ -58,7 +58,7 @@ function instructionsOf(
     const names = leftOut.slice(0, MAX_NAMED).map(({ tool }) => tool.name)
     const more = leftOut.length > MAX_NAMED ? ` and ${leftOut.length - MAX_NAMED} more` : ''
     parts.push(
-      `The list holds the first tools of this view alone. ${leftOut.length} tools are not listed: ${names.join(', ')}${more}.`,
+      `The list holds only the first tools of this view. Not listed (${leftOut.length}): ${names.join(', ')}${more}.`,
     )
   }
   const said = parts.filter(part => part !== undefined)

@@ -1,4 +1,4 @@
-/** Reads a bounded JSON body. It returns a value or a refusal and does not interpret the value. */
+/** Reads a bounded JSON body. It returns a value, a call that a `CallReader` recognizes, or a refusal, and does not interpret the value. */
 
 import { EXACT_COST_FACTOR, lookingForExact, readJson as parseJson } from '../../model/exact-number.ts'
 import { loneSurrogateAt } from '../../model/lone-surrogate.ts'
@@ -31,7 +31,7 @@ const TOO_COSTLY = refuse('payload_too_large', {
 
 const TOO_COSTLY_EXACT = refuse('payload_too_large', {
   message:
-    'The body is too large for numbers of more than 15 digits or with exponents of three. Send them as strings, or in smaller calls.',
+    'The body is too large for numbers with more than 15 digits or a three-digit exponent. Send them as strings, or in smaller calls.',
 })
 
 const TOO_DEEP = refuse('payload_too_large', {

@@ -10,7 +10,7 @@ const MAX_NESTED_DESCRIPTION = 80
 /** In compact lists, of tools and arguments; nested descriptions are left out. */
 const MAX_COMPACT_TOOL = 200
 const MAX_COMPACT_ARGUMENT = 80
-/** A text of this length is refused by the check, and no model writes one by accident. */
+/** A `maxLength` of this or more is left out: the check enforces it, and models do not reach it by accident. */
 const LONG_TEXT = 1_000
 const NUMBER_FORMATS = new Set(['int32', 'int64', 'float', 'double'])
 const SCHEMA_MAPS = new Set(['properties', 'patternProperties', '$defs', 'dependentSchemas'])
@@ -43,7 +43,7 @@ export function listedSchema<T extends JsonSchema>(schema: T, shares: boolean, c
   return listed as T
 }
 
-/** Every schema below the root that occurs more than once becomes a definition, the largest first. */
+/** Every schema of at least MIN_SHARED_CHARS characters below the root that occurs more than once becomes a definition, the largest first. */
 function withSharedParts(root: Node): Node {
   const counts = new Map<string, number>()
   eachPart(root, part => {

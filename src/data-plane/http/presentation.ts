@@ -1,4 +1,4 @@
-/** What clients and registries show of the gateway: `serverInfo`, the server card and `server.json`. Public, built from configuration alone. */
+/** What clients and registries show of the gateway: `serverInfo`, the server card and `server.json`. It reads configuration alone. */
 import type { Presentation } from '../../model/presentation.ts'
 import type { ToolView } from '../../model/tool-view.ts'
 import type { Call } from './call.ts'

@@ -1,4 +1,4 @@
-/** Which headers pass a proxied call, and which are ours (RFC 9110 §7.6.1, RFC 7239). Pure. */
+/** Which headers pass a proxied call (RFC 9110 §7.6.1), and which are ours, such as `X-Forwarded-*`. Pure. */
 import {
   isWithheldFromUpstream,
   NEVER_FORWARDED,
@@ -7,6 +7,7 @@ import {
 } from '../../model/passthrough.ts'
 import type { HeaderRules } from '../../model/traffic.ts'
 import type { EgressHeaders } from '../../shared/egress/egress.ts'
+import { byteString } from '../../shared/server/byte-string.ts'
 import type { CompiledApi } from '../snapshot/snapshot.ts'
 import type { Call } from './call.ts'
 
@@ -40,7 +41,7 @@ export function forwardedHeaders(
     if (NEVER_FORWARDED.has(name) || named.has(name)) continue
     if (isRuled(rules, name)) continue
     if (isWithheldFromUpstream(name) && !api.passthrough?.requestHeaders.includes(name)) continue
-    headers.push(name, request.rawHeaders[at + 1]!)
+    headers.push(name, byteString(request.rawHeaders[at + 1]!))
   }
   if (rules !== undefined) headers.push(...Object.entries(rules.set).flat())
   headers.push(

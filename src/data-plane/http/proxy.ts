@@ -1,4 +1,4 @@
-/** Proxied APIs: runs each request through the pipeline and streams bodies both ways. It never buffers a whole body. */
+/** Proxied APIs: runs each request through the pipeline and streams bodies both ways. It does not collect a body: `ApiCache` may. */
 
 import { isAmbiguousPath } from '../../model/passthrough.ts'
 import { Cancellation } from '../../shared/call/cancellation.ts'
@@ -133,6 +133,11 @@ export class ApiProxy {
       return refuse('upstream_unavailable', { retryAfterSecs: response.retryAfterSecs })
     if (response.kind === 'failure')
       return bounded?.exceeded === true ? refuse('payload_too_large') : failureOf(response.reason)
+    // no status of HTTP (RFC 9110 §15): it cannot be sent on
+    if (response.status > 599) {
+      response.body.destroy()
+      return refuse('backend_unreachable')
+    }
     // the head is sent now, with the timings known so far
     if (timedFrom !== undefined) await addTiming(call, exchange, performance.now() - timedFrom)
     const sendEnd = await this.#respond(call, exchange, api, response)

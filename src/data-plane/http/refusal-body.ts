@@ -1,4 +1,4 @@
-/** Renders refusals: REST body, headers, JSON-RPC error. The only place where a refusal gets its form on the wire. */
+/** Renders refusals: REST body, headers, status, JSON-RPC error. It refuses nothing itself. */
 import type { Refusal, RefusalReason } from '../../shared/call/refusal.ts'
 import { bearerChallenge, FIRST_SCOPES } from './oauth/challenge.ts'
 

@@ -115,7 +115,7 @@ function readCall(value: unknown, optimization: OptimizationLevel): CallOperatio
   }
   const { name, arguments: args = {} } = value
   if (typeof name !== 'string' || name === '')
-    return refuse('invalid_request', { message: 'name must be the name of a tool.' })
+    return refuse('invalid_request', { message: 'name must be a tool name (non-empty string).' })
   if (!isObject(args)) {
     return refuse('invalid_arguments', { message: 'arguments must be an object.' })
   }

@@ -170,7 +170,7 @@ function refusalOf(fault: 'not_found' | 'method_not_allowed' | 'bad_path', path:
   if (fault === 'not_found') return refuse('route_not_found')
   if (fault === 'method_not_allowed') return refuse('method_not_allowed')
   return refuse('invalid_request', {
-    message: `The path is not valid: encoded slashes, control characters and invalid UTF-8 are refused (${path.length} characters).`,
+    message: `The path is not valid: encoded slashes, control characters, invalid UTF-8 and very long paths are refused (this path has ${path.length} characters).`,
   })
 }
 

@@ -105,6 +105,6 @@ export function readDescribe(args: Arguments): readonly string[] | string {
 
 export function readCall(args: Arguments): { readonly name: string; readonly arguments: Arguments } | string {
   const { name, arguments: inner = {} } = args
-  if (typeof name !== 'string' || name === '') return 'name must be the name of a tool.'
+  if (typeof name !== 'string' || name === '') return 'name must be a tool name (non-empty string).'
   return isObject(inner) ? { name, arguments: inner } : 'arguments must be an object.'
 }

@@ -1,4 +1,4 @@
-/** Tools and results as each protocol version may see them: no version sees another's fields. Pure. */
+/** Tools and results as each protocol version may see them: no version sees another's fields. It sends nothing. */
 
 import { writeJson } from '../../model/exact-number.ts'
 import { oncePer } from '../../model/once-per.ts'

@@ -22,13 +22,13 @@ export function readTraceparent(value: string): TraceParent | undefined {
   return { traceId, parentSpanId: parentSpanId!, flags: `0${known}` }
 }
 
-/** §3.3.1.1 asks for 512 characters at least, and for 32 members at most. */
+/** §3.3.1.5 asks for 512 characters at least, §3.3.1.1 for 32 members at most. */
 const MAX_TRACESTATE = 2048
 const MAX_MEMBERS = 32
 const STATE_KEY = /^[a-z0-9][a-z0-9_\-*/@]{0,255}$/
 const STATE_VALUE = /^[\x20-\x2b\x2d-\x3c\x3e-\x7e]{0,255}[\x21-\x2b\x2d-\x3c\x3e-\x7e]$/
 
-/** §3.3.1; one broken or repeated member spoils all of them. @returns '' when it is not valid */
+/** §3.3.1; one broken or repeated member spoils all of them. @returns '' when it is not valid or too long */
 export function readTracestate(value: string): string {
   if (value.length > MAX_TRACESTATE) return ''
   const members = membersOf(value)
@@ -48,7 +48,7 @@ const MAX_BAGGAGE_MEMBERS = 64
 const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
 const BAGGAGE_VALUE = /^[\x21\x23-\x2b\x2d-\x3a\x3c-\x5b\x5d-\x7e]*$/
 
-/** W3C Baggage §3.3.1. @returns '' when it is not valid */
+/** W3C Baggage §3.3.1. @returns '' when it is not valid or too long */
 export function readBaggage(value: string): string {
   if (value.length > MAX_BAGGAGE) return ''
   const members = membersOf(value)

@@ -1,4 +1,4 @@
-/** Sets the rates of token buckets in the shared memory. It takes no tokens: the kernel does (assembly/bucket.ts). */
+/** Sets the rates of token buckets in the shared memory and fills buckets. It takes no tokens: the kernel does (assembly/bucket.ts). */
 import { BUCKET_CAPACITY, BUCKET_FULL_AT, BUCKET_INTERVAL, BUCKET_SIZE } from './abi.ts'
 import type { BucketRate } from './kernel.ts'
 import type { Layout } from './layout.ts'

@@ -1,4 +1,4 @@
-/** Creates the kernel of one thread, on the memory of the process or on a new one. It runs nothing. */
+/** Creates the kernel of one thread, on the memory of the process or on a new one. It calls no function of the kernel except `init`. */
 import { type LayoutOptions, type SharedMemory, shareMemory } from './layout.ts'
 import { WasmKernel } from './wasm.ts'
 
@@ -15,7 +15,7 @@ export interface KernelHandle {
   readonly shared: SharedMemory
 }
 
-/** @throws Error when the kernel is not built, RangeError when the options do not fit. */
+/** @throws Error when the kernel is not built or has another ABI version, RangeError when the options do not fit. */
 export function createKernel(options: KernelOptions = {}): KernelHandle {
   const shared = options.shared ?? shareMemory(options)
   return { kernel: new WasmKernel(shared, options.thread ?? 0), shared }

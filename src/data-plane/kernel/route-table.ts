@@ -72,7 +72,7 @@ export class RouteTableWriter {
   }
 
   #children(at: number, literals: RouteNode['literals'], routes: readonly RouteDefinition[]): void {
-    // A third of the slots stays empty, which keeps misses short; an only child needs no second slot.
+    // At least a third of the slots stays empty, which keeps misses short; an only child needs no second slot.
     const slots = literals.size === 1 ? 1 : 2 ** Math.ceil(Math.log2(literals.size * 1.5))
     const children = this.#reserve(slots)
     for (let slot = 0; slot < slots; slot++) this.#set(children + slot * NODE_SIZE + NODE_LENGTH, NONE)
@@ -132,7 +132,7 @@ export class RouteTableWriter {
     this.#end += lines * NODE_SIZE
     if (this.#end > this.#base + this.#bytes)
       throw new RangeError(
-        `the route table does not fit in ${this.#bytes} bytes; raise the layout option routeTableBytes`,
+        `the route table does not fit in ${this.#bytes} bytes, a limit in the code and not a setting; raise routeTableBytes where the kernel is created`,
       )
     return at
   }

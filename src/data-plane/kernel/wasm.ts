@@ -1,4 +1,4 @@
-/** The kernel in WebAssembly, from the host's side: bytes in through one window, integers out. No string crosses. */
+/** The kernel in WebAssembly, from the host's side: bytes go in through windows of the memory, results are read from it. No string crosses. */
 import {
   ARENA_BODY,
   ARENA_INPUT,

@@ -5,7 +5,7 @@ import { codeAt } from '../../model/code-at.ts'
 import { EVENT_ID_LENGTH, EventIds } from './event-id.ts'
 import type { CallOrigin, MeteredCall } from './meter.ts'
 
-/** No event is longer: nine texts of the origin and two of the call, four bytes for each character, and the numbers. */
+/** No event is longer: eight texts common to many calls and two of the call, four bytes for each character, and the numbers. */
 export const MAX_EVENT_BYTES = 40_000
 const MAX_TEXT = 1024
 const MAX_REQUEST_ID = 128

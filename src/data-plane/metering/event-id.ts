@@ -39,7 +39,7 @@ export class EventIds {
     text.set(Buffer.from(`00000000-0000-7000-${writer.slice(0, 4)}-${writer.slice(4)}`, 'latin1'))
   }
 
-  /** Writes the next id. After 4,096 ids in a millisecond, or when the clock steps back, it uses the next millisecond. */
+  /** Writes the next id. After 4,096 ids in a millisecond it uses the next one; when the clock steps back, it stays at the last one. */
   next(nowMs: number): void {
     if (nowMs > this.#lastMs) {
       this.#lastMs = nowMs

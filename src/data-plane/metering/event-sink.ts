@@ -25,10 +25,21 @@ export interface EventSinkOptions<E> {
 const IDLE_MS = 50
 const BACKOFF = { firstMs: 200, maxMs: 500 }
 
+/** What the loop was doing; each has a fault with a cause that differs. */
+type Step = 'read' | 'take' | 'commit'
+
+const REFUSED = 'does not accept metering events; they stay in the spool and are sent again'
+const SPOOL_FAULTS = {
+  read: 'the metering spool cannot be read; its events stay there and are sent later',
+  commit:
+    'the position in the metering spool cannot be stored; events are delivered, and sent again after a restart',
+}
+
 export class EventSink<E> {
   readonly counts = { taken: 0, failures: 0 }
   readonly #options: EventSinkOptions<E>
   #closing = false
+  #failing: Step | undefined
   #wake: (() => void) | undefined
   readonly #ended: Promise<void>
 
@@ -50,37 +61,56 @@ export class EventSink<E> {
     const { source, maxBatch, gatherMs = 0 } = this.#options
     const backoff = new Backoff(BACKOFF)
     let batch: readonly E[] = []
+    let isCommitted = true
     // events already in the spool are still passed on after close(); the loop ends when it finds none
     while (true) {
+      let step: Step = 'read'
       try {
         if (batch.length === 0) batch = source.read(maxBatch)
-        if (batch.length === 0) {
-          if (this.#closing) return
-          await this.#sleep(IDLE_MS)
-          continue
+        const count = batch.length
+        if (count > 0) {
+          step = 'take'
+          await this.#options.take(batch)
+          this.counts.taken += count
+          batch = []
+          isCommitted = false
         }
-        await this.#options.take(batch)
-        this.counts.taken += batch.length
-        const gathers = gatherMs > 0 && batch.length < maxBatch
-        batch = []
-        if (backoff.retries > 0) {
-          this.#options.onFault(undefined)
-          this.#options.log.info({}, `${this.#options.taker} accepts metering events again`)
-        }
+        step = 'commit'
+        if (!isCommitted) await source.commit()
+        isCommitted = true
+        this.#recovered()
         backoff.reset()
-        await source.commit()
-        if (gathers && !this.#closing) await this.#sleep(gatherMs)
+        if (count === 0 && this.#closing) return
+        if (count === 0) await this.#sleep(IDLE_MS)
+        else if (gatherMs > 0 && count < maxBatch && !this.#closing) await this.#sleep(gatherMs)
       } catch (error) {
         this.counts.failures++
         if (this.#closing) return
-        if (backoff.retries === 0) {
-          const fault = `${this.#options.taker} does not accept metering events; they stay in the spool and are sent again`
-          this.#options.onFault(fault)
-          this.#options.log.warn({ err: error }, fault)
-        }
+        this.#failed(step, error)
         await this.#sleep(backoff.nextMs())
       }
     }
+  }
+
+  /** Reports it once, until everything succeeds again or another step fails. */
+  #failed(step: Step, error: unknown): void {
+    if (this.#failing === step) return
+    this.#failing = step
+    const fault = step === 'take' ? `${this.#options.taker} ${REFUSED}` : SPOOL_FAULTS[step]
+    this.#options.onFault(fault)
+    this.#options.log.warn({ err: error }, fault)
+  }
+
+  #recovered(): void {
+    const { taker, onFault, log } = this.#options
+    if (this.#failing === undefined) return
+    onFault(undefined)
+    const text = `${taker} accepts metering events again`
+    log.info(
+      {},
+      this.#failing === 'take' ? text : 'metering events of the spool are delivered as usual again',
+    )
+    this.#failing = undefined
   }
 
   #sleep(ms: number): Promise<void> {

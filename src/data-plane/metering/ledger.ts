@@ -33,7 +33,7 @@ interface Seen {
 
 export class Ledger {
   readonly #writers = new Map<string, Seen>()
-  /** Events whose id does not name a known writer. */
+  /** Events whose id names no writer, because it is not a UUIDv7. */
   foreign = 0
 
   see(place: Place, event: MeteringEvent): void {

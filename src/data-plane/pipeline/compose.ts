@@ -1,4 +1,7 @@
-/** Turns a list of stages into one runner. It knows no stage by name and adds no behaviour between them. */
+/**
+ * Turns a list of stages into one runner. It turns an error of a stage before `settle` into an `internal_error` refusal; an error of a settle
+ * stage is only reported. It depends on no particular stage.
+ */
 
 import { isPending, type MaybePending, type Pending } from '../../shared/call/and-then.ts'
 import { type Refusal, refuse } from '../../shared/call/refusal.ts'
@@ -11,9 +14,9 @@ export type Pipeline = (exchange: Exchange) => MaybePending<Final>
 
 /**
  * Composes stages, refusing a wrong order or a repeated id.
- * @param onBug receives everything a stage throws; the caller gets `internal_error`.
- * @param measured selects exchanges whose stages are timed, besides those that arrive with `timings`; timing reads the clock once per stage.
- * @throws Error at start-up, naming both stages.
+ * @param onBug receives everything a stage throws; the caller gets `internal_error`, unless it was a settle stage.
+ * @param measured selects exchanges whose stages before `settle` are timed, besides those that arrive with `timings`; timing reads the clock twice per stage.
+ * @throws Error at start-up, naming the stages in the wrong order, or the repeated id.
  */
 export function compose(
   stages: readonly Stage[],

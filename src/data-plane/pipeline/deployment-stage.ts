@@ -14,7 +14,7 @@ export type { Exchange, Outcome, Phase, Refusal, Stage }
 export interface DeploymentStage extends Stage {
   /** Milliseconds that one run may take, 1 to 1000. A Promise that is pending longer ends the call with `internal_error`; a synchronous run is logged. */
   readonly budgetMs: number
-  /** Id of the stage of the same phase that it follows; absent: last in its phase, in `invoke` first. */
+  /** Id of the stage of the same phase that it follows; absent: last in its phase, in `invoke` first. Stages of one place run in the order of the list. */
   readonly after?: string
 }
 
@@ -35,15 +35,17 @@ const MAX_BUDGET_MS = 1_000
 export function checkStages(value: unknown): readonly DeploymentStage[] {
   if (!Array.isArray(value) || value.length === 0 || value.length > MAX_STAGES)
     throw new Error(`the default export must return a list of 1 to ${MAX_STAGES} stages`)
-  let last = 0
+  let before = 0
   for (const [at, stage] of value.entries()) {
-    const { id, phase, run, budgetMs, after } = (isObject(stage) ? stage : {}) as Partial<DeploymentStage>
+    const { id, phase, run, budgetMs, after, last } = (
+      isObject(stage) ? stage : {}
+    ) as Partial<DeploymentStage>
     const name = typeof id === 'string' ? `stage "${id.slice(0, 80)}"` : `stage number ${at + 1}`
     if (typeof id !== 'string' || !ID.test(id))
       throw new Error(`${name}: id must be 1 to 63 of a-z, 0-9 and "-", and begin with a letter`)
     const position = PHASES.indexOf(phase!)
     if (position < 0) throw new Error(`${name}: phase must be one of ${PHASES.join(', ')}`)
-    if (position < last)
+    if (position < before)
       throw new Error(
         `${name}: its phase precedes that of the stage before; list stages by phase: ${PHASES.join(', ')}`,
       )
@@ -54,7 +56,10 @@ export function checkStages(value: unknown): readonly DeploymentStage[] {
       )
     if (after !== undefined && typeof after !== 'string')
       throw new Error(`${name}: after must be the id of a stage`)
-    last = position
+    if (last !== undefined && last !== true) throw new Error(`${name}: last must be true, or absent`)
+    if (last === true && phase !== 'settle')
+      throw new Error(`${name}: last is for stages of the phase settle; use after, or leave it out`)
+    before = position
   }
   return value
 }
@@ -70,9 +75,10 @@ export function addStages(
   onOverrun: (stage: DeploymentStage, ms: number) => void,
 ): readonly Stage[] {
   const all = [...builtIn]
+  const afterOf = new Map<string, string>()
   for (const stage of own) {
     const { id, phase, after } = stage
-    const first = all.findIndex(one => one.phase === phase)
+    const first = all.findIndex(one => one.phase === phase && builtIn.includes(one))
     const last = all.findLastIndex(one => one.phase === phase)
     let at = phase === 'invoke' ? first : last + 1
     if (after !== undefined) {
@@ -83,20 +89,34 @@ export function addStages(
           `stage "${id}": after is "${after}"; use one of ${choices.join(', ')}, or leave it out`,
         )
       }
+      while (at < all.length && follows(all[at]!.id, after, afterOf)) at++
+      afterOf.set(id, after)
     }
     all.splice(at, 0, withinBudget(stage, onOverrun))
   }
   return all
 }
 
+/** Whether a stage of the deployment was placed behind another, or behind one that was. */
+function follows(id: string, other: string, afterOf: ReadonlyMap<string, string>): boolean {
+  let before = afterOf.get(id)
+  // an id that is listed twice, which `compose` refuses, could follow itself
+  for (let steps = 0; before !== undefined && steps < MAX_STAGES; steps++) {
+    if (before === other) return true
+    before = afterOf.get(before)
+  }
+  return false
+}
+
 function withinBudget(
   stage: DeploymentStage,
   onOverrun: (stage: DeploymentStage, ms: number) => void,
 ): Stage {
-  const { id, phase, budgetMs } = stage
+  const { id, phase, budgetMs, last } = stage
   return {
     id,
     phase,
+    ...(last === undefined ? undefined : { last }),
     run(exchange) {
       const startedAt = performance.now()
       const outcome = stage.run(exchange)

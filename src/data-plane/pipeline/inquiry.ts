@@ -1,4 +1,4 @@
-/** Questions that the policy puts to the client before a call, and the interface of the client. It does not define how they are sent. */
+/** Questions to the client of a call, from the policy, the gateway or an MCP server, and the interface of the client. It does not define how they are sent. */
 import type { Principal } from '../../model/principal.ts'
 
 /** What a server may ask of a client (MCP up to 2025-11-25 as requests, from 2026-07-28 on as `inputRequests`), and the capability it needs. */
@@ -31,6 +31,9 @@ export interface Inquiry {
   /** Results count only if the questions were put for exactly this caller, tool and arguments. */
   readonly bound: boolean
 }
+
+/** Rounds of questions about one call: the policy, or the MCP server, could ask without end. */
+export const MAX_ROUNDS = 8
 
 /** `pending`: the response carries the questions; the client repeats the call with their results. */
 export type InquiryOutcome = ClientAnswers | 'declined' | 'pending'

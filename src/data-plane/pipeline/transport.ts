@@ -18,7 +18,7 @@ export interface Transport<Call> {
     | undefined
   /** Proxied calls: sends the request on and the response back, both as streams; resolves when the response has ended. */
   readonly forward?: (call: Call) => Promise<Final>
-  /** The client, where it can be asked before the call. */
+  /** The client, where it can be asked. */
   readonly client?: ClientSide | undefined
   /** Absent where the protocol of the request has no tasks. */
   readonly task?: TaskSide | undefined

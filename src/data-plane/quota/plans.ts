@@ -1,4 +1,7 @@
-/** Plans from the settings file `plans.yaml`: parse and validate. It assigns no plan: the snapshot does. */
+/**
+ * Parses and validates the settings file `plans.yaml`: plans, the plans of named consumers, and rules that choose a plan. It applies none
+ * of them to a call: the snapshot does.
+ */
 import { readFileSync } from 'node:fs'
 import { LineCounter, parseDocument } from 'yaml'
 import { type Plan, type PlanLimits, type PlanRule, SEEDED_PLANS } from '../../model/plan.ts'
@@ -20,6 +23,7 @@ const MAX_LIMIT = 2 ** 31 - 1
 const SLUG = /^[a-z0-9-]{1,100}$/
 const MAX_BYTES = 4 << 20
 const MAX_RULES = 1_000
+const MAX_ALIASES = 100
 const CONDITIONS = ['tenant', 'role', 'user'] as const
 
 /**
@@ -45,17 +49,8 @@ export function readPlans(path: string): PlanFile {
 export function parsePlans(text: string, source = 'plans'): PlanFile {
   if (text.length > MAX_BYTES)
     throw new Error(`${source}: the file has ${text.length} characters; the maximum is ${MAX_BYTES}`)
-  const lines = new LineCounter()
-  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false })
-  if (document.errors.length > 0) {
-    const faults = document.errors.map(error => {
-      const { line, col } = lines.linePos(error.pos[0])
-      return `line ${line}, column ${col}: ${error.message}`
-    })
-    fail(source, faults, 'is not valid YAML')
-  }
   const faults: string[] = []
-  const root = mapping(document.toJS({ mapAsMap: true, maxAliasCount: 100 }) ?? new Map(), 'the file', faults)
+  const root = mapping(readYaml(text, source) ?? new Map(), 'the file', faults)
   unknown(root, ['plans', 'consumers', 'rules'], '', faults)
   const plans = new Map(SEEDED_PLANS.map(seeded => [seeded.slug, seeded]))
   for (const [slug, value] of mapping(root.get('plans') ?? new Map(), 'plans', faults)) {
@@ -77,6 +72,25 @@ export function parsePlans(text: string, source = 'plans'): PlanFile {
     consumers: Object.fromEntries(consumers),
     ...(planRules.length === 0 ? undefined : { planRules }),
   })
+}
+
+/** @throws Error naming every fault of the syntax with its place, or why the text has no value */
+function readYaml(text: string, source: string): unknown {
+  const lines = new LineCounter()
+  let faults: string[]
+  try {
+    const document = parseDocument(text, { lineCounter: lines, prettyErrors: false })
+    faults = document.errors.map(error => {
+      const { line, col } = lines.linePos(error.pos[0])
+      return `line ${line}, column ${col}: ${error.message}`
+    })
+    if (faults.length === 0) return document.toJS({ mapAsMap: true, maxAliasCount: MAX_ALIASES })
+  } catch (error) {
+    const fix =
+      error instanceof RangeError ? 'write fewer levels' : 'write the values in place of the aliases'
+    faults = [`${(error as Error).message}; ${fix}`]
+  }
+  return fail(source, faults, 'is not valid YAML')
 }
 
 function readPlan(slug: string, value: unknown, faults: string[]): Plan {

@@ -4,6 +4,7 @@ import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { checkedLine, parseLines } from '../../shared/fs/checked-lines.ts'
 import type { OnDamage } from '../../shared/fs/damage.ts'
+import type { Log } from '../../shared/telemetry/log.ts'
 
 export interface RingKey {
   /** 0–255. */
@@ -25,37 +26,65 @@ export interface KeyRing {
 
 const SECRET_BYTES = 32
 const ROTATE_AFTER_MS = 24 * 3_600_000
-/** A key signs for one day and verifies for a second one, much longer than the TTL of a session. */
+/** A key signs for one day and verifies while it is among the newest, much longer than the TTL of a session. */
 const MAX_KEYS = 8
 
-class FileKeyRing implements KeyRing {
-  #keys: RingKey[]
-  readonly #now: () => number
-  readonly #save: (keys: readonly RingKey[]) => void
+/** A ring that could not be saved is saved at most this often. */
+const RETRY_SAVE_MS = 60_000
 
-  /** @param keys newest first */
-  constructor(keys: readonly RingKey[], now: () => number, save: (keys: readonly RingKey[]) => void) {
-    this.#keys = [...keys]
-    this.#now = now
-    this.#save = save
+interface FileKeyRingOptions {
+  /** Newest first. */
+  readonly keys: readonly RingKey[]
+  readonly now: () => number
+  /** @throws Error of the file system */
+  readonly save: (keys: readonly RingKey[]) => void
+  readonly onFault: (error: Error) => void
+}
+
+class FileKeyRing implements KeyRing {
+  #keys: readonly RingKey[]
+  readonly #options: FileKeyRingOptions
+  /** When saving failed; undefined: the file has the keys. */
+  #failedAtMs: number | undefined
+
+  /** @throws Error of the file system: the first key must be saved, later ones may follow */
+  constructor(options: FileKeyRingOptions) {
+    this.#options = options
+    this.#keys = options.keys
+    if (this.#rotate(options.now())) options.save(this.#keys)
   }
 
-  /** Rotates when the newest key is a day old. */
+  /** Rotates when the newest key is a day old. Timers and calls use it, so it never throws: an unsaved key signs as well. */
   current(): RingKey {
-    const newest = this.#keys[0]
-    if (newest !== undefined && !isStale(newest, this.#now())) return newest
-    const key = {
-      id: ((newest?.id ?? -1) + 1) % 256,
-      secret: randomBytes(SECRET_BYTES),
-      createdAtMs: this.#now(),
-    }
-    this.#keys = [key, ...this.#keys].slice(0, MAX_KEYS)
-    this.#save(this.#keys)
-    return key
+    const nowMs = this.#options.now()
+    const failedAtMs = this.#failedAtMs
+    if (this.#rotate(nowMs)) this.#save(nowMs)
+    // the clock may have been set back
+    else if (failedAtMs !== undefined && Math.abs(nowMs - failedAtMs) >= RETRY_SAVE_MS) this.#save(nowMs)
+    return this.#keys[0]!
   }
 
   find(id: number): RingKey | undefined {
     return this.#keys.find(key => key.id === id)
+  }
+
+  #rotate(nowMs: number): boolean {
+    const newest = this.#keys[0]
+    if (!isStale(newest, nowMs)) return false
+    this.#keys = [freshKey(newest, nowMs), ...this.#keys].slice(0, MAX_KEYS)
+    return true
+  }
+
+  #save(nowMs: number): void {
+    const { save, onFault } = this.#options
+    try {
+      save(this.#keys)
+      this.#failedAtMs = undefined
+    } catch (error) {
+      const isFirst = this.#failedAtMs === undefined
+      this.#failedAtMs = nowMs
+      if (isFirst) onFault(error as Error)
+    }
   }
 }
 
@@ -90,22 +119,31 @@ export function readRing(text: string): RingKey[] | undefined {
 /**
  * A ring in a file, so that sessions survive a restart.
  * @param onDamage called when the file is damaged; new keys replace it
- * @throws Error naming the file when it cannot be written.
+ * @param onFault called once when a later key cannot be saved, and again after one could be; the ring goes on with it and retries
+ * @throws Error naming the file when it cannot be written at the start
  */
 export function fileKeyRing(
   file: string,
   now: () => number = Date.now,
   onDamage: OnDamage = () => {},
+  onFault: (error: Error) => void = () => {},
 ): KeyRing {
   const kept = readKeys(file)
   if (kept === undefined)
     onDamage(
       file,
-      'it was replaced, sessions that were open before the restart end, and their clients initialize again',
+      'it was replaced; sessions from before the restart are lost, and their clients must initialize again',
     )
-  const ring = new FileKeyRing(kept ?? [], now, keys => writeKeys(file, keys))
-  ring.current()
-  return ring
+  return new FileKeyRing({ keys: kept ?? [], now, save: keys => writeKeys(file, keys), onFault })
+}
+
+/** For `onFault`. */
+export function reportUnsavedKeys(log: Log): (error: Error) => void {
+  return err =>
+    log.error(
+      { err },
+      'the key that signs sessions cannot be saved in session-keys.json; sessions continue, and those signed with it end with this process. Check the disk of DATA_DIR; it is retried every minute',
+    )
 }
 
 function readKeys(file: string): RingKey[] | undefined {

@@ -5,7 +5,7 @@ import { FileServerSessions } from '../../shared/mcp-client/file-server-sessions
 import type { ServerSessionStore } from '../../shared/mcp-client/server-session-store.ts'
 import type { RedisTarget } from '../../shared/redis/servers.ts'
 import type { Log } from '../../shared/telemetry/log.ts'
-import { fileKeyRing } from './key-ring.ts'
+import { fileKeyRing, reportUnsavedKeys } from './key-ring.ts'
 import { MemorySessionStore } from './memory/store.ts'
 import type { OpenedSessions } from './opened-sessions.ts'
 
@@ -26,7 +26,12 @@ const SERVER_SESSION_MARGIN_MS = 120_000
 
 export async function openSessions(options: SessionOptions): Promise<OpenedSessions> {
   const { dataDir, redis, ttlMs, max, log, now = Date.now } = options
-  const own = fileKeyRing(join(dataDir, 'session-keys.json'), Date.now, options.onDamage)
+  const own = fileKeyRing(
+    join(dataDir, 'session-keys.json'),
+    Date.now,
+    options.onDamage,
+    reportUnsavedKeys(log),
+  )
   if (redis === undefined) {
     return {
       keys: own,

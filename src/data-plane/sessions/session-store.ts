@@ -83,7 +83,7 @@ export function serverChannel({ caller, server }: SessionPlace): string {
   return `server:${caller}:${server}`
 }
 
-/** A session by its id, one of its streams, or a task. */
+/** A session by its id, one of its streams, a task, or a session with an MCP server. */
 export type Channel = string | StreamRef
 
 /** The key of a channel in a store: no session id contains a slash, so no two channels share one. */

@@ -11,7 +11,7 @@ export interface TaskRecord {
   /** Unix ms. */
   readonly createdAtMs: number
   readonly updatedAtMs: number
-  /** After its creation it is removed. */
+  /** Time from its creation to its removal. */
   readonly ttlMs: number
   /** Unix ms; the instance that runs the call renews it, and afterwards the call is lost. */
   readonly aliveUntilMs: number
@@ -38,11 +38,12 @@ export type TaskCreation = 'created' | 'too_many' | 'unavailable'
 export interface TaskStore {
   /** @param maxOfOwner tasks of one owner */
   create(task: TaskRecord, maxOfOwner: number): MaybePromise<TaskCreation>
-  get(owner: string, id: string): MaybePromise<TaskRecord | undefined>
+  /** undefined: unknown or expired. `unavailable`: the store did not respond, so the task may be there. */
+  get(owner: string, id: string): MaybePromise<TaskRecord | 'unavailable' | undefined>
   /** Replaces a task that is known; false: it is not, or the store did not respond. */
   put(task: TaskRecord): MaybePromise<boolean>
   /** The oldest first, without outcomes. */
-  list(owner: string): MaybePromise<readonly TaskRecord[]>
+  list(owner: string): MaybePromise<readonly TaskRecord[] | 'unavailable'>
 }
 
 export function isEnded(status: TaskStatus): boolean {

@@ -1,4 +1,4 @@
-/** The control plane's share made ready for requests: proxied APIs, keys by prefix. Tenants that did not change are not looked at again. */
+/** The control plane's share made ready for requests: APIs, keys by prefix, ids and suspension of tenants. It does not compile again the APIs and keys of tenants that did not change. */
 
 import type {
   ApiShare,
@@ -259,6 +259,7 @@ function isSameKey(a: KeyEntry, b: KeyEntry): boolean {
     a.tenant === b.tenant &&
     a.subscriptionId === b.subscriptionId &&
     a.application === b.application &&
+    a.subscriber === b.subscriber &&
     a.expiresAtMs === b.expiresAtMs &&
     a.apiIds.length === b.apiIds.length &&
     a.apiIds.every((id, at) => id === b.apiIds[at])

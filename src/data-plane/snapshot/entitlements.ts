@@ -1,4 +1,4 @@
-/** Which limits apply to whom (docs/reference/http.md, Quotas per consumer): subscription, else own plan, else the specified defaults. Pure. */
+/** Which limits apply to whom (docs/reference/http.md, Quotas per consumer): subscription, else own plan, else a plan rule, else the specified defaults; and who is blocked. It reads no file and no clock. */
 
 import {
   apisOfSubscription,

@@ -1,4 +1,4 @@
-/** Holds the current Snapshot and swaps it by one reference; after a document that does not compile, the last good one stays. It applies no change. */
+/** Holds the current Snapshot and swaps it by one reference; after a document that does not compile, the last good one stays. It also replaces the policy of the current Snapshot; it does not apply updates to a document. */
 
 import type { SnapshotDocument } from '../../link/document.ts'
 import type { PreparedPolicy } from '../../shared/policy/engine.ts'
@@ -31,9 +31,13 @@ export class SnapshotHolder {
     this.#listeners.push(listener)
   }
 
-  /** Called after the last one has resolved. @returns why the document does not compile */
+  /** Must not be called before the previous call has resolved. @returns why the document does not compile */
   async publish(document: SnapshotDocument): Promise<string | undefined> {
-    if (document.version === this.#current?.version) return undefined
+    if (document.version === this.#current?.version) {
+      // a change that did not compile has been taken back
+      this.#lastFault = undefined
+      return undefined
+    }
     let make: () => Snapshot
     try {
       make = await this.#compile(document)

@@ -1,4 +1,4 @@
-/** What a compiled snapshot offers to a call: tools, limits, APIs and keys. Interfaces only; `compile.ts` builds them. */
+/** What a compiled snapshot offers to a call. It contains only interfaces and the prefixes of feature names; `compile.ts` builds snapshots. */
 import type { SubscriptionFault, VersionShare } from '../../link/control-share.ts'
 import type { Passthrough } from '../../model/passthrough.ts'
 import type { Plan, PlanLimits } from '../../model/plan.ts'
@@ -99,7 +99,7 @@ export interface ToolListing {
   readonly forms: Map<string, MaybePromise<ListingForm>>
 }
 
-/** The limits of one consumer (docs/reference/http.md, Quotas per consumer): of its subscription, else of its plan, else the defaults. */
+/** The limits of one consumer (docs/reference/http.md, Quotas per consumer): of its subscription, else of its plan or a plan rule, else the defaults. */
 export interface Entitlement {
   readonly limits: PlanLimits
   readonly plan: Plan | undefined
@@ -154,7 +154,6 @@ export interface KeyEntry {
   readonly expiresAtMs: number
 }
 
-/** What an exchange may read of the configuration it is pinned to. A request ends on the snapshot it began with. */
 /** Where a plan of a consumer comes from. Names are those of the wire. */
 export interface PlanChoice {
   readonly source: 'subscription' | 'control_plane' | 'plans_file' | 'default'
@@ -174,6 +173,7 @@ export interface ServedFeatures {
   readonly tasks: boolean
 }
 
+/** What an exchange may read of the configuration it is pinned to. A request ends on the snapshot it began with. */
 export interface Snapshot {
   /** SHA-256 of the document it was compiled from, hex. */
   readonly version: string
@@ -191,11 +191,11 @@ export interface Snapshot {
   readonly views: ViewIndex
   /** Of every tenant, without resources and prompts. */
   readonly tools: readonly CompiledTool[]
-  /** Listings by class of callers (tenant and visibility key); `list-tools` fills and bounds it. */
+  /** Kept listings by class of callers (`listKey` of the policy); `list-tools` fills and bounds it. */
   readonly listings: Map<string, ToolListing>
   /** The limits of a consumer and their origin; the same object for the same result. */
   entitlementOf(principal: Principal, apiId: string | undefined, nowMs: number): Entitlement
-  /** Proxied APIs, in the order of their index. */
+  /** Proxied APIs: tenants by name, the APIs of each by prefix. */
   readonly apis: readonly CompiledApi[]
   apiOf(id: string): CompiledApi | undefined
   /** What the control plane knows about a key, by its public prefix. */

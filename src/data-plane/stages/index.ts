@@ -1,4 +1,4 @@
-/** The ordered list of stages, each line with its reason. A stage also needs its refusals in the table, a test and a benchmark. */
+/** The ordered list of the built-in stages, with the reason for a position where it matters. A stage also needs its refusals in the table, a test and a benchmark. */
 
 import type { Egress } from '../../shared/egress/egress.ts'
 import type { BackendTokens } from '../../shared/egress/oauth/backend-tokens.ts'
@@ -7,6 +7,7 @@ import type { ApiKeyVerifier, TokenVerifier } from '../../shared/identity/verifi
 import type { McpSessions } from '../../shared/mcp-client/sessions.ts'
 import type { DecisionObserver } from '../../shared/policy/engine.ts'
 import type { Meter } from '../metering/meter.ts'
+import type { Peer } from '../pipeline/exchange-parts.ts'
 import type { Stage } from '../pipeline/stage.ts'
 import type { Quota } from '../quota/quota.ts'
 import { admitByTrafficRules } from './1-admit/admit-by-traffic-rules.ts'
@@ -41,6 +42,8 @@ interface StageParts {
   readonly tokens: TokenVerifier
   readonly apiKeys: ApiKeyVerifier | undefined
   readonly quota: Quota
+  /** Of the client that sent a request, through the trusted proxies or directly. */
+  readonly clientNetwork: (peer: Peer) => string
   /** Receives every decision; optional. */
   readonly decisions?: DecisionObserver
   readonly egress: Egress
@@ -80,7 +83,7 @@ export function stages(parts: StageParts): readonly Stage[] {
     refuseGoneApi(), // before the subscription: a caller without one, too, reads that the API has ended
     requireSubscription(), // needs the API of the tool; before quota, so that refused calls use none
     // 3 limit
-    takeQuota(parts.quota), // before policy: a caller over its limit must not cost an evaluation
+    takeQuota(parts.quota, parts.clientNetwork), // before policy: a caller over its limit must not cost an evaluation
     refuseUnknownTool(), // after quota: trying names costs what calls cost
     // 4 decide
     decide, // before the arguments are checked: only permitted callers learn the schema from its errors

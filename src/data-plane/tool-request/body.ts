@@ -4,7 +4,7 @@ import { isObject } from '../../model/is-object.ts'
 import type { BodyBinding } from '../../model/tool.ts'
 import { runAtOnce } from '../../shared/async/slices.ts'
 import { longJson } from '../../shared/call/long-json.ts'
-import { encode, encodeLong, encodeReserved, wireText } from './encode.ts'
+import { encode, encodeLong, encodeReserved, longText, wireText } from './encode.ts'
 import { multipartBody } from './multipart.ts'
 import { serializeLongPairs } from './serialize.ts'
 
@@ -87,10 +87,6 @@ function renderer(binding: BodyBinding): Render | undefined {
   }
 }
 
-function* longText(value: unknown): Generator<void, string> {
-  return typeof value === 'object' && value !== null ? yield* longJson(value) : wireText(value)
-}
-
 /** Text is sent as it is; an object under such a type is JSON, because the compiler offered it as one. */
 function isText(contentType: string): boolean {
   return (
@@ -103,7 +99,7 @@ function fieldsOf(value: unknown): [string, unknown][] {
   return isObject(value) ? Object.entries(value) : []
 }
 
-/** application/x-www-form-urlencoded (OpenAPI 3.1 §4.8.15): style rules where the document gives any, else JSON for objects and one pair for each array item. */
+/** application/x-www-form-urlencoded (OpenAPI 3.1 §4.8.14.4, §4.8.15): style rules where the document gives any, else JSON for objects and one pair for each array item. */
 function* formBody(
   fields: readonly (readonly [string, unknown])[],
   encoding: NonNullable<BodyBinding['encoding']>,

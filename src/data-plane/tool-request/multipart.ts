@@ -20,7 +20,7 @@ export function* multipartBody(
   for (const [name, value] of fields) {
     if (value === undefined || value === null) continue
     const rule = Object.hasOwn(encoding, name) ? encoding[name]! : {}
-    // An array is one part for each item (OpenAPI 3.1 §4.8.14.4).
+    // An array is one part for each item (OpenAPI 3.1 §4.8.14.5).
     for (const item of Array.isArray(value) ? value : [value]) {
       parts.push(partOf(name, item, rule))
       yield

@@ -75,7 +75,7 @@ function checkSize(argument: string, value: unknown, faults: ArgumentFault[]): v
   if (charsOf(value) > MAX_PARAMETER_CHARS)
     faults.push({
       path: `/${argument}`,
-      message: `must not have more than ${MAX_PARAMETER_VALUES} values and ${MAX_PARAMETER_CHARS} characters: it is not a part of the body`,
+      message: `must not have more than ${MAX_PARAMETER_VALUES} values or ${MAX_PARAMETER_CHARS} characters: it is sent outside the body`,
     })
 }
 
@@ -98,9 +98,12 @@ function checkParts(args: Args, faults: ArgumentFault[]): void {
 function checkPath(argument: string, value: unknown, faults: ArgumentFault[]): void {
   const parts = isObject(value) || Array.isArray(value) ? Object.values(value) : undefined
   if (value === '' || parts?.length === 0) {
-    faults.push({ path: `/${argument}`, message: 'must not be empty: it is part of the address' })
+    faults.push({ path: `/${argument}`, message: 'must not be empty: it is part of the URL path' })
   } else if (parts === undefined ? isClimbing(value) : parts.some(isClimbing)) {
-    faults.push({ path: `/${argument}`, message: 'must not hold "." or ".." as a part of the address' })
+    faults.push({
+      path: `/${argument}`,
+      message: 'must not contain "." or ".." as a path segment: it is part of the URL path',
+    })
   }
 }
 

@@ -1,7 +1,15 @@
-/** Values → text by style and explode (OpenAPI 3.1 §4.8.12.4). It knows no template; it joins what it is given. */
+/** Values → text by style and explode (OpenAPI 3.1 §4.8.12.3, §4.8.12.4). It knows no template; it joins what it is given. */
 import { isObject } from '../../model/is-object.ts'
 import type { ParameterBinding } from '../../model/tool.ts'
-import { encodeEach, encode as encodeWhole, wireText } from './encode.ts'
+import { runAtOnce } from '../../shared/async/slices.ts'
+import {
+  encodeEach,
+  encodeLong,
+  encodeLongEach,
+  encode as encodeWhole,
+  longText,
+  wireText,
+} from './encode.ts'
 
 type Encode = (text: string) => string
 type Style = ParameterBinding['style']
@@ -64,7 +72,7 @@ export function serializePairs(
   encode: Encode,
 ): string[] {
   if (style === 'deepObject' && (isObject(value) || Array.isArray(value))) {
-    return deepPairs(encode(name), value, encode, 0)
+    return runAtOnce(deepPairs(encode(name), value, encode, 0))
   }
   const delimiter = DELIMITERS[style] ?? ','
   const item = (one: unknown) => encode(wireText(one))
@@ -84,10 +92,7 @@ export function serializePairs(
   return [`${label}=${item(value)}`]
 }
 
-/** Items that are encoded before other work may come between. */
-const SLICE_ITEMS = 1_000
-
-/** `serializePairs` for values of any size: a list in slices. */
+/** `serializePairs` for values of any size: the same text, and other work may come between its steps; several pairs may be one text. */
 export function* serializeLongPairs(
   name: string,
   value: unknown,
@@ -95,27 +100,62 @@ export function* serializeLongPairs(
   explode: boolean,
   encode: Encode,
 ): Generator<void, string[]> {
-  if (!explode || style === 'deepObject' || !Array.isArray(value) || value.length <= SLICE_ITEMS)
-    return serializePairs(name, value, style, explode, encode)
-  const pairs: string[] = []
-  for (let from = 0; from < value.length; from += SLICE_ITEMS) {
-    const items = value.slice(from, from + SLICE_ITEMS)
-    pairs.push(serializePairs(name, items, style, explode, encode).join('&'))
-    yield
+  const label = encode(name)
+  if (style === 'deepObject' && (isObject(value) || Array.isArray(value)))
+    return yield* deepPairs(label, value, encode, 0)
+  const delimiter = DELIMITERS[style] ?? ','
+  if (Array.isArray(value)) {
+    const items = yield* encodeLongEach(yield* longTexts(value), encode)
+    return explode
+      ? yield* mapInSteps(items, one => `${label}=${one}`)
+      : [`${label}=${items.join(delimiter)}`]
   }
-  return pairs
+  if (isObject(value)) {
+    const entries = entriesOf(value)
+    const keys = yield* encodeLongEach(
+      entries.map(([key]) => key),
+      encode,
+    )
+    const items = yield* encodeLongEach(yield* longTexts(entries.map(([, one]) => one)), encode)
+    const between = explode ? '=' : delimiter
+    const pairs = yield* mapInSteps(items, (one, at) => `${keys[at]}${between}${one}`)
+    return explode ? pairs : [`${label}=${pairs.join(delimiter)}`]
+  }
+  return [`${label}=${yield* encodeLong(yield* longText(value), encode)}`]
+}
+
+/** Values that are handled before other work may come between. */
+const SLICE_ITEMS = 1_000
+
+function* longTexts(values: readonly unknown[]): Generator<void, string[]> {
+  const texts: string[] = []
+  for (const value of values) {
+    texts.push(yield* longText(value))
+    if (texts.length % SLICE_ITEMS === 0) yield
+  }
+  return texts
+}
+
+function* mapInSteps<T, R>(items: readonly T[], map: (item: T, at: number) => R): Generator<void, R[]> {
+  const mapped: R[] = []
+  for (const item of items) {
+    mapped.push(map(item, mapped.length))
+    if (mapped.length % SLICE_ITEMS === 0) yield
+  }
+  return mapped
 }
 
 /** Deeper values are JSON. */
 const MAX_DEEP = 8
 
-function deepPairs(label: string, value: object, encode: Encode, depth: number): string[] {
+function* deepPairs(label: string, value: object, encode: Encode, depth: number): Generator<void, string[]> {
   const pairs: string[] = []
   for (const [key, one] of entriesOf(value)) {
     const inner = `${label}%5B${encode(key)}%5D`
     if ((isObject(one) || Array.isArray(one)) && depth < MAX_DEEP)
-      for (const pair of deepPairs(inner, one, encode, depth + 1)) pairs.push(pair)
-    else pairs.push(`${inner}=${encode(wireText(one))}`)
+      for (const pair of yield* deepPairs(inner, one, encode, depth + 1)) pairs.push(pair)
+    else pairs.push(`${inner}=${yield* encodeLong(yield* longText(one), encode)}`)
+    yield
   }
   return pairs
 }

@@ -1,9 +1,12 @@
-/** What the path of a tool says: the thing it is about, whether that is one of a collection, and what things that one is in. It knows no words of a certain API. */
+/** What the path of a tool says: the thing it is about, whether that is one of a collection, and what things that one is in; and how well a request fits that. It knows no words of a certain API. */
 import type { Tool } from '../../model/tool.ts'
 import { isPlural, wordsOf } from './words.ts'
 
 /** Words of a request → whether each was written as a plural; a word that was written in both forms says nothing. */
 type Counts = ReadonlyMap<string, boolean>
+
+/** Of nouns that mean several of what they follow: "commit history". */
+const COLLECTIONS = /^ (?:histor|list|log|overview|timeline)/
 
 /** @param othersOf words that mean the same: those of a plural are plurals where they are not written */
 export function countsOf(text: string, othersOf: (word: string) => Iterable<string> = () => []): Counts {
@@ -14,7 +17,7 @@ export function countsOf(text: string, othersOf: (word: string) => Iterable<stri
     counts.set(word, plural)
   }
   for (const { 0: piece, index } of text.matchAll(/\p{L}+/gu)) {
-    const plural = isPlural(piece)
+    const plural = isPlural(piece) || COLLECTIONS.test(text.slice(index + piece.length))
     const next = /^ (\p{L}+)/u.exec(text.slice(index + piece.length))?.[1]
     // "project boards": the count is that of the last word
     if (plural || next === undefined || !isPlural(next)) for (const word of wordsOf(piece)) note(word, plural)

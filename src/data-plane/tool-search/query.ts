@@ -5,7 +5,7 @@ import { isFiller, synonymsOf, withoutPhrases } from './synonyms.ts'
 import { inEnglish, isForeign } from './translations.ts'
 import type { Action } from './verbs.ts'
 import { WEIGHTS } from './weights.ts'
-import { wordsOf } from './words.ts'
+import { isPlural, wordsOf } from './words.ts'
 
 export interface Query extends Named {
   /** Words of the request and how much each counts, at most 1. */
@@ -44,11 +44,13 @@ export interface Vocabulary {
   has(word: string): boolean
   /** In so many tools that it says little about one. */
   isCommon(word: string): boolean
+  /** In one tool at most. */
+  isRare(word: string): boolean
   /** Those of the same family. */
   relatedTo(word: string): readonly string[]
 }
 
-const ANY: Vocabulary = { has: () => true, isCommon: () => false, relatedTo: () => [] }
+const ANY: Vocabulary = { has: () => true, isCommon: () => false, isRare: () => false, relatedTo: () => [] }
 
 export function readQuery(text: string, vocabulary: Vocabulary = ANY): Query {
   return new Reader(text, vocabulary).read()
@@ -60,8 +62,31 @@ const IS_AMOUNT = /^\W*[\d.,:%]+\W*$/
 const NOUN_WITHIN = 40
 const MIN_PART = 4
 const ACRONYM = 3
+/** A singular noun needs an article after these words, so what stands there without one is a name: "does octocat follow", "who is octocat". */
+const NAMES = /\b(?:does|did|has|who is|who's)\s+([a-z][a-z-]*)(?=\s+[a-z]|[?.!\s]*$)/gi
 /** The first part of an id such as `cus_9`: short for its noun. */
 const ID_PREFIX = /^\W*([a-z]{3,6})_\w/
+
+const WITH_UMLAUT = /\p{L}*[äöü]\p{L}*/giu
+const UMLAUT = /[äöü]/gi
+const RESPELLED = new Map([
+  ['ä', 'ae'],
+  ['ö', 'oe'],
+  ['ü', 'ue'],
+])
+
+const AS_WRITTEN: ReadonlyMap<string, string> = new Map()
+
+/** Identifiers are written without umlauts. */
+function respelledIn(text: string): ReadonlyMap<string, string> {
+  const respelled = new Map<string, string>()
+  for (const [written] of text.normalize('NFC').matchAll(WITH_UMLAUT)) {
+    const [word] = wordsOf(written)
+    const [other] = wordsOf(written.toLowerCase().replace(UMLAUT, letter => RESPELLED.get(letter)!))
+    if (word !== undefined && other !== undefined) respelled.set(word, other)
+  }
+  return respelled
+}
 
 class Reader {
   readonly #text: string
@@ -70,11 +95,18 @@ class Reader {
   readonly #words = new Map<string, number>()
   readonly #others = new Map<string, ReadonlySet<string>>()
   readonly #names = new Map<string, number>()
+  /** English word → how the request says it, as far as tools are described in that language. */
+  readonly #originals = new Map<string, Set<string>>()
+  /** Word of the request → as it is written where umlauts are not: `bucher` → `buecher`. */
+  readonly #respelled: ReadonlyMap<string, string>
 
   constructor(text: string, vocabulary: Vocabulary) {
-    this.#text = withoutPhrases(text)
     this.#vocabulary = vocabulary
+    this.#text = withoutPhrases(text).replace(NAMES, (all, name: string) =>
+      this.#isName(name) ? `${all.slice(0, -name.length)}@` : all,
+    )
     this.#isForeign = isForeign(this.#text, wordsOf(this.#text))
+    this.#respelled = this.#isForeign ? respelledIn(this.#text) : AS_WRITTEN
   }
 
   read(): Query {
@@ -135,13 +167,24 @@ class Reader {
     }
   }
 
+  #isName(word: string): boolean {
+    const [stem] = wordsOf(word)
+    return stem !== undefined && !isFiller(stem) && !isPlural(word) && this.#vocabulary.isRare(stem)
+  }
+
   #participles(): ReadonlySet<string> {
     return new Set([...this.#text.matchAll(PARTICIPLE)].flatMap(([word]) => wordsOf(word)))
   }
 
   #wordsOf(piece: string): string[] {
     const words = wordsOf(piece)
-    return this.#isForeign ? inEnglish(words) : words
+    if (!this.#isForeign) return words
+    return inEnglish(words).map(({ word, original }) => {
+      for (const written of [original, this.#respelled.get(original)])
+        if (written !== undefined && written !== word && this.#vocabulary.has(written))
+          this.#originals.set(word, (this.#originals.get(word) ?? new Set()).add(written))
+      return word
+    })
   }
 
   #add(words: readonly string[], weight: number): void {
@@ -192,7 +235,11 @@ class Reader {
   #othersOf(word: string): ReadonlySet<string> {
     let found = this.#others.get(word)
     if (found === undefined) {
-      found = new Set([...synonymsOf(word), ...this.#vocabulary.relatedTo(word)])
+      found = new Set([
+        ...synonymsOf(word),
+        ...this.#vocabulary.relatedTo(word),
+        ...(this.#originals.get(word) ?? []),
+      ])
       this.#others.set(word, found)
     }
     return found
@@ -202,6 +249,7 @@ class Reader {
     this.#names.set(word, 1)
     for (const other of this.#othersOf(word))
       if (!this.#names.has(other)) this.#names.set(other, WEIGHTS.SYNONYM_NAMES)
+    for (const original of this.#originals.get(word) ?? []) this.#names.set(original, 1)
   }
 
   #searched(): Map<string, number> {
@@ -212,6 +260,7 @@ class Reader {
     }
     for (const [word, weight] of this.#words) {
       const share = this.#vocabulary.has(word) ? WEIGHTS.SYNONYM_WEIGHT : WEIGHTS.UNKNOWN_SYNONYM_WEIGHT
+      for (const original of this.#originals.get(word) ?? []) add(original, weight)
       for (const other of this.#othersOf(word)) add(other, weight * share)
       for (const other of this.#vocabulary.relatedTo(word)) add(other, weight * WEIGHTS.FAMILY_WEIGHT)
     }

@@ -1,5 +1,6 @@
-/** Words of requests that mean the same as words of API documents, words that say nothing, and phrases: general ones of software and trade. It ranks nothing. */
-import { SAID_FOR } from './everyday-words.ts'
+/** Words of requests that mean the same as words of API documents, words that say nothing, and phrases: mostly general ones of software and trade. It ranks nothing. */
+import { NOUNS_SAID_FOR } from './everyday-nouns.ts'
+import { VERBS_SAID_FOR } from './everyday-verbs.ts'
 import { rootOf } from './roots.ts'
 import { wordsOf } from './words.ts'
 
@@ -119,7 +120,7 @@ for (const line of GROUPS.trim().split('\n')) {
   const words = wordsOf(line)
   for (const word of words) for (const other of words) SYNONYMS.add(word, other)
 }
-for (const line of SAID_FOR.trim().split('\n')) {
+for (const line of [...NOUNS_SAID_FOR.trim().split('\n'), ...VERBS_SAID_FOR.trim().split('\n')]) {
   const [document, people] = line.split(':') as [string, string]
   const [word] = wordsOf(document) as [string]
   for (const said of wordsOf(people)) SYNONYMS.add(said, word)
@@ -136,7 +137,7 @@ const FILLERS = new Set(
     he she they me my our your his her their us them as so now please can could would should will may might there here up out if
     whether just let also only too want need like what which whose whom where when how any some has have had into about than then
     again already still ever exactly really currently altogether very quite maybe perhaps today tomorrow yesterday moment lot bit right thing
-    instead because while until since before after during`),
+    instead because all every each while until since before after during`),
 )
 
 export function isFiller(word: string): boolean {
@@ -177,6 +178,7 @@ const PHRASES: readonly (readonly [RegExp, string])[] = [
   [/\b(?:switch|turn) ([^.,;!?]{1,60}?) off(?=$|[.,;!?]| (?:for|in|again)\b)/gi, 'disable $1'],
   [/\bgive (?:me|us)\b/gi, 'get'],
   [/\bact as if\b/gi, 'simulate'],
+  [/\b(?:go|goes|went) wrong\b/gi, 'fail'],
   [/\b(?:write|written) off\b/gi, 'uncollectible'],
   [/\bhttps?:\/\/\S+/gi, 'url'],
   [/\b(?:hook|link|plug)(?:ed)? up\b/gi, 'connect'],
@@ -185,6 +187,8 @@ const PHRASES: readonly (readonly [RegExp, string])[] = [
   [/\bya no\b/gi, 'quita'],
   [/\bne (\S+) plus\b/gi, 'retire $1'],
   [/\bnão (\S+) mais\b/gi, 'remova $1'],
+  [/\bhand(?:ed)? ([^.,;!?]{1,60}? )?over\b/gi, 'transfer $1'],
+  [/\bwho(?: is|'s) in\b/gi, 'which members are in'],
   [/\bcheck ?out\b/gi, 'checkout'],
 ]
 

@@ -76,6 +76,7 @@ export class ToolIndex {
     this.#vocabulary = {
       has: word => frequencies.has(word),
       isCommon: word => (frequencies.get(word) ?? 0) > Math.max(COMMON_LEAST, size * COMMON_SHARE),
+      isRare: word => (frequencies.get(word) ?? 0) <= 1,
       relatedTo: word => families.get(rootOf(word))?.filter(other => other !== word) ?? [],
     }
   }

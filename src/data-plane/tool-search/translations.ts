@@ -1,4 +1,4 @@
-/** Requests in German, French, Spanish and Portuguese: whether one is, and its words in English where they have a translation. Its words are in `foreign-nouns.ts` and `foreign-verbs.ts`. */
+/** Requests in German, French, Spanish and Portuguese: whether one is, and its words in English where they have a translation. Nouns and verbs are in `foreign-nouns.ts` and `foreign-verbs.ts`. */
 import { NOUNS_IN_ENGLISH } from './foreign-nouns.ts'
 import { VERBS_IN_ENGLISH } from './foreign-verbs.ts'
 import { isFiller } from './synonyms.ts'
@@ -16,8 +16,10 @@ const QUESTIONS = `
     is: existiert existe existen existem steht
 `
 
+/** Of the words below, those that are English too and are not left out. */
+const ENGLISH_TOO = new Set(wordsOf('is as do no am time para man on will mal plus son more an war'))
 /** Words of these languages that say nothing about a tool. */
-const FOREIGN_FILLERS = new Set(
+const SMALL_WORDS =
   wordsOf(`der die das den dem des ein eine einen einem einer eines von vom mit fur fuer im am auf zu zum zur und oder ist sind war gibt es
     ich wir mir mich uns unser unsere unseren unserer mein meine meinen meiner dieser diese dieses diesem diesen alle alles bitte kann man nicht
     mehr nur noch bei aus nach uber sich wird werden mochte will hinzu weg ab an bis seit dass wenn doch mal sie er ihr ihre aller allen
@@ -27,12 +29,13 @@ const FOREIGN_FILLERS = new Set(
     todos todas todo toda su sus mas hay fue esa ese eso sobre desde hasta yo nos favor
     os as um uma do da dos das no na nos nas em e meu minha meus minhas nosso nossa nossos nossas com sem temos esta sao eu quero pode posso seu sua
     seus suas foi mais ao aos pelo pela isso essa esse de schon jetzt heute sofort immer wieder auch deja maintenant aujourd hui toujours encore
-    aussi tout suite ahora hoy siempre tambien ja agora hoje sempre tambem`).filter(
-    word => !wordsOf('is as do no am time para man on will mal plus son more an war').includes(word),
-  ),
-)
+    aussi tout suite ahora hoy siempre tambien ja agora hoje sempre tambem`)
+const FOREIGN_FILLERS = new Set(SMALL_WORDS.filter(word => !ENGLISH_TOO.has(word)))
 /** Those that English has too: they are left out of foreign requests, but prove nothing. */
-const SHARED = new Set(wordsOf('will plus son war an me on es en'))
+const SHARED = new Set([
+  ...wordsOf('will plus son war an me on es en'),
+  ...SMALL_WORDS.filter(word => ENGLISH_TOO.has(word)),
+])
 /** Letters that English does not write. */
 const FOREIGN_LETTERS = /[äöüßñçãõáéíóúàèìòùâêîôû¿¡]/gi
 
@@ -107,14 +110,19 @@ export function isForeign(text: string, words: readonly string[]): boolean {
   return foreign > 0.5
 }
 
+export interface Translated {
+  readonly word: string
+  /** As it was written. */
+  readonly original: string
+}
+
 /** The words of such a request in English where they have a translation. */
-export function inEnglish(words: readonly string[]): string[] {
+export function inEnglish(words: readonly string[]): Translated[] {
   return words
     .filter(word => !FOREIGN_FILLERS.has(word))
-    .flatMap(word => {
-      const found = ENGLISH.get(word) ?? english(word)
-      if (found !== undefined) return [found]
-      const parts = partsOf(word)
-      return parts.length > 0 ? [...parts] : [word]
+    .flatMap(original => {
+      const found = ENGLISH.get(original) ?? english(original)
+      const parts = found === undefined ? partsOf(original) : [found]
+      return (parts.length > 0 ? parts : [original]).map(word => ({ word, original }))
     })
 }

@@ -1,9 +1,9 @@
-/** The weights of the tool search, each with its reason. Their values were searched one after the other over all development sets (test/corpus/search/README.md); it computes nothing. */
+/** The weights of the tool search, and what they are for. Their values were searched one after the other over all development sets (test/corpus/search/README.md); it computes nothing. */
 
 export const WEIGHTS = {
   // of the words of a request, where 1 is a noun
   /** What a request does is compared by itself (`actionFit`), so its verb counts less. */
-  ACTION_WEIGHT: 0.5,
+  ACTION_WEIGHT: 0.7,
   /** "project" in "project board": the last word says more. */
   MODIFIER_WEIGHT: 0.9,
   /** Names and ids rarely stand in a document. */
@@ -13,23 +13,23 @@ export const WEIGHTS = {
   US_WEIGHT: 0.15,
   REPOSITORY_WEIGHT: 0.3,
   /** Words made of two ("top up" → `topup`), of one, and of initials: they may be chance. */
-  CLOSED_WEIGHT: 0.8,
+  CLOSED_WEIGHT: 0.4,
   /** Words of the tool set that is named. */
   SOURCE_WORD_WEIGHT: 0.2,
 
   // of words that mean the same, as shares of the weight of the word
   SYNONYM_WEIGHT: 0.28,
   /** No tool is described with the word itself: what means the same is all there is. */
-  UNKNOWN_SYNONYM_WEIGHT: 0.5,
+  UNKNOWN_SYNONYM_WEIGHT: 1,
   /** "approve" for `approval`. */
   FAMILY_WEIGHT: 0.5,
 
   // of a word in each field of a tool
   NAME: 2.1,
-  PATH: 1.65,
-  SUMMARY: 2.2,
+  PATH: 2,
+  SUMMARY: 3.5,
   /** Descriptions mention much that the tool does not do. */
-  DESCRIPTION: 0.5,
+  DESCRIPTION: 0.3,
   ARGUMENTS: 0.5,
   TAGS: 0.6,
   SOURCE: 0.6,
@@ -40,17 +40,17 @@ export const WEIGHTS = {
   D: 0.22,
   PREFIX: 0.3,
   /** A word that stands in every field is counted for each of them; the power takes back some of that. */
-  BM25_POWER: 0.8,
+  BM25_POWER: 0.65,
 
   // share of the score that is left to a tool
   /** that does the opposite */
-  OPPOSITE_ACTION: 0.19,
+  OPPOSITE_ACTION: 0.24,
   /** that changes something, where the request says no verb */
-  NO_ACTION: 0.75,
+  NO_ACTION: 0.94,
   /** that belongs to another tool set than the one named */
   OTHER_SOURCE: 0.15,
   /** that returns one thing where several are asked for, or the reverse */
-  OTHER_COUNT: 0.65,
+  OTHER_COUNT: 0.52,
   /** for a thing that the request does not name */
   NOUN_NOT_NAMED: 0.65,
   /** for each place it is in that the request does not name */
@@ -65,7 +65,7 @@ export const WEIGHTS = {
   /** that mentions nothing of the request */
   NOTHING_COVERED: 0.1,
   /** of whose name and path the request says nothing */
-  NOTHING_MEANT: 0.4,
+  NOTHING_MEANT: 0.5,
 
   /** How much a word that means the same covers a word of the request. */
   SYNONYM_COVERS: 0.45,

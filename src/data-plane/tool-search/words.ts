@@ -3,6 +3,17 @@
 /** Longer texts are not read further. */
 const MAX_CHARS = 4_000
 const MAX_WORD = 40
+/** Other spellings of one word: documents and people write both. */
+const SPELLINGS = new Map([
+  ['repo', 'repository'],
+  ['repos', 'repository'],
+  ['org', 'organization'],
+  ['orgs', 'organization'],
+  ['organisation', 'organization'],
+  ['organisations', 'organization'],
+  // without its ending it would be the French "how"
+  ['commente', 'commenter'],
+])
 /** Chinese, Japanese and Thai write no spaces: each pair of characters counts as a word. */
 const UNSPACED = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}]/u
 const PIECE = /[\p{L}\p{M}\p{N}]+/gu
@@ -14,7 +25,7 @@ export function wordsOf(text: string): string[] {
     const word = piece.normalize('NFKD').replace(/\p{M}/gu, '').toLowerCase().slice(0, MAX_WORD)
     if (word === '') continue
     if (UNSPACED.test(word)) pairs(word, words)
-    else words.push(stem(word))
+    else words.push(SPELLINGS.get(word) ?? stem(word))
     // `unfollow` is found by "stop following"
     if (/^un.{4}/.test(word)) words.push(stem(word.slice(2)))
   }

@@ -6,6 +6,7 @@ import type { UpstreamRequest } from '../../../shared/egress/upstreams.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import type { CompiledApi } from '../../snapshot/snapshot.ts'
 import type { Call } from '../call.ts'
+import { Changes } from './changes.ts'
 import { hasTag, type Storable, storable, wishesOf } from './freshness.ts'
 import { type StoredResponse, StoredResponses } from './stored-responses.ts'
 
@@ -21,6 +22,8 @@ interface Cached {
   /** Path and query below the address of the API. */
   readonly key: string
   readonly caller: string
+  /** Of `Changes`, when the upstream was asked. */
+  readonly changes: number
 }
 
 const SAFE: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE'])
@@ -42,6 +45,7 @@ const OF_THE_BODY: ReadonlySet<string> = new Set([
 export class ApiCache {
   readonly counts = { hits: 0, misses: 0, revalidated: 0 }
   readonly #stored = new StoredResponses()
+  readonly #changes = new Changes()
   readonly #nowMs: () => number
   #served: ReadonlySet<CompiledApi> = new Set()
 
@@ -59,11 +63,16 @@ export class ApiCache {
   }
 
   clear(): number {
+    this.#changes.addAll()
     return this.#stored.clear()
   }
 
   /** @param send asks the upstream; called at most once */
-  async stream(at: Omit<Cached, 'caller' | 'rule'>, request: UpstreamRequest, send: Send): Promise<Outcome> {
+  async stream(
+    at: Omit<Cached, 'caller' | 'rule' | 'changes'>,
+    request: UpstreamRequest,
+    send: Send,
+  ): Promise<Outcome> {
     const { api, call, key } = at
     if (request.method !== 'GET') return this.#changing(api, key, request, send)
     const rule = api.traffic!.cache!
@@ -71,7 +80,7 @@ export class ApiCache {
     const header = (name: string) => call.request.header(name)
     const wishes = wishesOf(header)
     if (wishes.bypasses || caller === undefined || request.body !== undefined) return send(request)
-    const cached: Cached = { ...at, rule, caller }
+    const cached: Cached = { ...at, rule, caller, changes: this.#changes.count }
     const known = this.#stored.find(api, key, caller, header)
     if (known === undefined) return this.#keeping(cached, await this.#missed(request, send))
     const age = this.#ageOf(known)
@@ -95,7 +104,10 @@ export class ApiCache {
   async #changing(api: CompiledApi, key: string, request: UpstreamRequest, send: Send): Promise<Outcome> {
     const outcome = await send(request)
     const isDone = outcome.kind === 'response' && outcome.status >= 200 && outcome.status < 400
-    if (isDone && !SAFE.has(request.method)) this.#stored.invalidate(api, key)
+    if (isDone && !SAFE.has(request.method)) {
+      this.#changes.add(api, key)
+      this.#stored.invalidate(api, key)
+    }
     return outcome
   }
 
@@ -159,9 +171,10 @@ export class ApiCache {
     return storable(rule, status, header, hadCredential, this.#nowMs())
   }
 
-  #keep({ api, key, caller, call }: Cached, { varies }: Storable, response: StoredResponse): void {
-    // the API may have changed while the response arrived
-    if (!this.#served.has(api)) return
+  #keep(cached: Cached, { varies }: Storable, response: StoredResponse): void {
+    const { api, key, caller, call, changes } = cached
+    // the API, or what it has at this address, may have changed while the response arrived
+    if (!this.#served.has(api) || this.#changes.hasChanged(api, key, changes)) return
     this.#stored.keep(api, key, caller, varies, name => call.request.header(name), response)
   }
 

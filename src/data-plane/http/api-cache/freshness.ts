@@ -18,8 +18,8 @@ const CHANGING: ReadonlySet<string> = new Set([
   'tracestate',
   'baggage',
 ])
-/** Never forwarded: the response cannot depend on them, whatever it says. */
-const UNSEEN: ReadonlySet<string> = new Set(['authorization', 'x-api-key', 'cookie', 'origin'])
+/** A response that varies on them is kept for every value: credentials are never forwarded. */
+const UNSEEN: ReadonlySet<string> = new Set(['authorization', 'x-api-key', 'cookie'])
 
 export function directivesOf(cacheControl: string): Directives {
   const directives = new Map<string, string>()

@@ -1,4 +1,4 @@
-/** Responses of upstreams, kept by API and address within a bound of bytes per tenant. It knows no rule of HTTP. */
+/** Responses of upstreams, kept by API, address and variant within bounds of bytes. It does not decide which may be kept or used. */
 import { getOrSet } from '../../../model/once-per.ts'
 import type { CompiledApi } from '../../snapshot/snapshot.ts'
 

@@ -1,4 +1,4 @@
-/** What is known of a request beside its message: caller, version, transport, client. No behaviour. */
+/** What is known of a request beside its message, such as version, transport and caller. No behaviour. */
 import type { MaybePromise } from '../../../shared/call/and-then.ts'
 import type { Cancellation } from '../../../shared/call/cancellation.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'

@@ -1,4 +1,4 @@
-/** One JSON-RPC request → one reply. It knows methods, not transports: bodies, streams and sessions are in `post.ts`. */
+/** One JSON-RPC request → one reply, by its method. It reads no body, and opens no stream and no session. */
 import { writeJson } from '../../../model/exact-number.ts'
 import { isObject } from '../../../model/is-object.ts'
 import { andThen, continueWith, type MaybePending, type MaybePromise } from '../../../shared/call/and-then.ts'
@@ -39,7 +39,7 @@ import {
 
 type RpcOutcome = MaybePending<RpcReply>
 
-const NEEDS_SESSION = 'This needs a session: send initialize first.'
+const NEEDS_SESSION = 'The method needs a session: send initialize first.'
 
 export class Dispatcher {
   readonly #parts: GatewayParts
@@ -94,7 +94,7 @@ export class Dispatcher {
       : writer.methodNotFound(request.id, request.method)
   }
 
-  /** MCP 2026-07-28, `server/discover`: public, never limited. */
+  /** MCP 2026-07-28, `server/discover`: public, without a quota. */
   #discover(request: RpcRequest, conversation: Conversation, writer: ResultWriter): RpcOutcome {
     const { snapshot, version, caller } = conversation
     return andThen(this.#introduce(conversation, version), ({ serverInfo, instructions }) => {
@@ -155,7 +155,7 @@ export class Dispatcher {
     if (optimization === undefined) return fault(request.id, INVALID_PARAMS, UNKNOWN_LEVEL_MESSAGE)
     const { name, arguments: args = {} } = request.params
     if (typeof name !== 'string' || name === '')
-      return fault(request.id, INVALID_PARAMS, 'name must be the name of a tool.')
+      return fault(request.id, INVALID_PARAMS, 'params.name must be a tool name (non-empty string).')
     if (!isObject(args)) return fault(request.id, INVALID_PARAMS, 'arguments must be an object.')
     const selection = selectionOf(conversation.call)
     const isSearch = isSearchCall(name, selection, conversation.snapshot)

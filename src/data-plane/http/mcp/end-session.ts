@@ -1,4 +1,4 @@
-/** DELETE at the MCP endpoint: ends a session on every instance, and with it those that the caller has with MCP servers. */
+/** DELETE at the MCP endpoint: ends a session on every instance, and the sessions with MCP servers that were opened for it. */
 import type { ServerAddress } from '../../../shared/mcp-client/protocol.ts'
 import { serverKey } from '../../../shared/mcp-client/server-session-store.ts'
 import type { Snapshot } from '../../snapshot/snapshot.ts'

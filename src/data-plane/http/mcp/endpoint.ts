@@ -1,4 +1,4 @@
-/** The MCP endpoint, `/mcp` and `/mcp/sse` alike: origin check, then GET, POST or DELETE. It holds the parts they share. */
+/** The MCP endpoint, `/mcp` and the addresses below it alike: origin check, then GET, POST or DELETE; server metadata needs no check. It runs no method. */
 import type { ResourceWatches } from '../../../shared/mcp-client/resource-watches.ts'
 import type { CallReader } from '../../kernel/envelope.ts'
 import type { KeyRing } from '../../sessions/key-ring.ts'
@@ -12,14 +12,17 @@ import { endSession } from './end-session.ts'
 import { McpGet } from './get.ts'
 import { InFlight } from './in-flight.ts'
 import { InquiryStates } from './inquiry-states.ts'
-import { fromAllowedOrigin, localHosts } from './origin.ts'
+import { localHosts, refusedHeader } from './origin.ts'
 import type { McpParts } from './parts.ts'
 import { McpPost } from './post.ts'
-import { badRequest } from './replies.ts'
+import { badRequest, methodNotAllowed } from './replies.ts'
 import { ResourceSubscriptions } from './resource-subscriptions.ts'
 import { selectionFault } from './selection.ts'
 import { StreamLimiter, type StreamLimiterOptions, type StreamSlots } from './stream-limiter.ts'
 import { type StreamEnd, type StreamLimits, Streams } from './streams.ts'
+
+/** Characters of an origin that a message repeats. */
+const MAX_SHOWN_ORIGIN = 128
 
 interface McpOptions {
   readonly keys: KeyRing
@@ -66,6 +69,8 @@ export class McpEndpoint {
     const accept = call.request.header('accept')
     if (isMetadataPath(call.request.path) && !accept.includes('text/event-stream'))
       return serverMetadata(this.#parts.gateway, call)
+    // a stream without a body would keep its place, as nothing ends it
+    if (call.request.method === 'HEAD') return methodNotAllowed(call)
     if (this.#allowed(call)) void this.#get.get(call, snapshot)
   }
 
@@ -92,16 +97,17 @@ export class McpEndpoint {
   }
 
   #allowed(call: Call): boolean {
-    if (fromAllowedOrigin(call.request, this.#parts.cors, this.#localHosts)) {
+    const refused = refusedHeader(call.request, this.#parts.cors, this.#localHosts)
+    if (refused === undefined) {
       const fault = selectionFault(call)
       if (fault !== undefined) badRequest(call, null, fault)
       return fault === undefined
     }
-    call.respond(403, {
-      error: 'forbidden_origin',
-      message: 'This Origin or Host may not use the endpoint; see CORS_ORIGINS.',
-      request_id: call.requestId,
-    })
+    const message =
+      refused === 'host'
+        ? 'The name in the Host header is not a local name. Set GATEWAY_URL to the address that clients use.'
+        : `The origin "${call.request.header('origin').slice(0, MAX_SHOWN_ORIGIN)}" may not use this endpoint. Add it to CORS_ORIGINS.`
+    call.respond(403, { error: 'forbidden_origin', message, request_id: call.requestId })
     return false
   }
 }

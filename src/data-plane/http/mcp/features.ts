@@ -79,7 +79,7 @@ export function featureOperation(
     return method === 'resources/read' ? read : { ...read, subscribes: true }
   }
   const { name, arguments: args = {} } = params
-  if (typeof name !== 'string' || name === '') return 'name must be the name of a prompt.'
+  if (typeof name !== 'string' || name === '') return 'params.name must be a prompt name (non-empty string).'
   if (!isObject(args)) return 'arguments must be an object.'
   return { action: 'prompts.get', tool: PROMPT_PREFIX + name, arguments: args, selection }
 }

@@ -21,7 +21,7 @@ import { acceptsStream, replyRefused } from './replies.ts'
 import { type RpcReply, textOf } from './result.ts'
 import { ASSUMED_VERSION, isLegacyVersion, negotiate, type ProtocolVersion } from './versions.ts'
 
-/** Streams of these versions have ids; the first of them begins with an empty event. */
+/** Streams have ids from the first of these versions on, and begin with an empty event from the second on. */
 const RESUMABLE_SINCE: ProtocolVersion = '2025-03-26'
 const PRIMING_SINCE: ProtocolVersion = '2025-11-25'
 
@@ -101,7 +101,7 @@ export class LegacyCalls {
     if (isId(requestId)) void sessions.signal(session.id, { kind: 'cancel', requestId: storedId(requestId) })
   }
 
-  /** Always creates a session; credentials that are valid bind it to the caller at once. */
+  /** Creates a session for each valid request; credentials that are valid bind it to the caller at once. */
   async #initialize(call: Call, snapshot: Snapshot, request: RpcRequest): Promise<void> {
     const isValid = typeof request.params.protocolVersion === 'string'
     const caller = isValid ? await callerOf(this.#parts.gateway, call, snapshot) : undefined

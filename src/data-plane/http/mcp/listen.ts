@@ -132,6 +132,8 @@ function open(
   })
   parts.streams.add(subscription, parts.gateway.snapshot())
   call.response.onAbort(() => subscription.aborted())
+  // the client has gone, or its tenant is suspended: nothing would end the watches
+  if (subscription.ended) return
   const watched = resources.filter(({ uri, entry }) => {
     const end = watchResource(parts.watches, entry, uri, () => {
       const params = { uri, _meta }

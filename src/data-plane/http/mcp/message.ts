@@ -47,7 +47,7 @@ export function storedId(id: RequestId): string | number {
 
 /** Sorts one element of a body into what it is (JSON-RPC 2.0 §4; MCP narrows ids to string or number, never null). */
 export function readMessage(value: unknown): RpcMessage {
-  if (!isObject(value)) return invalid(null, 'a message is a JSON object')
+  if (!isObject(value)) return invalid(null, 'a message must be a JSON object')
   const { jsonrpc, id, method, params } = value
   const usableId = isId(id) ? id : null
   if (jsonrpc !== '2.0') return invalid(usableId, 'jsonrpc must be "2.0"')

@@ -18,8 +18,11 @@ export class ModernClient implements ClientSide {
   readonly respondsDuringCall = false
   readonly #states: InquiryStates
   readonly #request: RpcRequest
-  /** Results of earlier rounds and of this request. */
-  #answers: ClientAnswers = {}
+  /**
+   * Results of earlier rounds and of this request, also of questions that a later stage will put again; undefined before the first
+   * inquiry.
+   */
+  #answers: Map<string, unknown> | undefined
   #pending: PendingInput | undefined
 
   constructor(states: InquiryStates, request: RpcRequest, capabilities: object) {
@@ -39,6 +42,10 @@ export class ModernClient implements ClientSide {
     }
     const given = this.#request.params.inputResponses
     const responses = isObject(given) ? (withDoubles(given) as ClientAnswers) : {}
+    this.#answers ??= new Map([
+      ...Object.entries(carried.answers),
+      ...Object.entries(responses).filter(([name]) => carried.asked.includes(name)),
+    ])
     const answers: Record<string, unknown> = {}
     const open: Record<string, object> = {}
     for (const [name, question] of Object.entries(inquiry.questions)) {
@@ -51,12 +58,13 @@ export class ModernClient implements ClientSide {
         return 'declined'
       if (verdict === 'accepted') answers[name] = response
       else open[name] = question
+      // a confirmation is valid for one call only, so it is not carried
+      if (inquiry.bound || verdict !== 'accepted') this.#answers.delete(name)
+      else this.#answers.set(name, response)
     }
-    // a confirmation is valid for one call only, so it is not carried
-    if (!inquiry.bound) this.#answers = { ...this.#answers, ...answers }
     const asked = Object.keys(open)
     if (asked.length === 0) return answers
-    const requestState = this.#states.issue(inquiry, { asked, answers: this.#answers })
+    const requestState = this.#states.issue(inquiry, { asked, answers: Object.fromEntries(this.#answers) })
     if (requestState === undefined) return 'declined'
     this.#pending = { inputRequests: open, requestState }
     return 'pending'

@@ -10,19 +10,19 @@ export function localHosts(gatewayUrl: string): ReadonlySet<string> | undefined 
   return LOCAL_NAMES.has(hostname) ? LOCAL_NAMES : undefined
 }
 
-export function fromAllowedOrigin(
+/** The header for which a request is refused; undefined when it is allowed. */
+export function refusedHeader(
   request: HttpRequest,
   cors: Cors,
   hosts: ReadonlySet<string> | undefined,
-): boolean {
+): 'host' | 'origin' | undefined {
   const origin = request.header('origin')
   const host = request.header('host')
   const knownHost = hosts === undefined || hosts.has(nameOf(host))
-  if (!knownHost) return false
+  if (!knownHost) return 'host'
+  if (cors.allows(origin)) return undefined
   // a page of the very address it calls, on this machine: a local proxy in front may have another port than we know of
-  return (
-    cors.allows(origin) || (hosts !== undefined && origin.toLowerCase() === `http://${host.toLowerCase()}`)
-  )
+  return hosts !== undefined && origin.toLowerCase() === `http://${host.toLowerCase()}` ? undefined : 'origin'
 }
 
 let lastHost = ''

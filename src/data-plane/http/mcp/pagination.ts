@@ -1,4 +1,4 @@
-/** Pages of a tool list. A cursor names the tool after which the page starts, so it survives a change of the list. Pure. */
+/** Pages of a list of tools, resources or prompts, in any order. A cursor names the entry after which the page starts, so it survives a change of the list. Pure. */
 
 /** Large enough that clients which never ask for a second page see all of an ordinary list. */
 export const PAGE_SIZE = 500
@@ -9,32 +9,56 @@ export interface ToolPage {
   readonly nextCursor: string | undefined
 }
 
+type Entries = readonly { readonly tool: { readonly name: string } }[]
+
+interface Place {
+  readonly name: string
+  /** Of the entry after it, when the cursor was issued; undefined: a cursor of an older gateway. */
+  readonly next: number | undefined
+}
+
 /** @returns undefined when the cursor is not one of ours. */
-export function pageOf(
-  tools: readonly { readonly tool: { readonly name: string } }[],
-  cursor: string | undefined,
-): ToolPage | undefined {
+export function pageOf(tools: Entries, cursor: string | undefined): ToolPage | undefined {
   let from = 0
   if (cursor !== undefined) {
-    const after = decodeCursor(cursor)
-    if (after === undefined) return undefined
-    from = tools.findIndex(entry => entry.tool.name > after)
-    if (from < 0) from = tools.length
+    const place = decodeCursor(cursor)
+    if (place === undefined) return undefined
+    from = startAfter(tools, place)
   }
   const to = Math.min(from + PAGE_SIZE, tools.length)
   const last = tools[to - 1]
   return {
     from,
     to,
-    nextCursor: to < tools.length && last !== undefined ? encodeCursor(last.tool.name) : undefined,
+    nextCursor: to < tools.length && last !== undefined ? encodeCursor(last.tool.name, to) : undefined,
   }
 }
 
-function encodeCursor(name: string): string {
-  return Buffer.from(`after:${name}`, 'utf8').toString('base64url')
+function startAfter(tools: Entries, { name, next }: Place): number {
+  const at = tools.findIndex(entry => entry.tool.name === name)
+  if (at >= 0) return at + 1
+  // the entry has gone: the one after it has moved to its place
+  if (next !== undefined && !isByName(tools)) return Math.min(tools.length, Math.max(0, next - 1))
+  const after = tools.findIndex(entry => entry.tool.name > name)
+  return after < 0 ? tools.length : after
 }
 
-function decodeCursor(cursor: string): string | undefined {
+/** ToolViews have an order that is not that of the names. */
+function isByName(tools: Entries): boolean {
+  return tools.every(({ tool }, at) => at === 0 || tools[at - 1]!.tool.name < tool.name)
+}
+
+/** The position is last, so that an older gateway of the same fleet reads the whole as a name that sorts behind the entry. */
+function encodeCursor(name: string, next: number): string {
+  return Buffer.from(`after:${name}\n${next}`, 'utf8').toString('base64url')
+}
+
+function decodeCursor(cursor: string): Place | undefined {
   const text = Buffer.from(cursor, 'base64url').toString('utf8')
-  return text.startsWith('after:') && encodeCursor(text.slice(6)) === cursor ? text.slice(6) : undefined
+  if (!text.startsWith('after:') || Buffer.from(text, 'utf8').toString('base64url') !== cursor)
+    return undefined
+  const end = text.lastIndexOf('\n')
+  if (end < 0) return { name: text.slice(6), next: undefined }
+  const next = text.slice(end + 1)
+  return /^\d{1,9}$/.test(next) ? { name: text.slice(6, end), next: Number(next) } : undefined
 }

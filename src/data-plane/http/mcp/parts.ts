@@ -25,7 +25,7 @@ export interface McpParts {
   readonly cors: Cors
   readonly dispatcher: Dispatcher
   readonly inFlight: InFlight
-  /** Reads the bodies of plain calls; `JSON.parse` has all others. */
+  /** Reads the bodies of plain calls; `json-body.ts` parses all others. */
   readonly calls: CallReader
   readonly streams: Streams
   readonly places: StreamSlots

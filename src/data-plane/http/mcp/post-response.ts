@@ -1,4 +1,4 @@
-/** The response of one POST: JSON, or an event stream if there is progress or the call takes long. It knows no method. */
+/** The response of one POST: JSON, or an event stream if messages precede the reply or the call takes long. It knows no method. */
 import { randomBytes } from 'node:crypto'
 import { continueWith, isPending, type MaybePending } from '../../../shared/call/and-then.ts'
 import type { Cancelable } from '../../../shared/call/cancellation.ts'
@@ -10,7 +10,7 @@ import { type LongMessage, type RpcReply, textOf, utf8Text } from './result.ts'
 import { KEEP_ALIVE, messageEvent, messageEventPieces, primingEvent } from './sse.ts'
 import { type Ticked, Ticker } from './ticker.ts'
 
-/** After this time a resumable call opens a stream: only then does its client have an id to resume with. */
+/** After this time a pending call opens a stream: only then does the client of a resumable one have an id to resume with. */
 const STREAM_AFTER_MS = 250
 const TICK_MS = 100
 const KEEP_ALIVE_MS = 15_000

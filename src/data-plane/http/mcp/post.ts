@@ -1,4 +1,4 @@
-/** POST at the MCP endpoint: body, protocol era, session, then the message. The methods themselves are in `dispatch.ts`. */
+/** POST at the MCP endpoint: body, protocol era, session, then the message. It runs no method itself. */
 import { isObject } from '../../../model/is-object.ts'
 import { andThen, continueWith, type MaybePromise } from '../../../shared/call/and-then.ts'
 import { Cancellation } from '../../../shared/call/cancellation.ts'
@@ -41,6 +41,8 @@ import type { RpcReply } from './result.ts'
 import { TASKS_EXTENSION } from './tasks/task-view.ts'
 import { isLegacyVersion, LEGACY_VERSIONS } from './versions.ts'
 
+const NO_RESPONSES =
+  'This protocol version does not accept JSON-RPC responses over POST. Send input in params.inputResponses of the repeated request.'
 /** Bodies of methods that need no token. */
 const MAX_PUBLIC_BYTES = 64 * 1024
 
@@ -146,8 +148,7 @@ export class McpPost {
 
   #modern(call: Call, snapshot: Snapshot, message: RpcMessage): void {
     if (message.kind === 'invalid') return respondToModern(call, errorWithoutId(message.id, message.reason))
-    if (message.kind === 'response')
-      return respondToModern(call, errorWithoutId(null, 'Responses are not posted in this protocol version.'))
+    if (message.kind === 'response') return respondToModern(call, errorWithoutId(null, NO_RESPONSES))
     if (message.kind === 'notification') return call.respond(202, undefined)
     const envelope = readEnvelope(message, call.request)
     if ('status' in envelope) return respondToModern(call, envelope)

@@ -1,4 +1,4 @@
-/** Progress of a call → `notifications/progress`, strictly increasing (every version, "Progress"). */
+/** Progress of a call → `notifications/progress` (every version, "Progress"). It does not check that progress increases: its sources do. */
 import { ExactNumber, writeJson } from '../../../model/exact-number.ts'
 import type { OnProgress } from '../../pipeline/transport.ts'
 import type { RpcRequest } from './message.ts'

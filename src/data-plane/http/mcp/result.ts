@@ -137,7 +137,7 @@ export function longMessage(id: RequestId, start: string, rest: Pieces): LongMes
   const tooLong = errorMessage(id, {
     code: INTERNAL_ERROR,
     message:
-      'The result is too long for a batch or for an event stream of a session. Call again, alone and without a stream.',
+      'The result is too long for a batch or for the event stream of a session. Send this request alone, in a POST that accepts application/json only.',
   })
   return { pieces: [start, ...rest], tooLong }
 }

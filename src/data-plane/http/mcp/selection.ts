@@ -58,8 +58,9 @@ function endpointPath(path: string): string {
   return path.endsWith('/') ? path.slice(0, -1) : path
 }
 
-/** The segment after `/mcp/`, decoded. */
+/** The segment after `/mcp/`, decoded: the router has refused encoded slashes and what would not decode. */
 function toolSetOf(path: string): string | undefined {
-  const name = endpointPath(path).slice(ENDPOINT.length + 1)
+  const decoded = path.includes('%') ? decodeURIComponent(path) : path
+  const name = endpointPath(decoded).slice(ENDPOINT.length + 1)
   return name === '' || name === SSE ? undefined : name
 }

@@ -1,4 +1,4 @@
-/** Bytes of server-sent events (HTML, "Server-sent events"). Pure. */
+/** The text of server-sent events (HTML, "Server-sent events"). It writes to no stream. */
 import type { Pieces } from '../pieces.ts'
 
 /** Different for each client, so that the clients of an instance that stops do not reconnect at once. */

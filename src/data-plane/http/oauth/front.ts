@@ -1,4 +1,4 @@
-/** The OAuth endpoints as one object. Mounting, body limits and CORS of the two POSTs are in `routes.ts`. */
+/** The OAuth endpoints as one object. It mounts no route and reads no body: `routes.ts` does. */
 import type { Egress } from '../../../shared/egress/egress.ts'
 import type { Log } from '../../../shared/telemetry/log.ts'
 import { authorizationServer, protectedResource } from './metadata.ts'

@@ -1,5 +1,6 @@
 /** Where the identity provider's endpoints are: as it says itself, else as a Keycloak realm would have them. It forwards nothing. */
 import type { Egress, EgressFailure } from '../../../shared/egress/egress.ts'
+import { issuerFault } from '../../../shared/identity/discovery.ts'
 import { parseObject } from './oauth-response.ts'
 
 export interface ProviderAddresses {
@@ -68,7 +69,8 @@ export class ProviderEndpoints {
     if (response.kind === 'failure') return reasonOf(response)
     const document = response.status === 200 ? parseObject(response.body) : undefined
     if (document === undefined) return `it returned ${response.status} without a discovery document`
-    if (document.issuer !== this.issuer) return 'its discovery document names another issuer'
+    if (document.issuer !== this.issuer)
+      return `its discovery document ${issuerFault(document.issuer, this.issuer)}`
     this.#addresses = correctedBy(document, keycloakAddresses(this.issuer))
     this.#learned = true
     return document

@@ -1,4 +1,4 @@
-/** Routes of the OAuth endpoints: documents that any page may read, and the two proxies. `front.ts` makes the responses. */
+/** Routes of the OAuth endpoints: documents that any page may read, and the two proxies, with their limits. It sends nothing to the identity provider. */
 import { Cancellation } from '../../../shared/call/cancellation.ts'
 import type { AttemptLimit } from '../attempt-limit.ts'
 import type { Call } from '../call.ts'

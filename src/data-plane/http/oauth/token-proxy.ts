@@ -1,4 +1,4 @@
-/** POST /oauth/token: forwards the client's form to the identity provider unchanged, and returns its response. It reads no token. */
+/** POST /oauth/token: checks the client's form, forwards it to the identity provider unchanged, and returns an OAuth response of it. It keeps no token. */
 
 import type { Cancellation } from '../../../shared/call/cancellation.ts'
 import type { Egress, EgressResponse } from '../../../shared/egress/egress.ts'
@@ -58,7 +58,7 @@ function faultOf({ contentType, authorization, body }: TokenRequest): OAuthRespo
   const names = [...form.keys()]
   // RFC 8707 §2 lets `resource` stand more than once; RFC 6749 §3.2 nothing else.
   const repeated = names.find((name, at) => name !== 'resource' && names.indexOf(name) !== at)
-  if (repeated !== undefined) return invalid('A parameter stands more than once.')
+  if (repeated !== undefined) return invalid('A parameter is given more than once.')
   const grantType = form.get('grant_type')
   if (grantType === null || grantType === '') return invalid('grant_type is missing.')
   if (!GRANT_TYPES.has(grantType))

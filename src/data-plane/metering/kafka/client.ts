@@ -1,4 +1,4 @@
-/** The one Kafka client of a process: brokers, TLS, SASL, time-outs, and its log redirected to the gateway's. It sends and receives nothing. */
+/** Creates Kafka clients: brokers, TLS, SASL, time-outs, and their log redirected to that of the process. It sends and receives nothing. */
 import { Kafka, logLevel, type SASLOptions } from 'kafkajs'
 import type { Log } from '../../../shared/telemetry/log.ts'
 import {

@@ -1,6 +1,7 @@
 /** Keeps a spool below its maximum size: removes the oldest segments first and counts their unread events as dropped. It reads no event. */
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
+import type { SegmentName } from './segment-name.ts'
 import type { SpoolReader } from './spool-reader.ts'
 
 export interface RetentionOptions {
@@ -31,7 +32,9 @@ export class Retention {
     for (const [index, segment] of segments.entries()) {
       if (total <= maxBytes - spareBytes) break
       if (segment.growing) continue
-      dropped += reader.unread(segment)
+      const unread = this.#unreadOf(segment)
+      if (unread === undefined) continue
+      dropped += unread
       reader.remove(segment)
       total -= sizes[index]!
       removed++
@@ -40,6 +43,15 @@ export class Retention {
     this.counts.bytes = total
     this.counts.segments = segments.length - removed
     return dropped
+  }
+
+  /** undefined: it cannot be read now, so what is lost with it could not be counted; the next check tries again. */
+  #unreadOf(segment: SegmentName): number | undefined {
+    try {
+      return this.#options.reader.unread(segment)
+    } catch {
+      return undefined
+    }
   }
 
   #sizeOf(file: string): number {

@@ -1,6 +1,7 @@
 /**
  * Reads the segments of all writers in a directory, oldest first, and stores its position. Damage is skipped, and counted
- * by the missing numbers. One reader per purpose; it removes only segments that `commit` covers, and only with `removes`.
+ * by the missing numbers. One reader per purpose. It removes a segment with events only in `remove`, or in `commit` after
+ * the segment was read, and there only with `removes`.
  */
 
 import { closeSync, fstatSync, openSync, readdirSync, readSync, unlinkSync } from 'node:fs'

@@ -2,27 +2,19 @@
  * Appends events to the segments of one writer. Each thread has a separate writer with separate files.
  * `batch`: an event is in the file before its response is sent, so that it survives the end of the process; fdatasync
  * follows within 5 ms, after which it survives a power failure. `sync`: the response waits for fdatasync, one for all
- * responses of the moment (group commit). It removes no file.
+ * responses of the moment (group commit). Events that the disk refuses wait in memory; then responses do not wait (`batch`)
+ * or wait for a limited time (`sync`). It removes no file that contains events.
  */
-import {
-  closeSync,
-  fdatasync,
-  fdatasyncSync,
-  fsyncSync,
-  mkdirSync,
-  openSync,
-  renameSync,
-  unlinkSync,
-  writeSync,
-} from 'node:fs'
-import { join } from 'node:path'
+import { fdatasync, fdatasyncSync, writeSync } from 'node:fs'
 import type { MaybePending } from '../../../shared/call/and-then.ts'
 import { Later } from '../../../shared/call/later.ts'
 import { EventEncoder, MAX_EVENT_BYTES } from '../event-encoder.ts'
 import { newWriterName } from '../event-id.ts'
 import type { CallOrigin, Meter, MeteredCall } from '../meter.ts'
+import { EndedSegments } from './ended-segments.ts'
 import { beginFrame, FRAME_HEADER_BYTES, sealFrames } from './frame.ts'
-import { segmentFile, segmentKey } from './segment-name.ts'
+import { closeSegment, createSegment, removeSegment } from './segment-files.ts'
+import { segmentKey } from './segment-name.ts'
 
 /** `batch`: time between two fdatasync; with that of the next one, events are on disk within the promised 5 ms. */
 const SYNC_EVERY_MS = 3
@@ -40,7 +32,7 @@ export interface SpoolWriterOptions {
   readonly segmentBytes: number
   /** Name of the gateway instance, part of every event. */
   readonly gateway: string
-  /** Called when the disk refuses events, and with undefined when it accepts them again. */
+  /** Called when the disk refuses events or does not rename a segment, and with undefined when it does both again. */
   readonly onFault: (error: Error | undefined) => void
 }
 
@@ -95,12 +87,16 @@ export class SpoolWriter implements Meter {
   #released: (Later<undefined> | undefined)[] = []
   #inTurn = 0
   #holdTimer: NodeJS.Timeout | undefined
+  /** First of the errors since the disk accepted events. */
   #fault: Error | undefined
+  readonly #ended: EndedSegments
+  #reported: Error | undefined
   #closed = false
 
   constructor(options: SpoolWriterOptions) {
     this.#options = options
     this.#encoder = new EventEncoder(this.name, options.gateway)
+    this.#ended = new EndedSegments(options.directory, () => this.#report())
     this.#begin()
   }
 
@@ -161,13 +157,8 @@ export class SpoolWriter implements Meter {
     clearTimeout(this.#holdTimer)
     clearTimeout(this.#syncTimer)
     clearImmediate(this.#turnEnd)
-    if (this.#file >= 0) {
-      fdatasyncSync(this.#file)
-      if (this.#fileBytes === 0) this.#remove(this.#key)
-      else this.#finish(this.#key)
-      // a pending fdatasync uses the descriptor
-      if (!this.#syncing) closeSync(this.#file)
-    }
+    if (this.#file >= 0) this.#end()
+    this.#ended.close()
     this.counts.dropped += this.held
     this.#group?.release()
   }
@@ -245,11 +236,10 @@ export class SpoolWriter implements Meter {
       this.#syncing = false
       this.#syncedAt = performance.now()
       if (this.#closed) {
-        closeSync(this.#file)
+        closeSegment(this.#file)
         return group?.release()
       }
       if (error !== null) {
-        this.#unsynced = true
         if (group !== undefined) {
           group.size += this.#group?.size ?? 0
           void group.promise.then(this.#group?.release)
@@ -257,53 +247,50 @@ export class SpoolWriter implements Meter {
         }
         return this.#failed(error)
       }
-      this.#recovered()
       group?.release()
-      if (this.#fileBytes >= this.#options.segmentBytes) this.#roll()
+      // on a disk where no segment begins, the fault goes on
+      if (this.#fileBytes >= this.#options.segmentBytes && !this.#roll()) return
+      this.#recovered()
       if (this.#group !== undefined || this.#filled > 0) this.#write()
       else this.#sync()
     })
   }
 
-  #roll(): void {
+  /** @returns false: the disk refuses it, and the segment grows until a later attempt */
+  #roll(): boolean {
     const [previous, key] = [this.#file, this.#key]
-    if (this.#unsynced) fdatasyncSync(previous)
+    try {
+      if (this.#unsynced) fdatasyncSync(previous)
+    } catch (error) {
+      this.#failed(error as Error)
+      return false
+    }
+    if (!this.#begin()) return false
     this.#unsynced = false
-    if (!this.#begin()) return
-    closeSync(previous)
-    this.#finish(key)
+    closeSegment(previous)
+    this.#ended.add(key)
+    return true
   }
 
-  /** A segment without events: in a complete one, no content is damage. */
-  #remove(key: string): void {
+  /** The last segment. What fails is done by the next start. */
+  #end(): void {
+    const { directory, onFault } = this.#options
     try {
-      unlinkSync(join(this.#options.directory, segmentFile(key, true)))
+      fdatasyncSync(this.#file)
+      if (this.#fileBytes === 0) removeSegment(directory, this.#key)
+      else this.#ended.add(this.#key)
     } catch (error) {
-      this.#options.onFault(error as Error)
+      onFault(error as Error)
     }
-  }
-
-  /** Renames the segment, which marks it as complete for readers. If that fails, the next start does it. */
-  #finish(key: string): void {
-    const { directory } = this.#options
-    try {
-      renameSync(join(directory, segmentFile(key, true)), join(directory, segmentFile(key, false)))
-    } catch (error) {
-      this.#options.onFault(error as Error)
-    }
+    // a pending fdatasync uses the descriptor
+    if (!this.#syncing) closeSegment(this.#file)
   }
 
   /** Begins the next segment; its name must be on disk before its events. @returns false: it could not */
   #begin(): boolean {
-    const { directory } = this.#options
     try {
-      mkdirSync(directory, { recursive: true })
       const key = segmentKey(Date.now(), this.name, this.#written + 1)
-      const file = openSync(join(directory, segmentFile(key, true)), 'wx')
-      const folder = openSync(directory, 'r')
-      fsyncSync(folder)
-      closeSync(folder)
-      this.#file = file
+      this.#file = createSegment(this.#options.directory, key)
       this.#fileBytes = 0
       this.#key = key
       return true
@@ -314,8 +301,10 @@ export class SpoolWriter implements Meter {
   }
 
   #failed(error: Error): void {
-    if (this.#fault === undefined) this.#options.onFault(error)
-    this.#fault = error
+    this.#fault ??= error
+    // the fault ends with a successful fdatasync, even if no event comes
+    this.#unsynced = true
+    this.#report()
     this.#retryTimer ??= setTimeout(this.#onWrite, RETRY_AFTER_MS)
     this.#holdTimer ??= setTimeout(() => {
       this.counts.unsynced += this.#group?.size ?? 0
@@ -330,7 +319,14 @@ export class SpoolWriter implements Meter {
     this.#fault = undefined
     clearTimeout(this.#holdTimer)
     this.#holdTimer = undefined
-    this.#options.onFault(undefined)
+    this.#report()
+  }
+
+  #report(): void {
+    const fault = this.#fault ?? this.#ended.fault
+    if (fault === this.#reported) return
+    this.#reported = fault
+    this.#options.onFault(fault)
   }
 }
 

@@ -1,6 +1,6 @@
 /**
- * After damage to the journal, limits count as used for consumers whose counts could not be read. The file `assumed` keeps
- * this over restarts until the month ends. It reads no journal.
+ * After damage to the journal, limits count as used for every consumer without a trusted count, also for one that is new. The
+ * file `assumed` keeps this over restarts until the month ends. It reads no journal.
  */
 import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -20,22 +20,23 @@ export interface Assumption {
   readonly reason: string
 }
 
-/** @param damage found at this start, one entry per file */
+/** @param damage found at this start, one entry for each unreadable range of a file */
 export function assumptionIn(dir: string, damage: readonly string[], nowMs: number): Assumption | undefined {
   const path = join(dir, FILE)
-  const before = readAssumption(path, nowMs)
-  if (damage.length > 0) {
-    const assumption = { sinceMs: nowMs, reason: reasonOf(damage, dir) }
+  const before = readAssumption(path)
+  const found = before === 'unreadable' ? [...damage, `${path}: the file is not readable`] : damage
+  if (found.length > 0) {
+    const assumption = { sinceMs: nowMs, reason: reasonOf(found, dir) }
     writeFileSync(`${path}.new`, JSON.stringify(assumption), { mode: 0o600, flush: true })
     renameSync(`${path}.new`, path)
     return assumption
   }
-  if (before !== undefined && monthOf(before.sinceMs) === monthOf(nowMs)) return before
+  if (typeof before === 'object' && monthOf(before.sinceMs) === monthOf(nowMs)) return before
   rmSync(path, { force: true })
   return undefined
 }
 
-function readAssumption(path: string, nowMs: number): Assumption | undefined {
+function readAssumption(path: string): Assumption | 'unreadable' | undefined {
   if (!existsSync(path)) return undefined
   try {
     const { sinceMs, reason } = JSON.parse(readFileSync(path, 'utf8')) as Partial<Assumption>
@@ -44,14 +45,17 @@ function readAssumption(path: string, nowMs: number): Assumption | undefined {
   } catch {
     // as damaged as any other content
   }
-  return { sinceMs: nowMs, reason: reasonOf([`${path}: the file is not readable`], join(path, '..')) }
+  return 'unreadable'
 }
 
 function reasonOf(damage: readonly string[], dir: string): string {
-  return `the quota journal is damaged (${damage.join('; ')}): until the day or month ends, its limits count as used for consumers whose counts could not be read. Reset them through POST /admin/quotas/{consumer_id}/reset, or remove ${join(dir, FILE)} while the gateway is stopped to grant new consumers their limits`
+  return `the quota journal is damaged (${damage.join('; ')}). For consumers whose counts could not be read, the limits of the day and month of the damage count as used up until that day or month ends. Reset such a consumer through POST /admin/quotas/{consumer_id}/reset; or stop the gateway and remove ${join(dir, FILE)}, so that consumers without a count get their full limits`
 }
 
-/** Counts the limits as used that may have been used before the damage was found. */
+/**
+ * Counts the limits as used that may have been used before the damage was found: of the month, of the day if it is the same, and
+ * of the minute within 61 s of it.
+ */
 export function assumeUsed(
   quota: TableQuota,
   key: HashedKey,

@@ -81,8 +81,11 @@ export function openJournal(
     journal.begin()
     removeSegments(before)
     function close(): void {
-      journal.close()
-      lock.release()
+      try {
+        journal.close()
+      } finally {
+        lock.release()
+      }
     }
     return { quota, share: shareOf(region), journal, restored, close, assumption }
   } catch (error) {
@@ -139,7 +142,7 @@ function counting(
   return new LocalQuota({
     quota,
     notices: new Notices(share.channel),
-    onReset: key => journal.whole(quota.table.kernel.quotaFind(quota.table.writeKey(key))),
+    onReset: key => journal.whole(quota.table.find(key)),
     close,
   })
 }
@@ -159,7 +162,7 @@ function seedOf(dir: string): Uint8Array {
     const seed = readFileSync(path)
     if (seed.length === SEED_BYTES) return seed
     throw new Error(
-      `${path} has ${seed.length} bytes instead of ${SEED_BYTES}. Restore the file, or remove the directory to start from zero`,
+      `${path} has ${seed.length} bytes instead of ${SEED_BYTES}. Restore the file, or remove ${dir}; all quota counts then restart at zero`,
     )
   }
   const seed = randomBytes(SEED_BYTES)

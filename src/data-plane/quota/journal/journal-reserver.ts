@@ -1,4 +1,4 @@
-/** Reserves units for a consumer by a note in the journal, and decides how many. It stores nothing itself. */
+/** Reserves units for a consumer by a note in the journal, and decides how many. After damage it counts limits as used. It writes no file. */
 import type { PlanLimits } from '../../../model/plan.ts'
 import { BUSY, HASHED, READ_DAY, READ_DAY_COUNT, READ_MONTH_COUNT } from '../memory/abi.ts'
 import type { HashedKey } from '../memory/table.ts'
@@ -52,9 +52,7 @@ export class JournalReserver implements Reserver {
     const { table } = this.#quota
     const { kernel } = table
     const key = typeof request.key === 'string' ? table.key(request.key) : request.key
-    table.writeKey(key)
-    const slot = kernel.quotaFind(HASHED)
-    const units = this.#units(slot, request)
+    const units = this.#units(table.find(key), request)
     table.writeKey(key)
     const reserve = () => kernel.quotaReserve(HASHED, 0, units, 0, this.#quota.monotonicMs(), request.nowMs)
     const status = table.patiently(reserve, BUSY)

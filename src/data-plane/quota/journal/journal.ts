@@ -20,7 +20,7 @@ import {
 } from '../memory/abi.ts'
 import type { TableQuota } from '../memory/table-quota.ts'
 import type { Note } from './note.ts'
-import { listSegments, removeSegments, type SegmentFile, SegmentWriter } from './segments.ts'
+import { listSegments, removeSegments, SegmentWriter } from './segments.ts'
 
 /** Slots written per turn of the event loop at the start of a segment; some 5 ms. */
 const SLICE = 2_000
@@ -48,9 +48,10 @@ export class Journal {
   readonly #quota: TableQuota
   readonly #timer: NodeJS.Timeout
   #writer: SegmentWriter
+  /** Of the newest segment that was tried: each number is used once, because the file of a failed attempt may still be there. */
   #number: number
   /** Older segments of this thread; removed when the new one holds all counters. */
-  #old: SegmentFile[]
+  #old: { readonly path: string }[]
   /** Bytes at which the current segment is full. */
   #fullBytes: number
   #next: SegmentWriter | undefined
@@ -60,8 +61,9 @@ export class Journal {
   constructor(quota: TableQuota, options: JournalOptions) {
     this.#quota = quota
     this.#options = options
-    this.#old = listSegments(options.dir).filter(file => file.thread === options.thread)
-    this.#number = (this.#old.at(-1)?.number ?? 0) + 1
+    const old = listSegments(options.dir).filter(file => file.thread === options.thread)
+    this.#old = old
+    this.#number = (old.at(-1)?.number ?? 0) + 1
     this.#writer = new SegmentWriter(options.dir, options.thread, this.#number)
     this.#fullBytes = options.segmentBytes
     this.#timer = setInterval(() => this.#writer.sync(options.onFault), options.syncMs)
@@ -83,12 +85,21 @@ export class Journal {
     if (this.#writer.bytes > this.#fullBytes && this.#next === undefined) this.#rotate()
   }
 
-  /** Records all counts of a slot. False when the slot is free. @throws Error of the file system */
-  whole(slot: number, surrender = false): boolean {
+  /** Records all counts of a slot. False when the slot is free. @throws Error of the file system, or that the slot stays locked */
+  whole(slot: number): boolean {
+    const status = this.#record(slot, false)
+    if (status === BUSY)
+      throw new Error(`the counts of slot ${slot} cannot be read: another thread has left it locked`)
+    return status === 1
+  }
+
+  /** @returns 1; 0 when the slot is free, BUSY when it stays locked */
+  #record(slot: number, surrender: boolean): number {
     const { table, names } = this.#quota
     const read = () =>
       table.kernel.quotaExport(slot, this.#quota.monotonicMs(), this.#quota.unixMs(), surrender ? 1 : 0)
-    if (table.patiently(read, BUSY) !== 1) return false
+    const status = table.patiently(read, BUSY)
+    if (status !== 1) return status
     const { out } = table
     const words = new Uint32Array(table.keyBytes.buffer, table.keyBytes.byteOffset, out[READ_PAIRS / 4]! * 2)
     const past = Array.from(
@@ -100,7 +111,7 @@ export class Journal {
     this.#writer.append(
       this.#described(names.read(slot) ?? '', seconds, minutes, out[READ_SECOND / 4]!, past),
     )
-    return true
+    return 1
   }
 
   /** Records all counters at once: for the start, before calls arrive. @throws Error of the file system */
@@ -117,9 +128,16 @@ export class Journal {
     clearInterval(this.#timer)
     const { table } = this.#quota
     const { used } = table.health()
-    for (let slot = 0; slot < used; slot++) if (this.#stale(slot)) this.whole(slot, true)
-    this.#writer.close()
-    removeSegments(this.#old)
+    // the last notes of some consumers may be in an older segment alone
+    const all = this.#old.length > 0
+    let isWhole = true
+    try {
+      for (let slot = 0; slot < used; slot++)
+        if ((all || this.#stale(slot)) && this.#record(slot, true) === BUSY) isWhole = false
+    } finally {
+      this.#writer.close()
+    }
+    if (isWhole) removeSegments(this.#old)
   }
 
   /** Whether the last note differs from the slot, or does not contain its calendar counts. */
@@ -165,18 +183,21 @@ export class Journal {
   /** Begins a new segment; the counters follow in slices, then the old segments are removed. */
   #rotate(): void {
     const { dir, thread, onFault } = this.#options
+    const full = this.#writer
     try {
-      const full: SegmentFile = { path: this.#writer.path, thread, number: this.#number }
-      const next = new SegmentWriter(dir, thread, this.#number + 1)
-      this.#writer.close()
-      this.#old.push(full)
-      this.#number++
-      this.#writer = next
-      this.#next = next
-      setImmediate(() => this.#slice(0))
+      this.#next = new SegmentWriter(dir, thread, ++this.#number)
     } catch (error) {
       // the old segment continues; a later note retries
-      this.#fullBytes = this.#writer.bytes + this.#options.segmentBytes
+      this.#fullBytes = full.bytes + this.#options.segmentBytes
+      return onFault(error as Error)
+    }
+    this.#old.push({ path: full.path })
+    this.#writer = this.#next
+    setImmediate(() => this.#slice(0))
+    try {
+      full.close()
+    } catch (error) {
+      // the new segment will hold its counters, too
       onFault(error as Error)
     }
   }

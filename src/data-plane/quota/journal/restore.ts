@@ -61,9 +61,9 @@ function verify({ table }: TableQuota, { name, hash }: Note, files: readonly Seg
   if (name === '' || Buffer.byteLength(name) > MAX_VERIFIED_BYTES) return
   const { a, b, c, d } = table.key(name)
   if (hash[0] === a >>> 0 && hash[1] === b >>> 0 && hash[2] === c >>> 0 && hash[3] === d >>> 0) return
-  const path = join(dirname(files[0]!.path), 'seed')
+  const dir = dirname(files[0]!.path)
   throw new Error(
-    `${path} is damaged: it is not the one that the notes beside it were written with. Restore the file, or remove the directory to start from zero`,
+    `${join(dir, 'seed')} is damaged: the journal in the same directory was written with another seed. Restore the file, or remove ${dir}; all quota counts then restart at zero`,
   )
 }
 

@@ -1,4 +1,4 @@
-/** Files of notes: appends to one, reads all in the order of their ranks. It does not interpret notes. */
+/** Files of notes: lists, writes and removes them, and reads their notes in the order of their ranks. Of a note it uses only the rank. */
 import {
   closeSync,
   existsSync,
@@ -54,12 +54,18 @@ export class SegmentWriter {
   constructor(dir: string, thread: number, number: number) {
     this.path = join(dir, `notes-${thread}-${number}.log`)
     this.#fd = openSync(this.path, 'wx', 0o600)
-    this.#mark(HEADER_BYTES)
+    try {
+      this.#mark(HEADER_BYTES)
+    } catch (error) {
+      closeSync(this.#fd)
+      unlinkSync(this.path)
+      throw error
+    }
   }
 
   /** @throws Error of the file system; a part that was written is skipped by readers */
   append(note: Note): void {
-    if (this.#closed) throw new Error(`${this.path} is closed; no note can be appended after close()`)
+    if (this.#closed) throw new Error(`${this.path} is closed; no entry can be appended after close()`)
     const length = encodeNote(note, this.#buffer)
     for (let written = 0; written < length; )
       written += writeSync(this.#fd, this.#buffer, written, length - written, this.bytes + written)
@@ -80,17 +86,22 @@ export class SegmentWriter {
         if (error !== null) throw error
         this.#mark(bytes)
       } catch (fault) {
+        this.#dirty = true
         onFault(fault as Error)
       }
     })
   }
 
+  /** @throws Error of the file system: a power failure may take the last notes; the descriptor is closed all the same */
   close(): void {
     // the descriptor may be reused for another file
     this.#closed = true
-    fdatasyncSync(this.#fd)
-    this.#mark(this.bytes)
-    closeSync(this.#fd)
+    try {
+      fdatasyncSync(this.#fd)
+      this.#mark(this.bytes)
+    } finally {
+      closeSync(this.#fd)
+    }
   }
 
   /** Records that `bytes` are on the disk: at the next start, fewer are damage and not a torn end. */
@@ -174,7 +185,7 @@ function* readSegment(path: string, report: ReadReport): Generator<Note> {
         const unread = skippedAt >= 0 && skippedAt < durableBytes
         const whole = durableBytes > 0 && size >= durableBytes && !unread
         if (whole || !headed) return
-        report.damage.push(`${path}: ${size} bytes are left, and the last notes are not readable`)
+        report.damage.push(`${path} (${size} bytes): the last entries are missing or not readable`)
         report.trustedFrom = Number.POSITIVE_INFINITY
         return
       }

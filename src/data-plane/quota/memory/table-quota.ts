@@ -1,6 +1,6 @@
 /**
- * `Quota` over the kernel's table, for every store of this folder and its siblings. A `Reserver` provides units that
- * have to be reserved first; this file does not know how.
+ * Decides calls and reads counts by the kernel's table, for every store of this folder and its siblings. A `Reserver`
+ * provides units that have to be reserved first; this file does not know how.
  */
 import type { PlanLimits } from '../../../model/plan.ts'
 import type {
@@ -151,11 +151,11 @@ export class TableQuota {
   }
 
   statisticsOf(key: string): QuotaStatistics | undefined {
-    return this.#read(this.#kernel.quotaFind(this.table.writeKey(key)), key)
+    return this.#read(this.table.find(key), key)
   }
 
   useOf(key: string): QuotaUse {
-    const slot = this.#kernel.quotaFind(this.table.writeKey(key))
+    const slot = this.table.find(key)
     if (!this.#readSlot(slot)) return { second: 0, minute: 0, inFlight: 0 }
     const out = this.#out
     return {

@@ -1,7 +1,8 @@
-/** One thread's view of the quota table: keys in, integers out. It knows kernel calls and offsets, no plan and no HTTP header. */
+/** One thread's view of the quota table: keys in, integers out. It depends on kernel calls and offsets, not on a consumer's plan or on HTTP. */
 import { createHash } from 'node:crypto'
 import type { QuotaHealth, QuotaKey } from '../quota.ts'
 import {
+  BUSY,
   HASHED,
   HEAD_CONSUMERS,
   HEAD_RESERVING,
@@ -94,6 +95,11 @@ export class QuotaTable {
     let status = call()
     for (let tries = 0; status === busy && this.wait(tries); tries++) status = call()
     return status
+  }
+
+  /** Number of the consumer's slot, below 0 when there is none. */
+  find(key: string | QuotaKey): number {
+    return this.patiently(() => this.kernel.quotaFind(this.writeKey(key)), BUSY)
   }
 
   /** By how much the clock of all threads has been moved. */

@@ -1,4 +1,4 @@
-/** The state of a consumer's lease in this thread: demand, deadline, last denial. It sends nothing. */
+/** The state of a consumer's lease, and the refusal that a denial causes. It sends nothing. */
 import type { PlanLimits } from '../../../model/plan.ts'
 import type { HashedKey } from '../memory/table.ts'
 import { clamp, type Lacking, quotaUnavailable, retryAfterSecs } from '../memory/table-quota.ts'
@@ -65,6 +65,11 @@ export class ConsumerLease {
   /** Monotonic ms of the last call that the present denial concerned. */
   get lastDenied(): number {
     return this.denial?.kind === 'burst' ? this.lackedMs : this.lastCallMs
+  }
+
+  /** A request is in flight, or its response did not come in time: Redis may have granted units that are not known here. */
+  get awaitsResponse(): boolean {
+    return this.pending !== undefined || this.respondedMs < this.requestedMs
   }
 
   /** A limit of calls per time applies; otherwise units are not counted. */

@@ -9,7 +9,7 @@ export function heldBy(
   quota: TableQuota,
 ): { readonly units: number; readonly inFlight: number } {
   const { table } = quota
-  const slot = table.kernel.quotaFind(table.writeKey(key))
+  const slot = table.find(key)
   const read = () => table.kernel.quotaRead(slot, quota.monotonicMs(), quota.unixMs())
   return slot >= 0 && table.patiently(read, BUSY) === 1
     ? { units: table.out[READ_TOKENS / 4]!, inFlight: table.out[READ_IN_FLIGHT / 4]! }

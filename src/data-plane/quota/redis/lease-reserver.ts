@@ -1,6 +1,7 @@
 /**
- * Reserves units by leases, and renews them ahead of demand. A call waits for Redis only when this process holds no units
- * and no denial is cached, and never longer than the response time of the connection. It counts no use.
+ * Reserves units and slots by leases, and renews them ahead of demand. A call waits for Redis only when this process holds
+ * no unit or slot for it and no denial is cached, and never longer than the response time of the connection. It counts
+ * calls only to estimate demand: the table counts use.
  */
 
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -33,6 +34,9 @@ const EVICT_AFTER_MS = 5_000
 /** After a longer denial, the next call requests the lease. */
 const MAX_RENEWAL_MS = 2_000
 const MAX_CACHED = 100_000
+/** Units are returned for so long when the instance closes, at this interval. */
+const CLOSE_MS = 1_000
+const SURRENDER_EVERY_MS = 20
 
 export interface ReserverOptions {
   readonly quota: TableQuota
@@ -51,6 +55,7 @@ export class LeaseReserver implements Reserver {
   readonly #recalls: Recalls
   /** Calls that waited for Redis. */
   waited = 0
+  #closed = false
 
   constructor(options: ReserverOptions) {
     this.#options = options
@@ -163,22 +168,30 @@ export class LeaseReserver implements Reserver {
     return (await Promise.all(batch)).every(Boolean) && all
   }
 
-  /** Returns all units. */
+  /** Returns all units. Redis counts those that it does not get back as used, so a slow Redis is asked again. */
   async close(): Promise<void> {
+    this.#closed = true
     clearInterval(this.#sweeper)
     this.#recalls.close()
     const nowMs = this.#options.quota.monotonicMs()
+    const endMs = performance.now() + CLOSE_MS
     await Promise.all([
       ...[...this.consumers.values()]
-        .filter(lease => lease.deadlineMs > nowMs || lease.slots > 0)
-        .map(async lease => {
-          await lease.pending
-          await this.#options.leases.ask(lease, { surrender: true })
-        }),
+        .filter(lease => lease.deadlineMs > nowMs || lease.slots > 0 || lease.awaitsResponse)
+        .map(lease => this.#surrender(lease, endMs)),
       ...[...this.#tools.values()]
         .filter(lease => lease.deadlineMs > nowMs)
         .map(lease => this.#options.tools.ask(lease, 0, true)),
     ])
+  }
+
+  async #surrender(lease: ConsumerLease, endMs: number): Promise<void> {
+    for (;;) {
+      await lease.pending
+      if (await this.#options.leases.ask(lease, { surrender: true })) return
+      if (performance.now() >= endMs) return
+      await sleep(SURRENDER_EVERY_MS)
+    }
   }
 
   async #report(lease: ConsumerLease): Promise<boolean> {
@@ -213,12 +226,14 @@ export class LeaseReserver implements Reserver {
   /** Requests the next lease when a denial ends, provided that calls still arrive, so that none has to wait for it. */
   #renewLater(lease: ConsumerLease, nowMs: number): void {
     const { denial } = lease
-    if (lease.renewal !== undefined || denial === undefined || denial.kind === 'closed') return
+    if (this.#closed || lease.renewal !== undefined || denial === undefined || denial.kind === 'closed')
+      return
     if (!isArriving(lease, nowMs) || nowMs >= denial.untilMs) return
     if (denial.untilMs - nowMs > MAX_RENEWAL_MS) return
     lease.renewal = denial
     const timer = setTimeout(async () => {
       await lease.pending
+      if (this.#closed) return
       const { quota, leaseMs } = this.#options
       const laterMs = quota.monotonicMs()
       if (

@@ -1,6 +1,6 @@
 /**
- * The script that leases units of all windows of a consumer to an instance. Its invariant: in every window, used and
- * leased units together never exceed the limit. It is text only; `leases.ts` runs it.
+ * The script that leases units of all windows of a consumer, and slots, to an instance. Its invariant: it grants units only
+ * while, in every window, used and leased units together stay within the limit. It runs nothing; `leases.ts` does.
  */
 import type { Script } from './connection.ts'
 import { EPOCH, PRELUDE } from './lua-prelude.ts'

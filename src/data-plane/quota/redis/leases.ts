@@ -66,7 +66,7 @@ export class Leases {
 
   /**
    * Sends one request and stores the result in the table and in `lease`. Never rejects.
-   * @returns false when no lease could be requested: another thread was requesting one, or Redis did not respond
+   * @returns false when no lease could be requested: another thread was requesting one, Redis did not respond, or the epoch changed
    */
   async ask(lease: ConsumerLease, { units = 0, calls = 0, surrender = false, slots }: Ask): Promise<boolean> {
     const { quota, keys, membership, instance, leaseMs, maxCallMs } = this.#options
@@ -235,7 +235,7 @@ export class Leases {
   #record(name: string): void {
     const { quota, journal, onFault } = this.#options
     try {
-      journal?.whole(quota.table.kernel.quotaFind(quota.table.writeKey(name)))
+      journal?.whole(quota.table.find(name))
     } catch (error) {
       onFault(error as Error)
     }

@@ -1,4 +1,4 @@
-/** The Lua that the scripts of this folder begin with: Redis's clock and run id, calendar periods, the epoch check. It is text only. */
+/** The Lua that the scripts of this folder begin with: Redis's clock and run id, calendar periods, the epoch check; and the length of a rolling minute. It runs nothing. */
 
 /** A rolling minute and one of its sub-windows, in milliseconds: after it no unit counts in the minute any more. */
 export const MINUTE_MS = 60_750
@@ -26,8 +26,8 @@ end
 
 /**
  * `record` is the epoch record of the bucket (`membership-lua.ts`). The script ends with {'epoch'} when the caller does
- * not know this epoch, or when the server is not the one on which it began. Whether members are alive is judged by the
- * server's clock, `real`; everything else by `now`, which tests may have moved.
+ * not know this epoch, or when the server is not the one on which it began. Deadlines of the record are compared with the
+ * server's clock, `real`; everything else with `now`, which tests may have moved.
  */
 export const EPOCH = `
 local packed_record = redis.call('GET', KEYS[2])

@@ -1,7 +1,7 @@
 /**
- * The heartbeat script of a bucket's members. After a loss of data in Redis it grants no units until every known member
- * has reported its counts, or until everything that can have been used has left the rolling windows. It is text only;
- * `membership.ts` runs it.
+ * The heartbeat script of a bucket's members. After a loss of data in Redis it lets no units be granted until every known
+ * member has reported its counts, or until everything that can have been used has left the rolling windows. It is text
+ * only; `membership.ts` runs it.
  */
 import type { Script } from './connection.ts'
 import { PRELUDE } from './lua-prelude.ts'

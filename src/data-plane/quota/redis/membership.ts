@@ -94,7 +94,7 @@ export class Membership {
     this.#options.clock.unixOffsetMs = nowMs - this.#options.monotonicMs()
   }
 
-  /** A request has failed: no call waits for Redis until a heartbeat succeeds. */
+  /** A request has failed: no call waits for Redis until Redis responds again. */
   failed(): void {
     this.#setUp(false)
   }

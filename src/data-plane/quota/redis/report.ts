@@ -1,6 +1,6 @@
 /**
- * The report of an instance on one consumer, read from the table. It is absolute, so that a lost or repeated report does
- * no harm. Nothing is stored here.
+ * The report of an instance on one consumer, read from the table, where it also begins a lease. The report is absolute, so
+ * that a lost or repeated one does no harm. It sends nothing.
  */
 import {
   BUSY,
@@ -65,8 +65,7 @@ export function beginReport(
     inFlight,
     slots: Math.max(inFlight, out[READ_SHARE / 4]!),
   }
-  table.writeKey(key)
-  const slot = kernel.quotaFind(HASHED)
+  const slot = table.find(key)
   return {
     ...counts,
     second: pairs(quota, slot, KIND_SECOND, nowMs),

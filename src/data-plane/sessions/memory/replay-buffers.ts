@@ -1,4 +1,7 @@
-/** Events of resumable streams, evicted some time after their end. Bounded in events and bytes, per stream and in total. It sends nothing. */
+/**
+ * Events of resumable streams, evicted some time after their end. Bounded in events and UTF-16 code units for each stream (the newest event is
+ * always kept), and in streams and code units in total. It sends nothing.
+ */
 import type { Replay, ReplayEvent } from '../session-store.ts'
 
 const MAX_EVENTS = 256
@@ -39,7 +42,8 @@ export class ReplayBuffers {
     let buffered = this.#streams.get(streamId)
     if (buffered === undefined) {
       if (this.#streams.size >= MAX_STREAMS) this.#evictOldest()
-      buffered = { events: [], bytes: 0, droppedBefore: 0, evictAtMs: 0, complete: false }
+      // events before it, if any, were evicted
+      buffered = { events: [], bytes: 0, droppedBefore: event.n, evictAtMs: 0, complete: false }
       this.#streams.set(streamId, buffered)
     }
     buffered.events.push(event)

@@ -63,7 +63,7 @@ export class MemorySessionStore implements SessionStore {
 
   create(facts: SessionFacts): Session {
     const id = mintSessionId(facts, this.#options.keys)
-    if (this.#alive.size >= this.#options.maxSessions) this.#evict()
+    this.#makePlace()
     this.#alive.set(id, {
       owner: facts.owner,
       settled: undefined,
@@ -94,7 +94,8 @@ export class MemorySessionStore implements SessionStore {
       standaloneStreams: 0,
     }
     fresh.lastSeenMs = nowMs
-    this.#alive.delete(id)
+    if (entry === undefined) this.#makePlace()
+    else this.#alive.delete(id)
     this.#alive.set(id, fresh)
     return { id, ...facts, ...fresh.settled, owner: fresh.owner, legacyStream: fresh.legacyStreams > 0 }
   }
@@ -175,7 +176,8 @@ export class MemorySessionStore implements SessionStore {
     clearInterval(this.#sweeper)
   }
 
-  #evict(): void {
+  #makePlace(): void {
+    if (this.#alive.size < this.#options.maxSessions) return
     for (const [id, entry] of this.#alive) {
       if (streamsOf(entry) > 0) continue
       this.#alive.delete(id)

@@ -10,7 +10,7 @@ import { RedisSessionStore } from './store.ts'
 
 export interface OpenRedisSessionOptions {
   readonly target: RedisTarget
-  /** Keys of this instance alone, offered to the others when there are none yet. */
+  /** Keys of this instance alone; they sign until the shared keys have been read. */
   readonly own: KeyRing
   readonly ttlMs: number
   /** Of a session with an MCP server that is not used. */
@@ -20,7 +20,7 @@ export interface OpenRedisSessionOptions {
   readonly now: () => number
 }
 
-/** Resolves when the shared keys are known. */
+/** Resolves when the shared keys are known, after a second at the latest. */
 export async function openRedisSessions(options: OpenRedisSessionOptions): Promise<OpenedSessions> {
   const { target, own, ttlMs, serverTtlMs, log, now } = options
   const redis = connectRedis(target, log)

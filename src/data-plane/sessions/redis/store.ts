@@ -1,4 +1,4 @@
-/** Sessions shared by all instances, stored in Redis: any instance serves any session, stream and resume. It never waits longer than 50 ms. */
+/** Sessions shared by all instances, stored in Redis: any instance serves any session, stream and resume. No command waits longer than 50 ms. */
 import { randomUUID } from 'node:crypto'
 import { Backoff } from '../../../shared/async/backoff.ts'
 import { keepSubscribed } from '../../../shared/redis/subscription.ts'
@@ -22,6 +22,7 @@ import {
 import { SignalListeners } from '../signal-listeners.ts'
 import type { RedisConnection } from './connection.ts'
 import { RedisReplays } from './replays.ts'
+import { BEAT, CLAIM, END, TOUCH } from './session-scripts.ts'
 import { RedisTaskStore } from './tasks.ts'
 
 export interface RedisSessionOptions {
@@ -48,51 +49,20 @@ const CATCH_UP_BATCH = 100
 
 const keyOf = (id: string): string => `toolgate:{s:${id}}`
 
-/**
- * Renews the TTL and returns the state; false when the session has ended.
- * A session that Redis does not know (it restarted empty) is stored again, if its age is below the TTL.
- */
-const TOUCH = `
-local s = redis.call('HMGET', KEYS[1], 'ended', 'owner', 'version', 'elicitation', 'legacy', 'seen', 'log')
-if s[1] then return false end
-if not s[6] then
-  if ARGV[3] ~= '1' then return false end
-  redis.call('HSET', KEYS[1], 'owner', ARGV[4])
-  s[2] = ARGV[4]
-end
-redis.call('HSET', KEYS[1], 'seen', ARGV[1])
-redis.call('PEXPIRE', KEYS[1], ARGV[2])
-return { s[2] or '', s[3] or '', s[4] or '', s[5] or '0', s[7] or '' }`
-
-/** Binds an unowned session; returns its owner. */
-const CLAIM = `
-local owner = redis.call('HGET', KEYS[1], 'owner')
-if owner and owner ~= '' then return owner end
-redis.call('HSET', KEYS[1], 'owner', ARGV[1])
-return ARGV[1]`
-
-/** Stores where its legacy stream is and renews the TTL; 0 when it has ended meanwhile. */
-const BEAT = `
-if redis.call('HEXISTS', KEYS[1], 'ended') == 1 then return 0 end
-redis.call('HSET', KEYS[1], 'seen', ARGV[1], 'legacy', ARGV[3])
-redis.call('PEXPIRE', KEYS[1], ARGV[2])
-return 1`
-
-/** Marks it ended for a TTL; 1 when it was alive. */
-const END = `
-local alive = redis.call('HGET', KEYS[1], 'ended') == false
-redis.call('DEL', KEYS[1])
-redis.call('HSET', KEYS[1], 'ended', '1')
-redis.call('PEXPIRE', KEYS[1], ARGV[1])
-return alive and 1 or 0`
+/** Numbers of streams. The owner ('' while there is none) is stored again when Redis has lost it. */
+interface OpenStreams {
+  legacy: number
+  standalone: number
+  owner: string
+}
 
 export class RedisSessionStore implements SessionStore {
   readonly tasks: RedisTaskStore
   readonly #options: RedisSessionOptions
   readonly #instance = randomUUID()
   readonly #listeners = new SignalListeners()
-  /** Sessions with open streams here: how many legacy and standalone ones. */
-  readonly #streams = new Map<string, { legacy: number; standalone: number }>()
+  /** Sessions with open streams here. */
+  readonly #streams = new Map<string, OpenStreams>()
   /** Of these a heartbeat was not stored. */
   readonly #late = new Set<string>()
   readonly #lateBackoff = new Backoff(LATE_BEAT)
@@ -141,14 +111,15 @@ export class RedisSessionStore implements SessionStore {
     const young = nowMs - facts.createdAtMs <= ttlMs || own !== undefined ? '1' : '0'
     const isOpenHere = (own?.legacy ?? 0) > 0
     const isElsewhere = facts.origin === 'stream' && !isOpenHere
-    const read = () => this.#attempt(() => redis.eval(TOUCH, 1, keyOf(id), nowMs, ttlMs, young, facts.owner))
+    const known = facts.owner || own?.owner || ''
+    const read = () => this.#attempt(() => redis.eval(TOUCH, 1, keyOf(id), nowMs, ttlMs, young, known))
     // a message for a stream at another instance is rare, and nothing but Redis knows of it: only this one may wait twice
     let state = await read()
     if (state === undefined && isElsewhere) state = await read()
     // Redis is unavailable: the id contains enough to continue, except the location of a stream on another instance
     if (state === undefined) {
       if (young !== '1') return undefined
-      return isElsewhere ? 'unavailable' : { id, ...facts, legacyStream: isOpenHere }
+      return isElsewhere ? 'unavailable' : { id, ...facts, owner: known, legacyStream: isOpenHere }
     }
     if (!Array.isArray(state)) return undefined
     const [owner, version, capabilities, legacyUntil, logLevel] = state as string[]
@@ -156,7 +127,8 @@ export class RedisSessionStore implements SessionStore {
     if (facts.origin === 'stream' && !legacyStream) return undefined
     void this.#attempt(() => redis.zadd(INDEX, nowMs, id))
     const settled = version === '' ? undefined : settledFacts(version!, Number(capabilities), logLevel!)
-    return { id, ...facts, ...settled, owner: owner!, legacyStream }
+    // only this gateway writes an id, so the owner in it is right, whatever Redis has
+    return { id, ...facts, ...settled, owner: facts.owner || owner!, legacyStream }
   }
 
   /** Another instance may have signed it with a key that it has added, or this one has not read the keys since its start. */
@@ -172,13 +144,19 @@ export class RedisSessionStore implements SessionStore {
       elicitation: String(capabilityBits(facts)),
       log: facts.logLevel ?? '',
     }
-    await this.#attempt(() => this.#options.redis.hset(keyOf(id), fields))
+    const { redis, ttlMs } = this.#options
+    // also the TTL: Redis may have lost the session, and a key without one would stay
+    await this.#attempt(() => Promise.all([redis.hset(keyOf(id), fields), redis.pexpire(keyOf(id), ttlMs)]))
   }
 
   async claim(session: Session, owner: string): Promise<boolean> {
-    const bound = await this.#attempt(() => this.#options.redis.eval(CLAIM, 1, keyOf(session.id), owner))
-    // while Redis is unavailable, the owner in the id still applies; without one it cannot be checked
-    return bound === undefined ? session.owner === '' || session.owner === owner : bound === owner
+    const { redis, keys, ttlMs } = this.#options
+    const { id } = session
+    const known = readSessionId(id, keys)?.owner || session.owner || this.#streams.get(id)?.owner
+    if (known) return known === owner
+    const bound = await this.#attempt(() => redis.eval(CLAIM, 1, keyOf(id), owner, ttlMs))
+    // while Redis is unavailable, the owner of a session without one in its id cannot be checked
+    return bound === undefined || bound === owner
   }
 
   async end(id: string): Promise<boolean | 'unavailable'> {
@@ -221,17 +199,13 @@ export class RedisSessionStore implements SessionStore {
   }
 
   async setStreaming(id: string, kind: 'legacy' | 'standalone', open: boolean): Promise<void> {
-    const counts = this.#streams.get(id) ?? { legacy: 0, standalone: 0 }
+    const facts = readSessionId(id, this.#options.keys)
+    const counts = this.#streams.get(id) ?? { legacy: 0, standalone: 0, owner: facts?.owner ?? '' }
     counts[kind] += open ? 1 : -1
     if (counts.legacy + counts.standalone > 0) this.#streams.set(id, counts)
     else this.#streams.delete(id)
-    if (
-      kind === 'legacy' &&
-      counts.legacy === 0 &&
-      readSessionId(id, this.#options.keys)?.origin === 'stream'
-    )
-      await this.end(id)
-    else await this.#beatOne(id)
+    if (kind === 'legacy' && counts.legacy === 0 && facts?.origin === 'stream') await this.end(id)
+    else await this.#beatOne(id, counts)
   }
 
   async statistics(nowMs: number): Promise<SessionStatistics> {
@@ -286,15 +260,19 @@ export class RedisSessionStore implements SessionStore {
       this.#listeners.deliver(stream, { kind: 'event', event, last: complete && i === events.length - 1 })
   }
 
-  async #beatOne(id: string): Promise<void> {
+  async #beatOne(id: string, streams: OpenStreams): Promise<void> {
     const { redis, ttlMs, now } = this.#options
     const nowMs = now()
-    const legacyUntil = (this.#streams.get(id)?.legacy ?? 0) > 0 ? nowMs + 3 * STREAM_BEAT_MS : 0
-    const alive = await this.#attempt(() => redis.eval(BEAT, 1, keyOf(id), nowMs, ttlMs, legacyUntil))
+    const legacyUntil = streams.legacy > 0 ? nowMs + 3 * STREAM_BEAT_MS : 0
+    const owner = await this.#attempt(() =>
+      redis.eval(BEAT, 1, keyOf(id), nowMs, ttlMs, legacyUntil, streams.owner),
+    )
     // other instances do not know of this stream: the next heartbeat would be late
-    if (alive !== undefined) this.#lateBackoff.reset()
+    if (owner !== undefined) this.#lateBackoff.reset()
     else if (legacyUntil > 0 && !this.#isClosed) this.#beatSoon(id)
-    if (alive === 1) await this.#attempt(() => redis.zadd(INDEX, nowMs, id))
+    if (typeof owner !== 'string') return
+    streams.owner ||= owner
+    await this.#attempt(() => redis.zadd(INDEX, nowMs, id))
   }
 
   #beatSoon(id: string): void {
@@ -306,11 +284,14 @@ export class RedisSessionStore implements SessionStore {
     const late = [...this.#late]
     this.#late.clear()
     this.#lateTimer = undefined
-    for (const id of late) if (this.#streams.has(id)) void this.#beatOne(id)
+    for (const id of late) {
+      const streams = this.#streams.get(id)
+      if (streams !== undefined) void this.#beatOne(id, streams)
+    }
   }
 
   #beat(): void {
-    for (const id of this.#streams.keys()) void this.#beatOne(id)
+    for (const [id, streams] of this.#streams) void this.#beatOne(id, streams)
   }
 
   #sweep(): void {

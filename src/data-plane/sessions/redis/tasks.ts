@@ -42,9 +42,10 @@ export class RedisTaskStore implements TaskStore {
     return made === 1 ? 'created' : 'too_many'
   }
 
-  async get(owner: string, id: string): Promise<TaskRecord | undefined> {
-    const [text, outcome] =
-      (await this.#attempt(() => this.#redis.hmget(keyOf(owner, id), 'task', 'outcome'))) ?? []
+  async get(owner: string, id: string): Promise<TaskRecord | 'unavailable' | undefined> {
+    const fields = await this.#attempt(() => this.#redis.hmget(keyOf(owner, id), 'task', 'outcome'))
+    if (fields === undefined) return 'unavailable'
+    const [text, outcome] = fields
     if (typeof text !== 'string') return undefined
     const task = JSON.parse(text) as TaskRecord
     return typeof outcome === 'string' ? { ...task, outcome } : task
@@ -56,13 +57,13 @@ export class RedisTaskStore implements TaskStore {
     return stored === 1
   }
 
-  async list(owner: string): Promise<readonly TaskRecord[]> {
-    const ids =
-      (await this.#attempt(() => this.#redis.zrangebyscore(indexOf(owner), this.#now(), '+inf'))) ?? []
-    const texts = await this.#attempt(() =>
-      Promise.all(ids.map(id => this.#redis.hget(keyOf(owner, id), 'task'))),
-    )
-    return (texts ?? [])
+  async list(owner: string): Promise<readonly TaskRecord[] | 'unavailable'> {
+    const texts = await this.#attempt(async () => {
+      const ids = await this.#redis.zrangebyscore(indexOf(owner), this.#now(), '+inf')
+      return Promise.all(ids.map(id => this.#redis.hget(keyOf(owner, id), 'task')))
+    })
+    if (texts === undefined) return 'unavailable'
+    return texts
       .filter(text => text !== null)
       .map(text => JSON.parse(text) as TaskRecord)
       .sort((a, b) => a.createdAtMs - b.createdAtMs)

@@ -14,16 +14,16 @@ export class JoinedTaskStore implements TaskStore {
     return this.#line.ask<TaskCreation>('task.create', task, maxOfOwner)
   }
 
-  get(owner: string, id: string): Promise<TaskRecord | undefined> {
-    return this.#line.ask<TaskRecord | undefined>('task.get', owner, id)
+  get(owner: string, id: string): Promise<TaskRecord | 'unavailable' | undefined> {
+    return this.#line.ask<TaskRecord | 'unavailable' | undefined>('task.get', owner, id)
   }
 
   put(task: TaskRecord): Promise<boolean> {
     return this.#line.ask<boolean>('task.put', task)
   }
 
-  list(owner: string): Promise<readonly TaskRecord[]> {
-    return this.#line.ask<readonly TaskRecord[]>('task.list', owner)
+  list(owner: string): Promise<readonly TaskRecord[] | 'unavailable'> {
+    return this.#line.ask<readonly TaskRecord[] | 'unavailable'>('task.list', owner)
   }
 }
 

@@ -1,4 +1,4 @@
-/** Refuses a session that belongs to another principal. It neither creates nor ends sessions. */
+/** Binds the session of a request to its principal, and refuses a session that belongs to another. It neither creates nor ends sessions. */
 import { andThen, type MaybePromise } from '../../../shared/call/and-then.ts'
 import { refuse } from '../../../shared/call/refusal.ts'
 import type { Outcome } from '../../pipeline/outcome.ts'

@@ -1,4 +1,4 @@
-/** Refuses suspended tenants and subscriptions, blocked consumers, keys of other APIs, and calls without a required subscription. It counts nothing. */
+/** Refuses suspended and deleted tenants, blocked consumers, keys of other APIs, and calls without the active subscription they need. It counts nothing. */
 import { refuse } from '../../../shared/call/refusal.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import { isCall } from '../../pipeline/operation.ts'

@@ -5,7 +5,7 @@ import type { Stage } from '../../pipeline/stage.ts'
 import type { Quota } from '../../quota/quota.ts'
 import { entitlementOf } from '../shared/entitlement.ts'
 import { quotaRefusal } from '../shared/quota-refusal.ts'
-import { consumes, quotaKey } from './take-quota.ts'
+import { consumes, quotaKeyOf } from './take-quota.ts'
 
 export function peekQuota(quota: Pick<Quota, 'statistics'>): Stage {
   return {
@@ -14,11 +14,11 @@ export function peekQuota(quota: Pick<Quota, 'statistics'>): Stage {
     async run(exchange: Exchange): Promise<Outcome> {
       const principal = exchange.principal!
       if (!consumes(exchange) || principal.kind === 'anonymous') return undefined
-      const { limits, subscriptionId } = entitlementOf(exchange, principal)
-      const key = quotaKey(principal.tenant, principal.consumer, subscriptionId)
+      const entitlement = entitlementOf(exchange, principal)
+      const key = quotaKeyOf(principal, entitlement)
       const row = (await quota.statistics()).find(one => one.key === key)
       if (row === undefined) return undefined
-      const { perDay = 0, perMonth = 0 } = limits
+      const { perDay = 0, perMonth = 0 } = entitlement.limits
       for (const [kind, used, limit] of [
         ['day', row.dailyCount, perDay],
         ['month', row.monthlyCount, perMonth],

@@ -1,11 +1,11 @@
-/** Refuses a call whose tool its tenant does not have, with names like it. It counts nothing: `take-quota` has. */
+/** Refuses a call whose tool, resource or prompt is not offered to the caller, and suggests similar names of tools. It counts nothing: `take-quota` has. */
 import { refuse } from '../../../shared/call/refusal.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import { isOffered, offerOf, shownName } from '../../pipeline/offer.ts'
 import { isCall } from '../../pipeline/operation.ts'
 import type { Selection } from '../../pipeline/selection.ts'
 import type { Stage } from '../../pipeline/stage.ts'
-import { subjectKeyOf } from '../shared/subject-key.ts'
+import { listingKeyOf } from '../shared/listing-key.ts'
 import { nearNames } from './near-names.ts'
 
 const SHOWN_NAME_CHARACTERS = 64
@@ -26,10 +26,12 @@ export function refuseUnknownTool(): Stage {
   }
 }
 
-/** Names near the unknown one, of the tools that this class of callers has listed: no others may be revealed. */
+/** Names near the unknown one, of the tools in a kept list of this class of callers: no others may be revealed. */
 function suggestion(exchange: Exchange, unknown: string, selection: Selection | undefined): string {
   if (exchange.principal === undefined) return ''
-  const listed = exchange.snapshot.listings.get(subjectKeyOf(exchange))?.tools ?? []
+  const key = listingKeyOf(exchange, 'tools.list')
+  const listed = key === undefined ? undefined : exchange.snapshot.listings.get(key)?.tools
+  if (listed === undefined) return ''
   const offer = offerOf(exchange.snapshot, exchange, selection)
   const near = nearNames(
     unknown,

@@ -1,10 +1,11 @@
-/** Takes one unit of the caller's quota for a tool call or proxied call, or refuses it. Other operations cost nothing. */
+/** Takes one unit of the caller's quota for a call that `isCall` names and for a proxied call, or refuses it. Other operations cost nothing. */
 
 import { oncePer } from '../../../model/once-per.ts'
 import type { Principal } from '../../../model/principal.ts'
 import { andThen } from '../../../shared/call/and-then.ts'
 import type { Refusal } from '../../../shared/call/refusal.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
+import type { Peer } from '../../pipeline/exchange-parts.ts'
 import { isCall } from '../../pipeline/operation.ts'
 import type { Outcome } from '../../pipeline/outcome.ts'
 import type { Stage } from '../../pipeline/stage.ts'
@@ -18,18 +19,21 @@ export function consumes(exchange: Exchange): boolean {
   return isCall(exchange.operation) || exchange.operation.action === 'proxy'
 }
 
+/** The counter of a caller, who has limits as a consumer or, with `per: user`, as a user of any consumer. */
+export function quotaKeyOf(principal: Principal, { subscriptionId, per }: Entitlement): string {
+  const consumer = per === 'user' ? `user:${principal.subject}` : principal.consumer
+  return quotaKey(principal.tenant, consumer, subscriptionId)
+}
+
 /** One counter per tenant and consumer (or user), and per subscription where one applies (docs/reference/http.md, Quotas per consumer). */
-export function quotaKey(
-  tenant: string | undefined,
-  consumer: string,
-  subscriptionId: string | undefined,
-): string {
+function quotaKey(tenant: string | undefined, consumer: string, subscriptionId: string | undefined): string {
   // a client may be named by the address of its document
   const key = `${tenant ?? ''}/${consumer.replaceAll('/', '%2F')}`
   return subscriptionId === undefined ? key : `${key}/${subscriptionId}`
 }
 
-export function takeQuota(quota: Quota): Stage {
+/** @param clientNetwork of the client that sent a request, through the trusted proxies or directly */
+export function takeQuota(quota: Quota, clientNetwork: (peer: Peer) => string): Stage {
   // prepared once per cached principal and per tool of a snapshot: hashing a name costs more than the decision
   const keysOf = oncePer((_: Principal) => new Map<string, QuotaKey>())
   const toolKey = oncePer(({ tool }: CompiledTool) => quota.key(tool.name))
@@ -39,13 +43,12 @@ export function takeQuota(quota: Quota): Stage {
     rateLimit: { requestsPerMinute: requestsPerHour / 60, burst: requestsPerHour },
   }))
 
-  function consumerKey(principal: Principal, { subscriptionId, per }: Entitlement): QuotaKey {
+  function consumerKey(principal: Principal, entitlement: Entitlement): QuotaKey {
     const keys = keysOf(principal)
-    const name = per ?? subscriptionId ?? ''
+    const name = entitlement.per ?? entitlement.subscriptionId ?? ''
     const known = keys.get(name)
     if (known !== undefined) return known
-    const consumer = per === 'user' ? `user:${principal.subject}` : principal.consumer
-    const key = quota.key(quotaKey(principal.tenant, consumer, subscriptionId))
+    const key = quota.key(quotaKeyOf(principal, entitlement))
     keys.set(name, key)
     return key
   }
@@ -73,10 +76,10 @@ export function takeQuota(quota: Quota): Stage {
       const nowMs = exchange.receivedAtMs
       let request: QuotaRequest
       if (principal.kind === 'anonymous') {
-        // a public API has no consumer to count for; its limit applies to each address
+        // a public API has no consumer to count for; its limit applies to the network of each client
         if (tool === undefined) return undefined
         request = {
-          key: quotaKey(undefined, `anonymous@${exchange.peer.peerAddress}`, undefined),
+          key: quotaKey(undefined, `anonymous@${clientNetwork(exchange.peer)}`, undefined),
           limits: {},
           nowMs,
           tool,

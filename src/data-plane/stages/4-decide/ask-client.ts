@@ -2,14 +2,16 @@
 import { continueWith, type MaybePending } from '../../../shared/call/and-then.ts'
 import { refuse } from '../../../shared/call/refusal.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
-import { type InquiryOutcome, lackingCapabilities, type Questions } from '../../pipeline/inquiry.ts'
+import {
+  type InquiryOutcome,
+  lackingCapabilities,
+  MAX_ROUNDS,
+  type Questions,
+} from '../../pipeline/inquiry.ts'
 import { isCall } from '../../pipeline/operation.ts'
 import type { Outcome } from '../../pipeline/outcome.ts'
 import type { Stage } from '../../pipeline/stage.ts'
 import { obligationsOf } from '../shared/obligations.ts'
-
-/** A policy could ask without end. */
-const MAX_ROUNDS = 8
 
 /** @param authorize the stage that decides; it reads the results from the exchange */
 export function askClient(authorize: Stage): Stage {

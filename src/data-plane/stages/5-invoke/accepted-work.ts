@@ -1,4 +1,4 @@
-/** HTTP APIs that accept work and name the place of its state (202 with `Location`, RFC 9110 §15.3.3): for calls that run as tasks, asks there until the work has ended. */
+/** For calls that run as tasks: follows work that an HTTP API has accepted (202, RFC 9110 §15.3.3) to its `Location` until it has ended. It begins no task. */
 import { resolveWithin } from '../../../model/upstream-url.ts'
 import type { Cancellation } from '../../../shared/call/cancellation.ts'
 import type { CircuitOpen } from '../../../shared/egress/circuit.ts'

@@ -1,4 +1,4 @@
-/** Headers that every call of a backend carries: request id and trace context. None of them identifies the caller. */
+/** Headers that the call of a tool carries to its backend: request id, trace context and the `baggage` of the caller. It adds no credential. */
 import { newSpanId } from '../../../shared/call/random-ids.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 

@@ -1,5 +1,9 @@
-/** Gets the access token that a call of a backend needs, and one other token when the backend refuses the first. It sends no call. */
+/**
+ * Runs a call with the access token of its backend, and once more when the token is refused or the user was asked to connect. What follows the
+ * first response is sent again by itself, so that the call is not. It builds no request.
+ */
 import { isPerCaller } from '../../../model/tool.ts'
+import type { MaybePending } from '../../../shared/call/and-then.ts'
 import type { Cancellation } from '../../../shared/call/cancellation.ts'
 import { refuse } from '../../../shared/call/refusal.ts'
 import type { BackendTokens, TokenCaller } from '../../../shared/egress/oauth/backend-tokens.ts'
@@ -9,21 +13,24 @@ import type { Exchange } from '../../pipeline/exchange.ts'
 import type { Outcome } from '../../pipeline/outcome.ts'
 import { ownerOf, userKeyOf } from '../../sessions/owner.ts'
 import { failedCall } from './backend-failure.ts'
+import { callTimeoutMs } from './begin-task.ts'
 import { askToConnect } from './server-questions.ts'
 
 /** What one attempt with a token came to. */
 export interface Attempt {
   readonly outcome: Outcome
-  /** The backend did not accept the token (401), so that it executed nothing. */
+  /** The backend did not accept the token (401) of the first request, so that it executed nothing. */
   readonly isRefused: boolean
 }
 
-/** A token, and how long the rest of the call may take. */
+/** A token, and how long the rest of the call may take: longer once it has begun as a task. */
 export interface CallToken {
   readonly token: string
   readonly timeoutMs: number
   /** Of whom the token is; '' when it belongs to the gateway. */
   readonly owner: string
+  /** Another token, after the backend refused this one; undefined: there is none in time. */
+  renew(cancellation: Cancellation): Promise<CallToken | undefined>
 }
 
 export async function callWithToken(
@@ -32,12 +39,25 @@ export async function callWithToken(
   cancellation: Cancellation,
   attempt: (call: CallToken) => Promise<Attempt>,
 ): Promise<Outcome> {
-  const { authentication, timeoutMs } = exchange.tool!.tool
+  const { authentication } = exchange.tool!.tool
   const caller = callerOf(exchange)
   const owner = isPerCaller(authentication) ? ownerOf(exchange.principal!) : ''
-  const untilMs = performance.now() + timeoutMs
+  const startedAtMs = performance.now()
+  const untilMs = (): number => startedAtMs + callTimeoutMs(exchange)
+  const callToken = (token: string): CallToken => ({
+    token,
+    owner,
+    get timeoutMs() {
+      return Math.max(1, Math.ceil(untilMs() - performance.now()))
+    },
+    async renew(cancelling) {
+      tokens.discard(authentication, token, caller)
+      const next = await waited(tokens.token(authentication, caller), untilMs(), cancelling)
+      return typeof next === 'object' && 'value' in next ? callToken(next.value) : undefined
+    },
+  })
   for (let isLast = false; ; isLast = true) {
-    const token = await waited(tokens.token(authentication, caller), untilMs, cancellation)
+    const token = await waited(tokens.token(authentication, caller), untilMs(), cancellation)
     if (token === 'cancelled') return refuse('cancelled')
     if (typeof token !== 'object') return failedCall(LATE, { failure: 'authorization_unavailable' }, true)
     if ('kind' in token) {
@@ -46,11 +66,32 @@ export async function callWithToken(
       if (asked === undefined || asked === 'declined') return unauthorized(token)
       continue
     }
-    const remainingMs = Math.max(1, Math.ceil(untilMs - performance.now()))
-    const { outcome, isRefused } = await attempt({ token: token.value, timeoutMs: remainingMs, owner })
+    const { outcome, isRefused } = await attempt(callToken(token.value))
     if (!isRefused) return outcome
     tokens.discard(authentication, token.value, caller)
     if (isLast || cancellation.cancelled) return outcome
+  }
+}
+
+/**
+ * Sends the requests that follow the first response of a call, such as those for the state of its work: each once more when its token is
+ * refused, which executes nothing, and the next ones with the token that replaced it.
+ */
+export function followUps<Received>(
+  first: CallToken | undefined,
+  isRefused: (received: Received) => boolean,
+): (
+  cancellation: Cancellation,
+  send: (call: CallToken | undefined) => MaybePending<Received>,
+) => Promise<Received> {
+  let call = first
+  return async (cancellation, send) => {
+    const received = await send(call)
+    if (call === undefined || !isRefused(received)) return received
+    const next = await call.renew(cancellation)
+    if (next === undefined) return received
+    call = next
+    return send(next)
   }
 }
 
@@ -79,11 +120,12 @@ function waited(
   cancellation: Cancellation,
 ): Promise<{ readonly value: string } | TokenFault | 'late' | 'cancelled'> {
   return new Promise(resolve => {
+    let stop: (() => void) | undefined
     const timer = setTimeout(() => settle('late'), Math.max(1, untilMs - performance.now()))
-    const stop = cancellation.onCancel(() => settle('cancelled'))
+    stop = cancellation.onCancel(() => settle('cancelled'))
     function settle(value: { readonly value: string } | TokenFault | 'late' | 'cancelled'): void {
       clearTimeout(timer)
-      stop()
+      stop?.()
       resolve(value)
     }
     void Promise.resolve(token).then(made => settle(typeof made === 'string' ? { value: made } : made))

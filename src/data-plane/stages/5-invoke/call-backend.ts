@@ -29,7 +29,7 @@ import type { BackendRequest } from '../../snapshot/snapshot.ts'
 import { awaitAcceptedWork, isAcceptedWork } from './accepted-work.ts'
 import { backendFailure } from './backend-failure.ts'
 import { backendHeaders } from './backend-headers.ts'
-import { type CallToken, callWithToken } from './backend-token.ts'
+import { type CallToken, callWithToken, followUps } from './backend-token.ts'
 import { callTimeoutMs } from './begin-task.ts'
 import { ProgressLines } from './progress-lines.ts'
 import { redactedPaths } from './redact-result.ts'
@@ -82,8 +82,9 @@ export function callsOfBackend({ egress, upstreams, backendTokens, maxResponseBy
     first: Received,
   ): Promise<Received> {
     if (first.kind !== 'response' || !isAcceptedWork(exchange, first)) return first
+    const followUp = followUps(token, isUnauthorized)
     return awaitAcceptedWork(first, built, exchange, cancellation, request =>
-      send(exchange, request, cancellation, token),
+      followUp(cancellation, current => send(exchange, request, cancellation, current)),
     )
   }
 
@@ -105,16 +106,11 @@ export function callsOfBackend({ egress, upstreams, backendTokens, maxResponseBy
     if (exchange.tool!.tool.authentication.oauth !== undefined)
       return callWithToken(backendTokens, exchange, cancellation, async token => {
         const startedAt = performance.now()
-        const response = await ended(
-          exchange,
-          built,
-          cancellation,
-          token,
-          await send(exchange, built, cancellation, token),
-        )
+        const first = await send(exchange, built, cancellation, token)
+        const response = await ended(exchange, built, cancellation, token, first)
         exchange.backendMs = performance.now() - startedAt
-        const isRefused = response.kind === 'response' && response.status === 401
-        return { outcome: await received(exchange, response), isRefused }
+        // a response after the first one is about work that has begun
+        return { outcome: await received(exchange, response), isRefused: isUnauthorized(first) }
       })
     const startedAt = performance.now()
     return continueWith(send(exchange, built, cancellation), first => {
@@ -134,6 +130,10 @@ export function callsOfBackend({ egress, upstreams, backendTokens, maxResponseBy
     if (!isLongJson(args)) return request(exchange, tool!.buildRequest(args), cancellation)
     return runInSlices(tool!.buildInSteps(args)).then(built => request(exchange, built, cancellation))
   }
+}
+
+function isUnauthorized(received: Received): boolean {
+  return received.kind === 'response' && received.status === 401
 }
 
 function withBearer(headers: readonly string[], call: CallToken | undefined): readonly string[] {

@@ -15,13 +15,14 @@ import type {
 import type { CircuitOpen, McpSessions } from '../../../shared/mcp-client/sessions.ts'
 import { ShortTextResult } from '../../../shared/mcp-client/short-text-result.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
+import { MAX_ROUNDS } from '../../pipeline/inquiry.ts'
 import { isCall } from '../../pipeline/operation.ts'
 import type { Outcome } from '../../pipeline/outcome.ts'
 import { TextReply } from '../../pipeline/text-reply.ts'
 import { ownerOf } from '../../sessions/owner.ts'
 import { backendFailure, failedCall } from './backend-failure.ts'
 import { backendHeaders } from './backend-headers.ts'
-import { type Attempt, type CallToken, callWithToken } from './backend-token.ts'
+import { type Attempt, type CallToken, callWithToken, followUps } from './backend-token.ts'
 import { callTimeoutMs } from './begin-task.ts'
 import { featureResult } from './feature-result.ts'
 import { mcpResult, plainTextOf } from './mcp-result.ts'
@@ -35,9 +36,6 @@ const MAX_ERROR_CHARS = 4_000
 
 const CANCEL_WITHIN_MS = 5_000
 const TASKS_EXTENSION = 'io.modelcontextprotocol/tasks'
-
-/** A server could ask without end. */
-const MAX_ROUNDS = 8
 
 type Params = { readonly [name: string]: unknown }
 
@@ -105,32 +103,23 @@ export function callMcpServer(
     exchange.responseBytes = 0
     exchange.backendMs = 0
     const startedAt = performance.now()
-    const ask = (inputs?: Params) =>
-      once(
-        exchange,
-        cancellation,
-        method,
-        inputs === undefined ? params : { ...params, ...inputs },
-        headers,
-        call,
-      )
-    return continueWith(ask(), first => {
+    return continueWith(once(exchange, cancellation, method, params, headers, call), first => {
       exchange.backendMs += performance.now() - startedAt
       if (first.kind === 'result' && isUnfinished(method, first))
-        return finish(exchange, cancellation, method, first, call, ask)
+        return finish(exchange, cancellation, { method, params, headers }, first, call)
       return ended(first, exchange, method)
     })
   }
 
-  /** The server executes the call as a task, or asks for input first. */
+  /** The server executes the call as a task, or asks for input first. The attempt is not repeated: the server has begun with it. */
   async function finish(
     exchange: Exchange,
     cancellation: Cancellation,
-    method: string,
+    { method, params, headers }: { method: string; params: Params; headers: readonly string[] },
     first: RpcOutcome | CircuitOpen,
     call: CallToken | undefined,
-    ask: (inputs: Params) => MaybePending<RpcOutcome | CircuitOpen>,
   ): Promise<Attempt> {
+    const followUp = followUps(call, isUnauthorized)
     let last = first
     for (let round = 0; ; round++) {
       const startedAt = performance.now()
@@ -138,20 +127,23 @@ export function callMcpServer(
       const outcome =
         task === undefined
           ? last
-          : await resultOf(task, exchange, cancellation, async (name, args, cancelling, withinMs) =>
-              once(exchange, cancelling, name, args, [], call, withinMs),
+          : await resultOf(task, exchange, cancellation, (name, args, cancelling, withinMs) =>
+              followUp(cancelling, current => once(exchange, cancelling, name, args, [], current, withinMs)),
             )
       exchange.backendMs += performance.now() - startedAt
       if (outcome.kind === 'refusal') return done(outcome)
       if (outcome.kind !== 'result' || outcome.result.resultType !== 'input_required')
-        return ended(outcome, exchange, method)
+        return { ...ended(outcome, exchange, method), isRefused: false }
       const { inputRequests, requestState } = outcome.result
       const inputResponses = round < MAX_ROUNDS ? await askInputs(exchange, inputRequests) : undefined
       if (inputResponses === undefined) return done(failedCall(NEEDS_INPUT, { failure: 'input_required' }))
       if (inputResponses === 'pending') return done(refuse('confirmation_pending'))
       if (inputResponses === 'declined') return done(failedCall(DECLINED, { failure: 'input_declined' }))
       const askedAt = performance.now()
-      last = await ask({ inputResponses, requestState })
+      const again = { ...params, inputResponses, requestState }
+      last = await followUp(cancellation, current =>
+        once(exchange, cancellation, method, again, headers, current),
+      )
       exchange.backendMs += performance.now() - askedAt
     }
   }
@@ -163,7 +155,7 @@ export function callMcpServer(
     if (outcome.kind === 'circuit_open') return done(circuitOpen(outcome))
     const timeoutMs = callTimeoutMs(exchange)
     if (outcome.kind === 'failure')
-      return { outcome: failed(outcome, timeoutMs, maxResponseBytes), isRefused: outcome.status === 401 }
+      return { outcome: failed(outcome, timeoutMs, maxResponseBytes), isRefused: isUnauthorized(outcome) }
     const { uriPrefix } = exchange.tool!.mcp!
     const found =
       method === 'tools/call'
@@ -220,6 +212,10 @@ function withTasks(
   if (tool!.tool.mcp?.serves?.includes('tasks') !== true) return capabilities
   if (task === undefined || task.mode === 'declined') return capabilities
   return { ...capabilities, extensions: { [TASKS_EXTENSION]: {} } }
+}
+
+function isUnauthorized(outcome: ServerOutcome): boolean {
+  return outcome.kind === 'failure' && outcome.status === 401
 }
 
 function done(outcome: Outcome): Attempt {
@@ -281,7 +277,7 @@ const NO_SUGGESTIONS: Outcome = Object.freeze({
   served: { completion: { values: [] } },
 })
 const NEEDS_INPUT =
-  'The MCP server asks for input before it executes the tool, and this client has not declared that it can give it.'
+  'The MCP server asks for input before it executes the tool, and this client cannot be asked for it.'
 const DECLINED = 'The user declined the input that the MCP server asks for. The tool was not executed.'
 const NO_RESULT: RpcFailure = { kind: 'failure', reason: 'not_mcp', message: '', sent: true }
 

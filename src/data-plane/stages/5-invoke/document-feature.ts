@@ -1,4 +1,4 @@
-/** Serves a resource or prompt that a document describes: the response of the backend as contents, messages, completions. It sends nothing itself. */
+/** Serves a resource or prompt that a document describes: from the response of its backend, or from the document. It sends nothing itself. */
 import type { Content, ToolResult } from '../../../model/tool.ts'
 import { continueWith, type MaybePending } from '../../../shared/call/and-then.ts'
 import { RESOURCE_NOT_FOUND } from '../../../shared/call/rpc-errors.ts'

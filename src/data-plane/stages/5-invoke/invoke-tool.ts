@@ -1,4 +1,4 @@
-/** Invokes a tool: from the cache or its backend, with the check, the redaction and the optimization of its result. It knows no protocol of a backend. */
+/** Invokes a tool, resource or prompt: from cache or backend, with the check, redaction and optimization of the result. It implements no backend protocol. */
 
 import { continueWith, type MaybePending } from '../../../shared/call/and-then.ts'
 import type { Cancellation } from '../../../shared/call/cancellation.ts'

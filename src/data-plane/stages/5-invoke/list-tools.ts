@@ -6,13 +6,12 @@ import type { Exchange } from '../../pipeline/exchange.ts'
 import type { Stage } from '../../pipeline/stage.ts'
 import type { CompiledTool, Snapshot, ToolListing } from '../../snapshot/snapshot.ts'
 import { denial } from '../shared/denial.ts'
-import { listingInput } from '../shared/policy-input.ts'
+import { listingKeyOf } from '../shared/listing-key.ts'
+import { type List, listingInput } from '../shared/policy-input.ts'
 import { subjectKeyOf } from '../shared/subject-key.ts'
 
-/** Classes of callers whose listing is cached per snapshot; further listings are computed for each request. */
+/** Classes of callers whose listing is kept per snapshot; further listings are computed for each request. */
 const CACHED_LISTINGS = 1024
-
-type List = 'tools.list' | 'resources.list' | 'prompts.list'
 
 /** The tools that tenant and credential can reach at all. A suspended tenant can call none, a key those of its APIs. */
 function reachable({ snapshot, tenant, principal }: Exchange, list: List): readonly CompiledTool[] {
@@ -35,14 +34,14 @@ export function listTools(): Stage {
   /** Listings that take several turns, so that callers of one class wait for the same. */
   const pending = new WeakMap<Snapshot, Map<string, Promise<Listed>>>()
 
-  function listing(exchange: Exchange, list: List, subject: string, key: string): MaybePromise<Listed> {
-    const known = pending.get(exchange.snapshot)?.get(key)
+  function listing(exchange: Exchange, list: List, key: string | undefined): MaybePromise<Listed> {
+    const known = key === undefined ? undefined : pending.get(exchange.snapshot)?.get(key)
     if (known !== undefined) return known
     const entries = reachable(exchange, list)
-    const listed = andThen(beginInSlices(decisions(exchange, entries, subject)), all =>
+    const listed = andThen(beginInSlices(decisions(exchange, entries)), all =>
       andThen(whenAll(all), decided => listingOf(exchange.snapshot, key, entries, decided)),
     )
-    if (listed instanceof Promise) {
+    if (key !== undefined && listed instanceof Promise) {
       const ofSnapshot = pending.get(exchange.snapshot) ?? new Map<string, Promise<Listed>>()
       pending.set(exchange.snapshot, ofSnapshot.set(key, listed))
       const done = (): void => void ofSnapshot.delete(key)
@@ -58,10 +57,9 @@ export function listTools(): Stage {
       const { action } = exchange.operation
       if (action !== 'tools.list' && action !== 'resources.list' && action !== 'prompts.list')
         return undefined
-      const subject = subjectKeyOf(exchange)
-      const key = action === 'tools.list' ? subject : `${action}\n${subject}`
-      const cached = exchange.snapshot.listings.get(key)
-      return andThen(cached ?? listing(exchange, action, subject, key), listed => {
+      const key = listingKeyOf(exchange, action)
+      const cached = key === undefined ? undefined : exchange.snapshot.listings.get(key)
+      return andThen(cached ?? listing(exchange, action, key), listed => {
         if ('allow' in listed) return denial(listed, exchange.principal!)
         exchange.listing = listed
         return undefined
@@ -74,11 +72,11 @@ export function listTools(): Stage {
 function* decisions(
   exchange: Exchange,
   entries: readonly CompiledTool[],
-  key: string,
 ): Generator<void, readonly MaybePromise<Decision>[]> {
+  const subject = subjectKeyOf(exchange)
   const made: MaybePromise<Decision>[] = []
   for (const entry of entries) {
-    const decision = exchange.snapshot.policy.decide(listingInput(exchange, entry), key, entry.index)
+    const decision = exchange.snapshot.policy.decide(listingInput(exchange, entry), subject, entry.index)
     made.push(decision)
     // each further evaluation might hold the thread as long as this one
     if (!(decision instanceof Promise) && decision.unavailable === true) break
@@ -89,7 +87,7 @@ function* decisions(
 
 function listingOf(
   { listings }: Snapshot,
-  key: string,
+  key: string | undefined,
   entries: readonly CompiledTool[],
   decided: readonly Decision[],
 ): Listed {
@@ -97,6 +95,6 @@ function listingOf(
   const undecided = decided.find(decision => decision.unavailable === true)
   if (undecided !== undefined) return undecided
   const listing: ToolListing = { tools: entries.filter((_, at) => decided[at]!.allow), forms: new Map() }
-  if (listings.size < CACHED_LISTINGS) listings.set(key, listing)
+  if (key !== undefined && listings.size < CACHED_LISTINGS) listings.set(key, listing)
   return listing
 }

@@ -2,6 +2,7 @@
 import { isObject } from '../../../model/is-object.ts'
 import type { Content, ToolResult } from '../../../model/tool.ts'
 import { MAX_TEXT_BYTES } from '../../pipeline/text-reply.ts'
+import { leftOutParts } from '../shared/left-out-parts.ts'
 
 type Dict = { readonly [name: string]: unknown }
 
@@ -17,7 +18,7 @@ export function mcpResult(result: Dict, uriPrefix: string): ToolResult | undefin
   const given: readonly unknown[] = Array.isArray(content) ? content : []
   const parts = given.slice(0, MAX_PARTS).map(part => withUris(contentOf(part), uriPrefix))
   const more = given.length - parts.length
-  if (more > 0) parts.push({ type: 'text', text: `[Left out: ${more} more parts.]` })
+  if (more > 0) parts.push(leftOutParts(more))
   const meta = metaOf(_meta)
   return {
     content: parts,

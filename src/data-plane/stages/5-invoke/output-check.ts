@@ -1,4 +1,4 @@
-/** Checks structured content against the output schema that the list declares, because clients throw away a result that does not match. It changes no value. */
+/** Checks structured content against the declared output schema, and makes an error of a result that does not match: clients would discard it. It changes no value. */
 import { andThen, type MaybePromise } from '../../../shared/call/and-then.ts'
 import type { Reply } from '../../pipeline/outcome.ts'
 import type { CompiledTool } from '../../snapshot/snapshot.ts'

@@ -3,12 +3,13 @@ import type { Cancellation } from '../../../shared/call/cancellation.ts'
 
 export function pause(ms: number, cancellation: Cancellation): Promise<void> {
   return new Promise(resolve => {
+    let stop: (() => void) | undefined
     const done = (): void => {
       clearTimeout(timer)
-      stop()
+      stop?.()
       resolve()
     }
     const timer = setTimeout(done, ms)
-    const stop = cancellation.onCancel(done)
+    stop = cancellation.onCancel(done)
   })
 }

@@ -1,13 +1,16 @@
-/** Turns a streaming backend response into progress: one step per line, event or chunk. It keeps no text beyond the current line. */
+/** Turns a streaming backend response into progress: one step per NDJSON line, line of a JSON text sequence, SSE `data:` line or chunk. It keeps no text beyond the current line. */
 
 import { NotificationLimit } from './notification-limit.ts'
 
 /** How much of a piece is shown as the progress message. */
 const MESSAGE_CHARACTERS = 200
 
+/** Begins each text of a JSON text sequence (RFC 7464 §2.2); what is before it on its line was cut off. */
+const RECORD_SEPARATOR = '\u001e'
+
 type OnProgress = (progress: number, total: number | undefined, message: string | undefined) => void
 
-/** SSE `data:` lines and NDJSON lines become a step each; any other streamed text a step per chunk. */
+/** SSE `data:` lines and lines of JSON texts become a step each; any other streamed text a step per chunk. */
 export class ProgressLines {
   readonly #onProgress: OnProgress
   readonly #decoder = new TextDecoder()
@@ -44,7 +47,7 @@ export class ProgressLines {
     // a line longer than its message shows is cut here, so that a backend cannot make us hold one without end
     this.#rest = lines.pop()!.slice(0, 4 * MESSAGE_CHARACTERS)
     for (const line of lines) {
-      if (this.#mode === 'lines') this.#notify(line)
+      if (this.#mode === 'lines') this.#notify(line.slice(line.lastIndexOf(RECORD_SEPARATOR) + 1))
       else if (line.startsWith('data:')) this.#notify(line.slice(5))
     }
   }

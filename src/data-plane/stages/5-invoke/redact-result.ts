@@ -1,5 +1,6 @@
-/** Removes from a tool result what the policy hides from this caller (obligation `redact`). It withholds parts it cannot parse. */
+/** Removes from a tool result what the policy hides from this caller (obligation `redact`). It withholds parts that are not JSON text and texts that could not be redacted in time. */
 import { ExactNumber, readJson, writeJson } from '../../../model/exact-number.ts'
+import { isObject } from '../../../model/is-object.ts'
 import type { Content, ToolResult } from '../../../model/tool.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import type { Outcome } from '../../pipeline/outcome.ts'
@@ -10,8 +11,11 @@ export type RedactedPaths = readonly (readonly string[])[]
 
 const WITHHELD: Content = Object.freeze({
   type: 'text',
-  text: 'The policy redacts this result, and this part of it is not JSON: it was withheld.',
+  text: 'The policy redacts this result. This part of it was withheld, because it is not JSON or could not be redacted in time.',
 })
+
+/** Of an audience in MCP. */
+const ROLES = ['user', 'assistant'] as const
 
 /** The paths to remove from the result of this call; undefined when nothing is redacted. */
 export function redactedPaths({ decision }: Exchange): RedactedPaths | undefined {
@@ -48,16 +52,33 @@ export async function redactResult(
   return { ...rest, content, structuredContent: redactValue(structuredContent, paths) }
 }
 
+/** Only the members that MCP defines and that the paths reach, or that cannot hold data: `_meta` and others may hold what is redacted. */
 async function redactContent(part: Content, redact: RedactElsewhere): Promise<Content> {
   if (part.type === 'text') {
     const text = await redact(part.text)
-    return text === undefined ? WITHHELD : { ...part, text }
+    return text === undefined ? WITHHELD : { type: 'text', text, ...annotationsOf(part) }
   }
   if (part.type === 'resource' && 'text' in part.resource && typeof part.resource.text === 'string') {
     const text = await redact(part.resource.text)
-    return text === undefined ? WITHHELD : { ...part, resource: { ...part.resource, text } }
+    if (text === undefined) return WITHHELD
+    const { uri, mimeType } = part.resource
+    const resource = typeof mimeType === 'string' ? { uri, mimeType, text } : { uri, text }
+    return { type: 'resource', resource, ...annotationsOf(part) }
   }
   return WITHHELD
+}
+
+/** Roles of the audience and the priority; the other members are texts of the server. */
+function annotationsOf(part: object): { readonly annotations?: object } {
+  const { annotations } = part as { readonly annotations?: unknown }
+  if (!isObject(annotations)) return {}
+  const { audience, priority } = annotations
+  const roles = Array.isArray(audience) ? ROLES.filter(role => audience.includes(role)) : []
+  const kept = {
+    ...(roles.length === 0 ? undefined : { audience: roles }),
+    ...(typeof priority === 'number' && priority >= 0 && priority <= 1 ? { priority } : undefined),
+  }
+  return Object.keys(kept).length === 0 ? {} : { annotations: kept }
 }
 
 export function redactText(text: string, paths: RedactedPaths): string | undefined {

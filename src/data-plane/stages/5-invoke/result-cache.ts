@@ -165,6 +165,9 @@ export class ResultCache {
   }
 
   #keep(key: string, entry: CacheEntry): void {
+    // a call that was cancelled may end after the one that replaced it
+    const before = this.#entries.get(key)
+    if (before !== undefined) this.#drop(key, before)
     this.#entries.set(key, entry)
     this.#bytes += entry.bytes
   }

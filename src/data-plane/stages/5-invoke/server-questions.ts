@@ -1,4 +1,4 @@
-/** Puts the questions of an MCP server to the client of the caller, in the form of its era, and says who asks. It judges no result. */
+/** Puts the questions of an MCP server, and the request to connect an account, to the client of the caller, and says which tool set asks. It judges no result. */
 import { isObject } from '../../../model/is-object.ts'
 import type { TokenFault } from '../../../shared/egress/oauth/token-endpoint.ts'
 import type { OnServerRequest } from '../../../shared/mcp-client/protocol.ts'

@@ -5,6 +5,7 @@ import { INTERNAL_ERROR } from '../../../shared/call/rpc-errors.ts'
 import { failure, type RpcOutcome } from '../../../shared/mcp-client/protocol.ts'
 import type { CircuitOpen } from '../../../shared/mcp-client/sessions.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
+import { MAX_ROUNDS } from '../../pipeline/inquiry.ts'
 import { callTimeoutMs } from './begin-task.ts'
 import { pause } from './pause.ts'
 import { askInputs } from './server-questions.ts'
@@ -25,6 +26,7 @@ const STATE_WITHIN_MS = 10_000
 const CANCEL_WITHIN_MS = 5_000
 /** Of states in a row that could not be read. */
 const MAX_FAILURES = 10
+const DECLINED = { action: 'decline' }
 
 /** The task that a result stands for; undefined: it is the result itself. */
 export function serverTaskOf(
@@ -46,6 +48,7 @@ export async function awaitServerTask(
   const cancelThere = (): void => void send('tasks/cancel', { taskId }, new Cancellation(), CANCEL_WITHIN_MS)
   const stop = cancellation.onCancel(cancelThere)
   const untilMs = performance.now() + callTimeoutMs(exchange)
+  const questions = new TaskQuestions(exchange)
   let intervalMs = POLL_MS.default
   let failures = 0
   try {
@@ -72,9 +75,16 @@ export async function awaitServerTask(
         if (typeof pollIntervalMs === 'number')
           intervalMs = Math.min(POLL_MS.max, Math.max(POLL_MS.min, pollIntervalMs))
         if (status === 'input_required' && isObject(inputRequests)) {
-          const inputResponses = await responsesTo(exchange, inputRequests)
-          await send('tasks/update', { taskId, inputResponses }, cancellation, STATE_WITHIN_MS)
-          continue
+          const inputResponses = await questions.responsesTo(inputRequests)
+          if (inputResponses !== undefined) {
+            const taken = await send(
+              'tasks/update',
+              { taskId, inputResponses },
+              cancellation,
+              STATE_WITHIN_MS,
+            )
+            if (taken.kind === 'result') questions.settle(inputResponses)
+          }
         }
       }
       await pause(Math.min(intervalMs, remainingMs), cancellation)
@@ -93,13 +103,41 @@ function endOf({ status, result, error }: Dict): RpcOutcome | undefined {
   return {
     kind: 'error',
     code: INTERNAL_ERROR,
-    message: `the task of the server was ${String(status).slice(0, 40)}`,
+    message: `the task of the server ended without a result (status ${String(status).slice(0, 40)})`,
   }
 }
 
-/** Questions that the client cannot be asked are declined, so that the task can end. */
-async function responsesTo(exchange: Exchange, inputRequests: Dict): Promise<Dict> {
-  const answers = await askInputs(exchange, inputRequests)
-  if (isObject(answers)) return answers
-  return Object.fromEntries(Object.keys(inputRequests).map(name => [name, { action: 'decline' }]))
+/** Each question of a task is put once: a server that has not read the responses yet, or did not get them, shows it again under the same name. */
+class TaskQuestions {
+  readonly #exchange: Exchange
+  /** By name; undefined: the server has received it. */
+  readonly #responses = new Map<string, unknown>()
+  #rounds = 0
+
+  constructor(exchange: Exchange) {
+    this.#exchange = exchange
+  }
+
+  /** What to send. Questions that the client cannot be asked are declined, so that the task can end. @returns undefined when the server has received everything */
+  async responsesTo(inputRequests: Dict): Promise<Dict | undefined> {
+    const names = Object.keys(inputRequests)
+    const open = names.filter(name => !this.#responses.has(name))
+    if (open.length > 0 && this.#rounds < MAX_ROUNDS) {
+      this.#rounds++
+      const given = await askInputs(
+        this.#exchange,
+        Object.fromEntries(open.map(name => [name, inputRequests[name]])),
+      )
+      for (const name of open) this.#responses.set(name, isObject(given) ? given[name] : DECLINED)
+    }
+    const due = names.filter(name => !this.#responses.has(name) || this.#responses.get(name) !== undefined)
+    if (due.length === 0) return undefined
+    return Object.fromEntries(due.map(name => [name, this.#responses.get(name) ?? DECLINED]))
+  }
+
+  settle(received: Dict): void {
+    // those that are not known came after the last round: to keep them all would have no bound
+    for (const name of Object.keys(received))
+      if (this.#responses.has(name)) this.#responses.set(name, undefined)
+  }
 }

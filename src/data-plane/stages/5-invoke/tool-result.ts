@@ -47,7 +47,8 @@ function decoderOf(contentType: string): Decoder {
 }
 
 /**
- * 2xx becomes content; any other status a result with `isError` that holds status and body. It may be interrupted within a large body.
+ * 2xx becomes content, with `isError` if structured content is declared and too costly. Any other status becomes a result with `isError`: the
+ * status, with the text of the body, the title of an HTML page, or size and type of other content. It may be interrupted within a large body.
  * @param structured the tool declares an outputSchema: JSON also goes into `structuredContent`.
  */
 export function* makingResult(response: EgressResponse, structured: boolean): Generator<void, ToolResult> {

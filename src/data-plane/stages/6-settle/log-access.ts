@@ -1,4 +1,4 @@
-/** Writes one line per exchange. No token, key, secret or argument value may appear in it. */
+/** Writes one line per exchange; of the successful ones, for a configured share. No token, key, secret or argument value may appear in it. */
 import { maskText } from '../../../shared/policy/log/mask.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import type { StageTiming } from '../../pipeline/exchange-parts.ts'
@@ -15,11 +15,11 @@ export interface AccessRecord {
   readonly tool: string | undefined
   readonly tenant: string | undefined
   readonly consumer: string | undefined
-  /** Of the peer. */
+  /** Address of the peer. */
   readonly client: string
   /** Under which the decision is kept in the decision log. */
   readonly decision_id: string | undefined
-  /** Of a tool that does not exist; masked if it looks like a secret. */
+  /** Name in a call for which no tool was resolved: it does not exist, is not offered, or the call was refused before. Masked if it looks like a secret. */
   readonly requested_tool: string | undefined
   readonly outcome: string
   readonly status: number

@@ -1,4 +1,4 @@
-/** Makes a metering event of each authenticated tool call and proxied call. It stores and sends nothing. */
+/** Makes a metering event of each call that passed authentication, and refuses calls whose events could not be stored. It stores and sends nothing. */
 
 import type { MeteredOutcome } from '../../../link/metering-event.ts'
 import { oncePer } from '../../../model/once-per.ts'

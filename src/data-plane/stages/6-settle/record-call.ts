@@ -1,4 +1,4 @@
-/** Records each call in the memory of its thread, for the admin API. It keeps no result and, unless they are masked, no argument. */
+/** Records exchanges in the memory of their thread, for the admin API; successful ones of the admin API and of sessions are left out. It reads no result. */
 import type { Exchange } from '../../pipeline/exchange.ts'
 import type { Stage } from '../../pipeline/stage.ts'
 import { outcomeOf, statusOf } from './record-metrics.ts'

@@ -1,4 +1,4 @@
-/** Makes the spans of a call: one for the call and one per stage, named as the conventions of OpenTelemetry say. It exports nothing. */
+/** Makes the spans of a timed call: one for the call and one per stage, with the attributes of the conventions of OpenTelemetry. It exports nothing. */
 
 import { originOf, socketPathOf } from '../../../model/upstream-url.ts'
 import type { RefusalReason } from '../../../shared/call/refusal.ts'
@@ -10,7 +10,7 @@ import { isRecorded, outcomeOf, statusOf } from './record-metrics.ts'
 
 type Attributes = Record<string, string | number>
 
-/** The backend was asked, and did not respond. */
+/** The call ended without a response of the backend. */
 const NO_RESPONSE: ReadonlySet<RefusalReason> = new Set([
   'backend_unreachable',
   'backend_timeout',

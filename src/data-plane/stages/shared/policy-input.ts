@@ -1,4 +1,4 @@
-/** Builds what the policy is asked about one exchange. The only place that says which facts a policy sees. */
+/** Builds what the policy is asked about one exchange. In the data plane, no other file says which facts a policy sees. */
 
 import { oncePer } from '../../../model/once-per.ts'
 import { reachesEveryTenant } from '../../../model/principal.ts'
@@ -15,6 +15,8 @@ const KEY_OF_ACTION = {
   'prompts.list': -3,
   session: -5,
 } as const
+export type List = 'tools.list' | 'resources.list' | 'prompts.list'
+
 /** Of `timingInput`. */
 export const TIMING_KEY = -6
 /** Those of the admin API count down from here. */
@@ -79,7 +81,11 @@ function resourceOf(exchange: Exchange): PolicyInput['resource'] {
       properties: { tenant: operation.api.authRequired ? operation.api.tenant : null },
     }
   }
-  return { type: 'tools', id: '*', properties: { tenant: exchange.tenant ?? null } }
+  return allToolsOf(exchange)
+}
+
+function allToolsOf({ tenant }: Exchange): PolicyInput['resource'] {
+  return { type: 'tools', id: '*', properties: { tenant: tenant ?? null } }
 }
 
 /** The part of a caller of one tenant is a resource of that tenant; the rest concerns every tenant. */
@@ -110,6 +116,16 @@ export function timingInput(exchange: Exchange): PolicyInput {
     action: { name: 'admin' },
     // about the caller's own call
     resource: { type: 'admin', id: 'timing', properties: { tenant: exchange.tenant ?? null } },
+    context: contextOf(exchange),
+  }
+}
+
+/** What is asked before the caller lists something. The exchange may be for another operation. */
+export function listInput(exchange: Exchange, list: List): PolicyInput {
+  return {
+    subject: subjectOf(exchange),
+    action: { name: list },
+    resource: allToolsOf(exchange),
     context: contextOf(exchange),
   }
 }

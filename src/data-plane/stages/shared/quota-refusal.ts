@@ -15,9 +15,11 @@ const MESSAGES: Readonly<Record<LimitKind, (used: number, limit: number) => stri
 
 /** Nothing was over a limit, but nothing could be counted either: fail closed, and say so. */
 const CAUSES: Readonly<Record<NonNullable<QuotaRefusal['cause']>, string>> = {
-  table_full: 'The limits of this consumer cannot be counted: too many consumers are active at once.',
-  busy: 'The limits of this consumer cannot be counted at the moment.',
-  store_unavailable: 'The limits of this consumer cannot be counted: the quota store is unavailable.',
+  table_full:
+    'The calls of this consumer cannot be counted because too many consumers are active at once, so the call was refused. Retry later.',
+  busy: 'The calls of this consumer cannot be counted because the quota counters are busy, so the call was refused. Retry later.',
+  store_unavailable:
+    'The calls of this consumer cannot be counted because the quota store is unavailable, so the call was refused. Retry later.',
 }
 
 export function quotaRefusal(taken: QuotaRefusal, message?: string): Refusal {

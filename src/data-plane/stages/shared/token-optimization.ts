@@ -1,4 +1,4 @@
-/** Shortens tool results for language models. A marker replaces what `aggressive` leaves out; `moderate` drops only empty values. */
+/** Shortens tool results for language models: `moderate` drops empty and repeated values, `aggressive` also shortens long ones. Markers replace all but empty values. */
 import { readJson, writeJson } from '../../../model/exact-number.ts'
 import { isObject } from '../../../model/is-object.ts'
 import { beginsAsContainer } from '../../../model/json-text.ts'
@@ -102,7 +102,7 @@ function storeOptimized(
   text: string,
   savedBytes = text === part.text ? 0 : Buffer.byteLength(part.text) - Buffer.byteLength(text),
 ): OptimizedPart {
-  const made = { level, part: { type: 'text', text }, savedBytes } as const
+  const made = { level, part: { ...part, text }, savedBytes }
   optimizedParts.set(part, made)
   return made
 }

@@ -145,7 +145,7 @@ class OfferedTask implements TaskSide {
     if (Buffer.byteLength(message) <= maxResultBytes) return endOf(message, version)
     const error = {
       code: INTERNAL_ERROR,
-      message: `The result is longer than ${maxResultBytes} bytes, the most that is kept for a task. Call without a task, or ask for less.`,
+      message: `The result is longer than ${maxResultBytes} bytes, the limit for the result of a task. Call without a task, or request less.`,
     }
     return { status: 'failed', outcome: `"error":${JSON.stringify(error)}` }
   }

@@ -4,14 +4,16 @@ import { withDoubles } from '../../../../model/exact-number.ts'
 import { isObject } from '../../../../model/is-object.ts'
 import type { MaybePending } from '../../../../shared/call/and-then.ts'
 import type { Cancellation } from '../../../../shared/call/cancellation.ts'
+import { refuse } from '../../../../shared/call/refusal.ts'
 import { INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST } from '../../../../shared/call/rpc-errors.ts'
 import type { Exchange } from '../../../pipeline/exchange.ts'
 import type { Question, Questions } from '../../../pipeline/inquiry.ts'
 import { ownerOf } from '../../../sessions/owner.ts'
 import { taskChannel } from '../../../sessions/session-store.ts'
 import { isEnded, type TaskRecord } from '../../../sessions/task-store.ts'
+import { rpcError, rpcStatus } from '../../refusal-body.ts'
 import type { Conversation } from '../conversation.ts'
-import type { RequestId, RpcRequest } from '../message.ts'
+import { errorMessage, type RequestId, type RpcRequest } from '../message.ts'
 import { fault, type ResultWriter, type RpcReply } from '../result.ts'
 import { isModernVersion, type ProtocolVersion } from '../versions.ts'
 import type { TaskParts } from './task-calls.ts'
@@ -53,7 +55,7 @@ export class TaskMethods {
     if (!(modern ? MODERN_METHODS : LEGACY_METHODS).has(method)) return undefined
     if (!modern && version !== '2025-11-25') return undefined
     if (modern && takesTasks !== true) return missingCapability(id)
-    if (method === 'tasks/list') return run(exchange => this.#list(request, exchange, version, writer))
+    if (method === 'tasks/list') return run(exchange => this.#list(request, exchange, conversation, writer))
     const { taskId } = params
     if (typeof taskId !== 'string') return fault(id, INVALID_PARAMS, 'taskId must be the id of a task.')
     return run(exchange => this.#withTask(taskId, exchange, request, conversation, writer))
@@ -69,6 +71,7 @@ export class TaskMethods {
     const { version } = conversation
     const owner = ownerOf(exchange.principal!)
     const task = await this.#read(owner, taskId)
+    if (task === 'unavailable') return unavailable(id, conversation)
     if (task === undefined) return fault(id, INVALID_PARAMS, 'Task not found, or it has expired.')
     switch (method) {
       case 'tasks/get':
@@ -90,24 +93,38 @@ export class TaskMethods {
   }
 
   /** Undefined: unknown, expired, or of another caller. A call whose instance has ended is one that failed. */
-  async #read(owner: string, taskId: string): Promise<TaskRecord | undefined> {
+  async #read(owner: string, taskId: string): Promise<TaskRecord | 'unavailable' | undefined> {
     const { sessions, nowMs } = this.#parts
-    const task = await sessions.tasks.get(owner, taskId)
-    if (task === undefined || isEnded(task.status) || task.aliveUntilMs > nowMs()) return task
+    const task = await this.#stored(owner, taskId)
+    if (task === 'unavailable' || task === undefined || isEnded(task.status) || task.aliveUntilMs > nowMs())
+      return task
     const { inputRequests: _, ...rest } = task
-    const error = { code: INTERNAL_ERROR, message: 'The gateway that ran this call has ended.' }
+    const message =
+      'The gateway instance that ran this task has stopped, so the result is lost. The tool may have been executed; check before you call it again.'
+    const error = { code: INTERNAL_ERROR, message }
     const lost: TaskRecord = { ...rest, status: 'failed', outcome: `"error":${JSON.stringify(error)}` }
     await sessions.tasks.put(lost)
     return lost
   }
 
+  async #stored(owner: string, taskId: string): Promise<TaskRecord | 'unavailable' | undefined> {
+    try {
+      return await this.#parts.sessions.tasks.get(owner, taskId)
+    } catch {
+      return 'unavailable'
+    }
+  }
+
   async #list(
     { id, params: { cursor } }: RpcRequest,
     exchange: Exchange,
-    version: ProtocolVersion,
+    conversation: Conversation,
     writer: ResultWriter,
   ): Promise<RpcReply> {
-    const stored = await this.#parts.sessions.tasks.list(ownerOf(exchange.principal!))
+    const { version } = conversation
+    const listed = this.#parts.sessions.tasks.list(ownerOf(exchange.principal!))
+    const stored = await Promise.resolve(listed).catch(() => 'unavailable' as const)
+    if (stored === 'unavailable') return unavailable(id, conversation)
     const tasks = [...stored].sort((a, b) => (cursorOf(a) < cursorOf(b) ? -1 : 1))
     // a task that has expired since does not move the others: the cursor is the time and id of the last one
     const from = cursor === undefined ? 0 : tasks.findIndex(task => cursorOf(task) > String(cursor))
@@ -149,7 +166,7 @@ export class TaskMethods {
     return writer.complete(id, modern ? '{}' : JSON.stringify(taskView(after, version)))
   }
 
-  /** Up to 2025-11-25: waits for the end, and puts the questions of the task to the client of this request. */
+  /** Only in 2025-11-25: waits for the end, and puts the questions of the task to the client of this request. */
   async #result(
     id: RequestId,
     first: TaskRecord,
@@ -157,7 +174,7 @@ export class TaskMethods {
     writer: ResultWriter,
   ): Promise<RpcReply> {
     const asked = new Set<string>()
-    let task: TaskRecord | undefined = first
+    let task = first
     while (!isEnded(task.status)) {
       for (const [name, question] of Object.entries(task.inputRequests ?? {})) {
         if (asked.has(name) || transport.client === undefined) continue
@@ -165,9 +182,14 @@ export class TaskMethods {
         void this.#ask(task, { [name]: related(question as Question, task.id) }, transport.client)
       }
       const changed = this.#changeOf(task, LOOK_AGAIN_MS, () => true, cancellation)
-      task = (await changed.waited) ?? (await this.#read(task.owner, task.id))
-      if (task === undefined) return fault(id, INVALID_PARAMS, 'The task has expired.')
+      const next = (await changed.waited) ?? (await this.#read(task.owner, task.id))
       if (cancellation.cancelled) return fault(id, INTERNAL_ERROR, 'The request was cancelled.')
+      // the call goes on while the store does not respond: so does this request, until the task has expired
+      const isKept = next === 'unavailable' && task.createdAtMs + task.ttlMs > this.#parts.nowMs()
+      if (isKept) continue
+      if (next === 'unavailable' || next === undefined)
+        return fault(id, INVALID_PARAMS, 'The task has expired.')
+      task = next
     }
     if (task.outcome === undefined) return fault(id, INVALID_REQUEST, `The task was ${task.status}.`)
     const { result, error } = JSON.parse(`{${task.outcome}}`) as { result?: object; error?: RpcFault }
@@ -206,6 +228,7 @@ export class TaskMethods {
   ): { readonly waited: Promise<TaskRecord | undefined>; stop(): void } {
     let stop = (): void => {}
     const waited = new Promise<TaskRecord | undefined>(resolve => {
+      let uncancel: (() => void) | undefined
       const settle = (task: TaskRecord | undefined): void => {
         clearTimeout(timer)
         unlisten()
@@ -213,14 +236,14 @@ export class TaskMethods {
         resolve(task)
       }
       const look = async (): Promise<void> => {
-        const task = await this.#parts.sessions.tasks.get(owner, id)
-        if (task !== undefined && isAwaited(task)) settle(task)
+        const task = await this.#stored(owner, id)
+        if (task !== 'unavailable' && task !== undefined && isAwaited(task)) settle(task)
       }
       const timer = setTimeout(() => settle(undefined), withinMs).unref()
       const unlisten = this.#parts.sessions.listen(taskChannel(id), signal => {
         if (signal.kind === 'task_changed') void look()
       })
-      const uncancel = cancellation?.onCancel(() => settle(undefined))
+      uncancel = cancellation?.onCancel(() => settle(undefined))
       stop = () => settle(undefined)
     })
     return { waited, stop: () => stop() }
@@ -231,6 +254,13 @@ interface RpcFault {
   readonly code: number
   readonly message: string
   readonly data?: unknown
+}
+
+/** As for other parts that do not respond; "not found" would make the client drop a task that is running. */
+function unavailable(id: RequestId, { call }: Conversation): RpcReply {
+  const refusal = refuse('tasks_unavailable')
+  const body = errorMessage(id, rpcError(refusal, call.requestId))
+  return { status: rpcStatus(refusal), headers: [], body }
 }
 
 function cursorOf({ createdAtMs, id }: TaskRecord): string {

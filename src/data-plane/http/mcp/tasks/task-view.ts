@@ -79,5 +79,11 @@ function memberOf(message: string, name: 'result' | 'error'): string {
 /** For a client of 2026-07-28 that does not take tasks. */
 export function missingCapability(id: RequestId): RpcReply {
   const data = { requiredCapabilities: { extensions: { [TASKS_EXTENSION]: {} } } }
-  return fault(id, MISSING_CAPABILITY, `This needs the client capability ${TASKS_EXTENSION}.`, data, 400)
+  return fault(
+    id,
+    MISSING_CAPABILITY,
+    `The request needs the client capability ${TASKS_EXTENSION}.`,
+    data,
+    400,
+  )
 }
