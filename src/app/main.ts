@@ -218,10 +218,10 @@ function reportHttpServer({ settings, log, metrics }: AppContext, server: Addres
 
 /** @returns the address of Prometheus text */
 async function openMetrics(context: AppContext): Promise<string> {
-  const { settings, metrics } = context
+  const { settings, metrics, log } = context
   const { host } = settings.role === 'control-plane' ? settings.api : settings.gateway
   const where = { host: settings.metrics.host ?? host, port: settings.metrics.port }
   const server = await openListener(context, where)
-  server.handle(metricsHandler(metrics))
+  server.handle(metricsHandler(metrics, error => log.error({ err: error }, 'the metrics could not be read')))
   return `http://localhost:${server.port}`
 }

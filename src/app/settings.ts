@@ -24,7 +24,7 @@ export class SettingsError extends Error {
   readonly faults: readonly SettingFault[]
   constructor(faults: readonly SettingFault[]) {
     super(
-      `the configuration has ${faults.length === 1 ? 'a fault' : `${faults.length} faults`}:\n${faults.map(f => `  ${f.name}: ${f.reason} ${f.fix}`).join('\n')}`,
+      `the configuration has ${faults.length === 1 ? 'a fault' : `${faults.length} faults`}:\n${faults.map(f => `  ${f.name} ${f.reason} ${f.fix}`).join('\n')}`,
     )
     this.name = 'SettingsError'
     this.faults = faults
@@ -276,16 +276,12 @@ function productionFaults(settings: Settings, read: Reader): void {
     )
   }
   if (settings.testHooks) {
-    read.fault(
-      'TEST_HOOKS',
-      'is on: a clock that callers can move has no place in production.',
-      'Leave it out.',
-    )
+    read.fault('TEST_HOOKS', 'is on, so callers can change the clock of this process.', 'Unset it.')
   }
   if (settings.gateway.url === undefined) {
     read.fault(
       'GATEWAY_URL',
-      'is missing: clients could not find their way back.',
+      'is missing: without it, metadata and sign-in redirects cannot name the public address of the gateway.',
       'Set it to the public address of the gateway.',
     )
   }

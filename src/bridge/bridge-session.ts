@@ -30,7 +30,7 @@ export class BridgeSession {
   readonly #log: (line: string) => void
   #stream: ResponseStream | undefined
 
-  /** @param onEnd called once, when the process has ended */
+  /** @param onEnd called once, when the process has ended or could not be started */
   constructor(
     id: string,
     command: StdioCommand,
@@ -42,7 +42,7 @@ export class BridgeSession {
     this.#process = new StdioProcess(command, {
       onLine: line => this.#receive(line),
       onEnd: reason => {
-        const error = { code: INTERNAL_ERROR, message: `${reason} before it responded` }
+        const error = { code: INTERNAL_ERROR, message: `the server did not respond: ${reason}` }
         for (const { id: own, reply } of this.#pending.values()) reply.end(responseText(own, { error }))
         this.#pending.clear()
         this.#stream?.end()
@@ -69,9 +69,20 @@ export class BridgeSession {
   }
 
   /** A notification, or the response to a request of the server. */
-  forward(text: string): void {
+  forward(text: string, message: ServerMessage): void {
     this.usedAtMs = Date.now()
     this.#process.send(text)
+    // servers do not respond to a request that was cancelled (MCP, "Cancellation")
+    if (message.kind === 'notification' && message.method === 'notifications/cancelled')
+      this.#cancel(writeJson(message.params.requestId ?? null))
+  }
+
+  #cancel(key: string): void {
+    const cancelled = this.#pending.get(key)
+    if (cancelled === undefined) return
+    this.#pending.delete(key)
+    const error = { code: INTERNAL_ERROR, message: 'the request was cancelled' }
+    cancelled.reply.end(responseText(cancelled.id, { error }))
   }
 
   get hasStream(): boolean {

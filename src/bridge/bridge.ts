@@ -1,4 +1,4 @@
-/** Serves MCP servers of the stdio transport over Streamable HTTP: one process for each session, bounded in number, with a pause after crashes. It reads no option. */
+/** Serves a stdio MCP server over Streamable HTTP: a bounded number of processes, one per session, with a pause after crashes. It reads no command line. */
 import { createHash, randomUUID, timingSafeEqual } from 'node:crypto'
 import { Backoff } from '../shared/async/backoff.ts'
 import { INVALID_REQUEST, PARSE_ERROR, SERVER_ERROR } from '../shared/call/rpc-errors.ts'
@@ -41,6 +41,8 @@ export class Bridge {
   readonly #options: BridgeOptions
   readonly #listener: Listener
   readonly #sessions = new Map<string, BridgeSession>()
+  /** Of sessions whose processes have not ended yet. */
+  readonly #stopping = new Set<Promise<void>>()
   readonly #backoff = new Backoff(BACKOFF)
   readonly #tokenHash: Buffer | undefined
   #notBeforeMs = 0
@@ -53,6 +55,7 @@ export class Bridge {
     this.#listener = createListener('node', {
       host: options.host,
       port: options.port,
+      addressSettings: '--port (or --host)',
       limits: DEFAULT_LISTENER_LIMITS,
       handler: onlyHosts(
         allowHosts([options.host]),
@@ -79,9 +82,8 @@ export class Bridge {
     this.#closing = true
     clearInterval(this.#sweeper)
     this.#listener.stopAccepting()
-    const sessions = [...this.#sessions.values()]
-    this.#sessions.clear()
-    await Promise.all(sessions.map(session => session.stop()))
+    for (const session of this.#sessions.values()) this.#end(session)
+    await Promise.all(this.#stopping)
     await this.#listener.close()
   }
 
@@ -93,7 +95,10 @@ export class Bridge {
     if (request.header('origin') !== '')
       return sendError(response, 403, SERVER_ERROR, 'Origin is not allowed.')
     if (!this.#isAuthorized(request))
-      return sendError(response, 401, SERVER_ERROR, 'Send the token of the bridge.')
+      return sendError(response, 401, SERVER_ERROR, 'Send the token of the bridge as a bearer token.', [
+        'www-authenticate',
+        'Bearer',
+      ])
     if (request.method === 'POST') {
       return request.readBody(
         MAX_BODY_BYTES,
@@ -112,7 +117,11 @@ export class Bridge {
     if (session === undefined) return sendError(response, 404, SERVER_ERROR, 'Session not found.')
     if (session.hasStream) return sendError(response, 409, SERVER_ERROR, 'The session has a stream already.')
     const stream = response.stream(200, STREAM_HEADERS)
-    const keepAlive = setInterval(() => stream.write(':\n\n'), KEEP_ALIVE_MS)
+    const keepAlive = setInterval(() => {
+      // ended with its session
+      if (response.closed) clearInterval(keepAlive)
+      else stream.write(':\n\n')
+    }, KEEP_ALIVE_MS)
     response.onAbort(() => {
       clearInterval(keepAlive)
       session.streamClosed(stream)
@@ -140,7 +149,7 @@ export class Bridge {
     // one line is one message
     const line = text.replace(/[\r\n]+/g, ' ')
     if (message.kind === 'request') return this.#request(session, message, line, request, response)
-    session.forward(line)
+    session.forward(line, message)
     response.send(202, [])
   }
 
@@ -162,12 +171,14 @@ export class Bridge {
   #open(response: HttpResponse): BridgeSession | undefined {
     const { maxSessions, command, log } = this.#options
     if (this.#closing || this.#sessions.size >= maxSessions) {
-      const why = this.#closing ? 'The bridge is shutting down.' : `${maxSessions} sessions are open.`
+      const why = this.#closing
+        ? 'The bridge is shutting down.'
+        : `The limit of sessions (${maxSessions}) is reached: end a session, or retry later.`
       sendError(response, 503, SERVER_ERROR, why)
       return undefined
     }
     if (Date.now() < this.#notBeforeMs) {
-      sendError(response, 503, SERVER_ERROR, 'The command crashed; it is started again after a pause.')
+      sendError(response, 503, SERVER_ERROR, 'The command crashed. Retry after a pause.')
       return undefined
     }
     const session: BridgeSession = new BridgeSession(randomUUID(), command, log, reason => {
@@ -186,7 +197,8 @@ export class Bridge {
 
   #end(session: BridgeSession): void {
     this.#sessions.delete(session.id)
-    void session.stop()
+    const stopping = session.stop().then(() => void this.#stopping.delete(stopping))
+    this.#stopping.add(stopping)
   }
 
   #endIdle(): void {

@@ -1,4 +1,4 @@
-/** The response to one POST: JSON, or an event stream once something comes before the result. It parses nothing. */
+/** Responses of the bridge: JSON and errors, and for a POST an event stream once something comes before the result. It parses nothing. */
 import type { HttpResponse, ResponseStream } from '../shared/server/listener.ts'
 
 export const STREAM_HEADERS = ['content-type', 'text/event-stream', 'cache-control', 'no-store'] as const
@@ -17,8 +17,13 @@ export function sendJson(
   response.send(status, ['content-type', 'application/json', ...headers], json)
 }
 
-export function sendError(response: HttpResponse, status: number, code: number, message: string): void {
-  const headers = status === 503 ? ['retry-after', '1'] : []
+export function sendError(
+  response: HttpResponse,
+  status: number,
+  code: number,
+  message: string,
+  headers: readonly string[] = status === 503 ? ['retry-after', '1'] : [],
+): void {
   sendJson(response, status, JSON.stringify({ jsonrpc: '2.0', id: null, error: { code, message } }), headers)
 }
 

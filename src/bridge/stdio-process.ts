@@ -26,7 +26,8 @@ const TERM_MS = 2_000
 const NEWLINE = 0x0a
 
 export class StdioProcess {
-  readonly #child: ChildProcess
+  /** Undefined, or without streams: it could not be started. */
+  readonly #child: ChildProcess | undefined
   readonly #events: StdioEvents
   readonly #ended: Promise<void>
   #chunks: Buffer[] = []
@@ -37,10 +38,9 @@ export class StdioProcess {
   /** Its error output goes to that of this process. */
   constructor({ command, args, cwd, env }: StdioCommand, events: StdioEvents) {
     this.#events = events
-    // a group, so that what the command starts ends with it
-    this.#child = spawn(command, args, { cwd, env, stdio: ['pipe', 'pipe', 'inherit'], detached: true })
+    let over = (_reason: string): void => {}
     this.#ended = new Promise(resolve => {
-      const over = (reason: string): void => {
+      over = reason => {
         if (this.#isOver) return
         this.#isOver = true
         // a process that it has started may still hold the group
@@ -48,28 +48,41 @@ export class StdioProcess {
         events.onEnd(this.#reason ?? reason)
         resolve()
       }
-      this.#child.once('error', error => over(`${command} cannot be started: ${error.message}`))
-      this.#child.once('close', (code, signal) =>
-        over(`${command} ended with ${signal === null ? `exit code ${code}` : `signal ${signal}`}`),
-      )
     })
-    this.#child.stdout!.on('data', (chunk: Buffer) => this.#read(chunk))
+    const refused = (error: Error): void => over(`${command} cannot be started: ${error.message}`)
+    try {
+      // a group, so that what the command starts ends with it
+      this.#child = spawn(command, args, { cwd, env, stdio: ['pipe', 'pipe', 'inherit'], detached: true })
+    } catch (error) {
+      // as the event: after the constructor
+      process.nextTick(refused, error as Error)
+      return
+    }
+    this.#child.once('error', refused)
+    this.#child.once('close', (code, signal) =>
+      over(`${command} ended with ${signal === null ? `exit code ${code}` : `signal ${signal}`}`),
+    )
+    // without file descriptors there are no streams, and the event above follows
+    const { stdin, stdout } = this.#child as Partial<ChildProcess>
+    stdout?.on('data', (chunk: Buffer) => this.#read(chunk))
     // the end of the process is reported once, above
-    this.#child.stdin!.on('error', () => {})
-    this.#child.stdout!.on('error', () => {})
+    stdin?.on('error', () => {})
+    stdout?.on('error', () => {})
   }
 
-  /** False when the process does not read: the message was not sent. */
+  /** False when the process does not read, or is over: the message was not sent. A process that could not be started is over in a moment. */
   send(line: string): boolean {
-    const { stdin } = this.#child
-    if (this.#isOver || stdin!.destroyed || stdin!.writableLength > MAX_UNREAD_BYTES) return false
-    stdin!.write(`${line}\n`)
+    const stdin = this.#child?.stdin
+    if (this.#isOver) return false
+    if (stdin === undefined || stdin === null) return true
+    if (stdin.destroyed || stdin.writableLength > MAX_UNREAD_BYTES) return false
+    stdin.write(`${line}\n`)
     return true
   }
 
   /** Ends its input, then asks it to end, then kills it. Never rejects. */
   async stop(): Promise<void> {
-    this.#child.stdin!.end()
+    this.#child?.stdin?.end()
     await Promise.race([this.#ended, sleep(END_MS, undefined, { ref: false })])
     this.#signal('SIGTERM')
     await Promise.race([this.#ended, sleep(TERM_MS, undefined, { ref: false })])
@@ -91,12 +104,12 @@ export class StdioProcess {
     this.#heldBytes += chunk.length - from
     if (this.#heldBytes <= MAX_LINE_BYTES) return
     this.#chunks = []
-    this.#reason = `it wrote a line of more than ${MAX_LINE_BYTES} bytes`
+    this.#reason = `the command wrote a line of more than ${MAX_LINE_BYTES} bytes and was killed`
     this.#signal('SIGKILL')
   }
 
   #signal(signal: NodeJS.Signals): void {
-    const { pid } = this.#child
+    const pid = this.#child?.pid
     if (pid === undefined) return
     try {
       process.kill(-pid, signal)

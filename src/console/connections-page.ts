@@ -20,7 +20,6 @@ interface PageParts {
   readonly root: string
   /** Id of the tool set that a refusal has named; ''. */
   readonly wanted: string
-  readonly message: PageMessage | undefined
   /** Absent: the caller has not signed in. */
   readonly user?: {
     readonly name: string
@@ -35,7 +34,7 @@ const STYLE =
   'ul{list-style:none;padding:0}button,.button{font:inherit;padding:.4rem .9rem;border:1px solid #1a1a1a;border-radius:.4rem;background:#fff;color:inherit;text-decoration:none;cursor:pointer}' +
   '.wanted{background:#fff7d6}small{color:#555}@media(prefers-color-scheme:dark){body,button,.button{background:#161616;color:#eee;border-color:#eee}small{color:#aaa}.wanted{background:#3a3310}}'
 
-export function connectionsPage({ root, wanted, message, user }: PageParts): string {
+export function connectionsPage({ root, wanted, user }: PageParts): string {
   const back = `list?tool_set=${encodeURIComponent(wanted)}`
   const query = wanted === '' ? '' : `?return_to=${encodeURIComponent(back)}`
   const body =
@@ -43,10 +42,10 @@ export function connectionsPage({ root, wanted, message, user }: PageParts): str
       ? `<p>Sign in to see the tool sets that act for you.</p><p><a class="button" href="${escaped(`${root}login${query}`)}">Sign in</a></p>`
       : `<p>Signed in as <b>${escaped(user.name)}</b>.</p>${list(root, wanted, user.csrf, user.list)}
 <form method="post" action="${escaped(root)}logout"><button>Sign out</button></form>`
-  return page('Connections', `${said(message)}${body}`)
+  return page('Connections', body)
 }
 
-/** A page that leads to another one by itself. */
+/** A page with a link to another one, which the browser opens by itself unless something failed. */
 export function waitPage(next: string, message: PageMessage): string {
   const refresh =
     message.failed === undefined ? `<meta http-equiv="refresh" content="0;url=${escaped(next)}">` : ''

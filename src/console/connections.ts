@@ -1,12 +1,12 @@
 /**
  * The page at `/connections` of a gateway: where users connect the tool sets that act for them, and disconnect them. HTML without scripts, after
- * a login through the OAuth front. It stores no token.
+ * a login through the OAuth front. It does not store the tokens of the tool sets.
  */
 import type { Principal } from '../model/principal.ts'
 import type { Egress } from '../shared/egress/egress.ts'
 import type { TokenVerifier } from '../shared/identity/verifier.ts'
 import type { Sealer } from '../shared/secrets/sealer.ts'
-import { type Connectable, connectionsPage, type PageMessage, waitPage } from './connections-page.ts'
+import { type Connectable, connectionsPage, waitPage } from './connections-page.ts'
 import { Login } from './login.ts'
 import { LoginFailure, OAuthClient } from './oauth-client.ts'
 import { isCsrfToken, type PendingConnection, type Session, SessionCookies } from './session.ts'
@@ -15,7 +15,7 @@ import { isCsrfToken, type PendingConnection, type Session, SessionCookies } fro
 export interface ConnectionBook {
   /** Of one user, in the order of their names. @throws Error when the store is unavailable */
   list(principal: Principal): Promise<readonly Connectable[]>
-  /** Where the user consents; undefined: the user has no tool set of this name. */
+  /** Where the user consents; undefined: the user has no tool set of this id that needs a connection. */
   begin(
     principal: Principal,
     id: string,
@@ -54,8 +54,6 @@ const MAX_FORM_CHARS = 4_096
 interface SignedIn {
   readonly session: Session
   readonly principal: Principal
-  /** Of a renewed session. */
-  readonly set: readonly string[]
 }
 
 export function createConnections(options: ConnectionsOptions): (request: Request) => Promise<Response> {
@@ -68,32 +66,36 @@ export function createConnections(options: ConnectionsOptions): (request: Reques
   const oauth = new OAuthClient(options)
   const login = new Login({ oauth, cookies, demoClients: [], root: CONNECTIONS_ROOT, now })
 
-  async function signedIn(request: Request): Promise<SignedIn | undefined> {
+  /** The response for the user of the session, with the cookies of a renewed one also when it is an error: the refresh token before it is used. */
+  async function forUser(
+    request: Request,
+    respondTo: (user: SignedIn | undefined) => Promise<Response>,
+  ): Promise<Response> {
     const session = cookies.read(request, secure)
     const valid = session && (await login.renewed(session))
-    if (valid === undefined) return undefined
-    const principal = await options.verifier.verify(valid.accessToken, now())
-    if (principal.kind === 'refusal') return undefined
+    if (valid === undefined) return respondTo(undefined)
     const set = valid === session ? [] : cookies.write(valid, request, secure)
-    return { session: valid, principal: principal as Principal, set }
+    const response = await orFault(async () => {
+      const principal = await options.verifier.verify(valid.accessToken, now())
+      if (principal.kind === 'refusal') return respondTo(undefined)
+      return respondTo({ session: valid, principal: principal as Principal })
+    })
+    return withCookies(response, set)
   }
 
-  async function show(request: Request, message?: PageMessage): Promise<Response> {
-    const user = await signedIn(request)
+  async function show(request: Request, user: SignedIn | undefined): Promise<Response> {
     const wanted = new URL(request.url).searchParams.get('tool_set') ?? ''
-    if (user === undefined) return html(connectionsPage({ root: home, wanted, message }), 200)
+    if (user === undefined) return html(connectionsPage({ root: home, wanted }), 200)
     const list = await book.list(user.principal)
     const { csrf } = user.session
-    const shown = { root: home, wanted, message, user: { name: user.principal.subject, csrf, list } }
-    return html(connectionsPage(shown), 200, user.set)
+    const shown = { root: home, wanted, user: { name: user.principal.subject, csrf, list } }
+    return html(connectionsPage(shown), 200)
   }
 
-  async function change(request: Request, path: string): Promise<Response> {
-    const user = await signedIn(request)
+  async function change(request: Request, path: string, user: SignedIn | undefined): Promise<Response> {
     const form = new URLSearchParams((await request.text()).slice(0, MAX_FORM_CHARS))
     if (user === undefined) return say('Your session has ended. Sign in again.', 401)
-    if (!isOwnForm(request, base) || !isCsrfToken(form.get('csrf') ?? '', user.session))
-      return say('The request does not come from this page. Open the page again.', 403)
+    if (!isCsrfToken(form.get('csrf') ?? '', user.session)) return foreignPage()
     const id = form.get('id') ?? ''
     if (path === 'disconnect') {
       await book.disconnect(user.principal, id)
@@ -117,11 +119,11 @@ export function createConnections(options: ConnectionsOptions): (request: Reques
     const query = new URL(request.url).searchParams
     const pending = cookies.readConnection(request, secure)
     if (pending === undefined || query.get('state') !== pending.state)
-      return say('The connection took too long, or was begun in another browser. Try again.', 400)
+      return say('The connection took too long, or was started in another browser. Try again.', 400)
     const done = cookies.writeConnection(undefined, request, secure)
     const error = query.get('error')
     if (error !== null)
-      return html(waitPage(home, { failed: `It was not granted: ${error.slice(0, 100)}.` }), 200, done)
+      return html(waitPage(home, { failed: `Access was not granted: ${error.slice(0, 100)}.` }), 200, done)
     const { id, verifier, principal } = pending
     const grant = { code: query.get('code') ?? '', verifier, redirectUri }
     const failed = await book.complete(principal, id, grant)
@@ -136,18 +138,26 @@ export function createConnections(options: ConnectionsOptions): (request: Reques
     return html(waitPage(home, { failed }), status)
   }
 
+  function foreignPage(): Response {
+    return say('The request does not come from this page. Open the page again.', 403)
+  }
+
   async function respond(request: Request, url: URL): Promise<Response> {
     const path = url.pathname.slice(CONNECTIONS_ROOT.length + 1)
     if (request.method === 'POST') {
+      if (!isOwnForm(request, base)) return foreignPage()
       if (path === 'logout') return redirect(home, cookies.write(undefined, request, secure))
-      return path === 'connect' || path === 'disconnect' ? change(request, path) : say('No such page.', 404)
+      return path === 'connect' || path === 'disconnect'
+        ? forUser(request, user => change(request, path, user))
+        : say('No such page.', 404)
     }
     if (request.method !== 'GET' && request.method !== 'HEAD') return say('Use GET or POST.', 405)
     // the cookies must have the origin to which the authorization servers return
     if (new URL(base).host !== url.host) return redirect(base + url.pathname + url.search)
     if (path === 'login') return login.begin(request, address)
     if (path === 'return') return complete(request)
-    if (path !== 'callback') return path === '' || path === 'list' ? show(request) : say('No such page.', 404)
+    if (path === '' || path === 'list') return forUser(request, user => show(request, user))
+    if (path !== 'callback') return say('No such page.', 404)
     const response = await login.complete(request, address)
     const failed = new URL(response.headers.get('location') ?? home).searchParams.get('login_error')
     const message = failed === null ? { done: 'You are signed in.' } : { failed }
@@ -159,16 +169,17 @@ export function createConnections(options: ConnectionsOptions): (request: Reques
     )
   }
 
-  return async request => {
-    const url = new URL(request.url)
+  async function orFault(work: () => Promise<Response>): Promise<Response> {
     try {
-      return await respond(request, url)
+      return await work()
     } catch (error) {
       if (error instanceof LoginFailure) return say(error.message, 502)
       options.onFault(error)
       return say('The connections are unavailable. Try again later.', 503)
     }
   }
+
+  return request => orFault(() => respond(request, new URL(request.url)))
 }
 
 /** Browsers name the origin of a form. */
@@ -182,7 +193,8 @@ const HTML = {
   'content-type': 'text/html; charset=utf-8',
   'cache-control': 'no-store',
   'x-content-type-options': 'nosniff',
-  'referrer-policy': 'no-referrer',
+  // not no-referrer: forms of the page would have the origin null
+  'referrer-policy': 'same-origin',
   'content-security-policy':
     "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; frame-ancestors 'none'",
 }

@@ -1,6 +1,6 @@
 /**
  * The server side of the console and of the portal, as one Fetch API handler for everything below the root of the page: files, login,
- * session, and the way to the planes. It holds no rule about what a caller may do.
+ * session, and the way to the planes. It limits the paths that a page may request; the planes decide what a caller may do.
  */
 import { asUser, type Principal } from '../model/principal.ts'
 import type { Egress } from '../shared/egress/egress.ts'

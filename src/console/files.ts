@@ -19,7 +19,7 @@ const TYPES: Readonly<Record<string, string>> = {
   woff2: 'font/woff2',
 }
 
-/** Everything comes from this origin; styles are set through the DOM, so that none needs to be inline. */
+/** Everything but images in data URLs comes from this origin; styles are set through the DOM, so that none needs to be inline. */
 const CONTENT_SECURITY_POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -52,6 +52,8 @@ interface BuiltFile {
 export class ConsoleFiles {
   readonly #files = new Map<string, BuiltFile>()
   readonly #page: string | undefined
+  /** The page by its base: one for each depth, which is bounded by the addresses of pages. */
+  readonly #pages = new Map<string, BuiltFile>()
 
   /**
    * @param page its file
@@ -75,7 +77,7 @@ export class ConsoleFiles {
     this.#page = file && prepare(Buffer.from(file.body).toString('utf8'))
   }
 
-  /** A file with a hash in its name; undefined for every other path. @param path below the root of the page */
+  /** A file that is not a page; undefined for every other path. Only the names in `assets/` have a hash. @param path below the root of the page */
   asset(path: string, request: Request): Response | undefined {
     const file = path.endsWith('.html') ? undefined : this.#files.get(path)
     if (file === undefined) return undefined
@@ -94,8 +96,12 @@ export class ConsoleFiles {
         headers: { 'content-type': 'text/plain; charset=utf-8', ...PAGE_HEADERS },
       })
     const base = depth < 2 ? './' : '../'.repeat(depth - 1)
-    const text = this.#page.replace('<base href="./">', `<base href="${base}">`)
-    const file = fileOf(new Uint8Array(Buffer.from(text)), TYPES.html!)
+    let file = this.#pages.get(base)
+    if (file === undefined) {
+      const text = this.#page.replace('<base href="./">', `<base href="${base}">`)
+      file = fileOf(new Uint8Array(Buffer.from(text)), TYPES.html!)
+      this.#pages.set(base, file)
+    }
     return send(file, request, { 'cache-control': 'no-cache', ...PAGE_HEADERS })
   }
 }

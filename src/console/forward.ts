@@ -1,4 +1,5 @@
-/** Sends requests of the console's page to the planes with the token of the session. It decides nothing: the planes do. */
+/** Forwards requests of the console and the portal to the planes, with the credential it is given. It decides nothing: the planes do. */
+import { isWithheldFromUpstream, NEVER_FORWARDED } from '../model/passthrough.ts'
 import type { Egress } from '../shared/egress/egress.ts'
 import { PRIVATE, problem } from './problem.ts'
 
@@ -39,6 +40,10 @@ const RESPONSE_HEADERS = [
   'x-trace-id',
 ]
 
+/** Of the browser, the proxy or this page, besides those that the gateway never forwards. */
+const NEVER_CHOSEN =
+  /^(?:cookie2|set-cookie2?|origin|referer|content-length|x-csrf-token|(?:sec|proxy|access-control|x-portal)-.*)$/
+
 /** The control plane of this process. */
 export type ControlPlaneHandler = (request: Request) => Promise<Response>
 
@@ -49,13 +54,21 @@ export function bearer(token: string): Credential {
   return { authorization: `Bearer ${token}` }
 }
 
-function forwardedHeaders(request: Request, credential: Credential): Headers {
-  const headers = new Headers(credential)
+/** @param added headers that replace those of the request */
+function forwardedHeaders(request: Request, added: Readonly<Record<string, string>>): Headers {
+  const headers = new Headers()
   for (const name of REQUEST_HEADERS) {
     const value = request.headers.get(name)
     if (value !== null) headers.set(name, value)
   }
+  for (const [name, value] of Object.entries(added)) headers.set(name, value)
   return headers
+}
+
+/** A header that the user of a trial may choose: no credential, none of the connection, none that says who calls or from where. @param name in lower case */
+export function mayBeChosen(name: string): boolean {
+  if (REQUEST_HEADERS.includes(name)) return true
+  return !NEVER_FORWARDED.has(name) && !isWithheldFromUpstream(name) && !NEVER_CHOSEN.test(name)
 }
 
 function returned(
@@ -90,12 +103,12 @@ export async function forwardToControlPlane(
   return returned(response.status, name => response.headers.get(name), response.body)
 }
 
-/** @param url of the gateway, with path and query */
+/** @param url of the gateway, with path and query. @param added the credential, and headers that the user has chosen */
 export async function forwardToGateway(
   egress: Egress,
   url: string,
   request: Request,
-  credential: Credential,
+  added: Readonly<Record<string, string>>,
 ): Promise<Response> {
   const isStream = request.headers.get('accept')?.includes('text/event-stream') === true
   // with a declared length: some listeners refuse chunked requests; the mount has bounded the body
@@ -104,7 +117,7 @@ export async function forwardToGateway(
     method: request.method,
     url,
     headers: [
-      ...[...forwardedHeaders(request, credential)].flat(),
+      ...[...forwardedHeaders(request, added)].flat(),
       ...(body === undefined ? [] : ['content-length', String(body.byteLength)]),
     ],
     ...(body === undefined ? {} : { body: piecesOf(body) }),

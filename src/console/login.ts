@@ -1,4 +1,4 @@
-/** Login and logout of console and portal: authorization code with PKCE at the gateway, or a development client. It serves no page. */
+/** Login, renewal and logout of sessions: authorization code with PKCE at the gateway, or a development client. It serves no page. */
 import { LoginFailure, type OAuthClient } from './oauth-client.ts'
 import { PRIVATE, problem } from './problem.ts'
 import { newSession, type Session, type SessionCookies } from './session.ts'
@@ -14,7 +14,7 @@ export interface LoginParts {
   readonly cookies: SessionCookies
   /** Empty unless the embedded provider runs. */
   readonly demoClients: readonly DemoClient[]
-  /** `/console` or `/portal`. */
+  /** Path of the page, such as `/console`. */
   readonly root: string
   readonly now: () => number
 }
@@ -62,7 +62,7 @@ export class Login {
     const pending = cookies.readLogin(request, secure)
     if (pending === undefined || query.get('state') !== pending.state)
       return failed(
-        new LoginFailure('The login took too long, or was begun in another browser.'),
+        new LoginFailure('The login took too long, or was started in another browser. Sign in again.'),
         base + root,
       )
     try {
@@ -87,7 +87,8 @@ export class Login {
     const { oauth, cookies, demoClients, now } = this.#parts
     const body = (await request.json().catch(() => undefined)) as { client?: unknown } | undefined
     const client = demoClients.find(({ id }) => id === body?.client)
-    if (client === undefined) return problem('not_found', 'The client is not one of those for development.')
+    if (client === undefined)
+      return problem('not_found', 'Only clients of the embedded identity provider can sign in here.')
     try {
       const tokens = await oauth.clientCredentials(client.id, client.secret)
       const session = newSession(tokens, client.id, true, now())

@@ -1,4 +1,4 @@
-/** The console as an OAuth client of the gateway, by oauth4webapi: registration, authorization code with PKCE, refresh. It keeps no token. */
+/** The OAuth client of the gateway for logins, by oauth4webapi: from registration to refresh. It keeps no token except a refreshed one for a minute. */
 import { createHash } from 'node:crypto'
 import * as oauth from 'oauth4webapi'
 import { isObject } from '../model/is-object.ts'
@@ -6,10 +6,11 @@ import type { Egress } from '../shared/egress/egress.ts'
 
 const TIMEOUT_MS = 15_000
 const MAX_RESPONSE_BYTES = 256 * 1024
-/** Addresses under which the console is opened; each has its registration. */
+/** Redirect addresses; each has its registration. */
 const MAX_REGISTRATIONS = 32
 /** Two requests of one page may refresh at the same time; providers revoke tokens that are used twice. */
 const REFRESHED_FOR_MS = 60_000
+/** In flight, and kept. */
 const MAX_REFRESHES = 1_000
 /** Of a token whose response names no lifetime. */
 const DEFAULT_LIFETIME_SECS = 60
@@ -67,7 +68,10 @@ export class OAuthClient {
     readonly [oauth.allowInsecureRequests]: boolean
   }
   readonly #registrations = new Map<string, Promise<string>>()
+  /** In flight: none is dropped. */
   readonly #refreshes = new Map<string, Promise<Tokens>>()
+  /** For REFRESHED_FOR_MS, the oldest first. */
+  readonly #refreshed = new Map<string, Promise<Tokens>>()
 
   constructor(options: OAuthClientOptions) {
     this.#options = options
@@ -115,7 +119,8 @@ export class OAuthClient {
       return oauth.processDiscoveryResponse(new URL(gatewayUrl), response)
     })
     const endpoint = metadata.authorization_endpoint
-    if (endpoint === undefined) throw new LoginFailure('The gateway names no login page.')
+    if (endpoint === undefined)
+      throw new LoginFailure('The OAuth metadata of the gateway has no authorization_endpoint.')
     const verifier = oauth.generateRandomCodeVerifier()
     const state = oauth.generateRandomState()
     const url = new URL(endpoint)
@@ -184,9 +189,10 @@ export class OAuthClient {
   /** Requests with the same refresh token share one exchange. @throws LoginFailure */
   refresh(client: string, refreshToken: string): Promise<Tokens> {
     const key = createHash('sha256').update(refreshToken).digest('base64url')
-    const running = this.#refreshes.get(key)
-    if (running !== undefined) return running
-    if (this.#refreshes.size >= MAX_REFRESHES) this.#refreshes.clear()
+    const shared = this.#refreshes.get(key) ?? this.#refreshed.get(key)
+    if (shared !== undefined) return shared
+    if (this.#refreshes.size >= MAX_REFRESHES)
+      return Promise.reject(new LoginFailure('Too many sessions are renewed now. Retry in a moment.', true))
     const [server, known] = [this.#server, { client_id: client }]
     const refreshing = this.#tokens(
       async () =>
@@ -198,9 +204,20 @@ export class OAuthClient {
       refreshToken,
     )
     this.#refreshes.set(key, refreshing)
-    const evict = (): void => void this.#refreshes.delete(key)
-    refreshing.then(() => setTimeout(evict, REFRESHED_FOR_MS).unref(), evict)
+    refreshing.then(
+      () => this.#keep(key, refreshing),
+      () => this.#refreshes.delete(key),
+    )
     return refreshing
+  }
+
+  #keep(key: string, refreshed: Promise<Tokens>): void {
+    this.#refreshes.delete(key)
+    if (this.#refreshed.size >= MAX_REFRESHES) this.#refreshed.delete(this.#refreshed.keys().next().value!)
+    this.#refreshed.set(key, refreshed)
+    setTimeout(() => {
+      if (this.#refreshed.get(key) === refreshed) this.#refreshed.delete(key)
+    }, REFRESHED_FOR_MS).unref()
   }
 
   async #register(redirectUri: string): Promise<string> {
@@ -231,7 +248,7 @@ export class OAuthClient {
     }
   }
 
-  /** `fetch` as oauth4webapi calls it, through the egress. @throws LoginFailure when a later request may succeed */
+  /** `fetch` as oauth4webapi calls it, through the egress. @throws LoginFailure without a response, or with one that oauth4webapi does not expect */
   async #fetch(url: string, { method, headers, body }: FetchRequest): Promise<Response> {
     const { egress, gatewayAddress } = this.#options
     const response = await egress.request({
@@ -271,7 +288,9 @@ async function valid<T>(request: () => Promise<T>): Promise<T> {
     if (error instanceof oauth.ResponseBodyError || error instanceof oauth.AuthorizationResponseError)
       throw new LoginFailure((error.error_description ?? error.error).slice(0, MAX_REASON))
     if (error instanceof oauth.OperationProcessingError && error.code === oauth.JSON_ATTRIBUTE_COMPARISON)
-      throw new LoginFailure('The gateway has another public address: set GATEWAY_URL of this process to it.')
+      throw new LoginFailure(
+        'The issuer of the gateway is not GATEWAY_URL: set GATEWAY_URL of this process to the public address of the gateway.',
+      )
     if (error instanceof oauth.OperationProcessingError || error instanceof oauth.UnsupportedOperationError)
       throw new LoginFailure(`The response to the login is not valid: ${error.message}.`)
     throw error

@@ -1,6 +1,6 @@
 /** The server side of the portal, beyond what it shares with the console: its look, what it may ask of the planes, and calls with the user's key. */
 import type { Egress } from '../shared/egress/egress.ts'
-import { forwardToGateway } from './forward.ts'
+import { forwardToGateway, mayBeChosen } from './forward.ts'
 import { problem } from './problem.ts'
 import type { Theme } from './theme.ts'
 
@@ -11,6 +11,8 @@ const CONTROL =
 const API = /^\/t\/[a-z0-9-]+\/./
 /** Header of the page: a key that the user has entered. */
 const KEY_HEADER = 'x-portal-key'
+/** Of the page: before the name of a header parameter of the API. */
+const PARAMETER_PREFIX = 'x-portal-header-'
 const KEY = /^[\x21-\x7e]{1,200}$/
 
 export function mayUse(path: string): boolean {
@@ -42,9 +44,17 @@ export async function tryApi(
   request: Request,
 ): Promise<Response> {
   const key = request.headers.get(KEY_HEADER) ?? ''
-  if (!API.test(path)) return problem('not_found', 'Only APIs of tenants can be tried.')
+  if (!API.test(path)) return problem('not_found', 'The path is not that of an API of a tenant.')
   if (key !== '' && !KEY.test(key))
-    return problem('invalid_request', 'The key has characters that no key has.')
+    return problem('invalid_request', 'The key is not valid. Use 1 to 200 visible ASCII characters.')
   const credential = key === '' ? {} : { 'x-api-key': key }
-  return forwardToGateway(egress, gatewayAddress + path, request, credential)
+  return forwardToGateway(egress, gatewayAddress + path, request, { ...parametersOf(request), ...credential })
+}
+
+/** The header parameters of the trial that a user may choose; others are left out. */
+function parametersOf({ headers }: Request): Record<string, string> {
+  const parameters = [...headers]
+    .filter(([name]) => name.startsWith(PARAMETER_PREFIX))
+    .map(([name, value]) => [name.slice(PARAMETER_PREFIX.length), value] as const)
+  return Object.fromEntries(parameters.filter(([name]) => name !== '' && mayBeChosen(name)))
 }

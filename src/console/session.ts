@@ -1,6 +1,6 @@
 /**
- * Sessions of the console, encrypted in a cookie that scripts cannot read: any instance with the same key can serve them, and none stores
- * them. It requests no token.
+ * Sessions, pending logins and pending connections, encrypted in cookies that scripts cannot read: any instance with the same key can serve
+ * them, and none stores them. It requests no token.
  */
 import { randomBytes, timingSafeEqual } from 'node:crypto'
 import type { Principal } from '../model/principal.ts'
@@ -11,7 +11,7 @@ import { LoginFailure, type Tokens } from './oauth-client.ts'
 const MAX_SESSION_MS = 8 * 3600_000
 /** After the access token has expired without a request. */
 const MAX_IDLE_MS = 3600_000
-/** Of a login that was begun. */
+/** Of a pending login or connection. */
 const MAX_LOGIN_MS = 10 * 60_000
 /** Browsers accept 4,096 bytes for a cookie, its name and attributes included. */
 const PIECE_CHARS = 3_600
@@ -114,7 +114,7 @@ export class SessionCookies {
     const text = value === undefined ? '' : this.#sealer.seal(JSON.stringify(value), name)
     if (text.length > PIECE_CHARS * MAX_PIECES)
       throw new LoginFailure(
-        `The tokens of the identity provider take ${text.length} characters, too many for cookies. Reduce the claims of the client, or set CONSOLE_CLIENT_ID to one with fewer`,
+        `The tokens of the identity provider take ${text.length} characters, too many for cookies. Reduce their claims, or set CONSOLE_CLIENT_ID to a client whose tokens have fewer claims`,
       )
     const attributes = `Path=/; HttpOnly; SameSite=${sameSite}${secure ? '; Secure' : ''}`
     return Array.from({ length: MAX_PIECES }, (_, at) => {
@@ -136,7 +136,7 @@ export function isCsrfToken(text: string, session: Session): boolean {
   return given.byteLength === expected.byteLength && timingSafeEqual(given, expected)
 }
 
-/** Cookies do not distinguish ports, so the name does: planes on one machine have separate sessions. */
+/** Cookies do not distinguish ports, so the name does without TLS: planes on one machine have separate sessions. */
 function cookieName(kind: 'session' | 'login' | 'connect', request: Request, secure: boolean): string {
   if (secure) return `__Host-toolgate-${kind}`
   return `toolgate-${kind}-${new URL(request.url).port || '80'}`

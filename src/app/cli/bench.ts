@@ -35,7 +35,12 @@ panel of Chrome DevTools, VS Code and speedscope show as a flame graph.`,
         .choices(WORK)
         .default('call'),
     )
-    .option('--connections <n>', 'each with one request in flight', integerBetween(1, MAX_CONNECTIONS), 16)
+    .option(
+      '--connections <n>',
+      'number of connections, each with one request in flight',
+      integerBetween(1, MAX_CONNECTIONS),
+      16,
+    )
     .option(
       '--interval <us>',
       'microseconds between samples',

@@ -1,4 +1,4 @@
-/** `toolgate bridge`: serves an MCP server of the stdio transport over HTTP on loopback, in a process apart from the gateway. */
+/** `toolgate bridge`: serves an MCP server of the stdio transport over HTTP, on loopback by default, in a process apart from the gateway. */
 import { readFileSync } from 'node:fs'
 import { type Command, InvalidArgumentError } from 'commander'
 import type { BridgeOptions } from '../../bridge/bridge.ts'
@@ -37,9 +37,18 @@ export function addBridge(program: Command, context: CommandContext): void {
 that begins with {"ready":true. SIGTERM or SIGINT ends every process. Error output of COMMAND goes to stderr.`,
     )
     .argument('<command...>', 'the command and its arguments, after --')
-    .option('--host <address>', 'address to listen on; another than loopback needs --token-file', '127.0.0.1')
+    .option(
+      '--host <address>',
+      'address to listen on; an address other than loopback requires --token-file',
+      '127.0.0.1',
+    )
     .option('--port <number>', 'port to listen on; 0 takes a free one', integerBetween(0, 65_535), 0)
-    .option('--max-sessions <number>', 'processes at once', integerBetween(1, 1_000), 16)
+    .option(
+      '--max-sessions <number>',
+      'maximum number of sessions, each with one process',
+      integerBetween(1, 1_000),
+      16,
+    )
     .option('--idle <duration>', 'a session without requests ends after this time', durationOption, 1_800_000)
     .option('--cwd <folder>', 'working directory of the command', process.cwd())
     .option('--env <NAME[=VALUE]>', 'passes a variable on to the command; repeatable', variable)
@@ -64,7 +73,7 @@ async function serve({ env }: CommandContext, command: readonly string[], option
   const token = options.tokenFile === undefined ? undefined : readToken(options.tokenFile)
   if (token === undefined && !LOOPBACK.test(host))
     throw new CommandFailure(
-      `--host ${host} is not loopback: give --token-file, so that not every caller may use it`,
+      `--host ${host} is reachable from other machines. Set --token-file, so that callers need a token.`,
       EXIT.usage,
     )
   const stopped = new Promise<void>(resolve => onStopSignal(resolve))

@@ -15,7 +15,8 @@ const OPTIONS = {
   prune: () => new Option('--prune', 'delete resources of the owner that the files do not have'),
   takeOver: () =>
     new Option('--take-over', 'change resources of other owners, which become resources of this owner'),
-  overwriteDrift: () => new Option('--overwrite-drift', 'overwrite what was changed by other means'),
+  overwriteDrift: () =>
+    new Option('--overwrite-drift', 'overwrite changes that were made outside of `config apply`'),
   exitCode: () => new Option('--exit-code', 'exit with 1 when there are changes or drift'),
   json: () => new Option('--json', 'print JSON'),
 } as const
@@ -25,7 +26,7 @@ type Run = (options: ConfigOptions, files: readonly string[], env: CommandContex
 const ACCESS =
   'Reads TOOLGATE_TOKEN, or TOOLGATE_CLIENT_ID and TOOLGATE_CLIENT_SECRET with AUTH_ISSUER; each may come from a file (…_FILE).'
 const FILES =
-  'Several files, and the YAML and JSON files of folders, are one tree. `spec: {from_file: orders.yaml}` includes an OpenAPI document.'
+  'All given files, and the YAML and JSON files in given folders, are merged into one tree. `spec: {from_file: orders.yaml}` includes an OpenAPI document.'
 const SECRETS = 'Values of `from: NAME` are read from the environment (NAME or NAME_FILE).'
 
 const SUBCOMMANDS: readonly Subcommand<keyof typeof OPTIONS, Run>[] = [
@@ -41,7 +42,7 @@ const SUBCOMMANDS: readonly Subcommand<keyof typeof OPTIONS, Run>[] = [
   {
     usage: 'diff <files...>',
     summary: 'show what an apply would change',
-    description: `Shows what an apply would change, and what was changed by other means since the last one. ${FILES} ${SECRETS} ${ACCESS}`,
+    description: `Shows what an apply would change, and what has been changed outside \`apply\` since the last apply. ${FILES} ${SECRETS} ${ACCESS}`,
     options: ['url', 'tenant', 'prune', 'takeOver', 'exitCode', 'json'],
     examples: ['toolgate config diff toolgate.yaml', 'toolgate config diff gateway/ --prune --exit-code'],
     exitCodes: '0 compared, 1 invalid, refused, or changes with --exit-code, 78 no token',
@@ -61,14 +62,15 @@ const SUBCOMMANDS: readonly Subcommand<keyof typeof OPTIONS, Run>[] = [
     usage: 'follow',
     summary: 'apply the GatewayBinding objects of a Kubernetes cluster, as long as it runs',
     description: `Applies each GatewayBinding of the cluster like \`apply\` and writes the result into the status of GatewayBinding and GatewayInstance \
-objects. Several instances elect one that works. It is ready when it prints a line on stdout that begins with {"ready":true. ${ACCESS} The cluster is \
-that of the pod, or of KUBECONFIG; POD_NAMESPACE and POD_NAME name the Lease and its holder.`,
+objects. Of several instances, an elected leader does the work. It is ready when it prints a line on stdout that begins with {"ready":true. ${ACCESS} \
+The cluster is that of the pod, or of KUBECONFIG. The Lease is in the namespace POD_NAMESPACE; POD_NAME identifies its holder.`,
     options: ['url'],
     examples: [
       'toolgate config follow',
       'KUBECONFIG=~/.kube/config toolgate config follow --url https://api.example.com',
     ],
-    exitCodes: '0 stopped by a signal, 1 the cluster lacks the definitions, 78 no token or no cluster',
+    exitCodes:
+      '0 stopped by a signal, 1 the cluster lacks the CustomResourceDefinitions or their RBAC rules, 78 no token or no cluster',
     run: async (options, _files, env) => (await import('./config/follow.ts')).followCluster(options, env),
   },
   {

@@ -17,7 +17,9 @@ export function addDb(program: Command, context: CommandContext): void {
   const db = program
     .command('db')
     .summary('migrate, back up, restore or copy the database of the control plane')
-    .description(`Migrates, backs up, restores or copies the database of the control plane. ${SETTINGS}`)
+    .description(
+      `Works on the database of the control plane: migrates, backs up, restores and copies it. ${SETTINGS}`,
+    )
   db.command('migrate')
     .summary('apply the missing migrations')
     .description(`Applies the missing migrations, forward only, under a lock of the database. ${SETTINGS}`)

@@ -26,7 +26,7 @@ deletes it where the provider allows that.`,
     )
     .requiredOption('--url <url>', "the MCP endpoint, or the gateway's address", endpointUrl)
     .addOption(new Option('--client <name>', 'check this client only (default: all)').choices(CLIENT_NAMES))
-    .option('--token <token>', 'access token for the list and the names; a login needs a person')
+    .option('--token <token>', 'access token for the steps after the login, which needs a person')
     .option(
       '--name <name>',
       'name of the server in the client; counts towards the length of names',

@@ -5,16 +5,17 @@ import { catchStopSignals } from './signals.ts'
 /** They create files in DATA_DIR or the embedded database, which only this user may read. */
 const WRITES_DATA = new Set(['serve', 'db', 'audit', 'metering'])
 
-/** The other commands end at a signal by default. */
-const RUNS_UNTIL_STOPPED = new Set(['serve', 'bridge'])
+/** The other commands end at a signal by default, or listen for one themselves. */
+const RUNS_UNTIL_STOPPED = new Set(['serve', 'bridge', 'config follow'])
 
-if (RUNS_UNTIL_STOPPED.has(process.argv[2] ?? '')) catchStopSignals()
+const [, , first = '', second = ''] = process.argv
+if (RUNS_UNTIL_STOPPED.has(first) || RUNS_UNTIL_STOPPED.has(`${first} ${second}`)) catchStopSignals()
 // loading the commands takes a while: the signals have to be caught before
 const { runCommand } = await import('./program.ts')
 process.exitCode = await runCommand(process.argv.slice(2), process.env, {
   beforeAction(name) {
     // before any worker thread starts: threads inherit the umask and cannot set one
-    if (WRITES_DATA.has(name)) process.umask(0o077)
+    if (WRITES_DATA.has(name.split(' ', 1)[0]!)) process.umask(0o077)
     if (!RUNS_UNTIL_STOPPED.has(name)) exitOnClosedPipe()
   },
 })

@@ -10,6 +10,7 @@ import { readMetering } from '../settings/metering.ts'
 import { Reader } from '../settings/reader.ts'
 import { type Settings, SettingsError } from '../settings.ts'
 import { type CommandContext, EXIT, footer, print } from './command.ts'
+import { shownText } from './shown-text.ts'
 
 const POLL_MS = 200
 
@@ -91,7 +92,7 @@ async function tail(places: Places, json: boolean, follow: boolean): Promise<num
     if (follow) await sleep(POLL_MS)
   } while (follow)
   if (reader.counts.damaged === 0) return EXIT.ok
-  process.stderr.write(`${reader.counts.damaged} events cannot be read: the spool is damaged.\n`)
+  process.stderr.write(`the spool is damaged; unreadable events: ${reader.counts.damaged}\n`)
   return EXIT.failed
 }
 
@@ -104,7 +105,8 @@ async function readSpool(reader: SpoolReader, onEvent: (event: MeteringEvent) =>
 function lineOf(event: MeteringEvent): string {
   const { occurred_at, consumer_id, access, tool, api_id, outcome, status_code, latency_us } = event
   const what = tool === '' ? api_id : tool
-  return `${occurred_at}  ${consumer_id}  ${access}  ${what}  ${outcome} ${status_code}  ${(latency_us / 1000).toFixed(1)} ms`
+  const caller = shownText(`${consumer_id}  ${access}  ${what}`)
+  return `${occurred_at}  ${caller}  ${outcome} ${status_code}  ${(latency_us / 1000).toFixed(1)} ms`
 }
 
 async function verify(

@@ -14,7 +14,7 @@ const OPTIONS = {
     new Option('--input <file>', 'JSON as in schemas/input.json; - is standard input').default('-'),
   log: () => new Option('--log <path>', 'a decision log, or its directory').default('data/decisions'),
   maxFlips: () =>
-    new Option('--max-flips <n>', 'exit with 0 up to this number of flips')
+    new Option('--max-flips <n>', 'number of differing decisions up to which the exit code is 0')
       .argParser(integerBetween(0, 999_999_999))
       .default(0),
   signingKey: () =>
@@ -41,9 +41,9 @@ const SUBCOMMANDS: readonly Subcommand<keyof typeof OPTIONS, Run>[] = [
   },
   {
     usage: 'watch',
-    summary: 'test and build at each save, and show which recent decisions change',
+    summary: 'test and build on each save, and show which recent decisions change',
     description:
-      'Tests and builds at each save, and shows which recent decisions change. Runs until SIGINT or SIGTERM.',
+      'Tests and builds on each save, and shows which recent decisions change. Runs until SIGINT or SIGTERM.',
     options: [...BUILD_OPTIONS, 'log'],
     examples: ['toolgate policy watch', 'toolgate policy watch --log /var/lib/toolgate/decisions'],
     exitCodes: '0 stopped by a signal, 1 failure',
@@ -84,7 +84,8 @@ const SUBCOMMANDS: readonly Subcommand<keyof typeof OPTIONS, Run>[] = [
   {
     usage: 'explain <id>',
     summary: 'show which rules decided a logged decision',
-    description: 'Evaluates a decision of the log again by its decision_id, and shows which rules decided.',
+    description:
+      'Re-evaluates the logged decision with the given decision_id, and shows which rules decided.',
     options: ['dir', 'bundle', 'log', 'json'],
     examples: ['toolgate policy explain 019ad2f0-4a31-7c55-9d2e-0f5f4d2c9b11'],
     exitCodes: '0 allowed, 1 denied or failed',
@@ -92,12 +93,12 @@ const SUBCOMMANDS: readonly Subcommand<keyof typeof OPTIONS, Run>[] = [
   },
   {
     usage: 'replay',
-    summary: 'evaluate the decision log again; a flip is a failure',
+    summary: 'evaluate the decision log again, and fail when more than --max-flips decisions differ',
     description:
-      'Evaluates the inputs of a decision log again and compares the decisions; a flip is a failure.',
+      'Evaluates the inputs of a decision log again and compares the decisions; fails when more than --max-flips decisions differ.',
     options: REPLAY_OPTIONS,
     examples: ['toolgate policy replay', 'toolgate policy replay --log decisions.ndjson --json'],
-    exitCodes: '0 at most --max-flips flips, 1 more flips or failed',
+    exitCodes: '0 at most --max-flips decisions differ, 1 more differ, or failed',
     run: async options => (await import('./policy/evaluate.ts')).replayLog(options),
   },
   {
@@ -110,7 +111,7 @@ const SUBCOMMANDS: readonly Subcommand<keyof typeof OPTIONS, Run>[] = [
       'toolgate policy diff candidate.tar.gz',
       'toolgate policy diff candidate.tar.gz --max-flips 10 --json',
     ],
-    exitCodes: '0 at most --max-flips flips, 1 more flips or failed',
+    exitCodes: '0 at most --max-flips decisions differ, 1 more differ, or failed',
     run: async (options, candidate) => (await import('./policy/evaluate.ts')).diff(options, candidate),
   },
 ]

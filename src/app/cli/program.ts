@@ -16,7 +16,7 @@ import { addServe } from './serve.ts'
 import { addToolset } from './toolset.ts'
 
 export interface Hooks {
-  /** Before the work of a command. @param name of the top-level command */
+  /** Before the work of a command. @param name such as `serve` or `config follow` */
   beforeAction?(name: string): void
 }
 
@@ -33,7 +33,7 @@ export async function runCommand(
   const context: CommandContext = { env, exitCode: EXIT.ok }
   try {
     await createProgram(context)
-      .hook('preAction', (_, command) => beforeAction?.(topLevelName(command)))
+      .hook('preAction', (_, command) => beforeAction?.(fullName(command)))
       .parseAsync(args, { from: 'user' })
     return context.exitCode
   } catch (error) {
@@ -69,9 +69,9 @@ function createProgram(context: CommandContext): Command {
   return program
 }
 
-function topLevelName(command: Command): string {
+function fullName(command: Command): string {
   const { parent } = command
-  return parent?.parent == null ? command.name() : topLevelName(parent)
+  return parent?.parent == null ? command.name() : `${fullName(parent)} ${command.name()}`
 }
 
 /** Prints what commander has not printed yet. */

@@ -11,7 +11,9 @@ import { welcome } from './welcome.ts'
 export function addServe(program: Command, context: CommandContext): void {
   program
     .command('serve')
-    .summary('start the gateway, the control plane and, in development, an identity provider and an example')
+    .summary(
+      'start the gateway, the control plane and, in development, an identity provider and an example backend',
+    )
     .description(
       `Starts the gateway and everything it needs. All settings come from the environment; docs/reference/settings.md lists them. \
 It is ready when it prints a line on stdout that begins with {"ready":true. SIGTERM or SIGINT drains and stops it; a second one ends it at once.`,

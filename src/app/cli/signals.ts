@@ -1,19 +1,24 @@
-/** Receives the signals to stop, from the first moment of the process on: process 1 of a container ignores signals without a listener. It stops nothing itself. */
+/** Receives the signals to stop, before the commands are loaded: process 1 of a container ignores signals without a listener. It closes nothing. */
 
 /** Ctrl-C reaches the process twice below npm: from the terminal, and from npm, which forwards it. */
 const SAME_REQUEST_MS = 500
 
+let caught = false
 let firstAtMs: number | undefined
 /** Until a command takes over, nothing has been opened that would have to be closed. */
 let stop = (): void => process.exit(0)
 
 /** Ends the process at the first signal, until `onStopSignal` is called. */
 export function catchStopSignals(): void {
+  if (caught) return
+  caught = true
   for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, receive)
 }
 
 /** The listener is called once, at the first signal. A second signal ends the process at once. */
 export function onStopSignal(listener: () => void): void {
+  // where the entry point has not caught them for this command
+  catchStopSignals()
   stop = listener
 }
 

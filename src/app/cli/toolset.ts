@@ -7,6 +7,7 @@ import type { ObjectSchema } from '../../model/json-schema.ts'
 import type { Egress } from '../../shared/egress/egress.ts'
 import { Reader } from '../settings/reader.ts'
 import { assignment, type CommandContext, CommandFailure, EXIT, footer, print } from './command.ts'
+import { shownText } from './shown-text.ts'
 
 const MAX_LINE_CHARS = 120
 
@@ -80,7 +81,7 @@ async function inspect(
   const unknown = Object.keys(set).find(name => !Object.hasOwn(PLACEHOLDERS, name))
   if (unknown !== undefined)
     throw new CommandFailure(
-      `serve replaces no placeholder ${unknown}: set GATEWAY_URL or EXAMPLE_URL`,
+      `--set ${unknown}: only GATEWAY_URL and EXAMPLE_URL are placeholders that serve replaces`,
       EXIT.usage,
     )
   const { InspectionError, inspectFile } = await import('../../catalog/inspect/inspect-file.ts')
@@ -123,7 +124,7 @@ async function lint({ inspections, views }: Inspected, json: boolean): Promise<n
   const reports = [...ofToolSets, ...views]
   const shown = reports.length === 1 ? reports[0] : reports
   const lines = [...ofToolSets.flatMap(lintLines), ...views.flatMap(viewLines)]
-  print(json ? `${JSON.stringify(shown, null, 2)}\n` : `${lines.join('\n')}\n`)
+  print(json ? `${JSON.stringify(shown, null, 2)}\n` : `${lines.map(shownText).join('\n')}\n`)
   return reports.some(({ findings }) => findings.length > 0) ? EXIT.failed : EXIT.ok
 }
 
@@ -139,9 +140,9 @@ async function render(inspections: readonly Inspection[], json: boolean): Promis
       ...argumentLines(tool.inputSchema),
     ]),
     ...skipped.map(({ operation, reason }) => `skipped ${operation}: ${reason}`),
-    `${tools.length} tools, ${skipped.length} operations skipped`,
+    `tools: ${tools.length}, skipped operations: ${skipped.length}`,
   ]
-  print(`${lines.join('\n')}\n`)
+  print(`${lines.map(shownText).join('\n')}\n`)
 }
 
 function argumentLines({ properties = {}, required = [] }: ObjectSchema): string[] {

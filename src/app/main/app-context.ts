@@ -1,4 +1,4 @@
-/** What every role needs: settings, log, clock, metrics, the outgoing client and listeners. It imports no plane. */
+/** What every role needs, such as settings, log and outgoing clients, and how it opens listeners. It imports no plane. */
 import { createEgress } from '../../shared/egress/client.ts'
 import type { Egress } from '../../shared/egress/egress.ts'
 import { httpOnly } from '../../shared/egress/http-only.ts'
@@ -133,7 +133,7 @@ export async function prepareListener(context: AppContext, where: Where): Promis
       else
         log.error(
           { port: where.port, reason },
-          'a renewed certificate cannot be used; the last one stays in use. Correct its files',
+          'the renewed certificate cannot be used; the previous one stays in use. Correct the files of the renewed certificate',
         )
     },
     onRefused: reason => metrics.connectionRefused(reason),

@@ -1,4 +1,4 @@
-/** The faults that degrade a gateway, by part. It logs nothing. */
+/** The faults that degrade this process, by part. It logs nothing. */
 
 export class Conditions {
   readonly #faults = new Map<string, string>()
@@ -21,6 +21,11 @@ export class Conditions {
   /** Pairs of part and fault. */
   get all(): readonly (readonly [string, string])[] {
     return [...this.#faults]
+  }
+
+  /** Those that have a fault. */
+  get parts(): readonly string[] {
+    return [...this.#faults.keys()]
   }
 
   /** Pairs of part and whether it has a fault. */

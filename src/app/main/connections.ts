@@ -3,10 +3,8 @@ import { join } from 'node:path'
 import { CONNECTIONS_ROOT, type ConnectionBook, createConnections } from '../../console/connections.ts'
 import { userKeyOf } from '../../data-plane/sessions/owner.ts'
 import type { Snapshot } from '../../data-plane/snapshot/snapshot.ts'
-import { hostOf } from '../../model/bare-host.ts'
 import type { Principal } from '../../model/principal.ts'
 import type { BackendAuthentication } from '../../model/tool.ts'
-import { createEgress } from '../../shared/egress/client.ts'
 import type { ConnectionStore } from '../../shared/egress/oauth/connection-store.ts'
 import { fileConnections } from '../../shared/egress/oauth/file-connections.ts'
 import { type ConnectionPlace, UserTokens } from '../../shared/egress/oauth/user-tokens.ts'
@@ -16,6 +14,7 @@ import { createSealer } from '../../shared/secrets/sealer.ts'
 import type { HttpHandler } from '../../shared/server/listener.ts'
 import { mountWeb } from '../../shared/server/web.ts'
 import type { AppContext } from './app-context.ts'
+import { gatewayClient } from './local-address.ts'
 
 const MAX_FORM_BYTES = 16 * 1024
 const REDIS = { commandTimeoutMs: 1_000, firstRetryMs: 50, maxRetryMs: 1_000 }
@@ -44,6 +43,15 @@ async function openStore({ settings, closers, log }: AppContext): Promise<Connec
     onError: error => log.debug({ reason: error.message }, 'Redis cannot be reached for connected accounts'),
   })
   closers.add('connected accounts', () => redis.disconnect())
+  // it refuses commands until then
+  if (redis.status !== 'ready')
+    await new Promise<void>(resolve => {
+      const timer = setTimeout(resolve, REDIS.commandTimeoutMs)
+      redis.once('ready', () => {
+        clearTimeout(timer)
+        resolve()
+      })
+    })
   return redisConnections(redis)
 }
 
@@ -65,8 +73,7 @@ export function withConnections(context: AppContext, parts: PageParts, handler: 
     log.error({ err: error }, 'a request to the page of connections failed')
 
   function open(): HttpHandler {
-    // the operator configured the address: it may be private
-    const egress = createEgress({ allow: [hostOf(gatewayAddress)], allowLoopback: true })
+    const egress = gatewayClient(gatewayAddress, settings.gateway.tls)
     closers.add('connections of the page of connections', () => egress.close())
     const respond = createConnections({
       egress,

@@ -2,8 +2,6 @@
 import { join } from 'node:path'
 import { type Console, type ConsoleControlPlane, createConsole } from '../../console/console.ts'
 import type { Theme } from '../../console/theme.ts'
-import { hostOf } from '../../model/bare-host.ts'
-import { createEgress } from '../../shared/egress/client.ts'
 import { SEEDED_CLIENTS } from '../../shared/identity/dev-provider/people.ts'
 import type { TokenVerifier } from '../../shared/identity/verifier.ts'
 import { keptKey } from '../../shared/secrets/key-file.ts'
@@ -12,6 +10,7 @@ import type { HttpHandler } from '../../shared/server/listener.ts'
 import { mountWeb, type WebHandler } from '../../shared/server/web.ts'
 import { VERSION } from '../../shared/version.ts'
 import { type AppContext, MAX_REQUEST_BODY_BYTES } from './app-context.ts'
+import { gatewayClient } from './local-address.ts'
 import { readTheme } from './portal-theme.ts'
 
 export interface ConsoleParts {
@@ -59,11 +58,10 @@ export function withGatewayConsole(
 function open(context: AppContext, parts: ConsoleParts & { readonly portal?: Theme }): Console {
   const { settings, closers, clock } = context
   const gatewayAddress = parts.gatewayAddress ?? parts.gatewayUrl
-  // the operator configured the address: it may be private
-  const egress = createEgress({
-    allow: [hostOf(gatewayAddress)],
-    allowLoopback: true,
-  })
+  const egress = gatewayClient(
+    gatewayAddress,
+    parts.gatewayAddress === undefined ? undefined : settings.gateway.tls,
+  )
   closers.add(`connections of the ${parts.portal === undefined ? 'console' : 'portal'}`, () => egress.close())
   return createConsole({
     ...parts,

@@ -6,7 +6,7 @@ import { ProcessCalls } from '../../data-plane/calls/process-calls.ts'
 import { Follower, type FollowerOptions } from '../../data-plane/follower/follower.ts'
 import { HttpTransport } from '../../data-plane/follower/http-transport.ts'
 import { Reporter } from '../../data-plane/follower/reporter.ts'
-import type { GatewayState, Hello } from '../../link/report.ts'
+import { type GatewayState, type Hello, mayBeConsumer } from '../../link/report.ts'
 import { hostOf } from '../../model/bare-host.ts'
 import { createEgress } from '../../shared/egress/client.ts'
 import type { Egress } from '../../shared/egress/egress.ts'
@@ -104,7 +104,7 @@ function takeState({ plane, configuration }: Gateway): GatewayState {
   const ids = new Map([...tenants.values()].map(tenant => [tenant.name, tenant.id]))
   const seen = consumersSeen.flatMap(({ tenant, subject, at }) => {
     const tenantId = ids.get(tenant)
-    return tenantId === undefined ? [] : [{ tenantId, subject, at }]
+    return tenantId === undefined || !mayBeConsumer(subject) ? [] : [{ tenantId, subject, at }]
   })
   return { status: plane.status(), usage, keysUsed, consumersSeen: seen }
 }

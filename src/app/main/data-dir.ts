@@ -1,4 +1,4 @@
-/** Creates `DATA_DIR` and makes it private to the user of this process. It writes no data. */
+/** Creates `DATA_DIR` and, unless all users share it (sticky bit), removes the permissions of group and others as far as it can. It writes no data. */
 import { accessSync, constants, mkdirSync, statSync } from 'node:fs'
 import { makeTreePrivate } from '../../shared/fs/private-tree.ts'
 import type { Log } from '../../shared/telemetry/log.ts'
@@ -8,7 +8,8 @@ const OTHERS_WRITE = 0o002
 const GROUP_OR_OTHERS_WRITE = 0o022
 
 /**
- * Creates the directory if it is missing, and removes the permissions of group and others from it and its contents.
+ * Creates the directory if it is missing and, unless all users share it, removes the permissions of group and others from it and its contents;
+ * files for which that fails, or that are too many, are only logged.
  * @throws Error with the fix if it cannot be created, one of the file system if it cannot be written, or if every user can still write to a directory that this user owns
  */
 export function prepareDataDir(dataDir: string, log: Log): void {

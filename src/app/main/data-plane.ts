@@ -1,6 +1,6 @@
 /**
  * The data plane of one thread: identity, policy, snapshot, pipeline and HTTP. Configuration arrives as changes and usage leaves as
- * rows, both plain data, so it runs in the main thread or behind a message port. It opens no store and no tool source.
+ * rows, both plain data, so it runs in the main thread or behind a message port. It opens no database and no tool source.
  */
 import type { EveryThread, ThreadSignals } from '../../data-plane/calls/process-calls.ts'
 import { ApiCache } from '../../data-plane/http/api-cache/api-cache.ts'
@@ -70,7 +70,7 @@ async function handlerOf(
   const { role, gateway } = context.settings
   if (role !== 'gateway') return handler
   const { withGatewayConsole } = await import('./console.ts')
-  const gatewayAddress = addressOf(gateway.host, server.port)
+  const gatewayAddress = addressOf(gateway, server.port)
   return withGatewayConsole(
     context,
     { verifier, gatewayUrl, gatewayAddress, publicUrl: gateway.url },
@@ -114,7 +114,8 @@ export async function startDataPlane(plane: DataPlaneParts): Promise<DataPlane> 
       syncPolicy?.()
       return snapshot.current
     },
-    snapshotFault: fault,
+    snapshotFault: () => snapshot.lastFault,
+    faultyParts: () => context.conditions.parts,
     keysReady: () => tokens.ready,
     draining: () => drain.announced,
     sessions,
@@ -130,6 +131,7 @@ export async function startDataPlane(plane: DataPlaneParts): Promise<DataPlane> 
     listingOf: caller => listingOf(caller, caller.snapshot, 'tools.list'),
     verifyCredentials: verifyCredentials(tokens, apiKeys),
     nowMs: context.clock.now,
+    log: context.log,
   }
   const caches = {
     api_keys: () => apiKeys.clearCache(),
@@ -170,7 +172,7 @@ export async function startDataPlane(plane: DataPlaneParts): Promise<DataPlane> 
     router.load(next)
     if (previous !== undefined) void mcp.announce(previous, next, changes)
   })
-  const gatewayAddress = addressOf(context.settings.gateway.host, server.port)
+  const gatewayAddress = addressOf(context.settings.gateway, server.port)
   const withPage = withConnections(
     context,
     {

@@ -55,7 +55,7 @@ export async function openGateway(context: AppContext, issuer: string): Promise<
     httpServer,
     configuration,
     gatewayUrl,
-    gatewayAddress: addressOf(settings.gateway.host, port),
+    gatewayAddress: addressOf(settings.gateway, port),
     adminActions,
     issuer,
     async startTools() {
@@ -127,9 +127,13 @@ function threadsOf({ settings, log }: AppContext): number {
     settings.workers > 1 &&
     !canSharePorts(settings.gateway.tls === undefined ? settings.httpServer : 'node')
   ) {
+    const isUwsUsable = settings.gateway.tls === undefined && canSharePorts('auto')
+    const fix = isUwsUsable
+      ? 'Set HTTP_SERVER=auto, or use Node 22.12 or newer on Linux'
+      : 'Use Node 22.12 or newer on Linux, or set WORKERS=1'
     log.warn(
       { workers: settings.workers },
-      'this listener cannot share a port between threads: one thread serves (HTTP_SERVER=uws, or Node 22.12 or newer)',
+      `the HTTP server cannot share its port between threads, so one thread serves all calls. ${fix}`,
     )
     return 1
   }

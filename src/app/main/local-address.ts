@@ -1,7 +1,30 @@
-/** The address under which a process reaches its listener. It opens nothing. */
+/** The gateway as its own process reaches it: the address of the listener, and a client for it. It opens no port. */
+import { hostOf } from '../../model/bare-host.ts'
+import { createEgress } from '../../shared/egress/client.ts'
+import type { Egress } from '../../shared/egress/egress.ts'
+import { KnownPeer } from '../../shared/tls/known-peer.ts'
+import type { ServerTls } from '../../shared/tls/server-tls.ts'
 
-/** @param host that the listener is bound to */
-export function addressOf(host: string, port: number): string {
-  if (host === '0.0.0.0' || host === '::') return `http://127.0.0.1:${port}`
-  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`
+interface Listener {
+  /** That it is bound to. */
+  readonly host: string
+  readonly tls: ServerTls | undefined
+}
+
+export function addressOf({ host, tls }: Listener, port: number): string {
+  const scheme = tls === undefined ? 'http' : 'https'
+  if (host === '0.0.0.0' || host === '::') return `${scheme}://127.0.0.1:${port}`
+  return `${scheme}://${host.includes(':') ? `[${host}]` : host}:${port}`
+}
+
+/**
+ * A client that reaches only the gateway. The operator configured the address: it may be private.
+ * @param tls of the listener, where the address is that of a listener of this process
+ */
+export function gatewayClient(address: string, tls: ServerTls | undefined): Egress {
+  return createEgress({
+    allow: [hostOf(address)],
+    allowLoopback: true,
+    tls: tls && new KnownPeer(tls.cert),
+  })
 }

@@ -12,7 +12,7 @@ export function mailOptions({ settings, metrics, log }: AppContext): MailOptions
   return {
     onOmitted(mails) {
       omitted += mails
-      log.warn({ mails }, 'notices were not sent by mail: the tenant has reached its daily number of mails')
+      log.warn({ mails }, 'notices were not sent by mail: the tenant has reached its daily limit of mails')
     },
   }
 }

@@ -1,4 +1,4 @@
-/** Opens the sessions with MCP servers for the calls of one thread, and watches their resources; registers the metrics. It connects to none. */
+/** Opens the sessions with MCP servers for the calls of one thread, with their metrics, and the watches of their resources. It connects to none. */
 import type { OpenedSessions } from '../../data-plane/sessions/opened-sessions.ts'
 import { serverChannel } from '../../data-plane/sessions/session-store.ts'
 import { BackendTokens } from '../../shared/egress/oauth/backend-tokens.ts'

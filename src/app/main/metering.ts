@@ -1,5 +1,5 @@
 /**
- * Connects the meter: calls → spool → Kafka, or → the control plane of the same process; and Kafka → control plane. It moves no event itself.
+ * Connects the meter: calls → spool → Kafka, or → the control plane of the same process; and Kafka → control plane. It counts no call.
  * Each serving thread opens its own meter with its own files; one delivery per process reads them all.
  */
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-/** Opens the quota counters: one set for all threads of the process, shared with other instances through Redis. It decides nothing. */
+/** Opens the quota counters: one set for all threads of the process, shared with other instances where Redis is configured. It decides nothing. */
 import { join } from 'node:path'
 import { MessageChannel } from 'node:worker_threads'
 import { openJournalQuota } from '../../data-plane/quota/journal/journal-quota.ts'
@@ -48,7 +48,7 @@ async function open(
   const onFault = (error: Error): void =>
     log.error(
       { err: error },
-      'quota counters cannot be saved; calls with a daily or monthly limit are refused until they can be',
+      'quota counters cannot be saved; calls with a daily or monthly limit are refused until the counters can be saved again. Check the disk and free space of DATA_DIR',
     )
   const report = (reason: string): void => {
     log.error({}, reason)
@@ -79,7 +79,7 @@ async function open(
   })
   if (quota.damage.length > 0)
     report(
-      `the quota journal was damaged (${quota.damage.join('; ')}): the counts of this instance are taken from Redis. Check the disk of ${dir}; the report ends with the next start`,
+      `the quota journal was damaged (${quota.damage.join('; ')}): the counts of this instance are taken from Redis. Check the disk of ${dir}. Health reports this fault until the next start`,
     )
   await quota.ready
   return {

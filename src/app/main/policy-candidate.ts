@@ -1,4 +1,4 @@
-/** Owns the candidate bundle, which is compared with the live one, and its promotion. It decides nothing. */
+/** Owns the candidate bundle, which is compared with the live one, and its promotion. It decides about no call. */
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { SerialQueue } from '../../shared/async/serial-queue.ts'
@@ -41,36 +41,40 @@ export function openCandidate(parts: CandidateParts): Candidate {
   const path = shadow ?? join(settings.dataDir, 'policy', 'candidate.tar.gz')
   const changes = new SerialQueue()
   let bundle: Uint8Array | undefined
-  let fault: string | undefined
+  /** Of the newest archive. */
+  let refused: string | undefined
+  /** Why the file cannot be read. */
+  let unread: string | undefined
+  const fault = (): string | undefined => unread ?? refused
 
   async function leave(): Promise<void> {
     bundle = undefined
     if (distribution.isActive(CANDIDATE))
       await distribution.swap({ slot: CANDIDATE, bundle: undefined }, () => {})
   }
-  const take = (archive: Uint8Array): Promise<boolean> =>
-    changes.run(async () => {
-      // written by `offer`, and read again from its file
-      if (bundle !== undefined && Buffer.compare(bundle, archive) === 0) return true
-      try {
-        // a changed candidate starts from zero: earlier comparisons were made with another bundle
-        await leave()
-        const { policy } = await loadBundle(archive, options)
-        policy.close()
-        await distribution.swap({ slot: CANDIDATE, bundle: archive }, () => {
-          bundle = archive
-        })
-        fault = undefined
-        return true
-      } catch (error) {
-        fault = (error as Error).message
-        return false
-      }
-    })
+  async function takeNow(archive: Uint8Array): Promise<boolean> {
+    // written by `offer`, and read again from its file
+    if (bundle !== undefined && Buffer.compare(bundle, archive) === 0) return true
+    try {
+      // a changed candidate starts from zero: earlier comparisons were made with another bundle
+      await leave()
+      const { policy } = await loadBundle(archive, options)
+      policy.close()
+      await distribution.swap({ slot: CANDIDATE, bundle: archive }, () => {
+        bundle = archive
+      })
+      refused = undefined
+      return true
+    } catch (error) {
+      refused = (error as Error).message
+      return false
+    }
+  }
+  const take = (archive: Uint8Array): Promise<boolean> => changes.run(() => takeNow(archive))
   if (shadow === undefined) void readFile(path).then(take, () => {})
   else {
     const watching = watchSource(fileSource(path), pollMs, take, reason => {
-      fault = reason
+      unread = reason
     })
     closers.add('candidate policy', () => watching.stop())
   }
@@ -80,48 +84,54 @@ export function openCandidate(parts: CandidateParts): Candidate {
     return joinedStatus(asked.flatMap(one => (one.status === 'fulfilled' ? (one.value ?? []) : [])))
   }
   async function obstacle(revision?: string): Promise<string | undefined> {
-    if (shadow === undefined && bundle === undefined && fault === undefined) return NO_CANDIDATE
+    const candidate = bundle
+    if (shadow === undefined && candidate === undefined && fault() === undefined) return NO_CANDIDATE
     const status = await compared()
-    if (bundle === undefined || status === undefined)
-      return `The candidate cannot be used: ${fault ?? 'it has not been read yet'}.`
-    if (revision !== undefined && readBundle(bundle).revision !== revision)
-      return `The candidate is revision ${status.revision} now, not ${revision}.`
+    if (candidate === undefined || status === undefined)
+      return `The candidate cannot be used: ${fault() ?? 'it has not been read yet'}.`
+    if (revision !== undefined && readBundle(candidate).revision !== revision)
+      return `The candidate is revision ${status.revision} now, not ${revision}. Compare the new one before you promote it.`
     return obstacleOf(status, maxFlips)
   }
 
   return {
     async status() {
-      if (shadow === undefined && bundle === undefined && fault === undefined) return undefined
-      return { ...(await compared()), max_flips: maxFlips, fault }
+      if (shadow === undefined && bundle === undefined && fault() === undefined) return undefined
+      return { ...(await compared()), max_flips: maxFlips, fault: fault() }
     },
-    async offer(archive) {
-      try {
-        await mkdir(dirname(path), { recursive: true })
-        await writeFile(`${path}.part`, archive)
-        await rename(`${path}.part`, path)
-      } catch (error) {
-        return `The candidate cannot be written: ${(error as Error).message}`
-      }
-      return (await take(archive)) ? undefined : fault
-    },
+    // with its file in the same turn: a promotion removes the file of what it promotes
+    offer: archive =>
+      changes.run(async () => {
+        try {
+          await mkdir(dirname(path), { recursive: true })
+          await writeFile(`${path}.part`, archive)
+          await rename(`${path}.part`, path)
+        } catch (error) {
+          return `The candidate cannot be written: ${(error as Error).message}`
+        }
+        return (await takeNow(archive)) ? undefined : refused
+      }),
     obstacle,
-    async promote(revision) {
-      const refused = await obstacle(revision)
-      if (refused !== undefined) return refused
-      const failed = await putInForce(bundle!, { live, options, file: liveBundle })
-      if (failed !== undefined || shadow !== undefined) return failed
-      // it would be compared with itself
-      await changes.run(leave)
-      await rm(path, { force: true })
-      return undefined
-    },
+    // no other candidate takes the place of the one that is promoted meanwhile
+    promote: revision =>
+      changes.run(async () => {
+        const found = await obstacle(revision)
+        if (found !== undefined) return found
+        const failed = await putInForce(bundle!, { live, options, file: liveBundle })
+        if (failed !== undefined || shadow !== undefined) return failed
+        // it would be compared with itself
+        await leave()
+        await rm(path, { force: true })
+        return undefined
+      }),
   }
 }
 
 function obstacleOf({ compared, flipped, failed }: ShadowStatus, maxFlips: number): string | undefined {
   if (compared === 0) return 'The candidate has not been compared with a single decision yet.'
-  if (failed > 0) return `The candidate could not make ${failed} decisions.`
+  if (failed > 0)
+    return `The candidate failed in ${failed} of ${compared + failed} decisions. Fix the policy and make a new candidate.`
   if (flipped > maxFlips)
-    return `${flipped} of ${compared} decisions would come out otherwise, more than POLICY_MAX_FLIPS (${maxFlips}).`
+    return `${flipped} of ${compared} decisions would change, more than POLICY_MAX_FLIPS (${maxFlips}).`
   return undefined
 }

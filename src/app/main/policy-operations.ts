@@ -1,4 +1,4 @@
-/** The policy operations of the admin API: state, explanation of a decision, promotion. It evaluates no call. */
+/** The policy operations of the admin API: state, search and explanation of decisions, promotion. It decides about no call. */
 import type { PolicyOperations } from '../../data-plane/http/admin-policy.ts'
 import type { LivePolicy } from '../../shared/policy/live/live-policy.ts'
 import { explain } from '../../shared/policy/log/explain.ts'

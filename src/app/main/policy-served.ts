@@ -64,6 +64,9 @@ export function preparerOf({ log, metrics }: AppContext): Pick<LivePolicyOptions
   return { prepare: archive => wasm.prepare(archive) }
 }
 
+const NO_DECISIONS =
+  'the policy server does not return decisions; calls are denied. Check POLICY_URL and its log'
+
 /** The policy of a policy server, which keeps its own bundles. */
 export async function openPolicyServer({
   settings,
@@ -79,8 +82,7 @@ export async function openPolicyServer({
     egress,
     log,
     onFailure,
-    onAvailable: available =>
-      conditions.set('policy server', available ? undefined : 'the policy server makes no decisions'),
+    onAvailable: available => conditions.set('policy server', available ? undefined : NO_DECISIONS),
   })
   const server = await engine.prepare(new Uint8Array())
   closers.add('policy', () => server.close())
@@ -146,7 +148,7 @@ async function openOwner(context: AppContext): Promise<OpenPolicyOwner> {
       return taken
     },
     reason => {
-      live.unreachable(reason)
+      live.unreadable(reason)
       report()
     },
   )
@@ -204,7 +206,8 @@ function watchTenants(
       return undefined
     },
   }
-  const onFault = (reason: string): void => conditions.set('policies of tenants', reason)
+  const onFault = (reason: string | undefined): void =>
+    conditions.set('policies of tenants', reason ?? tenants.fault)
   const watching = watchSource(folder, settings.policy.pollMs, async () => true, onFault)
   closers.add('watching of the policies of tenants', () => watching.stop())
 }

@@ -44,7 +44,10 @@ export function openPolicyWorkshop(
   const history = new BundleHistory(join(settings.dataDir, 'policy', 'history'))
   const keep = (current: OpenPolicyOwner['live']['current']): Promise<void> =>
     history.keep(current, current.bundle).catch((error: unknown) => {
-      log.warn({ err: error }, 'the policy bundle is not kept for a return to it: DATA_DIR cannot be written')
+      log.warn(
+        { err: error },
+        'the policy bundle was not saved, and a rollback to it is not possible: DATA_DIR cannot be written',
+      )
     })
   void keep(owner.live.current)
   owner.live.onSwap(next => void keep(next))

@@ -1,4 +1,4 @@
-/** Opens the policy of one plane with its decision log and its admin operations. It decides nothing. */
+/** Opens the policy of one plane with its decision log, and with the admin operations (gateway) or the policy editor (control plane). It decides nothing. */
 
 import { join } from 'node:path'
 import { threadId } from 'node:worker_threads'
@@ -42,7 +42,7 @@ export interface ControlPolicy extends PlanePolicy {
   readonly workshop: PolicyWorkshop | undefined
 }
 
-/** The policy of the control plane, in the owner's thread. */
+/** The policy of the control plane: that of a policy server, or of the owner in this thread. */
 export async function openControlPolicy(context: AppContext): Promise<ControlPolicy> {
   const beside = recorderOn.get(context)
   const recorder = beside ?? openRecorder(context)

@@ -1,4 +1,4 @@
-/** The status of the tool sets and ToolViews of a process, for its admin API. It synchronizes none. */
+/** The statuses that the tool sources of a process report, for its admin API. It synchronizes none. */
 import type { ToolSource } from '../../catalog/source.ts'
 import type { ReportedCatalog } from '../../data-plane/http/admin-overview.ts'
 import { getOrSet } from '../../model/once-per.ts'

@@ -1,4 +1,4 @@
-/** The certificates of a client connection: checks that they parse and belong together. It opens only the files that settings name. */
+/** The certificates of a client connection: checks that they parse and belong together. It opens no file. */
 import { X509Certificate } from 'node:crypto'
 import { createSecureContext } from 'node:tls'
 import type { ClientTls } from '../../shared/tls/client-tls.ts'
@@ -54,8 +54,8 @@ export function checkPair(read: Reader, prefix: string, cert: string, key: strin
   } catch {
     read.fault(
       name,
-      `is not the private key of ${prefix}_CERT in PEM form, without a passphrase.`,
-      `Set ${name}_FILE to its path.`,
+      `is not a PEM private key without a passphrase that belongs to ${prefix}_CERT.`,
+      `Set ${name}_FILE to the path of such a key.`,
     )
   }
 }

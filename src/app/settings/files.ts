@@ -1,4 +1,4 @@
-/** Tries what the settings point at (plans, bundle, database address, egress list), so that its faults are reported with all others. It keeps nothing open. */
+/** Tries what the settings point at (plans, bundle, modules and the like), so that its faults are reported with all others. It keeps nothing open. */
 import { readFile } from 'node:fs/promises'
 import type { Settings } from '../settings.ts'
 import type { SettingFault } from './reader.ts'
@@ -61,5 +61,6 @@ export async function findFileFaults(settings: Settings): Promise<SettingFault[]
 
 function reasonOf(name: string, error: unknown): string {
   const message = (error instanceof Error ? error.message : String(error)).replace(/\.?$/, '.')
-  return message.startsWith(name) ? message.slice(name.length).replace(/^: /, '').trimStart() : message
+  if (message.startsWith(`${name} `)) return message.slice(name.length + 1)
+  return `is not valid: ${message.startsWith(`${name}: `) ? message.slice(name.length + 2) : message}`
 }

@@ -1,4 +1,4 @@
-/** The settings of the policy: which engine and bundle, what is logged, what is tried beside it. It opens nothing. */
+/** The settings of the policy: which engine and bundle, what is logged, what is tried beside it. It connects to nothing. */
 import { bareHost } from '../../model/bare-host.ts'
 import { isLoopback } from './cidr.ts'
 import type { Reader } from './reader.ts'
@@ -37,8 +37,7 @@ export function readPolicySettings(read: Reader, production: boolean): PolicySet
   const settings = readAll(read, production)
   if (settings.engine === 'opa-http') ownServer(settings, read)
   else if (settings.token !== undefined) checkToken(settings, read)
-  if (settings.pollMs < 10)
-    read.fault('POLICY_POLL', 'is below 10ms.', 'Give the disk, or the server, time between two questions.')
+  if (settings.pollMs < 10) read.fault('POLICY_POLL', 'is below 10ms.', 'Set it to 10ms or more.')
   return settings
 }
 
@@ -54,7 +53,7 @@ function checkToken({ bundle, shadow }: PolicySettings, read: Reader): void {
     read.fault(
       'POLICY_TOKEN',
       `is set, and would be sent to ${plain.host} without TLS.`,
-      'Use an https:// address.',
+      'Use an https:// address in POLICY_BUNDLE and POLICY_SHADOW, or unset POLICY_TOKEN.',
     )
 }
 
@@ -72,7 +71,7 @@ function ownServer({ url, key, tenants, shadow, token }: PolicySettings, read: R
       read.fault(
         name,
         'is set though POLICY_ENGINE is opa-http.',
-        'Unset it: bundles are the server’s business.',
+        'Unset it: the policy server loads its own bundles.',
       )
   }
 }

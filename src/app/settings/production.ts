@@ -1,4 +1,4 @@
-/** What production does not accept unless `ALLOW_INSECURE` names it: plain HTTP, unsigned bundles, ranges that are too wide. It reads no file. */
+/** What production refuses unless `ALLOW_INSECURE` names it, such as plain HTTP, unsigned bundles and ranges that are too wide. It reads no file. */
 import { BlockList, isIP } from 'node:net'
 import type { SmtpServer } from '../../control-plane/mail/smtp.ts'
 import { hostOf } from '../../model/bare-host.ts'
@@ -94,8 +94,8 @@ export function guardProduction(settings: GuardedSettings, read: Reader): void {
   if (smtp?.encryption === 'none' && !isLoopback(smtp.host))
     refuse(
       'SMTP_STARTTLS',
-      'is false: anyone on the network path can read mails and the password.',
-      'Set it to true, or write SMTP_URL with smtps://.',
+      'is false: anyone on the network path can read the mail and the password.',
+      'Set it to true, or use an smtps:// SMTP_URL.',
     )
   const isRemote = [policy.bundle, policy.shadow ?? ''].some(bundle => /^https?:/.test(bundle))
   if (isRemote && policy.key === undefined)

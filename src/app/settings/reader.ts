@@ -6,6 +6,7 @@ import type { Renewable } from '../../shared/tls/client-tls.ts'
 
 export interface SettingFault {
   readonly name: string
+  /** The rest of the sentence that begins with the name. */
   readonly reason: string
   readonly fix: string
 }

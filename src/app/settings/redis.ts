@@ -22,7 +22,7 @@ export function readRedis(read: Reader): RedisServers | undefined {
     read,
     'REDIS',
     { ca: read.renewable('REDIS_CA'), cert: read.renewable('REDIS_CERT'), key: read.renewable('REDIS_KEY') },
-    { isOn: isEncrypted, fix: 'Write REDIS_URL with rediss://, or unset it.' },
+    { isOn: isEncrypted, fix: 'Use a rediss:// REDIS_URL, or unset this setting.' },
   )
   if (url === undefined) {
     if (mode !== 'single')

@@ -20,7 +20,12 @@ export interface RoleSettings {
     | undefined
 }
 
-const OF_A_GATEWAY = ['CONTROL_PLANE_URL', 'GATEWAY_CLIENT_ID', 'GATEWAY_CLIENT_SECRET'] as const
+/** What to do when one of the settings that a gateway needs is missing. */
+const FIXES = {
+  CONTROL_PLANE_URL: 'Set it to the address of the control plane.',
+  GATEWAY_CLIENT_ID: 'Set it to the client that the gateway uses at the control plane.',
+  GATEWAY_CLIENT_SECRET: 'Set it to the secret of GATEWAY_CLIENT_ID.',
+} as const
 
 /** @param issuer value of `AUTH_ISSUER`: a separate gateway cannot use the embedded provider */
 export function readRole(read: Reader, issuer: string | undefined): RoleSettings {
@@ -36,7 +41,10 @@ export function readRole(read: Reader, issuer: string | undefined): RoleSettings
       cert: read.renewable('CONTROL_PLANE_CERT'),
       key: read.renewable('CONTROL_PLANE_KEY'),
     },
-    { isOn: url?.startsWith('https:') === true, fix: 'Write CONTROL_PLANE_URL with https://, or unset it.' },
+    {
+      isOn: url?.startsWith('https:') === true,
+      fix: 'Use an https:// CONTROL_PLANE_URL, or unset this setting.',
+    },
   )
   if (role !== 'gateway') {
     if (url !== undefined)
@@ -49,9 +57,8 @@ export function readRole(read: Reader, issuer: string | undefined): RoleSettings
     GATEWAY_CLIENT_ID: clientId,
     GATEWAY_CLIENT_SECRET: clientSecret,
   }
-  for (const name of OF_A_GATEWAY) {
-    if (given[name] === undefined)
-      read.fault(name, 'is missing though ROLE is gateway.', 'A gateway needs it to get its snapshots.')
+  for (const name of Object.keys(FIXES) as (keyof typeof FIXES)[]) {
+    if (given[name] === undefined) read.fault(name, 'is missing though ROLE is gateway.', FIXES[name])
   }
   if (issuer === undefined) {
     read.fault(

@@ -1,9 +1,9 @@
-/** The key that encrypts secrets in the database. It opens only the file named by `SECRETS_KEY_FILE`. */
+/** The key that encrypts secrets in the database, accounts of users at gateways, and sessions of the console. It opens only the file named by `SECRETS_KEY_FILE`. */
 import type { Reader } from './reader.ts'
 
 const MIN_LENGTH = 32
 
-/** undefined: the control plane generates a key in `DATA_DIR`. */
+/** undefined: each part uses a key file in `DATA_DIR`, and creates it if it is missing. */
 export function readSecretsKey(read: Reader): string | undefined {
   // the file that a control plane generates has a checksum before the key
   const key = read.optional('SECRETS_KEY')?.replace(/^sha256:[0-9a-f]{16} /, '')

@@ -32,7 +32,11 @@ export function readSmtp(read: Reader): SmtpServer | undefined {
   if (username !== '' || inUrl !== '')
     read.fault('SMTP_URL', 'holds a user or a password.', 'Set SMTP_USER and SMTP_PASSWORD_FILE.')
   if (hostname === '' || (pathname !== '' && pathname !== '/') || search !== '')
-    read.fault('SMTP_URL', 'is more than a server.', 'Write it as smtp://host[:port] or smtps://host[:port].')
+    read.fault(
+      'SMTP_URL',
+      'has no host, or more than a host and a port.',
+      'Write it as smtp://host[:port] or smtps://host[:port].',
+    )
   if ((user === undefined) !== (password === undefined))
     read.fault(
       'SMTP_PASSWORD',
@@ -48,7 +52,7 @@ export function readSmtp(read: Reader): SmtpServer | undefined {
   const encryption = protocol === 'smtps:' ? 'implicit' : startTls ? 'starttls' : 'none'
   const tls = checkClientTls(read, 'SMTP', certificates, {
     isOn: encryption !== 'none',
-    fix: 'Set SMTP_STARTTLS=true, or write SMTP_URL with smtps://.',
+    fix: 'Set SMTP_STARTTLS=true, or use an smtps:// SMTP_URL.',
   })
   return {
     host: hostname,

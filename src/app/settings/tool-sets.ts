@@ -25,7 +25,7 @@ export function readToolSetSettings(read: Reader, isProduction: boolean): ToolSe
   if (!text.startsWith('kubernetes:')) return { source: 'directory', directory: text }
   if (text !== 'kubernetes:')
     read.fault('TOOLSETS', `is "${text}".`, 'Write kubernetes: alone, or the path of a directory.')
-  else requireCluster(read, cluster, 'TOOLSETS', 'is kubernetes: but this process')
+  else requireCluster(read, cluster, 'TOOLSETS', 'is "kubernetes:", and this process')
   return { source: 'kubernetes', ...cluster }
 }
 

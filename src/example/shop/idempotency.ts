@@ -11,7 +11,7 @@ export class Idempotency {
   /**
    * Runs `act`, or returns its stored response.
    * @param scope keeps equal keys of different operations and resources apart.
-   * @throws Problem 422 when the key was used with another body. Errors thrown by `act` are not stored.
+   * @throws ShopProblem 400 for a malformed key, 422 when the key was used with another body. Errors thrown by `act` are not stored.
    */
   run(key: string, scope: string, input: unknown, act: () => ShopResponse): ShopResponse {
     if (!KEY.test(key)) {

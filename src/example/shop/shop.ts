@@ -74,7 +74,7 @@ async function handle(
   log.debug({ method: message.method, url: message.url, status: response.statusCode }, 'shop')
 }
 
-/** Runs the operation of a request. @throws Problem */
+/** Runs the operation of a request. @throws ShopProblem */
 function responder(document: ShopDocument, url: () => string): Respond {
   const state = openShop()
   const idempotency = new Idempotency()

@@ -1,4 +1,4 @@
-/** `toolgate bench profile`: loads a gateway in a child process, profiles that process and reports its functions by CPU time. */
+/** `toolgate bench profile`: loads a gateway in a child process, profiles that process and reports the functions with the most self time. */
 import { mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'

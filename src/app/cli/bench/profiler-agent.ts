@@ -1,6 +1,6 @@
-/** Preloaded into a process that is profiled: starts and stops the V8 profiler on messages of its parent. It changes nothing else. */
+/** Preloaded into a profiled process: starts and stops the V8 profiler on messages of its parent, and ends the process when the parent has ended. */
 import { writeFileSync } from 'node:fs'
-import { Session } from 'node:inspector'
+import { type Profiler, Session } from 'node:inspector'
 import { isMainThread } from 'node:worker_threads'
 
 /** From the parent, over the channel of `child_process.spawn`. */
@@ -20,19 +20,31 @@ export interface ProfilerResponse {
 if (isMainThread && process.send !== undefined) {
   let session: Session | undefined
 
+  /** Responds within the call. An error is thrown here: node prints one of the callback as a warning and goes on. */
+  const post = (method: string, params: object = {}): object | undefined => {
+    let failure: Error | null = null
+    let result: object | undefined
+    session?.post(method, params, (error, value) => {
+      failure = error
+      result = value
+    })
+    if (failure !== null) throw failure
+    return result
+  }
   const start = (intervalUs: number): void => {
     session = new Session()
     session.connect()
-    session.post('Profiler.enable')
-    session.post('Profiler.setSamplingInterval', { interval: intervalUs })
-    session.post('Profiler.start')
+    post('Profiler.enable')
+    post('Profiler.setSamplingInterval', { interval: intervalUs })
+    post('Profiler.start')
   }
   const stop = (file: string): void => {
-    session?.post('Profiler.stop', (error, { profile }) => {
-      if (error) throw error
+    try {
+      const { profile } = post('Profiler.stop') as Profiler.StopReturnType
       writeFileSync(file, JSON.stringify(profile))
-    })
-    session?.disconnect()
+    } finally {
+      session?.disconnect()
+    }
   }
   const cpuUs = (): number => {
     const { user, system } = process.cpuUsage()

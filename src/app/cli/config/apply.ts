@@ -49,7 +49,7 @@ function dryRun(call: ConfigClient, body: Tree, options: ConfigOptions): Promise
 
 function changesOf({ body }: ConfigResponse): Changes {
   if (!isObject(body) || !Array.isArray(body.changes))
-    throw new Error('the control plane responded without changes')
+    throw new Error('the response of the control plane has no list "changes"')
   return body as unknown as Changes
 }
 

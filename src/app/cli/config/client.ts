@@ -1,4 +1,4 @@
-/** Calls `/v1/config` and other resources of a control plane with a token from the environment. It prints nothing. */
+/** Calls `/v1/config` and other resources of a control plane with a token or client credentials from the environment. It prints nothing. */
 
 import { hostOf } from '../../../model/bare-host.ts'
 import { readJson, writeJson } from '../../../model/exact-number.ts'
@@ -8,6 +8,7 @@ import { ClientCredentials } from '../../../shared/identity/client-credentials.t
 import { Reader } from '../../settings/reader.ts'
 import { SettingsError } from '../../settings.ts'
 import { type CommandContext, CommandFailure } from '../command.ts'
+import { shownText } from '../shown-text.ts'
 import type { ConfigOptions } from './options.ts'
 
 /** An apply of thousands of resources takes a while. */
@@ -72,11 +73,17 @@ async function tokenOf(read: Reader): Promise<string> {
   const clientId = read.optional('TOOLGATE_CLIENT_ID')
   const clientSecret = read.optional('TOOLGATE_CLIENT_SECRET')
   const issuer = read.optional('AUTH_ISSUER')
-  if (token === undefined && (clientId === undefined || clientSecret === undefined || issuer === undefined))
+  const credentials = {
+    TOOLGATE_CLIENT_ID: clientId,
+    TOOLGATE_CLIENT_SECRET: clientSecret,
+    AUTH_ISSUER: issuer,
+  }
+  const missing = Object.entries(credentials).flatMap(([name, value]) => (value === undefined ? name : []))
+  if (token === undefined && missing.length > 0)
     read.fault(
       'TOOLGATE_TOKEN',
-      'is not set, nor are TOOLGATE_CLIENT_ID, TOOLGATE_CLIENT_SECRET and AUTH_ISSUER.',
-      'Set it to an access token of a tenant-admin or cpi-admin.',
+      `is not set, and TOOLGATE_CLIENT_ID, TOOLGATE_CLIENT_SECRET and AUTH_ISSUER are not all set (missing: ${missing.join(', ')}).`,
+      'Set TOOLGATE_TOKEN to an access token of a tenant-admin or cpi-admin, or set all three.',
     )
   if (read.faults.length > 0) throw new SettingsError(read.faults)
   if (token !== undefined) return token.replace(/^Bearer /i, '')
@@ -110,9 +117,12 @@ function refusalOf(status: number, json: unknown, base: string): string {
   const error = isObject(json) && isObject(json.error) ? json.error : undefined
   if (error === undefined) return `${base} responded with status ${status} and no reason.`
   const details = Array.isArray(error.details) ? error.details.filter(isObject) : []
-  const lines = details.slice(0, MAX_SHOWN_DETAILS).map(({ field, message }) => `\n  ${field} ${message}`)
+  const lines = details
+    .slice(0, MAX_SHOWN_DETAILS)
+    .map(({ field, message }) => `\n  ${shownText(`${field} ${message}`)}`)
   const more = details.length > lines.length ? `\n  and ${details.length - lines.length} more` : ''
-  return `The control plane refused with ${status} ${error.code}: ${error.message}${lines.join('')}${more}`
+  const why = shownText(`${error.code}: ${error.message}`)
+  return `The control plane refused with ${status} ${why}${lines.join('')}${more}`
 }
 
 function reasonOf(error: unknown): string {

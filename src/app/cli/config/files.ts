@@ -80,7 +80,7 @@ function joinTree(target: Tree, tree: Tree, file: string): void {
   const owner = target.apiVersion === undefined ? tree.owner : target.owner
   if (owner !== tree.owner)
     throw new CommandFailure(
-      `${file} has another owner than the files before it. Apply each owner separately.`,
+      `${file} has a different owner than the files before it. Apply each owner separately.`,
     )
   const { plans, tenants, ...head } = tree
   Object.assign(target, head)
@@ -94,7 +94,7 @@ function joinTree(target: Tree, tree: Tree, file: string): void {
       const path = `tenants/${name}/${field}`
       if ((GROUPS as readonly string[]).includes(field)) joinGroup(place, field, value, file, path)
       else if (place[field] === undefined) place[field] = value
-      else throw new CommandFailure(`${file} has ${path}, which a file before it has, too.`)
+      else throw new CommandFailure(repeated(file, path))
     }
   }
 }
@@ -104,10 +104,13 @@ function joinGroup(target: Tree, name: string, group: unknown, file: string, pat
   target[name] ??= {}
   const place = target[name] as Tree
   for (const [key, value] of Object.entries(group)) {
-    if (Object.hasOwn(place, key))
-      throw new CommandFailure(`${file} has ${path}/${key}, which a file before it has, too.`)
+    if (Object.hasOwn(place, key)) throw new CommandFailure(repeated(file, `${path}/${key}`))
     place[key] = value
   }
+}
+
+function repeated(file: string, path: string): string {
+  return `${file} defines ${path}, and so does an earlier file. Remove one of the two.`
 }
 
 /** The names in `from` of all webhooks. */

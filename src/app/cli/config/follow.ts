@@ -18,7 +18,6 @@ const PAGE = 100
 const MAX_PAGES = 10
 
 export async function followCluster(options: ConfigOptions, env: CommandContext['env']): Promise<number> {
-  const stopped = new Promise<void>(resolve => onStopSignal(resolve))
   const read = new Reader(env)
   const cluster = readClusterSettings(read)
   const apiGroup = read.text('API_GROUP', 'toolgate.dev')
@@ -28,19 +27,36 @@ export async function followCluster(options: ConfigOptions, env: CommandContext[
   const access = accessOf(renewing(await connect(options, env), () => connect(options, env)))
   const { connectKubernetes } = await import('../../../catalog/kubernetes/client.ts')
   const { GatewayObjects } = await import('../../../catalog/kubernetes/gateways/objects.ts')
-  const api = connectKubernetes({ apiGroup, kubeconfig: cluster.kubeconfig, log })
+  const api = clusterOf(() => connectKubernetes({ apiGroup, kubeconfig: cluster.kubeconfig, log }))
   for (const plural of ['gatewayinstances', 'gatewaybindings'] as const) {
-    const reason = await api.whyNotServed(plural)
+    const reason = await api.whyNotServed(plural).catch((error: Error) => {
+      throw new CommandFailure(`${error.message}. Check KUBECONFIG and that the API server is reachable.`)
+    })
     if (reason !== undefined)
-      throw new CommandFailure(`${reason}. Apply deploy/helm/toolgate/crds and the rights of this version.`)
+      throw new CommandFailure(
+        `${reason}. Apply the CustomResourceDefinitions in deploy/helm/toolgate/crds and the RBAC rules of this version.`,
+      )
   }
   const { namespace: leaseNamespace, identity } = cluster
+  // before, a signal ends the process at once: the Lease has not been taken
+  const stopped = new Promise<void>(resolve => onStopSignal(resolve))
   const objects = new GatewayObjects({ api, apiGroup, access, log, leaseNamespace, identity })
   await Promise.race([objects.start(), stopped])
   print('{"ready":true}\n')
   await stopped
   await objects.close()
   return process.exit(EXIT.ok)
+}
+
+/** @throws CommandFailure when the kubeconfig or the service account cannot be used */
+function clusterOf<T>(connectCluster: () => T): T {
+  try {
+    return connectCluster()
+  } catch (error) {
+    throw new CommandFailure(
+      `KUBECONFIG, or the service account, cannot be used: ${(error as Error).message}`,
+    )
+  }
 }
 
 /** A client whose token is fetched again. */

@@ -1,5 +1,7 @@
 /** Renders the changes of a configuration as text for review. It prints nothing. */
 import { styleText } from 'node:util'
+import { isObject } from '../../../model/is-object.ts'
+import { shownText } from '../shown-text.ts'
 
 export interface Changes {
   readonly changes: readonly {
@@ -29,7 +31,7 @@ export function hasDifferences({ changes, drift, foreign }: Changes): boolean {
 export function showChanges(result: Changes, color: boolean): string {
   const { changes, drift, foreign, unlisted, missing_secrets: missing } = result
   const lines = changes.flatMap(({ action, path, fields }) => {
-    const head = `${MARKS[action]} ${path}`
+    const head = `${MARKS[action]} ${shownText(path)}`
     const details = fields.filter(({ from, to }) => action === 'update' || (from ?? to) !== null)
     return [
       color ? styleText(COLORS[action], head) : head,
@@ -39,25 +41,36 @@ export function showChanges(result: Changes, color: boolean): string {
   for (const { path, field, applied, live } of drift)
     lines.push(
       field === null
-        ? `! ${path} was deleted by other means`
-        : `! ${path} ${field} was changed by other means: ${text(applied)} → ${text(live)}`,
+        ? `! ${shownText(path)} was deleted outside of \`config apply\``
+        : `! ${shownText(path)} ${shownText(field)} was changed outside of \`config apply\`: ${text(applied)} → ${text(live)}`,
     )
-  for (const { path, owner } of foreign) lines.push(`! ${path} belongs to ${owner}`)
-  for (const path of unlisted) lines.push(`? ${path} is not in the files and stays; --prune deletes it`)
-  for (const name of missing) lines.push(`! ${name} is needed and not set`)
+  for (const { path, owner } of foreign) lines.push(`! ${shownText(path)} belongs to ${shownText(owner)}`)
+  for (const path of unlisted)
+    lines.push(`? ${shownText(path)} is not in the files and stays; --prune deletes it`)
+  for (const name of missing.map(shownText))
+    lines.push(`! the environment variable ${name} is required and not set (${name} or ${name}_FILE)`)
   const count = (action: string) => changes.filter(change => change.action === action).length
   lines.push(`${count('create')} to create, ${count('update')} to change, ${count('delete')} to delete.`)
   return `${lines.join('\n')}\n`
 }
 
 function detailOf(action: string, { field, from, to }: Changes['changes'][number]['fields'][number]): string {
-  if (action === 'create') return `${field}: ${text(to)}`
+  const name = shownText(field)
+  if (action === 'create') return `${name}: ${text(to)}`
   const [before, after] = [text(from), text(to)]
-  return before === after ? `${field}: another value of ${after}` : `${field}: ${before} → ${after}`
+  if (before !== after) return `${name}: ${before} → ${after}`
+  const names = namesIn(to).map(shownText).join(' or ')
+  return `${name}: the value${names === '' ? '' : ` of ${names}`} has changed`
 }
 
-/** One line without control characters: values come from other people. */
+/** The names of secrets to which a value refers: `{from: NAME}`, or an object of such. */
+function namesIn(value: unknown): string[] {
+  if (!isObject(value)) return []
+  return typeof value.from === 'string' ? [value.from] : Object.values(value).flatMap(namesIn)
+}
+
+/** One line: values come from other people. */
 function text(value: unknown): string {
   const json = JSON.stringify(value) ?? 'null'
-  return json.length > MAX_VALUE ? `${json.slice(0, MAX_VALUE)}…` : json
+  return shownText(json.length > MAX_VALUE ? `${json.slice(0, MAX_VALUE)}…` : json)
 }

@@ -8,7 +8,9 @@ export function validateTree({ json }: ConfigOptions, files: readonly string[]):
   try {
     const tree = readTree(files)
     const tenants = isObject(tree.tenants) ? Object.keys(tree.tenants).length : 0
-    print(json ? `${JSON.stringify({ valid: true })}\n` : `The configuration is valid: ${tenants} tenants.\n`)
+    print(
+      json ? `${JSON.stringify({ valid: true })}\n` : `The configuration is valid. Tenants: ${tenants}.\n`,
+    )
     return EXIT.ok
   } catch (error) {
     if (!json || !(error instanceof CommandFailure)) throw error

@@ -20,17 +20,23 @@ export function writeYaml(value: unknown): string {
   return stringify(value, { lineWidth: 0, aliasDuplicateObjects: false, customTags: [exactNumber] })
 }
 
-/** @throws CommandFailure that names the file and the line */
+/** @throws CommandFailure that names the file, and the line of a fault of the syntax */
 export function readYaml(file: string, text: string): unknown {
   const lines = new LineCounter()
-  const document = parseDocument(text, {
-    ...EXACT_NUMBERS,
-    merge: true,
-    lineCounter: lines,
-    prettyErrors: false,
-  })
-  const fault = document.errors[0]
-  if (fault !== undefined)
-    throw new CommandFailure(`${file}:${lines.linePos(fault.pos[0]).line}: ${fault.message}`)
-  return document.toJS({ maxAliasCount: MAX_ALIASES })
+  try {
+    const document = parseDocument(text, {
+      ...EXACT_NUMBERS,
+      merge: true,
+      lineCounter: lines,
+      prettyErrors: false,
+    })
+    const fault = document.errors[0]
+    if (fault !== undefined)
+      throw new CommandFailure(`${file}:${lines.linePos(fault.pos[0]).line}: ${fault.message}`)
+    return document.toJS({ maxAliasCount: MAX_ALIASES })
+  } catch (error) {
+    if (error instanceof CommandFailure) throw error
+    // aliases that expand too far or have no anchor, or values that are nested too deeply
+    throw new CommandFailure(`${file}: is not valid YAML: ${(error as Error).message}`)
+  }
 }

@@ -44,7 +44,7 @@ export async function walk({ url, authUrl }: DemoOptions, transcript: Transcript
   transcript.step('denied', 'Try it as demo-viewer, who may only read')
   await beDenied(url, await getToken(endpoint, 'demo-viewer', transcript), order, transcript)
 
-  transcript.step('quota', `Call ${BURST} times at once, on a plan of 5 per second`)
+  transcript.step('quota', `Make ${BURST} calls at once on a plan that allows 5 per second`)
   const waitSecs = await exceedQuota(url, agent, orderId, transcript)
 
   transcript.step('recovered', `Wait ${waitSecs} s (Retry-After), then cancel the order`)
@@ -87,9 +87,9 @@ async function listTools(url: string, token: string, transcript: Transcript): Pr
   const names = tools.map(tool => (tool as { name?: unknown }).name)
   for (const name of ['shop_placeOrder', 'shop_getOrder', 'shop_cancelOrder'])
     expect(names.includes(name), `the tool ${name}`, names)
-  expect(!names.includes('shop_deleteOrder'), 'no tool that the agent may not call', names)
+  expect(!names.includes('shop_deleteOrder'), 'only tools that the agent may call', names)
   transcript.note(names.join(', ').replace(/(.{80,110}), /g, '$1,\n   '))
-  transcript.ok(`${tools.length} tools, and none that the agent may not call`)
+  transcript.ok(`${tools.length} tools, all of which the agent may call`)
 }
 
 async function callOverJsonRpc(

@@ -13,7 +13,7 @@ export interface FetchedResponse {
   readonly status: number
   readonly headers: Headers
   readonly text: string
-  /** undefined when the body is not JSON. */
+  /** The body as JSON, or the JSON-RPC response of an event stream; undefined when there is none, or with `headOnly`. */
   readonly json: unknown
 }
 
@@ -26,7 +26,7 @@ export interface DoctorRequest {
   readonly headOnly?: boolean
 }
 
-/** @throws Fault without a response. */
+/** @throws Fault when the server does not respond, or its response is too large. */
 export async function ask(url: string, question: DoctorRequest = {}): Promise<FetchedResponse> {
   const { method = question.body === undefined ? 'GET' : 'POST', body, headOnly = false } = question
   const isForm = body instanceof URLSearchParams

@@ -1,5 +1,6 @@
-/** Prints the reports as text, line by line, or as one JSON object. It decides nothing. */
+/** Renders the reports as text, line by line, or as one JSON object. It examines nothing. */
 import { masked } from '../demo/masked.ts'
+import { shownText } from '../shown-text.ts'
 import type { ClientProfile } from './clients.ts'
 import type { ClientReport, StepReport, Verdict } from './examine.ts'
 
@@ -21,10 +22,10 @@ export class TextReport {
   }
 
   step({ step, status, found, warnings, fix }: StepReport): void {
-    this.#line(`  ${this.#paint(status, WORDS[status])}  ${step.padEnd(WIDTH)}${found}`)
-    if (fix !== undefined) this.#line(`        ${''.padEnd(WIDTH)}fix: ${fix}`)
+    this.#line(`  ${this.#paint(status, WORDS[status])}  ${step.padEnd(WIDTH)}${shownText(found)}`)
+    if (fix !== undefined) this.#line(`        ${''.padEnd(WIDTH)}fix: ${shownText(fix)}`)
     for (const warning of warnings)
-      this.#line(`        ${''.padEnd(WIDTH)}${this.#paint('warning', 'note')}: ${warning}`)
+      this.#line(`        ${''.padEnd(WIDTH)}${this.#paint('warning', 'note')}: ${shownText(warning)}`)
   }
 
   end({ header, login, steps }: ClientReport, { title }: ClientProfile): void {
@@ -32,7 +33,7 @@ export class TextReport {
     this.#line('')
     if (header !== undefined) this.#verdict(header, `${title} with this token`)
     this.#verdict(login, header === undefined ? title : `${title} with a login`)
-    if (skipped > 0) this.#line(`  ${skipped} steps were skipped.`)
+    if (skipped > 0) this.#line(`  Skipped steps: ${skipped}.`)
   }
 
   #verdict({ ok, failed }: Verdict, who: string): void {

@@ -9,6 +9,7 @@ import { readDecisionLog } from '../../../shared/policy/log/reader.ts'
 import { type DecisionReplay, replay } from '../../../shared/policy/log/replay.ts'
 import { createOpaWasmEngine } from '../../../shared/policy/opa-wasm/engine.ts'
 import { EXIT, print, printProgress } from '../command.ts'
+import { shownText } from '../shown-text.ts'
 import type { PolicyOptions } from './options.ts'
 
 /** Longer than in a gateway: no caller waits, and a slow machine must not turn a decision into a denial. */
@@ -113,7 +114,8 @@ function printReplay(options: PolicyOptions, found: DecisionReplay, compared: st
 
 /** The line of one kind of flip. */
 export function decisionLine({ direction, rule, action, resource, consumer, count, examples }: Flip): string {
-  return `  ${direction} ${String(count).padStart(6)} × ${rule} ${action} ${resource} by ${consumer} (${examples.join(', ')})\n`
+  const calls = shownText(`${rule} ${action} ${resource} by ${consumer} (${examples.join(', ')})`)
+  return `  ${direction} ${String(count).padStart(6)} × ${calls}\n`
 }
 
 function warnDamaged(file: string, line: number): void {

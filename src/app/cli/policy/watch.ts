@@ -1,4 +1,4 @@
-/** `toolgate policy new|watch`: writes a new rule; tests and builds at each save. It deploys nothing. */
+/** `toolgate policy new|watch`: writes a new rule; tests and builds on each save and replaces the bundle file. It contacts no gateway. */
 import { existsSync, readFileSync, renameSync, watch, writeFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import type { DecisionEntry } from '../../../shared/policy/log/entry.ts'
@@ -15,7 +15,7 @@ import type { PolicyOptions } from './options.ts'
 
 /** An editor saves in several steps. */
 const SETTLE_MS = 150
-/** Recent decisions evaluated again at each save. */
+/** Recent decisions evaluated again on each save. */
 const RECENT_DECISIONS = 1000
 const SHOWN_FLIPS = 20
 

@@ -11,6 +11,7 @@ import { stages } from '../../../data-plane/stages/index.ts'
 import type { UserTokens } from '../../../shared/egress/oauth/user-tokens.ts'
 import type { ApiKeyVerifier, TokenVerifier } from '../../../shared/identity/verifier.ts'
 import type { McpSessions } from '../../../shared/mcp-client/sessions.ts'
+import { clientAddresses, networkOf } from '../../../shared/server/client-address.ts'
 import { openBackendTokens } from '../backend-tokens.ts'
 import { openMcpSessions } from '../mcp-sessions.ts'
 import { usageComesFromEvents } from '../metering.ts'
@@ -54,11 +55,13 @@ export function openPipeline(parts: PipelineParts): OpenPipeline {
   const backendTokens = openBackendTokens(context, users, gatewayUrl)
   const usage = new UsageCounter(!usageComesFromEvents(settings))
   const admission = admitWithinBounds(settings.maxInFlight)
+  const addressOf = clientAddresses(settings.sse.trustedProxies)
   const builtIn = stages({
     admission,
     tokens,
     apiKeys,
     quota,
+    clientNetwork: peer => networkOf(addressOf(peer)),
     egress,
     upstreams: parts.upstreams.ruled,
     mcpSessions,
@@ -90,7 +93,10 @@ export function openPipeline(parts: PipelineParts): OpenPipeline {
     list,
     (error, stage, exchange) => {
       metrics.bug(stage.id)
-      log.error({ stage: stage.id, request_id: exchange.requestId, err: error }, 'a stage threw')
+      log.error(
+        { stage: stage.id, request_id: exchange.requestId, err: error },
+        'a stage failed with an exception; the call got internal_error',
+      )
     },
     exchange => traces.measured(exchange) || calls.details.wanted(exchange.receivedAtMs),
   )

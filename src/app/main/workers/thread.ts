@@ -1,4 +1,4 @@
-/** The entry point of a worker thread: a data plane that shares counters, sessions and configuration with the main thread. */
+/** The entry point of a worker thread: a data plane that gets its configuration from the main thread and shares counters with it. */
 import { parentPort, workerData } from 'node:worker_threads'
 import type { ThreadSignals } from '../../../data-plane/calls/process-calls.ts'
 import type { StreamRefusal, StreamSlots } from '../../../data-plane/http/mcp/stream-limiter.ts'
@@ -78,7 +78,7 @@ async function joinQuota({ clock, log, closers }: AppContext): Promise<Quota> {
   const onFault = (error: Error): void =>
     log.error(
       { err: error },
-      'quota counters cannot be saved; calls with a limit are refused until they can be',
+      'quota counters cannot be saved; calls with a daily or monthly limit are refused until the counters can be saved again. Check the disk and free space of DATA_DIR',
     )
   let quota: Quota
   if (at.kind === 'journal') {

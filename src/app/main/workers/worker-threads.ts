@@ -8,7 +8,7 @@ import { MessageChannel, type Worker } from 'node:worker_threads'
 import type { EveryThread } from '../../../data-plane/calls/process-calls.ts'
 import type { RecordAdminAction } from '../../../data-plane/http/admin-audit.ts'
 import { StreamLimiter } from '../../../data-plane/http/mcp/stream-limiter.ts'
-import { fileKeyRing } from '../../../data-plane/sessions/key-ring.ts'
+import { fileKeyRing, reportUnsavedKeys } from '../../../data-plane/sessions/key-ring.ts'
 import { MemorySessionStore } from '../../../data-plane/sessions/memory/store.ts'
 import { SessionThreadServer } from '../../../data-plane/sessions/threads/thread-server.ts'
 import { UsageCounter, type UsageDelta } from '../../../data-plane/stages/6-settle/count-usage.ts'
@@ -108,8 +108,9 @@ class Threads implements WorkerThreads {
   }
 
   #openSessions() {
-    const { settings, clock, closers, reportDamage } = this.#options.context
-    const keys = fileKeyRing(join(settings.dataDir, 'session-keys.json'), Date.now, reportDamage)
+    const { settings, log, clock, closers, reportDamage } = this.#options.context
+    const file = join(settings.dataDir, 'session-keys.json')
+    const keys = fileKeyRing(file, Date.now, reportDamage, reportUnsavedKeys(log))
     const store = new MemorySessionStore({
       keys,
       ttlMs: settings.sessions.ttlMs,
@@ -167,10 +168,11 @@ class Threads implements WorkerThreads {
   }
 
   async waitingFor(): Promise<readonly string[]> {
-    const each = await Promise.all(
+    // a thread that has ended is replaced
+    const each = await Promise.allSettled(
       [...this.#threads.values()].map(({ line }) => line.ask<string[]>('waiting')),
     )
-    return [...new Set(each.flat())]
+    return [...new Set(each.flatMap(one => (one.status === 'fulfilled' ? one.value : ['threads'])))]
   }
 
   async listen(): Promise<void> {

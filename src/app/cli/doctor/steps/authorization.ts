@@ -2,7 +2,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { ask, describeResponse, type FetchedResponse, objectOf } from '../ask.ts'
 import { demand, Fault } from '../fault.ts'
-import type { Step, Visit } from '../visit.ts'
+import { isLocal, type Step, type Visit } from '../visit.ts'
 
 const MAX_HOPS = 8
 const OPEN = { skipped: 'The server requires no token.' }
@@ -41,18 +41,29 @@ export const authorization: Step = {
   },
 }
 
-/** Redirects with their cookies, as a browser follows them. @returns the redirect back to the client, or a page */
+interface Cookie {
+  readonly value: string
+  readonly secure: boolean
+}
+
+/** Redirects with the cookies of each host, as a browser follows them. @returns the redirect back to the client, or a page */
 async function follow(url: URL, redirectUri: string): Promise<URL | FetchedResponse> {
-  const cookies = new Map<string, string>()
+  const jars = new Map<string, Map<string, Cookie>>()
   let at = url
   for (let hop = 0; hop < MAX_HOPS; hop++) {
-    const cookie = [...cookies].map(([name, value]) => `${name}=${value}`).join('; ')
+    const jar = jars.get(at.hostname) ?? new Map<string, Cookie>()
+    jars.set(at.hostname, jar)
+    const isSecure = at.protocol === 'https:' || isLocal(at.href)
+    const cookie = [...jar]
+      .filter(([, { secure }]) => isSecure || !secure)
+      .map(([name, { value }]) => `${name}=${value}`)
+      .join('; ')
     const response = await ask(at.href, {
       headers: { accept: 'text/html', ...(cookie === '' ? {} : { cookie }) },
     })
     for (const line of response.headers.getSetCookie()) {
       const [, name, value] = /^([^=;]+)=([^;]*)/.exec(line) ?? []
-      if (name !== undefined && at.origin === url.origin) cookies.set(name, value!)
+      if (name !== undefined) jar.set(name, { value: value!, secure: /;\s*secure\s*(;|$)/i.test(line) })
     }
     const location = response.headers.get('location')
     if (response.status < 300 || response.status >= 400 || location === null) return response
@@ -71,7 +82,7 @@ function page(response: FetchedResponse) {
     `${describeResponse(response)}.`,
     response.status >= 500
       ? 'The identity provider has failed; see its log.'
-      : 'The identity provider rejects the request of the registered client; its log names the parameter.',
+      : 'The identity provider rejects the request of the registered client: look for the rejected parameter in its log.',
   )
   return { facts: ['The login page opens.'] }
 }
@@ -84,7 +95,7 @@ function responded(visit: Visit, landed: URL) {
     `The identity provider sends the client back with ${error}${detail === '' ? '' : `: ${detail}`}.`,
     error === 'invalid_scope'
       ? `Define the scopes "${visit.scope}" at the identity provider and allow them for new clients.`
-      : 'The log of the identity provider names the rejected parameter.',
+      : "Look for the rejected parameter in the identity provider's log.",
   )
   const issuer = landed.searchParams.get('iss')
   demand(
@@ -129,6 +140,8 @@ export const token: Step = {
       `The token endpoint returns ${error} for a code that does not exist, not invalid_grant.`,
       'A proxy must forward the form unchanged; check the proxy in front.',
     )
-    return { facts: ['The token endpoint accepts the public client and checks its code.'] }
+    return {
+      facts: ['The token endpoint accepts the public client and rejects an unknown authorization code.'],
+    }
   },
 }

@@ -29,7 +29,7 @@ export const initialize: Step = {
     demand(
       typeof version === 'string' && KNOWN_VERSIONS.includes(version),
       `The server responds with protocol version ${JSON.stringify(version)}.`,
-      `${visit.client.title} supports ${KNOWN_VERSIONS.join(', ')}; serve one of them (MCP_VERSIONS).`,
+      `${visit.client.title} supports ${KNOWN_VERSIONS.join(', ')}; the server must respond with one of them.`,
     )
     visit.protocolVersion = version
     visit.sessionId = response.headers.get('mcp-session-id') ?? undefined
@@ -106,7 +106,7 @@ export const listToolsStep: Step = {
       tools.length === 0
         ? ['The list is empty: this token may see no tool. Check its tenant, its scopes and the policy.']
         : []
-    return { facts: [`${tools.length} tools.`], warnings }
+    return { facts: [`Tools listed: ${tools.length}.`], warnings }
   },
 }
 

@@ -18,12 +18,12 @@ export const limits: Step = {
       )
     if (maxDefinitionTokens !== undefined && tokens > maxDefinitionTokens)
       warnings.push(
-        `${title} holds definitions of more than ${maxDefinitionTokens} tokens back from the model. Use ?tools=search or ?form=compact, narrow spec.selector, or shorten descriptions.`,
+        `${title} does not give the model definitions of more than ${maxDefinitionTokens} tokens at once. Use ?tools=search or ?form=compact, narrow spec.selector, or shorten descriptions.`,
       )
     const bound = maxTools === undefined ? '' : ` of at most ${maxTools}`
     return {
       facts: [
-        `${tools.length}${bound} tools; their definitions are about ${tokens} tokens (bytes / ${BYTES_PER_TOKEN}).`,
+        `Tools: ${tools.length}${bound}; their definitions are about ${tokens} tokens (bytes / ${BYTES_PER_TOKEN}).`,
       ],
       warnings,
     }

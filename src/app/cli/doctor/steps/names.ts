@@ -1,4 +1,4 @@
-/** Checks the names with the prefix that the client adds: clients silently drop names that are too long or contain other characters. */
+/** Checks the tool names: characters, duplicates, and the length with what the client adds. It changes no name. */
 import { Fault } from '../fault.ts'
 import type { Step } from '../visit.ts'
 
@@ -20,8 +20,8 @@ export const names: Step = {
     if (long.length > 0) {
       const [first] = long
       throw new Fault(
-        `${long.length} of ${tools.length} names are too long for ${client.title}, such as ${counted(first!)} ` +
-          `(${counted(first!).length} characters, at most ${client.maxNameLength}): ${shown(long)}.`,
+        `${client.title} allows ${client.maxNameLength} characters per tool name, including the prefix that it adds; ${long.length} of ${tools.length} ` +
+          `names are longer: ${shown(long)}. With the prefix, the first is ${counted(first!)} (${counted(first!).length} characters).`,
         'Shorten spec.naming.prefix or the operationIds, or shorten the name of the server in the client.',
       )
     }

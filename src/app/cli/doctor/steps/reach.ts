@@ -1,4 +1,5 @@
-/** The first request of every client: checks that the endpoint serves MCP and sends a challenge that clients understand. */
+/** The first requests of every client, without a token: checks that the endpoint serves MCP and sends a challenge that clients understand. */
+import { isObject } from '../../../../model/is-object.ts'
 import { describeResponse, type FetchedResponse, objectOf } from '../ask.ts'
 import { demand, Fault } from '../fault.ts'
 import { initializeSession, sendRpc } from '../rpc.ts'
@@ -12,7 +13,7 @@ export const reach: Step = {
     if (status >= 300 && status < 400) {
       throw new Fault(
         `${visit.url} redirects to ${response.headers.get('location') ?? 'nowhere'}.`,
-        'Clients do not follow a POST to another address: configure the target address, or remove the redirect.',
+        'MCP clients do not follow a redirect of a POST: give them the address that it redirects to, or remove the redirect.',
       )
     }
     demand(
@@ -39,21 +40,27 @@ export const reach: Step = {
       `${describeResponse(response)}, which is not a JSON-RPC response.`,
       'Another server responds at this address: check the path and the proxy in front.',
     )
+    const server = status === 401 ? undefined : nameOf(message)
+    demand(
+      status === 401 || server !== undefined,
+      `${describeResponse(response)}, which is not a result of initialize with serverInfo.`,
+      'initialize must return a result with serverInfo; see the log of the server at this address.',
+    )
     const warnings: string[] = []
     if (visit.client.callsFromTheInternet && isLocal(visit.url))
       warnings.push(
-        `${visit.client.title} connects from the internet and cannot reach an address of this machine.`,
+        `${visit.client.title} connects from the internet and cannot reach an address on this machine.`,
       )
     else if (!isLocal(visit.url) && new URL(visit.url).protocol === 'http:')
       warnings.push('The address is plain http: tokens can be read in transit, and most clients refuse it.')
-    return { facts: [nameOf(message) ?? 'The endpoint requires a token.'], warnings }
+    return { facts: [server ?? 'The endpoint requires a token.'], warnings }
   },
 }
 
 function nameOf(message: Readonly<Record<string, unknown>> | undefined): string | undefined {
-  const info = (message?.result as { serverInfo?: { name?: unknown; version?: unknown } } | undefined)
-    ?.serverInfo
-  return info === undefined ? undefined : `${info.name} ${info.version} responds to initialize.`
+  const result = message?.result
+  const info = isObject(result) ? result.serverInfo : undefined
+  return isObject(info) ? `${info.name} ${info.version} responds to initialize.` : undefined
 }
 
 export const challenge: Step = {

@@ -73,7 +73,7 @@ function fixOf(status: number, error: unknown, { client }: Visit): string {
   if (status === 429) return 'Registrations are limited at the identity provider: wait, or raise the limit.'
   if (status >= 500)
     return 'The identity provider cannot be reached from the gateway, or the new client could not be set up: check AUTH_ISSUER, AUTH_ADMIN_CLIENT_ID and its rights, and the log of the gateway.'
-  return 'The identity provider rejects the registration; its log names the field.'
+  return 'The identity provider rejects the registration: look for the rejected field in its log.'
 }
 
 /** Deletes the registered client where the server allows it. @returns the outcome */

@@ -23,7 +23,7 @@ export const tls: Step = {
     const days = Math.floor((Date.parse(certificate.valid_to) - Date.now()) / DAY_MS)
     const issuer = String(certificate.issuer?.O ?? certificate.issuer?.CN ?? 'an unnamed authority')
     return {
-      facts: [`Certificate of ${issuer}, valid for ${days} more days.`],
+      facts: [`Certificate of ${issuer}; days until it expires: ${days}.`],
       warnings: days < WARN_BEFORE_DAYS ? ['Renew the certificate.'] : [],
     }
   },

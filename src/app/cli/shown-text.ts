@@ -1,0 +1,16 @@
+/** Text of other people, such as names and responses, in a form that a terminal only shows. It prints nothing. */
+
+/**
+ * @returns one line without characters that steer a terminal (C0, DEL, C1), reorder text or are invisible: each is written as an escape
+ * of JSON
+ */
+export function shownText(text: string): string {
+  return text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, escaped)
+}
+
+function escaped(character: string): string {
+  return Array.from(
+    { length: character.length },
+    (_, at) => `\\u${character.charCodeAt(at).toString(16).padStart(4, '0')}`,
+  ).join('')
+}
