@@ -1,4 +1,5 @@
-/** The shell: login, or navigation, filter by tenant, and the page of the address. It loads no data of a page. */
+/** The shell: login, or navigation, top bar and the page of the address. It loads no data of a page. */
+
 import { useSignal } from '@preact/signals'
 import { useLayoutEffect, useRef } from 'preact/hooks'
 import { control } from './api/client.ts'
@@ -6,6 +7,7 @@ import { useResource } from './api/resource.ts'
 import type { List, Tenant } from './api/types.ts'
 import { Empty } from './components/layout.tsx'
 import { Shortcuts, showShortcuts } from './components/shortcuts.tsx'
+import { SignOutButton, SignOutFailure } from './components/sign-out.tsx'
 import { PAGES } from './pages/index.ts'
 import { Login } from './pages/login.tsx'
 import { href, path, segments, setQuery } from './state/router.ts'
@@ -15,7 +17,6 @@ import {
   hasControlPlane,
   session,
   sessionError,
-  signOut,
   user,
 } from './state/session.ts'
 import { nextTheme, theme } from './state/theme.ts'
@@ -86,6 +87,7 @@ function Shell() {
           }}
           isMenuOpen={isMenuOpen.value}
         />
+        <SignOutFailure />
         <main id="main" ref={main} tabIndex={-1}>
           {page === undefined ? (
             <div class="page">
@@ -134,9 +136,7 @@ function Top({ onMenu, isMenuOpen }: { readonly onMenu: () => void; readonly isM
         <b>{name}</b>
         <span class="muted">{[tenant ?? 'no tenant', ...roles].join(' · ')}</span>
       </div>
-      <button type="button" class="button small" onClick={() => void signOut()}>
-        Sign out
-      </button>
+      <SignOutButton />
     </header>
   )
 }

@@ -1,4 +1,4 @@
-/** Requests to the server side of the console, which adds the token of the session. It knows no endpoint by name. */
+/** Requests to the server side of the console, which adds the access token, and their errors. It names no resource of the planes. */
 
 /** Set by the session: the token that proves that this page sends a request, and what happens when the session has ended. */
 export const page = { csrf: '', onSignedOut: (_reason: string): void => {} }
@@ -25,7 +25,10 @@ export class ApiError extends Error {
 
 export interface RequestOptions {
   readonly method?: string
+  /** Sent as JSON. */
   readonly body?: unknown
+  /** Sent as it is, instead of `body`; the headers name its type. */
+  readonly content?: string | FormData
   readonly headers?: Readonly<Record<string, string>>
   readonly signal?: AbortSignal
   /** True: an error of the plane is returned, not thrown. */
@@ -58,14 +61,16 @@ function isPassing(failure: unknown): boolean {
 
 async function requestOnce(path: string, options: RequestOptions): Promise<Response> {
   const { method = 'GET', body, headers, signal } = options
+  const isJson = body !== undefined && options.content === undefined
   const init: RequestInit = {
     method,
     headers: {
-      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      ...(isJson ? { 'content-type': 'application/json' } : {}),
       ...(method === 'GET' ? {} : { 'x-csrf-token': page.csrf }),
       ...headers,
     },
-    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    ...(isJson ? { body: JSON.stringify(body) } : {}),
+    ...(options.content === undefined ? {} : { body: options.content }),
     ...(signal === undefined ? {} : { signal }),
   }
   const response = await fetch(new URL(`api/${path}`, document.baseURI), init)

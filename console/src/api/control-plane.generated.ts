@@ -243,7 +243,7 @@ export interface components {
              */
             scope: "caller" | "public";
         };
-        /** @description When the upstream is not called for a while. */
+        /** @description Circuit breaker: after opens_after failures in a row, calls are refused for open_ms. */
         CircuitBreaker: {
             /**
              * @description Each failed probe doubles open_ms up to here.
@@ -285,7 +285,7 @@ export interface components {
                 /** @example tenants/acme/apis/orders */
                 path: string;
             }[];
-            /** @description What the changes overwrite although it was changed by other means. */
+            /** @description Fields that the changes overwrite although they were changed outside of `config apply`. */
             drift: {
                 /** @description A document is represented by its SHA-256. */
                 applied?: unknown;
@@ -877,7 +877,7 @@ export interface components {
             }[] | null;
             /** @description The newest version. */
             to: string;
-            /** @description Published since; null: too many to be known, or it serves none. */
+            /** @description Published since; null: too many to count, or the gateway serves none. */
             versions: number | null;
         };
         GatewayList: {
@@ -939,7 +939,7 @@ export interface components {
                 key_id: string;
             }[];
             /**
-             * @description Mark of the re-synchronization that was just carried out.
+             * @description Value of the last resync request that the gateway has carried out.
              * @default null
              */
             resync: string | null;
@@ -991,7 +991,7 @@ export interface components {
             unhealthy_after: number;
         };
         IssuedApiKey: components["schemas"]["ApiKey"] & {
-            /** @description The whole key. It is shown only once and stored nowhere. */
+            /** @description The whole key. Later responses show only its prefix; a repetition with the same `Idempotency-Key` gets this response again for 24 hours. */
             key: string;
         };
         KeyRotation: {
@@ -1832,7 +1832,7 @@ export interface components {
         SnapshotUpdate: Record<string, never>;
         Subscription: {
             /**
-             * @description null: it is one to a product.
+             * @description null for a subscription to a product.
              * @example api_01kaa3b8w5f0gvm2f7z2q9x4td
              */
             api_id: string | null;
@@ -1865,7 +1865,7 @@ export interface components {
             };
             plan: string;
             /**
-             * @description null: it is one to an API.
+             * @description null for a subscription to an API.
              * @example prd_01kaa3b8w5f0gvm2f7z2q9x4td
              */
             product_id: string | null;
@@ -2041,7 +2041,7 @@ export interface components {
             /** @default null */
             retry: components["schemas"]["Retry"] | null;
             /**
-             * @description From the first byte sent to the last byte received; also of its tools.
+             * @description From the first byte sent to the last byte received; applies to tool calls as well.
              * @default null
              */
             timeout_ms: number | null;

@@ -1,5 +1,5 @@
 /** Single figures: a share of a limit as a bar, and a number with its name. They load nothing. */
-import { number } from './text.tsx'
+import { number } from './numbers.ts'
 
 /** A share of a limit; the text beside it names both numbers. */
 export function Meter({

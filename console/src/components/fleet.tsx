@@ -4,8 +4,9 @@ import { query } from '../state/router.ts'
 import { chosenTenant, hasControlPlane, may } from '../state/session.ts'
 import { ChoiceFilter } from './filters.tsx'
 import { Section } from './layout.tsx'
+import { number } from './numbers.ts'
 import { Table } from './table.tsx'
-import { number, Status } from './text.tsx'
+import { Status } from './text.tsx'
 
 const OPTIONS = [
   ['', 'This one'],

@@ -1,7 +1,7 @@
 /** Page by page through a list of the control plane; the number is in the address. It loads nothing. */
 import type { List } from '../api/types.ts'
 import { query, setQuery } from '../state/router.ts'
-import { number } from './text.tsx'
+import { number } from './numbers.ts'
 
 export function pageOf(): number {
   const page = Number(query.value.get('page'))

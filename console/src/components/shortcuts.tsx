@@ -1,4 +1,4 @@
-/** Keys that work on every page: `g` and a letter opens a page, `/` goes to the first filter, `?` lists the keys. */
+/** Keys that work on every page: they open a page, focus its first field, change the theme or list the keys. They do nothing while a user types. */
 import { signal } from '@preact/signals'
 import { useLayoutEffect } from 'preact/hooks'
 import type { PageEntry } from '../pages/index.ts'

@@ -6,7 +6,7 @@ export interface Column<Row> {
   readonly cell: (row: Row) => ComponentChildren
   /** Right-aligned digits of equal width. */
   readonly numeric?: boolean
-  /** Hidden below this width of the page. */
+  /** Hidden on a narrow page. */
   readonly wide?: boolean
 }
 

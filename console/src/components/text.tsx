@@ -1,4 +1,4 @@
-/** Small values: states, times, identifiers, code. They load nothing. */
+/** How small values are shown, such as states, times and code. They load nothing. */
 import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 
@@ -57,20 +57,6 @@ export function Ago({ at }: { readonly at: string | null | undefined }) {
       {RELATIVE.format(Math.trunc(ms / size), unit)}
     </time>
   )
-}
-
-const NUMBER = new Intl.NumberFormat('en')
-
-export function number(value: number): string {
-  return NUMBER.format(value)
-}
-
-/** Milliseconds with three significant digits. */
-export function duration(ms: number | null | undefined): string {
-  if (ms === null || ms === undefined) return '–'
-  return ms >= 1000
-    ? `${(ms / 1000).toPrecision(3)} s`
-    : `${ms >= 100 ? Math.round(ms) : ms.toPrecision(2)} ms`
 }
 
 /** Text with a button that copies it. */

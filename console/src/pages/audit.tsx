@@ -19,12 +19,21 @@ interface AuditList {
 
 const LIMIT = 50
 
+/** Of changed resources (control-plane/store/audited.ts), and of actions that change none: those of gateways, the policy, the configuration. */
 const TYPES = [
   ['', 'Any'],
   ['api', 'API'],
   ['api_key', 'API key'],
+  ['audit record', 'Audit record'],
+  ['cache', 'Cache'],
+  ['configuration', 'Configuration'],
   ['consumer', 'Consumer'],
+  ['deployment', 'Deployment'],
+  ['gateway', 'Gateway'],
   ['plan', 'Plan'],
+  ['policy', 'Policy'],
+  ['product', 'Product'],
+  ['quota', 'Quota'],
   ['subscription', 'Subscription'],
   ['tenant', 'Tenant'],
   ['webhook', 'Webhook'],

@@ -104,7 +104,7 @@ const STEPS: readonly (readonly [string, () => Promise<string>])[] = [
       if (tools.length === 0)
         throw new Error('No tool is visible to you. Check the roles and scopes of your account.')
       const longest = Math.max(...tools.map(({ name }) => name.length))
-      return `${tools.length} tools; the longest name has ${longest} characters.`
+      return `Tools: ${tools.length}. The longest name has ${longest} characters.`
     },
   ],
 ]

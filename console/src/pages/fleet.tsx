@@ -1,4 +1,4 @@
-/** Fleet: gateways, what each of them serves, and sessions and caches of the gateway beside this console. It starts nothing. */
+/** Fleet: gateways, deployments, and sessions and caches of the gateway beside this console. The planes synchronize and clear; it sends the requests. */
 import { useSignal } from '@preact/signals'
 import type { SessionStatistics } from '../api/admin-types.ts'
 import { control, gateway, queryOf } from '../api/client.ts'
@@ -8,15 +8,16 @@ import { Figure } from '../components/chart.tsx'
 import { ConfirmButton, Dialog } from '../components/dialog.tsx'
 import { ofTenant } from '../components/fleet.tsx'
 import { Empty, Loaded, Page, Section } from '../components/layout.tsx'
+import { number } from '../components/numbers.ts'
 import { PagedTable } from '../components/paged-table.tsx'
 import { pageOf } from '../components/pager.tsx'
 import { Table } from '../components/table.tsx'
-import { Ago, Facts, number, State, Status } from '../components/text.tsx'
+import { Ago, Facts, State, Status } from '../components/text.tsx'
 import { href } from '../state/router.ts'
 import { hasControlPlane, may } from '../state/session.ts'
 
 const EVERY_MS = 5_000
-/** A deployment changes only when an operator changes it. */
+/** Deployments change less often than gateways report. */
 const DEPLOYMENTS_EVERY_MS = 10_000
 
 const short = (version: string | null) => <code title={version ?? ''}>{version?.slice(0, 12) ?? '–'}</code>
@@ -155,7 +156,7 @@ function DifferenceDialog({ of: each, onClose }: { readonly of: Gateway; readonl
               rows={[
                 ['It serves', short(from)],
                 ['Newest', short(to)],
-                ['Versions between', versions === null ? 'too many to be known' : number(versions)],
+                ['Versions between', versions === null ? 'too many to count' : number(versions)],
                 ['Last acknowledged', since === null ? 'never' : <Ago at={since} />],
                 [
                   'Global plans',
@@ -185,7 +186,7 @@ function DifferenceDialog({ of: each, onClose }: { readonly of: Gateway; readonl
               ))}
             {since !== null && from !== to && (
               <a class="button" href={href('audit', { since })}>
-                Who changed what since
+                Show the changes since then
               </a>
             )}
           </>

@@ -7,8 +7,9 @@ import { Meter } from '../components/chart.tsx'
 import { ConfirmButton, Dialog } from '../components/dialog.tsx'
 import { TextFilter } from '../components/filters.tsx'
 import { Empty, Loaded, Page } from '../components/layout.tsx'
+import { number } from '../components/numbers.ts'
 import { Table } from '../components/table.tsx'
-import { Facts, number, Status } from '../components/text.tsx'
+import { Facts, Status } from '../components/text.tsx'
 import { href, query } from '../state/router.ts'
 import { hasControlPlane, may } from '../state/session.ts'
 import { SubscriptionPlans } from './plan-change.tsx'
@@ -109,7 +110,7 @@ export function Limits() {
           </button>
           <ConfirmButton
             label="Reset"
-            question={`All counters of ${row.consumer_id} start at zero, in every window and tenant that you reach.`}
+            question={`All counters of ${row.consumer_id} are set to zero, in every window and in every tenant that you may administer.`}
             onConfirm={() => reset(row.consumer_id)}
           />
         </span>

@@ -1,4 +1,4 @@
-/** Now: rates, refusals by reason, latency, threads and health of the gateway over the last minutes. It counts nothing itself. */
+/** Now: calls, refusals, failures and latency of one gateway or all over the last minutes, its threads and its health. It records nothing. */
 
 import type { Overview, Workers } from '../api/admin-types.ts'
 import { control, gateway, queryOf } from '../api/client.ts'
@@ -8,8 +8,9 @@ import { Figure } from '../components/chart.tsx'
 import { ChoiceFilter } from '../components/filters.tsx'
 import { FleetGateways, GatewaysFilter, ofTenant, showsFleet } from '../components/fleet.tsx'
 import { Empty, Loaded, Page, Section } from '../components/layout.tsx'
+import { duration, number } from '../components/numbers.ts'
 import { Table } from '../components/table.tsx'
-import { duration, number, State, Status } from '../components/text.tsx'
+import { State, Status } from '../components/text.tsx'
 import { TimeChart } from '../components/time-chart.tsx'
 import { href, query } from '../state/router.ts'
 import { chosenTenant } from '../state/session.ts'
@@ -165,8 +166,8 @@ function Refusals({ of: { refusals } }: { readonly of: Overview }) {
     {
       title: 'Who',
       cell: ({ consumers }: Overview['refusals'][number]) =>
-        consumers.slice(0, 3).map(({ consumer, calls }) => (
-          <span class="sub" key={consumer}>
+        consumers.slice(0, 3).map(({ tenant, consumer, calls }) => (
+          <span class="sub" key={`${tenant}/${consumer}`} title={tenant ?? 'no tenant'}>
             {consumer ?? 'unknown'} · {number(calls)}
           </span>
         )),

@@ -8,6 +8,8 @@ import { ofTenant } from '../components/fleet.tsx'
 import { Empty, Loaded, Section } from '../components/layout.tsx'
 import { may, user } from '../state/session.ts'
 
+const OPEN: ReadonlySet<Subscription['status']> = new Set(['pending_approval', 'approved', 'suspended'])
+
 export function SubscriptionPlans({
   consumer,
   onChanged,
@@ -29,12 +31,11 @@ export function SubscriptionPlans({
     const changed = await control<Subscription>(path, { method: 'PATCH', body: { plan } })
     notice.value =
       changed.plan === plan
-        ? `The plan is ${plan} instead of ${before}. Gateways count by it within a second.`
-        : `The plan ${plan} is requested and needs approval; until then it is ${before}.`
+        ? `The plan changed from ${before} to ${plan}. Gateways apply it within a second.`
+        : `The plan ${plan} is requested and needs approval; until then ${before} applies.`
     await found.reload()
     onChanged()
   }
-  const isOpen = ({ status }: Subscription): boolean => status !== 'revoked' && status !== 'expired'
   return (
     <Section title="Subscriptions">
       {notice.value !== undefined && (
@@ -44,9 +45,9 @@ export function SubscriptionPlans({
       )}
       <Loaded of={found}>
         {({ subscriptions, plans }) => {
-          const open = subscriptions.filter(isOpen)
+          const open = subscriptions.filter(({ status }) => OPEN.has(status))
           if (open.length === 0)
-            return <Empty title="No subscription">Its calls need none, or it has none.</Empty>
+            return <Empty title="No subscription">None is active or requested. Open APIs need none.</Empty>
           return open.map(each => (
             <div class="card" key={`${each.id} ${each.plan}`}>
               <p>

@@ -96,7 +96,7 @@ function Ending({ of: { status, deprecated_at, deprecation } }: { readonly of: C
         </>
       )}
       {sunset_at === null ? (
-        'Its end is not set.'
+        'No date is set for its end.'
       ) : (
         <>
           It ends <Ago at={sunset_at} />

@@ -1,9 +1,11 @@
-/** The shell of the portal: header, navigation, and the page of the address. Visitors see the catalog; the rest needs a login. */
+/** The shell of the portal: header, navigation, and the page of the address. Visitors see the catalog and its pages; the rest needs a login. */
+
 import { useLayoutEffect, useRef } from 'preact/hooks'
 import { Empty } from '../components/layout.tsx'
+import { SignOutButton, SignOutFailure } from '../components/sign-out.tsx'
 import { Login } from '../pages/login.tsx'
 import { href, path, segments } from '../state/router.ts'
-import { may, session, sessionError, signOut, siteTitle, user } from '../state/session.ts'
+import { may, session, sessionError, siteTitle, user } from '../state/session.ts'
 import { nextTheme, theme } from '../state/theme.ts'
 import { ApiPage } from './api-page.tsx'
 import { Catalog } from './catalog.tsx'
@@ -37,6 +39,7 @@ export function App() {
         Skip to content
       </button>
       <Header />
+      <SignOutFailure />
       <main ref={main} tabIndex={-1}>
         <Shown />
       </main>
@@ -107,11 +110,7 @@ function Header() {
             Sign in
           </a>
         )}
-        {user.value !== undefined && (
-          <button type="button" class="button small" onClick={() => void signOut()}>
-            Sign out
-          </button>
-        )}
+        {user.value !== undefined && <SignOutButton />}
       </div>
     </header>
   )

@@ -17,7 +17,7 @@ export function publicApis(search: string): Promise<List<CatalogApi>> {
   return publicCatalog(`apis${search}`)
 }
 
-/** Those of the user's tenant; none for a visitor. */
+/** Those in the catalog of the user's tenant. @throws ApiError for a visitor */
 export function tenantApis(search: string): Promise<List<CatalogApi>> {
   return control(`portal/apis${search}`)
 }

@@ -1,4 +1,4 @@
-/** The catalog: APIs and products of the user's tenant, and public APIs. The search is in the address. */
+/** The catalog: APIs and products of the user's tenant, and public ones. The search is in the address. */
 import { queryOf } from '../api/client.ts'
 import { useResource } from '../api/resource.ts'
 import { TextFilter } from '../components/filters.tsx'

@@ -74,7 +74,7 @@ function Subscribe({ product }: { readonly product: CatalogProduct }) {
   return (
     <p class="card">
       The product belongs to the tenant {tenant}. Users of that tenant can subscribe to it.
-      {crossesTenants.value && ' The console has its subscriptions.'}
+      {crossesTenants.value && ' Its subscriptions are in the console.'}
     </p>
   )
 }

@@ -2,8 +2,9 @@
 import { useSignal } from '@preact/signals'
 import { Field } from '../components/dialog.tsx'
 import { Empty } from '../components/layout.tsx'
+import { number } from '../components/numbers.ts'
 import { Table } from '../components/table.tsx'
-import { number, Status } from '../components/text.tsx'
+import { Status } from '../components/text.tsx'
 import { href } from '../state/router.ts'
 import { type ApiDocument, type Operation, partsOf, type Schema, typeOf } from './document.ts'
 
@@ -19,7 +20,7 @@ export function Reference({ document, apiId }: { readonly document: ApiDocument;
   return (
     <>
       <div class="filters">
-        <Field label={`Find one of ${number(operations.length)} operations`}>
+        <Field label={`Find an operation (${number(operations.length)} in all)`}>
           {id => (
             <input
               id={id}

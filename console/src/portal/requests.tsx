@@ -1,4 +1,4 @@
-/** Requests of subscribers for the APIs of the owner's tenant: approve, or reject with a reason. The console has all other states. */
+/** Requests of subscribers for the APIs and products of the owner's tenant, or of all tenants that an administrator acts for: approve, or reject with a reason. The console has all other states. */
 import { useSignal } from '@preact/signals'
 import { control, queryOf } from '../api/client.ts'
 import { useResource } from '../api/resource.ts'
@@ -9,14 +9,17 @@ import { PagedTable } from '../components/paged-table.tsx'
 import { pageOf } from '../components/pager.tsx'
 import { Ago } from '../components/text.tsx'
 import { KeyNotice, type ShownKey } from '../pages/catalogue/keys.tsx'
-import { may } from '../state/session.ts'
+import { crossesTenants, may, user } from '../state/session.ts'
 import { ApplicationName } from './subscribe.tsx'
 
 const pathOf = ({ tenant_id, id }: Subscription): string => `tenants/${tenant_id}/subscriptions/${id}`
 
 export function Requests() {
   const search = queryOf({ status: 'pending_approval', page: pageOf() })
-  const list = useResource(() => control<List<Subscription>>(`subscriptions${search}`), [search])
+  const own = user.value?.tenant
+  // a list over all tenants also has the requests of the own tenant to others
+  const base = own && !crossesTenants.value ? `tenants/${encodeURIComponent(own)}/` : ''
+  const list = useResource(() => control<List<Subscription>>(`${base}subscriptions${search}`), [base, search])
   const shown = useSignal<ShownKey | undefined>(undefined)
   const rejecting = useSignal<Subscription | undefined>(undefined)
   const failure = useSignal<string | undefined>(undefined)

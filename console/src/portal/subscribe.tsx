@@ -5,7 +5,8 @@ import { useResource } from '../api/resource.ts'
 import type { List, Plan, Subscription } from '../api/types.ts'
 import { Dialog, Form, TextField } from '../components/dialog.tsx'
 import { Loaded } from '../components/layout.tsx'
-import { number, State } from '../components/text.tsx'
+import { number } from '../components/numbers.ts'
+import { State } from '../components/text.tsx'
 import { KeyNotice, type ShownKey } from '../pages/catalogue/keys.tsx'
 import { href } from '../state/router.ts'
 import { may, user } from '../state/session.ts'
@@ -137,7 +138,7 @@ const EXPLAINED: Readonly<Record<string, string>> = {
   suspended: 'Calls are refused until the owner resumes it.',
   rejected: 'The owner has rejected it.',
   revoked: 'It has ended.',
-  expired: 'Its time is over.',
+  expired: 'It has expired.',
 }
 
 export function SubscriptionState({ of }: { readonly of: Subscription }) {
@@ -222,7 +223,7 @@ function RequestDialog({
             label="Application"
             name="application"
             value={consumer}
-            hint="Yours, or the client id of tokens that call."
+            hint="Your application, or the client id in the tokens of its calls."
             required
           />
         ) : (

@@ -6,8 +6,9 @@ import type { List, Subscription, Usage } from '../api/types.ts'
 import { Meter } from '../components/chart.tsx'
 import { ConfirmButton, Dialog, Form } from '../components/dialog.tsx'
 import { Empty, Loaded, Page } from '../components/layout.tsx'
+import { number } from '../components/numbers.ts'
 import { Pager, pageOf } from '../components/pager.tsx'
-import { Ago, number } from '../components/text.tsx'
+import { Ago } from '../components/text.tsx'
 import { KeysDialog } from '../pages/catalogue/keys.tsx'
 import { href } from '../state/router.ts'
 import { may } from '../state/session.ts'
@@ -154,7 +155,7 @@ function Window({ label, count, limit, resets_at }: Usage['daily'] & { readonly 
         {label}: {number(count)} {limit === null ? 'calls, without limit' : `of ${number(limit)} calls`}
         {limit !== null && (
           <span class="muted">
-            , reset <Ago at={resets_at} />
+            , resets <Ago at={resets_at} />
           </span>
         )}
       </span>

@@ -1,19 +1,23 @@
-/** A trial of an operation with the user's key: a form of the document, and the response. The key stays in the form and is stored nowhere. */
+/** A trial of an operation, with a key where the API needs one: a form of the document, and the response. The key is sent with the call, and not stored. */
 import { useSignal } from '@preact/signals'
 import { ApiError, page, request } from '../api/client.ts'
 import { Field, Form, TextField } from '../components/dialog.tsx'
 import { Empty } from '../components/layout.tsx'
-import { Code, duration } from '../components/text.tsx'
+import { duration } from '../components/numbers.ts'
+import { Code } from '../components/text.tsx'
 import { query, setQuery } from '../state/router.ts'
 import { user } from '../state/session.ts'
 import type { CatalogApi } from './catalog-api.ts'
 import { type ApiDocument, exampleOf, type Operation, typeOf } from './document.ts'
 import { signInHref } from './sign-in.ts'
+import { bodyText, contentOf } from './trial-body.ts'
 
 /** Of a response that is shown. */
 const MAX_SHOWN_CHARS = 200_000
-/** A name of a header that a page may send; the gateway withholds others. */
-const HEADER_NAME = /^[\w-]+$/
+/** Before the name of a header parameter: the server of the portal forwards those that are safe, and no other header of a trial. */
+const PARAMETER_PREFIX = 'x-portal-header-'
+/** A name that `fetch` and the listener accept; one with `_` would not reach the API either (src/model/passthrough.ts). */
+const HEADER_NAME = /^[a-z\d-]+$/i
 
 interface Shown {
   readonly status: number
@@ -101,7 +105,7 @@ function Call({
                 rows={10}
                 class="mono"
                 spellcheck={false}
-                defaultValue={JSON.stringify(exampleOf(body.schema, document.resolve), null, 2)}
+                defaultValue={bodyText(body.mediaType, exampleOf(body.schema, document.resolve))}
               />
             )}
           </Field>
@@ -145,7 +149,7 @@ async function call(api: CatalogApi, operation: Operation, fields: FormData): Pr
   for (const { name, place, value } of given) {
     if (place === 'path') target = target.replaceAll(`{${name}}`, encodeURIComponent(value))
     else if (place === 'query') search.append(name, value)
-    else if (HEADER_NAME.test(name)) headers[name] = value
+    else if (HEADER_NAME.test(name)) headers[PARAMETER_PREFIX + name] = value
   }
   if (api.auth_required) headers['x-portal-key'] = fieldText('key')
   const text = fieldText('body')
@@ -154,8 +158,9 @@ async function call(api: CatalogApi, operation: Operation, fields: FormData): Pr
   try {
     const response = await request(`try/${gatewayPath(api)}${target}${joined === '' ? '' : `?${joined}`}`, {
       method: operation.method,
-      headers,
-      ...(operation.body === undefined || text === '' ? {} : { body: JSON.parse(text) as unknown }),
+      ...(operation.body === undefined || text === ''
+        ? { headers }
+        : contentOf(operation.body.mediaType, text, headers)),
       anyStatus: true,
     })
     return shownOf(response.status, startedAt, response.headers, await response.text())

@@ -1,4 +1,4 @@
-/** Who is signed in and what the policy allows them, as the server reports it. It decides nothing and holds no token. */
+/** Who is signed in and what the policy allows them, as the server reports it. It decides nothing and holds no access token. */
 import { computed, effect, signal } from '@preact/signals'
 import { page, permissionsOf } from '../api/client.ts'
 import { query, returnAddress } from './router.ts'
@@ -64,18 +64,18 @@ export function may(action: string, own = false): boolean {
   return extent === 'any' || (own && extent === 'own')
 }
 
-/** The permissions of the user in the tenant that is shown. */
+/** The permissions of the user in the tenant that is shown; a response for an earlier tenant or user is dropped. */
 effect(() => {
   const wanted = chosenTenant.value
   if (user.value === undefined || !hasControlPlane.value) return
-  permissionsOf<Permissions>(wanted).then(
-    next => {
-      permissions.value = next
-    },
-    () => {
-      permissions.value = undefined
-    },
-  )
+  let isCurrent = true
+  const set = (next: Permissions | undefined): void => {
+    if (isCurrent) permissions.value = next
+  }
+  permissionsOf<Permissions>(wanted).then(set, () => set(undefined))
+  return () => {
+    isCurrent = false
+  }
 })
 
 export async function signInForDevelopment(client: string): Promise<void> {
@@ -97,8 +97,18 @@ export function loginAddress(): string {
   return endpoint(`login?return_to=${encodeURIComponent(returnAddress())}`).href
 }
 
+/** Why the last logout failed: the user is still signed in. */
+export const signOutError = signal<string | undefined>(undefined)
+
 export async function signOut(): Promise<void> {
-  await fetch(endpoint('logout'), { method: 'POST' })
+  signOutError.value = undefined
+  try {
+    const response = await fetch(endpoint('logout'), { method: 'POST' })
+    if (!response.ok) throw new Error(`The server responded with status ${response.status}.`)
+  } catch (error) {
+    signOutError.value = (error as Error).message
+    return
+  }
   endSession(undefined)
 }
 

@@ -34,7 +34,7 @@ export interface LiveCalls {
   readonly error: Error | undefined
 }
 
-/** @param text filters as a query, on which the rows depend */
+/** @param filters as a query; the rows depend on them */
 export function useLiveCalls(filters: Filters, paused: boolean): LiveCalls {
   const rows = useSignal<readonly Row[]>([])
   const state = useSignal<LiveCalls['state']>('connecting')

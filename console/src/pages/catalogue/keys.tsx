@@ -9,7 +9,7 @@ import { Table } from '../../components/table.tsx'
 import { Ago, Copyable, State } from '../../components/text.tsx'
 import { may, user } from '../../state/session.ts'
 
-/** Of a rotated key, in which both keys are valid. */
+/** How long the previous key stays valid after a rotation. */
 const DEFAULT_OVERLAP_HOURS = 24
 
 /** A key that was just created, until it is dismissed. */

@@ -1,11 +1,11 @@
-/** Plans: the limits that subscriptions and consumers have by slug. */
+/** Plans: the limits that subscriptions and consumers have by slug. It changes none. */
 import { control, queryOf } from '../../api/client.ts'
 import { useResource } from '../../api/resource.ts'
 import type { List, Plan } from '../../api/types.ts'
 import { Empty } from '../../components/layout.tsx'
+import { number } from '../../components/numbers.ts'
 import { PagedTable } from '../../components/paged-table.tsx'
 import { pageOf } from '../../components/pager.tsx'
-import { number } from '../../components/text.tsx'
 import { chosenTenant } from '../../state/session.ts'
 
 const limit = (value: number) => (value === 0 ? <span class="muted">none</span> : number(value))

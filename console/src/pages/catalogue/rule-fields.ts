@@ -1,4 +1,4 @@
-/** The rules of an API for its proxied calls, as fields of a form: what each is called, and how its text becomes a value. It draws nothing. */
+/** The rules of an API for its calls, as fields of a form: what each is called, and how its text becomes a value. It draws nothing. */
 
 export interface RuleField {
   /** Within the rule. */
@@ -39,7 +39,7 @@ export const RULES: readonly Rule[] = [
         name: 'set',
         label: 'Set',
         kind: 'headers',
-        hint: 'One a line: name: value. Readers see the values.',
+        hint: 'One per line, as name: value. Everyone who may read the API sees the values.',
       },
       { name: 'remove', label: 'Remove', kind: 'words', hint: 'Names, separated by commas.' },
     ],
@@ -48,14 +48,14 @@ export const RULES: readonly Rule[] = [
     path: ['response_headers'],
     title: 'Headers of responses',
     fields: [
-      { name: 'set', label: 'Set', kind: 'headers', hint: 'One a line: name: value.' },
+      { name: 'set', label: 'Set', kind: 'headers', hint: 'One per line, as name: value.' },
       { name: 'remove', label: 'Remove', kind: 'words', hint: 'Names, separated by commas.' },
     ],
   },
   {
     path: ['cors'],
     title: 'Cross-origin requests',
-    off: 'as the gateway is set',
+    off: 'the settings of the gateway apply',
     fields: [
       {
         name: 'origins',
@@ -68,7 +68,7 @@ export const RULES: readonly Rule[] = [
       { name: 'allow_headers', label: 'Request headers', kind: 'words' },
       { name: 'expose_headers', label: 'Response headers', kind: 'words' },
       { name: 'credentials', label: 'With cookies and credentials', kind: 'check' },
-      { name: 'max_age_secs', label: 'Preflight kept for seconds', kind: 'number' },
+      { name: 'max_age_secs', label: 'Preflight cached, in seconds', kind: 'number' },
     ],
   },
   {
@@ -106,11 +106,11 @@ export const RULES: readonly Rule[] = [
   {
     path: ['circuit_breaker'],
     title: 'Circuit breaker',
-    off: 'as the gateway has it for every upstream',
+    off: 'the circuit of the origin applies, as for every upstream',
     fields: [
       { name: 'opens_after', label: 'Failures in a row', kind: 'number' },
-      { name: 'open_ms', label: 'Open for ms', kind: 'number' },
-      { name: 'max_open_ms', label: 'Open for at most ms', kind: 'number' },
+      { name: 'open_ms', label: 'First open time in ms', kind: 'number' },
+      { name: 'max_open_ms', label: 'Longest open time in ms', kind: 'number' },
       { name: 'statuses', label: 'Statuses that are failures', kind: 'numbers', hint: 'Such as 500, 503.' },
     ],
   },
@@ -123,7 +123,7 @@ export const RULES: readonly Rule[] = [
         name: 'addresses',
         label: 'Addresses',
         kind: 'weights',
-        hint: 'One a line: address and weight, such as https://a.example.com 3.',
+        hint: 'One per line: address and weight, such as https://a.example.com 3.',
         required: true,
       },
     ],
@@ -145,7 +145,7 @@ export const RULES: readonly Rule[] = [
     title: 'Connections',
     off: 'one request on each connection',
     fields: [
-      { name: 'pipelining', label: 'Requests on a connection', kind: 'number', hint: 'Of tools, over http.' },
+      { name: 'pipelining', label: 'Requests on a connection', kind: 'number', hint: 'For tools over http.' },
       { name: 'http2', label: 'HTTP/2', kind: 'check' },
     ],
   },

@@ -1,4 +1,4 @@
-/** The rules of one API for its proxied calls, as a form: each rule is off, or on with its fields. The control plane checks them. */
+/** The rules of one API for its calls, as a form; a rule that can be off has a switch. The control plane checks them. */
 import { useSignal } from '@preact/signals'
 import { control } from '../../api/client.ts'
 import { useResource } from '../../api/resource.ts'

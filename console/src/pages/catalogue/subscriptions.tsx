@@ -1,4 +1,4 @@
-/** Subscriptions: request, approve, reject, revoke. A key is shown once, in the response that creates it. */
+/** Subscriptions: request, approve, reject, revoke; also the plan that one in use requests. A key is shown once, in the response that creates it. */
 import { useSignal } from '@preact/signals'
 import { control, queryOf } from '../../api/client.ts'
 import { useResource } from '../../api/resource.ts'
@@ -14,13 +14,31 @@ import { may, tenant, user } from '../../state/session.ts'
 import { listPath } from './apis.tsx'
 import { KeyNotice, KeysDialog, type ShownKey } from './keys.tsx'
 
-const STATUSES = [
-  ['', 'Any'],
-  ['pending_approval', 'Pending approval'],
-  ['approved', 'Approved'],
-  ['expired', 'Expired'],
-  ['revoked', 'Revoked'],
-] as const
+type Status = Subscription['status']
+
+/** A record, so that the types of the API require every status. */
+const STATUS_TITLES: Readonly<Record<Status, string>> = {
+  pending_approval: 'Pending approval',
+  approved: 'Approved',
+  suspended: 'Suspended',
+  rejected: 'Rejected',
+  expired: 'Expired',
+  revoked: 'Revoked',
+}
+const STATUSES = [['', 'Any'] as const, ...Object.entries(STATUS_TITLES)]
+const LIVE: ReadonlySet<Status> = new Set(['approved', 'suspended'])
+
+/** The plan that a subscription in use requests in place of its plan; null: none, and all of a pending one is requested. */
+const requestedPlanOf = ({ status, requested_plan }: Subscription): string | null =>
+  LIVE.has(status) ? requested_plan : null
+
+const isRequest = (each: Subscription): boolean =>
+  each.status === 'pending_approval' || requestedPlanOf(each) !== null
+
+const subjectOf = (each: Subscription): string => {
+  const plan = requestedPlanOf(each)
+  return plan === null ? each.application : `the plan ${plan} of ${each.application}`
+}
 
 const pathOf = ({ tenant_id, id }: Subscription): string => `tenants/${tenant_id}/subscriptions/${id}`
 
@@ -37,6 +55,7 @@ export function Subscriptions() {
   )
   const shown = useSignal<ShownKey | undefined>(undefined)
   const requesting = useSignal(false)
+  const rejecting = useSignal<Subscription | undefined>(undefined)
   const dismiss = (): void => {
     shown.value = undefined
   }
@@ -51,7 +70,17 @@ export function Subscriptions() {
     await control(pathOf(subscription), { method: 'DELETE' })
     await list.reload()
   }
+  const reject = async (fields: FormData): Promise<void> => {
+    const body = { reason: String(fields.get('reason')) }
+    await control(`${pathOf(rejecting.value!)}/reject`, { method: 'POST', body })
+    rejecting.value = undefined
+    await list.reload()
+  }
   const isOwn = ({ application }: Subscription): boolean => application === user.value?.consumer
+  /** A request is rejected by those who decide, and withdrawn by its application. */
+  const mayEnd = (each: Subscription): boolean =>
+    (LIVE.has(each.status) || (each.status === 'pending_approval' && !may('subscriptions.reject'))) &&
+    may('subscriptions.revoke', isOwn(each))
   const columns = [
     {
       title: 'Application',
@@ -66,19 +95,38 @@ export function Subscriptions() {
       title: 'API or product',
       cell: (each: Subscription) => each.api_name ?? each.product_name,
     },
-    { title: 'Plan', cell: (each: Subscription) => each.plan },
+    {
+      title: 'Plan',
+      cell: (each: Subscription) => (
+        <>
+          {each.plan}
+          {requestedPlanOf(each) !== null && <span class="sub">{requestedPlanOf(each)} is requested</span>}
+        </>
+      ),
+    },
     { title: 'Status', cell: (each: Subscription) => <State of={each.status} /> },
     { title: 'Requested', cell: (each: Subscription) => <Ago at={each.created_at} /> },
     {
       title: '',
       cell: (each: Subscription) => (
         <span class="actions">
-          {each.status === 'pending_approval' && may('subscriptions.approve') && (
+          {isRequest(each) && may('subscriptions.approve') && (
             <button type="button" class="button small primary" onClick={() => void approve(each)}>
-              Approve
+              {requestedPlanOf(each) === null ? 'Approve' : 'Approve plan'}
             </button>
           )}
-          {each.status === 'approved' && may('apikeys.list', isOwn(each)) && (
+          {isRequest(each) && may('subscriptions.reject') && (
+            <button
+              type="button"
+              class="button small"
+              onClick={() => {
+                rejecting.value = each
+              }}
+            >
+              {requestedPlanOf(each) === null ? 'Reject' : 'Reject plan'}
+            </button>
+          )}
+          {LIVE.has(each.status) && may('apikeys.list', isOwn(each)) && (
             <button
               type="button"
               class="button small"
@@ -89,9 +137,9 @@ export function Subscriptions() {
               Keys
             </button>
           )}
-          {each.status !== 'revoked' && may('subscriptions.revoke', isOwn(each)) && (
+          {mayEnd(each) && (
             <ConfirmButton
-              label={each.status === 'pending_approval' ? 'Reject' : 'Revoke'}
+              label={LIVE.has(each.status) ? 'Revoke' : 'Withdraw'}
               question={`The subscription of ${each.application} ends and cannot be restored. Its keys stop working at once.`}
               onConfirm={() => revoke(each)}
             />
@@ -142,6 +190,18 @@ export function Subscriptions() {
             void list.reload()
           }}
         />
+      )}
+      {rejecting.value !== undefined && (
+        <Dialog
+          title={`Reject ${subjectOf(rejecting.value)}`}
+          onClose={() => {
+            rejecting.value = undefined
+          }}
+        >
+          <Form submit="Reject" danger onSubmit={reject}>
+            <TextField label="Reason, which the subscriber reads" name="reason" required />
+          </Form>
+        </Dialog>
       )}
       {keysOf.value !== undefined && (
         <KeysDialog

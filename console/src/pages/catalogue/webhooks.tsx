@@ -1,4 +1,4 @@
-/** Webhooks of a tenant, and their deliveries with a retry. It signs and sends nothing: the control plane does. */
+/** Webhooks of a tenant, and their deliveries with a retry. It signs and delivers no event: the control plane does. */
 import { useSignal } from '@preact/signals'
 import { control, queryOf } from '../../api/client.ts'
 import { useResource } from '../../api/resource.ts'
@@ -6,19 +6,32 @@ import type { List, NewWebhook, Webhook, WebhookDelivery } from '../../api/types
 import { ConfirmButton, Dialog, Form, TextField } from '../../components/dialog.tsx'
 import { ChoiceFilter } from '../../components/filters.tsx'
 import { Empty } from '../../components/layout.tsx'
+import { duration } from '../../components/numbers.ts'
 import { PagedTable } from '../../components/paged-table.tsx'
 import { pageOf } from '../../components/pager.tsx'
-import { Ago, duration, State, Status } from '../../components/text.tsx'
+import { Ago, State, Status } from '../../components/text.tsx'
 import { href, query } from '../../state/router.ts'
 import { may, tenant } from '../../state/session.ts'
 
-const EVENTS = [
-  'subscription.created',
-  'subscription.approved',
-  'subscription.revoked',
-  'subscription.key_rotated',
-  'subscription.expired',
-] as const
+/** A record, so that the types of the API require every kind. */
+const EVENT_KINDS: Readonly<Record<WebhookDelivery['event'], true>> = {
+  'subscription.created': true,
+  'subscription.approved': true,
+  'subscription.rejected': true,
+  'subscription.updated': true,
+  'subscription.suspended': true,
+  'subscription.resumed': true,
+  'subscription.migrated': true,
+  'subscription.revoked': true,
+  'subscription.expiring': true,
+  'subscription.expired': true,
+  'subscription.key_rotated': true,
+  'subscription.key_expiring': true,
+  'subscription.quota_warning': true,
+  'subscription.quota_exhausted': true,
+  'webhook.failing': true,
+}
+const EVENTS = Object.keys(EVENT_KINDS) as readonly WebhookDelivery['event'][]
 
 export function Webhooks() {
   const base = `tenants/${encodeURIComponent(tenant.value ?? '')}/webhooks`

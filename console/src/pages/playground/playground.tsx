@@ -1,4 +1,4 @@
-/** Playground: calls a tool with the rights of the user, over REST or MCP, with a form from its schema. Calls are real and count. */
+/** Playground: calls a tool as the user, over REST or MCP, or simulates the call, with a form from its schema. A call is real and counts. */
 import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import type { CallDetail, ListedTool, Simulation } from '../../api/admin-types.ts'
@@ -6,8 +6,9 @@ import { gateway } from '../../api/client.ts'
 import { useResource } from '../../api/resource.ts'
 import { Field, TextField } from '../../components/dialog.tsx'
 import { Empty, Loaded, Page, Section } from '../../components/layout.tsx'
+import { duration } from '../../components/numbers.ts'
 import { SimulationCard } from '../../components/simulation.tsx'
-import { duration, Facts, Json, Status } from '../../components/text.tsx'
+import { Facts, Json, Status } from '../../components/text.tsx'
 import { href, query, setQuery } from '../../state/router.ts'
 import { chosenTenant, tenant, user } from '../../state/session.ts'
 import { listTools } from '../tools/seen-tools.tsx'
@@ -79,7 +80,9 @@ function Bench({ tools }: { readonly tools: readonly ListedTool[] }) {
             />
           ) : (
             chosen !== '' && (
-              <p class="notice warn">You do not see a tool {chosen}: the policy does not let you call it.</p>
+              <p class="notice warn">
+                The tool {chosen} does not exist, or the policy does not let you call it.
+              </p>
             )
           )}
         </div>

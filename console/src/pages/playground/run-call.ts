@@ -1,4 +1,4 @@
-/** Calls a tool as a client would, over REST or MCP, and returns the exchange as it was. It draws nothing. */
+/** Calls a tool as a client would, over REST or MCP, and returns status, selected headers, events and body of the response. It draws nothing. */
 import type { Schema } from '../../api/admin-types.ts'
 import { request } from '../../api/client.ts'
 

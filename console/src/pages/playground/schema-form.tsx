@@ -1,4 +1,4 @@
-/** A form for the arguments of a tool, from its JSON Schema: texts, numbers, choices and switches; everything else as JSON. It validates nothing. */
+/** A form from a JSON Schema: texts, numbers and choices; everything else as JSON. It checks no value against the schema. */
 import type { Schema } from '../../api/admin-types.ts'
 import { Field } from '../../components/dialog.tsx'
 
@@ -17,7 +17,7 @@ const isSchema = (value: unknown): value is Schema => typeof value === 'object' 
 export function SchemaForm({ schema, value, onChange, onFault }: FormProps) {
   const properties = isSchema(schema.properties) ? Object.entries(schema.properties) : []
   const required = Array.isArray(schema.required) ? (schema.required as unknown[]) : []
-  if (properties.length === 0) return <p class="muted">The tool takes no arguments.</p>
+  if (properties.length === 0) return <p class="muted">There are no fields to fill in.</p>
   const set = (name: string, next: unknown): void => {
     const { [name]: _, ...rest } = value
     onChange(next === undefined ? rest : { ...rest, [name]: next })

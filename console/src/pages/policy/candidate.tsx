@@ -3,8 +3,9 @@ import { useSignal } from '@preact/signals'
 import { ApiError, gateway } from '../../api/client.ts'
 import { ConfirmButton } from '../../components/dialog.tsx'
 import { Empty } from '../../components/layout.tsx'
+import { number } from '../../components/numbers.ts'
 import { Table } from '../../components/table.tsx'
-import { Facts, number } from '../../components/text.tsx'
+import { Facts } from '../../components/text.tsx'
 import { href } from '../../state/router.ts'
 import { type Flip, flipColumns } from './flip-columns.tsx'
 
@@ -69,16 +70,13 @@ export function CandidateCard({
         rows={[
           ['Revision', revision === undefined ? 'not read yet' : <code>{revision}</code>],
           ['Decisions compared', number(compared)],
-          [
-            'Would be made otherwise',
-            `${number(flipped)}, at most ${number(candidate.max_flips)} for a promotion`,
-          ],
-          ['Not made by the candidate', number(failed)],
+          ['Would differ', `${number(flipped)} (a promotion allows at most ${number(candidate.max_flips)})`],
+          ['Failed in the candidate', number(failed)],
           ['Not compared', number(skipped)],
         ]}
       />
       <Table
-        caption="Decisions that the candidate would make otherwise"
+        caption="Decisions that the candidate would change"
         columns={COLUMNS}
         rows={flips}
         keyOf={({ direction, rule, action, resource, consumer }) =>
@@ -86,7 +84,7 @@ export function CandidateCard({
         }
         empty={
           <Empty title={compared === 0 ? 'Nothing was compared yet' : 'Every decision would be the same'}>
-            The candidate is asked what the policy in force is asked, while calls are served.
+            While calls are served, the candidate decides about the same inputs as the policy in force.
           </Empty>
         }
       />

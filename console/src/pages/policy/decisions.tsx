@@ -91,7 +91,7 @@ export function Decisions() {
         {({ decisions, next_cursor }) =>
           decisions.length === 0 ? (
             <Empty title="No decision matches">
-              Denials are logged; of the others the share DECISION_LOG_PERCENT.
+              All denials are logged, and DECISION_LOG_PERCENT of the allowed decisions.
             </Empty>
           ) : (
             <>

@@ -48,7 +48,9 @@ export function Explained({ id }: { readonly id: string }) {
               ],
               [
                 'Scopes that would be enough',
-                found.now.missing_scopes === null ? 'none' : found.now.missing_scopes.join(', ') || '–',
+                found.now.missing_scopes === null
+                  ? 'no scopes would allow it'
+                  : found.now.missing_scopes.join(', ') || '–',
               ],
             ]}
           />

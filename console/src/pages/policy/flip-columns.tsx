@@ -1,5 +1,6 @@
 /** The columns that describe decisions which another policy would make otherwise. It links nowhere: each table adds its own column for that. */
-import { number, Status } from '../../components/text.tsx'
+import { number } from '../../components/numbers.ts'
+import { Status } from '../../components/text.tsx'
 
 export interface Flip {
   readonly direction: 'allow→deny' | 'deny→allow'

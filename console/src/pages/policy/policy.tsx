@@ -1,9 +1,10 @@
-/** Policy: the bundle in force with its rules, its candidate, and why a decision was made. It evaluates nothing. */
+/** Policy: the bundle in force with its rules, its candidate, recorded decisions, and why a decision was made. It evaluates nothing. */
 import { gateway } from '../../api/client.ts'
 import { useResource } from '../../api/resource.ts'
 import { Empty, Loaded, Page, Section } from '../../components/layout.tsx'
+import { number } from '../../components/numbers.ts'
 import { Table } from '../../components/table.tsx'
-import { Ago, Facts, number } from '../../components/text.tsx'
+import { Ago, Facts } from '../../components/text.tsx'
 import { href, query, segments, setQuery } from '../../state/router.ts'
 import { hasControlPlane, may } from '../../state/session.ts'
 import { type Candidate, CandidateCard } from './candidate.tsx'

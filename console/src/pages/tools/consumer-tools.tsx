@@ -4,8 +4,8 @@ import { gateway } from '../../api/client.ts'
 import { useResource } from '../../api/resource.ts'
 import { TextFilter } from '../../components/filters.tsx'
 import { Empty, Loaded, Section } from '../../components/layout.tsx'
+import { number } from '../../components/numbers.ts'
 import { Table } from '../../components/table.tsx'
-import { number } from '../../components/text.tsx'
 import { href, query } from '../../state/router.ts'
 import { tenant } from '../../state/session.ts'
 import { SeenTools } from './seen-tools.tsx'
@@ -56,7 +56,7 @@ function SimulatedList({ consumer }: { readonly consumer: string }) {
       {({ caller, tools = [], hidden = [], tokens = 0 }) => (
         <>
           <p class="muted">
-            The model of {caller.consumer} sees {number(tools.length)} tools, about {number(tokens)} tokens,
+            Tools for the model of {caller.consumer}: {number(tools.length)}, about {number(tokens)} tokens,
             with the scopes {caller.scopes.join(', ') || 'none'} of its last call.
           </p>
           <div class="columns">

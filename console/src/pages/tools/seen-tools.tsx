@@ -3,8 +3,8 @@ import type { ListedTool } from '../../api/admin-types.ts'
 import { gateway } from '../../api/client.ts'
 import { useResource } from '../../api/resource.ts'
 import { Empty, Loaded } from '../../components/layout.tsx'
+import { number } from '../../components/numbers.ts'
 import { Table } from '../../components/table.tsx'
-import { number } from '../../components/text.tsx'
 import { href, query } from '../../state/router.ts'
 import { chosenTenant, user } from '../../state/session.ts'
 
@@ -66,7 +66,7 @@ export function SeenTools() {
         ) : (
           <>
             <p class="muted">
-              A client of {user.value!.consumer} receives {number(tools.length)} tools, about{' '}
+              Tools for a client of {user.value!.consumer}: {number(tools.length)}, about{' '}
               {number(Math.round(JSON.stringify(tools).length / CHARS_PER_TOKEN))} tokens.
             </p>
             <Table caption="Visible tools" columns={COLUMNS} rows={found} keyOf={tool => tool.name} />

@@ -1,10 +1,11 @@
-/** One tool: definition, findings, performance, and the ways to its calls and to the playground. */
+/** One tool: definition, findings, performance, and the ways to its calls and to the playground. It does not call the tool. */
 import type { ToolRow, ToolRows } from '../../api/admin-types.ts'
 import { gateway, queryOf } from '../../api/client.ts'
 import { useResource } from '../../api/resource.ts'
 import { Figure } from '../../components/chart.tsx'
 import { Empty, Loaded, Page, Section } from '../../components/layout.tsx'
-import { Ago, duration, Facts, Json, number } from '../../components/text.tsx'
+import { duration, number } from '../../components/numbers.ts'
+import { Ago, Facts, Json } from '../../components/text.tsx'
 import { href } from '../../state/router.ts'
 import { chosenTenant } from '../../state/session.ts'
 

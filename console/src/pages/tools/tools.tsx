@@ -1,4 +1,4 @@
-/** Tools: what each costs a model, how it performs, what lint says; for users without access to that, the tools they may see. */
+/** Tools, tool sets and views: what each costs a model, how it performs, what lint says, and what a caller sees. It changes nothing. */
 import type { ToolRow, ToolRows, ToolSetRow, ViewRow } from '../../api/admin-types.ts'
 import { ApiError, control, gateway, queryOf } from '../../api/client.ts'
 import { useResource } from '../../api/resource.ts'
@@ -6,8 +6,9 @@ import type { FleetTools } from '../../api/types.ts'
 import { TextFilter } from '../../components/filters.tsx'
 import { FleetGateways, GatewaysFilter, ofTenant, showsFleet } from '../../components/fleet.tsx'
 import { Empty, Loaded, Page, Tabs } from '../../components/layout.tsx'
+import { duration, number } from '../../components/numbers.ts'
 import { Table } from '../../components/table.tsx'
-import { duration, number, State, Status } from '../../components/text.tsx'
+import { State, Status } from '../../components/text.tsx'
 import { href, query, segments } from '../../state/router.ts'
 import { chosenTenant } from '../../state/session.ts'
 import { ConsumerTools } from './consumer-tools.tsx'
@@ -151,7 +152,7 @@ function GatewayToolTable() {
           ) : (
             <>
               <p class="muted">
-                {number(total)} tools; their definitions take about {number(tokens)} tokens of a model's
+                Tools: {number(total)}. The definitions take about {number(tokens)} tokens of a model's
                 context.
               </p>
               <Table

@@ -120,8 +120,8 @@ export function Draft({ policy, onChanged }: PartProps) {
       <Section title="Draft">
         {base.value !== policy.revision && (
           <p class="notice warn" role="status">
-            Another revision is in force since this draft was begun. Its promotion would undo that change;
-            begin again to include it.
+            Another revision has come into force since this draft was started. Promoting the draft would undo
+            that revision. Begin again to include it.
           </p>
         )}
         <div class="filters">

@@ -1,4 +1,4 @@
-/** Rego for CodeMirror: colors of the words, and completion from the schema of the input. It compiles nothing. */
+/** Rego for CodeMirror: colors of the tokens, and completion of input fields, their values, keywords and built-in functions. It compiles nothing. */
 import type { Completion, CompletionContext, CompletionResult } from '@codemirror/autocomplete'
 import { StreamLanguage, type StringStream } from '@codemirror/language'
 

@@ -1,8 +1,9 @@
 /** What the check of a draft has found: errors, tests, recorded decisions that would be made otherwise, and one decision. It checks nothing. */
 import type { PolicyDraftReport, PolicyFlip } from '../../../api/types.ts'
 import { Empty, Section } from '../../../components/layout.tsx'
+import { number } from '../../../components/numbers.ts'
 import { Table } from '../../../components/table.tsx'
-import { Facts, Json, number, Status } from '../../../components/text.tsx'
+import { Facts, Json, Status } from '../../../components/text.tsx'
 import { href } from '../../../state/router.ts'
 import { flipColumns } from '../flip-columns.tsx'
 
@@ -28,50 +29,54 @@ function Place({
 export function Report({ of: report, onOpen }: { readonly of: PolicyDraftReport; readonly onOpen: OnOpen }) {
   const { errors, tests, revision, cacheable, comparison } = report
   const failed = tests.filter(({ passed }) => !passed)
+  // without both, only an input was evaluated
+  const isOfDraft = errors.length > 0 || revision !== null
   return (
     <>
-      <Section title="Check">
-        {errors.length > 0 ? (
-          <div class="notice bad" role="alert">
-            <b>The draft does not compile.</b>
-            <ul>
-              {errors.map(error => (
-                <li key={`${error.file}:${error.row}:${error.message}`}>
-                  <Place file={error.file} row={error.row} onOpen={onOpen} /> {error.message}
-                </li>
-              ))}
-            </ul>
-          </div>
-        ) : (
-          <p class="notice" role="status">
-            <Status tone="good">compiled</Status> as revision <code>{revision}</code>; decisions are{' '}
-            {cacheable === true ? 'cached' : 'not cached, because rules read time or arguments'}.
-          </p>
-        )}
-        {errors.length === 0 && (
-          <Table
-            caption="Tests that did not pass"
-            columns={[
-              { title: 'Test', cell: test => `${test.package}.${test.name}` },
-              { title: 'Result', cell: test => <Status tone="bad">{test.error ?? 'failed'}</Status> },
-              { title: 'Where', cell: test => <Place file={test.file} row={test.row} onOpen={onOpen} /> },
-            ]}
-            rows={failed}
-            keyOf={test => `${test.package}.${test.name}`}
-            empty={<p>{`${number(tests.length)} of ${number(tests.length)} tests passed.`}</p>}
-          />
-        )}
-      </Section>
+      {isOfDraft && (
+        <Section title="Check">
+          {errors.length > 0 ? (
+            <div class="notice bad" role="alert">
+              <b>The draft does not compile.</b>
+              <ul>
+                {errors.map(error => (
+                  <li key={`${error.file}:${error.row}:${error.message}`}>
+                    <Place file={error.file} row={error.row} onOpen={onOpen} /> {error.message}
+                  </li>
+                ))}
+              </ul>
+            </div>
+          ) : (
+            <p class="notice" role="status">
+              <Status tone="good">compiled</Status> as revision <code>{revision}</code>; decisions are{' '}
+              {cacheable === true ? 'cached' : 'not cached, because rules read time or arguments'}.
+            </p>
+          )}
+          {errors.length === 0 && (
+            <Table
+              caption="Tests that did not pass"
+              columns={[
+                { title: 'Test', cell: test => `${test.package}.${test.name}` },
+                { title: 'Result', cell: test => <Status tone="bad">{test.error ?? 'failed'}</Status> },
+                { title: 'Where', cell: test => <Place file={test.file} row={test.row} onOpen={onOpen} /> },
+              ]}
+              rows={failed}
+              keyOf={test => `${test.package}.${test.name}`}
+              empty={<p>{`${number(tests.length)} of ${number(tests.length)} tests passed.`}</p>}
+            />
+          )}
+        </Section>
+      )}
       {comparison !== null && (
         <Section title="Difference on recorded decisions">
           <p>
-            {`${number(comparison.flipped)} of the last ${number(comparison.compared)} recorded decisions would be made otherwise.`}
+            {`${number(comparison.flipped)} of the last ${number(comparison.compared)} recorded decisions would differ.`}
             {comparison.failed > 0 && ` ${number(comparison.failed)} could not be made.`}
             {comparison.masked > 0 &&
-              ` Arguments of ${number(comparison.masked)} were masked: a rule that reads them may decide otherwise.`}
+              ` Arguments of ${number(comparison.masked)} were masked: rules that read arguments may decide differently.`}
           </p>
           <Table
-            caption="Recorded decisions that the draft would make otherwise"
+            caption="Recorded decisions that the draft would change"
             columns={FLIP_COLUMNS}
             rows={comparison.flips}
             keyOf={flip => [flip.direction, flip.rule, flip.action, flip.resource, flip.consumer].join()}

@@ -1,0 +1,18 @@
+/** The button that ends the session, and why a logout failed: the page must not look signed out while its cookie is valid. It ends no session itself. */
+import { signOut, signOutError } from '../state/session.ts'
+
+export function SignOutButton() {
+  return (
+    <button type="button" class="button small" onClick={() => void signOut()}>
+      Sign out
+    </button>
+  )
+}
+
+export function SignOutFailure() {
+  return signOutError.value === undefined ? null : (
+    <p class="notice bad" role="alert">
+      You are still signed in: {signOutError.value}
+    </p>
+  )
+}
