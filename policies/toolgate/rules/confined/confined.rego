@@ -2,8 +2,8 @@
 # title: Confined roles
 # description: |
 #   Some roles are for users who may do only a few operations (`confined/data.yaml`). In the control plane they
-#   confine a caller who has no other role, because the scopes of the token are those of the application that the
-#   user works with, such as a portal.
+#   confine a caller who has no other role of `roles/data.yaml`, because the scopes of the token are those of the
+#   application that the user works with, such as a portal.
 package toolgate.rules.confined
 
 import data.toolgate.granted
@@ -11,8 +11,8 @@ import data.toolgate.granted
 # METADATA
 # title: Not granted by the confined role
 # description: |
-#   The caller has only a confined role, which does not grant the operation, or grants it only on resources of the
-#   caller's application. No scope would help.
+#   The caller has a confined role and no other role of `roles/data.yaml`. The confined role does not grant the
+#   operation, or grants it only on resources of the caller's application. No scope would help.
 # custom:
 #   reason_code: confined_role
 deny contains {"code": code, "message": message} if {

@@ -13,5 +13,6 @@ deny contains {"code": code, "message": "The policy knows no such operation."} i
 	code := rego.metadata.rule().custom.reason_code
 }
 
-# a separate rule, because an undefined value within `not` makes the whole rule undefined, which denies nothing
+# a separate rule, because OPA evaluates an operand such as `input.action.name` before `not`: if it is undefined,
+# the rule is undefined and does not deny
 _known if data.toolgate.operations[input.action.name]

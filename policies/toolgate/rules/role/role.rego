@@ -16,7 +16,7 @@ deny contains {"code": code, "message": message} if {
 	not _has_one_of(needs.roles)
 	not _spared(needs)
 	code := rego.metadata.rule().custom.reason_code
-	message := concat("", ["This needs the role ", concat(" or ", needs.roles), "."])
+	message := concat("", ["The request needs the role ", concat(" or ", needs.roles), "."])
 }
 
 _has_one_of(roles) if {

@@ -15,7 +15,7 @@ test_either_role_is_enough if {
 test_another_role_is_denied if {
 	role.deny == {{
 		"code": "role_required",
-		"message": "This needs the role tenant-admin or cpi-admin.",
+		"message": "The request needs the role tenant-admin or cpi-admin.",
 	}} with input as _asks("control.subscriptions.approve", "devops", {})
 }
 

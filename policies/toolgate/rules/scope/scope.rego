@@ -19,7 +19,7 @@ deny contains {"code": code, "message": message, "scopes": granted.obtainable(re
 	some scope in required
 	not granted.has(scope)
 	code := rego.metadata.rule().custom.reason_code
-	message := concat("", ["This needs the scope ", concat(" and ", required), "."])
+	message := concat("", ["The request needs the scope ", concat(" and ", required), "."])
 }
 
 # METADATA
@@ -32,7 +32,7 @@ deny contains {"code": code, "message": message, "scopes": granted.obtainable([s
 	scopes := data.toolgate.operations[input.action.name].any
 	not granted.has_one_of(scopes)
 	code := rego.metadata.rule().custom.reason_code
-	message := concat("", ["This needs the scope ", concat(" or ", scopes), "."])
+	message := concat("", ["The request needs the scope ", concat(" or ", scopes), "."])
 }
 
 # METADATA

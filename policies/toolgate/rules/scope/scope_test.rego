@@ -9,7 +9,7 @@ test_a_granted_scope_is_enough if {
 test_a_missing_scope_is_denied_and_named if {
 	scope.deny == {{
 		"code": "insufficient_scope",
-		"message": "This needs the scope read.",
+		"message": "The request needs the scope read.",
 		"scopes": ["read"],
 	}} with input as _asks("tools.list", ["execute"], {})
 }
@@ -29,7 +29,7 @@ test_one_of_several_is_enough if {
 test_none_of_several_names_the_first if {
 	scope.deny == {{
 		"code": "insufficient_scope",
-		"message": "This needs the scope read or audit.",
+		"message": "The request needs the scope read or audit.",
 		"scopes": ["read"],
 	}} with input as _asks("control.metrics.read", ["write"], {})
 }

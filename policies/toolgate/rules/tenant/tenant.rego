@@ -12,7 +12,7 @@ package toolgate.rules.tenant
 # description: The resource belongs to a tenant for which the caller does not act. No scope would help.
 # custom:
 #   reason_code: other_tenant
-deny contains {"code": code, "message": "This belongs to another tenant."} if {
+deny contains {"code": code, "message": "The resource belongs to another tenant."} if {
 	not _within_reach
 	not _about_every_tenant
 	code := rego.metadata.rule().custom.reason_code
@@ -27,7 +27,7 @@ deny contains {"code": code, "message": message} if {
 	not _within_reach
 	_about_every_tenant
 	code := rego.metadata.rule().custom.reason_code
-	message := "This concerns every tenant: it needs the role cpi-admin, or a token without tenant."
+	message := "The request concerns every tenant: it needs the role cpi-admin, or a token without tenant."
 }
 
 _within_reach if {
