@@ -1,7 +1,7 @@
 /**
- * `npm run bench:gate`: the ratios of `budgets.json` that have a `gateMax`, each within one run, and the budgets of the rungs, in well under a
- * minute. It measures a little, judges what a loaded machine does not change and keeps nothing: times are the business of `bench:micro`.
- * Exit code 1: a limit was broken twice, or a suite failed. A breach is measured once more, for longer, before it counts.
+ * `npm run bench:gate`: the ratios of `budgets.json` that have a `gateMax`, each within one run, and the budgets of the rungs. It measures a
+ * little, judges what a loaded machine does not change and keeps nothing: times are the business of `bench:micro`.
+ * Exit code 1: a limit was broken twice, or could not be measured. A breach is measured once more, for longer, before it counts.
  */
 import { fileURLToPath } from 'node:url'
 import { type RatioBudget, type RatioVerdict, ratioVerdicts, readBudgets } from './budgets.ts'

@@ -1,4 +1,4 @@
-/** Runs one bench file in this process and prints its figures, one JSON line per case. Started by `run.ts`; it judges nothing. */
+/** Runs one bench file in this process and prints JSON lines: the suite, its figures and its facts. Started by `suite-process.ts`; it judges nothing. */
 import { pathToFileURL } from 'node:url'
 import { Bench, type Task } from 'tinybench'
 import { spread } from './statistics.ts'
@@ -38,7 +38,7 @@ export async function measure(
   ]
 }
 
-/** What is prepared is not timed, yet it takes time: a round ends when it has taken so many times its own in all. */
+/** Preparation is not timed, but takes time: a round ends when it has taken this many times `timeMs`, preparation included. */
 const PREPARING = 3
 /** Runs that a round has at least, however long they take. */
 const LEAST_RUNS = 16

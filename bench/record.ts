@@ -1,5 +1,5 @@
 /**
- * The result format: one NDJSON line for each case and metric, whole by itself, and the writer that every run uses. It measures nothing
+ * The result format: one NDJSON line for each case and metric, whole by itself, and the only writer of such lines. It measures no case
  * and judges nothing. `bench/results/` is where the lines go; `bench/report/` and `bench/compare/` read them.
  */
 import { appendFileSync, mkdirSync } from 'node:fs'

@@ -64,8 +64,8 @@ async function main(): Promise<number> {
   if (all.length === 0) console.error(`no case has ${JSON.stringify(options.filter)} in its id`)
   const broken = verdicts.filter(({ kept }) => !kept)
   for (const { case: mine, of, ratio, max } of broken)
-    console.error(`broken: ${mine} is ${ratio.toFixed(2)} of ${of}, at most ${max} is allowed`)
-  process.stderr.write(`\n${all.length} cases; result lines in ${relative(process.cwd(), results.file)}\n`)
+    console.error(`broken: ${mine} takes ${ratio.toFixed(2)} times as long as ${of}; the limit is ${max}`)
+  process.stderr.write(`\ncases: ${all.length}; result lines in ${relative(process.cwd(), results.file)}\n`)
   return failed > 0 || broken.length > 0 || all.length === 0 ? 1 : 0
 }
 

@@ -1,4 +1,4 @@
-/** What a bench file default-exports. It measures nothing: `measure.ts` does, and `run.ts` finds every `*.bench.ts` by its name. */
+/** What a bench file default-exports, and what is measured of it. It measures nothing: `measure.ts` does, and `suite-process.ts` finds the files. */
 
 /** One row of the table. */
 export interface BenchCase {

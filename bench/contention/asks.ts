@@ -1,4 +1,4 @@
-/** Simulates threads that ask the main thread over a port: a queue with one server. It is deterministic and knows no cache line. */
+/** Simulates threads that ask the main thread over a port, and threads that share a pool for fdatasync. It is deterministic and knows no cache line. */
 import { Jitter, Random } from './random.ts'
 
 export interface AskOptions {

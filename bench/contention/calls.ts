@@ -1,4 +1,4 @@
-/** Records the accesses of real calls: quota with its journal, the policy's epoch, and the kernel that a thread has for itself. It simulates nothing. */
+/** Records the accesses of real calls: quota with its journal, the policy's epoch, a shared bucket, and a thread's own kernel. It simulates nothing. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-/** Opens connections to a gateway with several threads and counts how many each thread got. It judges nothing. */
+/** Opens connections to a gateway with several threads, counts how many each thread got, and computes how even a spread is. It judges nothing. */
 import { Agent, request } from 'node:http'
 import type { Deployment } from '../../test/fixtures/deployment.ts'
 import { Random } from './random.ts'

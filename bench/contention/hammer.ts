@@ -1,4 +1,4 @@
-/** A thread that calls the kernel as fast as it can and notes when each batch of calls began and ended. Started by `validate.ts`; it judges nothing. */
+/** A thread that calls the kernel again and again and notes when each batch of calls began and ended. Started by `measure-threads.ts`; it judges nothing. */
 import { workerData } from 'node:worker_threads'
 import { createKernel } from '../../src/data-plane/kernel/create.ts'
 import type { SharedMemory } from '../../src/data-plane/kernel/layout.ts'

@@ -33,8 +33,9 @@ export class Recorder {
   readonly #targets = new WeakMap<object, Words>()
 
   /**
-   * Runs `create`. Kernels that it instantiates and arrays of words that it creates over shared memory report their accesses from then on.
-   * @param clock what `performance.now` returns until `restore`
+   * Kernels that are instantiated and arrays of words that are created over shared memory from then on report their accesses.
+   * @param clock what `performance.now` returns meanwhile
+   * @returns a function that ends it
    */
   install(clock: () => number): () => void {
     instrumented ??= instrumentKernel()

@@ -1,4 +1,4 @@
-/** The figures of the contention benchmark as tables, with the words they need. It computes nothing. */
+/** The figures of the contention benchmark as tables, with the words they need; those of syncs and connections are simulated here. It measures nothing. */
 import { grid } from '../grid.ts'
 import { shown } from '../units.ts'
 import { type AskResult, simulateSyncs } from './asks.ts'

@@ -1,4 +1,4 @@
-/** The workloads of the simulation: which consumer each call is of, and where in its time a call accesses what. It runs nothing. */
+/** The workloads of the simulation: which consumer each call is of, and where in its time a call accesses what. It simulates nothing. */
 import { COSTS } from './caches.ts'
 import { type TracedAccess, type TracedCall, traceCalls } from './calls.ts'
 import { CONSUMER_BYTES } from './fields.ts'

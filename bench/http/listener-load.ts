@@ -59,7 +59,7 @@ async function loadCase(name: ListenerCase, { seconds, connections }: LoadOption
     const result = await runClosedLoop(seconds)
     const cpuUs = (await server.cpuUs()) - before
     const wrong = result.mismatches + result.non2xx + result.errors + result.timeouts
-    if (wrong > 0) throw new Error(`${name}: ${wrong} wrong responses, the run does not count`)
+    if (wrong > 0) throw new Error(`${name}: wrong responses: ${wrong}; the run does not count`)
     return {
       requestsPerSecond: result.requests.average,
       p99Ms: result.latency.p99,

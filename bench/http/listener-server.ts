@@ -1,5 +1,5 @@
 /**
- * One echo server in its own process, for the listener bench: bare uWS or one of our listeners. It
+ * One echo server in its own process, for the listener and upstream benches: bare uWS or one of our listeners. It
  * measures nothing but its CPU.
  */
 import { createListener } from '../../src/shared/server/create.ts'

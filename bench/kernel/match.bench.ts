@@ -1,4 +1,4 @@
-/** Route match among 50, 5,000 and 20,000 routes, string to row and parameters. The kernel normalizes as well; the others do not. */
+/** Route match among 50, 5,000 and 20,000 routes, string to row and parameters. The kernel and its twin normalize as well; the others do not. */
 import FindMyWay from 'find-my-way'
 import { createKernel } from '../../src/data-plane/kernel/create.ts'
 import type { Kernel } from '../../src/data-plane/kernel/kernel.ts'

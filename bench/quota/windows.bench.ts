@@ -1,4 +1,4 @@
-/** All five quota windows in one call, with 100,000 consumers in the table: the kernel, the store, a library, and what the memory alone costs. */
+/** All five quota windows in one call, with 100,000 consumers in the table: the kernel, the store, a library with four, and what the memory alone costs. */
 import { RateLimiterMemory, RateLimiterUnion } from 'rate-limiter-flexible'
 import { CONSUMER_STRIDE } from '../../src/data-plane/quota/memory/abi.ts'
 import { createQuotaRegion } from '../../src/data-plane/quota/memory/kernel.ts'

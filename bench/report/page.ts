@@ -58,7 +58,7 @@ function section(title: string, words: string, ...content: readonly string[]): s
 }
 
 function tiles(rows: readonly JudgedRow[]): string {
-  const { stretch, met, missed, unmeasured } = counted(rows)
+  const { stretch, met, missed, unmeasured, noisy } = counted(rows)
   const tile = (count: number, words: string, kind: string): string =>
     tag('div', { class: kind }, tag('b', {}, String(count)), words)
   return tag(
@@ -68,6 +68,7 @@ function tiles(rows: readonly JudgedRow[]): string {
     tile(stretch, 'with the stretch', 'good'),
     tile(missed, 'missed', missed > 0 ? 'bad' : ''),
     tile(unmeasured, 'not measured', ''),
+    tile(noisy, 'without a claim: not quiet', ''),
   )
 }
 

@@ -29,7 +29,7 @@ const results = newest(
 )
 if (results.lines.length === 0) {
   console.error(
-    'no result lines of whole runs: measure first, with npm run bench:micro, npm run bench:http or npm run bench; a filtered run goes elsewhere with --markdown FILE',
+    'no result lines of a whole run: measure first with npm run bench:micro, npm run bench:http or npm run bench. To report a filtered run, name its file and write elsewhere with --markdown FILE',
   )
   process.exitCode = 1
 } else {

@@ -1,4 +1,4 @@
-/** A gateway's stages made of real parts, all but the backend, and calls as they come from the wire, for benches. It measures nothing. */
+/** A gateway's stages made of real parts, without backend and metering file unless given, and calls as they come from the wire. It measures nothing. */
 import { readFileSync } from 'node:fs'
 import { EventEncoder, MAX_EVENT_BYTES } from '../../src/data-plane/metering/event-encoder.ts'
 import { newWriterName } from '../../src/data-plane/metering/event-id.ts'
@@ -79,6 +79,7 @@ export async function callParts(tokens: StartedTokenVerifier, options: CallOptio
     tokens,
     apiKeys: undefined,
     quota: createMemoryQuota(),
+    clientNetwork: ({ peerAddress }) => peerAddress,
     egress,
     upstreams: new RuledUpstreams(egress),
     mcpSessions: mcpSessions(egress),

@@ -1,4 +1,4 @@
-/** Joins the program of the rungs into one file without types, as the build does with the gateway. It starts nothing. The loader of TypeScript would name each function again whenever it is made, in the middle of a call. */
+/** Joins the program of the rungs into one file without types, as the build does with the gateway. It does not start the server. */
 import { readFileSync } from 'node:fs'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { build } from 'esbuild'
@@ -7,7 +7,10 @@ const SERVER = fileURLToPath(new URL('./server.ts', import.meta.url))
 /** In the tree, so that packages are found. */
 const OUT = fileURLToPath(new URL('../../results/ladder-server.mjs', import.meta.url))
 
-/** @returns the path of the joined file */
+/**
+ * The loader of TypeScript (tsx) would insert a call that names each function when it is created, which would change the measured times.
+ * @returns the path of the joined file
+ */
 export async function bundledServer(): Promise<string> {
   await build({
     entryPoints: [SERVER],

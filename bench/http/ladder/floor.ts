@@ -10,7 +10,7 @@ const BODY = Buffer.from('\r\n\r\n')
 const BEFORE = '{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":'
 const AFTER = '}],"isError":false}}'
 
-/** Sends one fixed request; the text is valid only during the callback. */
+/** Sends one fixed request and passes the body of the response to the callback. */
 export type RoundTrip = (done: (body: string) => void) => void
 
 /** @param upstream `http://host:port` @param path of every request */

@@ -1,6 +1,6 @@
 /**
- * Measures what the budgets of the rungs limit, in seconds: bytes of every rung, and CPU time in parts of the floor's where a budget asks for
- * it. It needs neither wrk nor processes bound to processors, and judges nothing.
+ * Measures what the budgets of the rungs limit: bytes of every rung, and CPU time in parts of the floor's where a budget asks for it.
+ * It needs neither wrk nor processes bound to processors, and judges nothing.
  */
 import type { RungFigure } from '../../budgets.ts'
 import { ratioSpread } from '../../statistics.ts'

@@ -1,6 +1,6 @@
 /**
- * Starts rungs in their processes, with the request that their callers send, and counts what a call of one allocates: in a process of its
- * own, with a young generation that no collection empties during the count. It judges nothing.
+ * Starts rungs in their processes, with the request that their callers send, and counts what a call of one allocates: in a separate process,
+ * with a young generation that no collection empties during the count. It judges nothing.
  */
 import { type Child, type Side, startChild } from '../load/child.ts'
 import { saturate } from '../load/closed-loop.ts'
@@ -39,7 +39,7 @@ export interface RungOptions {
   readonly counting: boolean
 }
 
-/** @param file `server.ts` as `bundled` joined it */
+/** @param file `server.ts` as `bundledServer` joined it */
 export async function startRung(
   file: string,
   rung: string,

@@ -22,6 +22,7 @@ import { BackendTokens } from '../../../src/shared/egress/oauth/backend-tokens.t
 import { ResourceWatches } from '../../../src/shared/mcp-client/resource-watches.ts'
 import { clientAddresses } from '../../../src/shared/server/client-address.ts'
 import type { HttpHandler } from '../../../src/shared/server/listener.ts'
+import { SILENT } from '../../../src/shared/telemetry/log.ts'
 import { aPrincipal } from '../../../test/fixtures/exchange.ts'
 import { callParts } from '../../stages/calls.ts'
 import { signTokens, verifierOf } from '../../stages/token/signed-tokens.ts'
@@ -176,6 +177,7 @@ function gatewayParts(dir: string, pipeline: GatewayParts['pipeline']): GatewayP
     pipeline,
     snapshot: () => undefined,
     snapshotFault: () => undefined,
+    faultyParts: () => [],
     keysReady: () => true,
     draining: () => false,
     sessions: new MemorySessionStore({
@@ -198,6 +200,7 @@ function gatewayParts(dir: string, pipeline: GatewayParts['pipeline']): GatewayP
       throw new Error('bodies of the ladder are small')
     },
     nowMs: Date.now,
+    log: SILENT,
   }
 }
 

@@ -1,4 +1,4 @@
-/** The upstream of every load run, in the process of the load: it responds to every request with one product. It checks and measures nothing. */
+/** The upstream of every load run, in the process of the load: it responds with one product, over MCP as the result of a tool. It measures nothing. */
 import { loadNative, type NativeApp, type NativeModule } from '../../../src/shared/server/uws/native.ts'
 import { MCP_SERVER, PRODUCT } from './requests.ts'
 

@@ -1,6 +1,6 @@
 /**
- * Part `latency`: how long a tools/call takes beside nginx and Envoy. First at equal utilization, each server at the same share of its
- * capacity, in turns; then all at the same rates for the curve. The clock starts when a request is due (`open-loop.ts` says why).
+ * Part `latency`: how long a tools/call takes beside nginx, bare uWS and Envoy. First at equal utilization, each server at the same share of
+ * its capacity, in turns; then all but Envoy at the same rates for the curve. The clock starts when a request is due (`open-loop.ts` says why).
  */
 import { spread } from '../../statistics.ts'
 import type { Case, Cases } from './cases.ts'

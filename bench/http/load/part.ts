@@ -9,7 +9,7 @@ export interface Part {
   readonly seconds: number
   readonly connections: number
   readonly workers: number
-  /** Only load cases whose id or name holds it; '' means all. */
+  /** Only load cases whose id or name holds it, and their reference cases; '' means all. */
   readonly filter: string
   readonly pinned: boolean
   /** A line of progress for people. */

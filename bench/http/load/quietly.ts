@@ -4,7 +4,7 @@ import { spawn } from 'node:child_process'
 /** Size of the young generation (MiB): the load's own collections would be counted as latencies of the server. */
 const FLAGS = ['--single-threaded-gc', '--min-semi-space-size=64', '--max-semi-space-size=64']
 
-/** @returns what the program responded there, or undefined: this is the process that has the flags, and `main` has to be run in it */
+/** @returns the exit code of the program there, or undefined: this is the process that has the flags, and `main` has to be run in it */
 export function elsewhere(): Promise<number> | undefined {
   if (process.execArgv.includes(FLAGS[0]!)) return undefined
   const [, file, ...args] = process.argv

@@ -1,7 +1,7 @@
 /**
- * `npm run bench:http`: the built gateway under load beside bare servers and peers, in turns, each process pinned to one processor.
- * Parts: load (closed loop), latency (open loop), streams, start, workers, ladder. Cost is CPU time per call from the kernel's accounting: the
- * load generator's own limit does not show in it.
+ * `npm run bench:http`: the built gateway under load beside bare servers and peers, in turns, server and load each pinned to a processor
+ * except in `start` and `workers`. Parts: load (closed loop), latency (open loop), streams, start, workers, ladder. Cost is CPU time per call
+ * from the kernel's accounting: the load generator's own limit does not show in it.
  */
 import { parseArgs } from 'node:util'
 import { grid } from '../../grid.ts'

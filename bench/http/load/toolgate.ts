@@ -154,6 +154,7 @@ export async function startToolgate(options: ToolgateOptions): Promise<Toolgate>
   const toolSets = copyToolSets(dir, options.upstream)
   if (options.mcpServer !== undefined) writeMcpToolSet(toolSets.path, options.mcpServer)
   const control = await startControlPlane(dir, options.controlSide)
+  let gateway: Awaited<ReturnType<typeof serve>> | undefined
   try {
     if (options.agentPerMonth !== undefined) await control.api.limitAgents(options.agentPerMonth)
     await control.api.publish(options.upstream)
@@ -163,7 +164,8 @@ export async function startToolgate(options: ToolgateOptions): Promise<Toolgate>
       WORKERS: String(options.workers),
       ...options.env,
     }
-    const gateway = await serve(options.side, env, { nodeOptions: options.nodeOptions ?? [] })
+    gateway = await serve(options.side, env, { nodeOptions: options.nodeOptions ?? [] })
+    const started = gateway
     return {
       ...gateway,
       url: gateway.gateway_url,
@@ -177,12 +179,13 @@ export async function startToolgate(options: ToolgateOptions): Promise<Toolgate>
       apiKey: await control.api.subscribe(gateway.gateway_url, 'bench', 'enterprise'),
       changeTools: () => toolSets.change(),
       async stop() {
-        await gateway.stop()
+        await started.stop()
         await control.stop()
         rmSync(dir, { recursive: true, force: true })
       },
     }
   } catch (error) {
+    await gateway?.stop()
     await control.stop()
     rmSync(dir, { recursive: true, force: true })
     throw error

@@ -128,7 +128,7 @@ async function checkQuota(part: Part, gateway: Toolgate, threads: number): Promi
       `${threads} threads admitted ${admitted} calls of a plan of ${LIMIT}; ${refused} were refused`,
     )
   part.progress(
-    `workers: ${threads} admitted exactly ${admitted} of ${admitted + refused} calls, limit ${LIMIT}`,
+    `workers: threads ${threads}, calls sent ${admitted + refused}, admitted ${admitted}: exactly the limit`,
   )
   part.write({
     suite: 'http/workers',

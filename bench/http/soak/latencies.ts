@@ -1,4 +1,7 @@
-/** The latencies of a soak: kept until the collections of the same while are known, then counted apart. It sends nothing. */
+/**
+ * The latencies of a soak, kept until the garbage collections of the same interval are known, then recorded with and without the requests that
+ * overlapped one. It sends nothing.
+ */
 import { createHistogram, performance, type RecordableHistogram } from 'node:perf_hooks'
 import type { Kind } from './mix.ts'
 import { meets, type Windows } from './pauses.ts'
@@ -28,7 +31,7 @@ export class Latencies {
   readonly outside = histogram()
   /** Without those that met a collection or stolen time. */
   readonly undisturbed = histogram()
-  /** Since the last `settle`, all of them. */
+  /** Those recorded by the last `settle`. */
   #recent = histogram()
   readonly #kinds: ReadonlyMap<Kind, RecordableHistogram>
   // three plain lists: an object for each request would have the load collect garbage all the time
@@ -49,7 +52,7 @@ export class Latencies {
 
   /**
    * @param stolen windows of stolen time
-   * @returns of those since the last time, collections and all
+   * @returns the latencies since the previous call, those that met a collection included
    */
   settle(windows: Windows, stolen: Windows, counts: boolean): Tails {
     this.#recent = histogram()

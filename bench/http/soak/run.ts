@@ -1,6 +1,7 @@
 /**
  * `npm run bench:soak -- --minutes 30`: mixed load at 70 % of what the gateway can do, every response checked. It fails when memory grows by
- * 1 MiB a minute or more, when p99.9 is over 5 times p50 outside garbage collection, or with the first wrong response.
+ * 1 MiB a minute or more (in a run of 10 minutes or longer), when p99.9 is over 5 times p50 outside garbage collection, or with the first
+ * wrong response.
  */
 import { parseArgs } from 'node:util'
 import { openResults } from '../../record.ts'
@@ -147,7 +148,7 @@ async function soak(
     await visitors.close()
   }
   if (fault !== undefined) throw fault
-  say(`${visitors.came} sessions came, ${visitors.left} left as they should`)
+  say(`sessions opened: ${visitors.came}, ended as expected: ${visitors.left}`)
   return { samples: watch.samples, collected: watch.collected, latencies, visitors: visitors.came }
 }
 
@@ -240,7 +241,7 @@ class Watch {
 function line(sample: Sample, count: number, p50Ms: number, p99Ms: number, p999Ms: number): string {
   return [
     `${sample.minute.toFixed(1).padStart(5)} min${sample.warm ? '' : ' (warm-up)'}`,
-    `${count} right`,
+    `${count} correct`,
     `p50 ${p50Ms.toFixed(2)} p99 ${p99Ms.toFixed(2)} p99.9 ${p999Ms.toFixed(2)} ms`,
     `heap ${sample.heapMiB.toFixed(1)} RSS ${sample.rssMiB.toFixed(1)} MiB`,
     `busy ${Math.round(sample.busy * 100)}%`,

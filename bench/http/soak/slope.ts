@@ -10,7 +10,7 @@ export interface Slope {
 /** Least squares. @throws RangeError with fewer than three points: any line fits two */
 export function slopeOf(points: readonly (readonly [x: number, y: number])[]): Slope {
   const count = points.length
-  if (count < 3) throw new RangeError(`${count} points make no slope`)
+  if (count < 3) throw new RangeError(`A slope needs 3 or more points, not ${count}. Measure for longer.`)
   const meanX = points.reduce((sum, [x]) => sum + x, 0) / count
   const meanY = points.reduce((sum, [, y]) => sum + y, 0) / count
   let xx = 0

@@ -89,7 +89,7 @@ export function judge(
   const met = (100 * (all.count - outside.count)) / all.count
   console.log(`
 ${all.count} correct responses and ${visitors} sessions, none wrong; the gateway was busy ${Math.round(busy * 100)} % of the time
-${met.toFixed(1)} % of the requests met a garbage collection (of the gateway or the load) or what it left undone
+${met.toFixed(1)} % of the requests met a garbage collection (of the gateway or the load) or the backlog after one
 p99.9 is ${tail.toFixed(1)} times p50 outside garbage collection, at most ${MAX_TAIL}: ${tail <= MAX_TAIL ? 'kept' : 'BROKEN'}; ${tailOf(undisturbed).toFixed(1)} times without stolen time, which is not ours to fix
 a bare uWS server at this rate, busy ${Math.round(reference.busy * 100)} % of the time: ${tailOf(reference.tails).toFixed(1)} times, from the machine and the load alone
 heap behind forced collections ${from.heapMiB.toFixed(1)} MiB after ${from.minute.toFixed(1)} minutes, ${to.heapMiB.toFixed(1)} after ${to.minute.toFixed(1)}: ${live.toFixed(2)} a minute

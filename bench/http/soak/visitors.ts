@@ -1,4 +1,4 @@
-/** Sessions that come and go beside the calls of a soak: initialize, an event stream, a few pings, then a farewell or none. It keeps no time. */
+/** Sessions that come and go beside the calls of a soak: initialize, an event stream, a few pings, then DELETE or none. It measures no latency. */
 import { Agent, type IncomingMessage, request } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Toolgate } from '../load/toolgate.ts'
@@ -30,7 +30,7 @@ export class Visitors {
   readonly #staying = new Set<Promise<void>>()
   readonly #timer: NodeJS.Timeout
   came = 0
-  /** With all they wanted. */
+  /** Visits that ended without a fault. */
   left = 0
 
   constructor({ url, token }: Toolgate, onFault: (fault: Error) => void) {
@@ -66,13 +66,16 @@ export class Visitors {
     if (opened.status !== 200 || typeof id !== 'string') throw wrong('initialize', opened)
     const session = { 'mcp-session-id': id, 'mcp-protocol-version': '2025-06-18' }
     const hangUp = await this.#listen(session)
-    for (let ping = 0; ping < PINGS; ping++) {
-      await sleep(STAY_MS / PINGS)
-      const response = await this.#ask('POST', rpc('ping'), session)
-      if (response.status !== 200 || !response.text.includes('"result":{}'))
-        throw wrong('ping in a session', response)
+    try {
+      for (let ping = 0; ping < PINGS; ping++) {
+        await sleep(STAY_MS / PINGS)
+        const response = await this.#ask('POST', rpc('ping'), session)
+        if (response.status !== 200 || !response.text.includes('"result":{}'))
+          throw wrong('ping in a session', response)
+      }
+    } finally {
+      hangUp()
     }
-    hangUp()
     if (!polite) return
     const ended = await this.#ask('DELETE', undefined, session)
     if (ended.status >= 300) throw wrong('the end of a session', ended)
