@@ -25,6 +25,9 @@ const TIMED = [
 /** The suite of others has limits of 500 to 1,500 ms of wall time in its code, so nothing else may take the processors while it runs. */
 const ALONE = ['test/services/conformance.test.ts']
 
+/** It measures the availability of a deployment that is under load, so nothing else may take the processors either. */
+const LOADED = ['test/chaos/short.test.ts']
+
 export default defineConfig({
   resolve: {
     alias: [
@@ -42,7 +45,12 @@ export default defineConfig({
       { extends: true, test: { name: 'closing', include: CLOSING, exclude: TIMED, isolate: false } },
       {
         extends: true,
-        test: { name: 'services', include: SERVICES, exclude: [...ALONE, ...TIMED], isolate: false },
+        test: {
+          name: 'services',
+          include: SERVICES,
+          exclude: [...ALONE, ...LOADED, ...TIMED],
+          isolate: false,
+        },
       },
       { extends: true, test: { name: 'timed', include: TIMED } },
       {
@@ -54,6 +62,7 @@ export default defineConfig({
         },
       },
       { extends: true, test: { name: 'alone', include: ALONE, sequence: { groupOrder: 1 } } },
+      { extends: true, test: { name: 'loaded', include: LOADED, sequence: { groupOrder: 2 } } },
     ],
     // against what hangs, not against a machine with much else to do
     testTimeout: 60_000,

@@ -1,4 +1,4 @@
-/** The rules of `architecture.md`, executed: layers (`layers.ts`), imports, and the form of files. It holds no rule itself. */
+/** The rules of `architecture.md` (`rules.ts`), applied to the files, and checks of packages and of the tables (`layers.ts`). It changes no file. */
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'

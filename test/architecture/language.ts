@@ -1,4 +1,4 @@
-/** The banned words of `docs/glossary.md` as a rule: files in, violations out. The table in the page is the only list of words. */
+/** The banned words of `docs/glossary.md` as a rule: a file in, violations out. The table in the page is the only list of words. */
 import { readFileSync } from 'node:fs'
 
 const GLOSSARY = new URL('../../docs/glossary.md', import.meta.url)

@@ -1,4 +1,4 @@
-/** The layers of `src`, and which vendor package is imported where: the table that `rules.ts` checks. It checks nothing itself. */
+/** The tables that `rules.ts` checks: layers and adapters of `src`, where vendor packages are imported, and bounds of files. It checks nothing itself. */
 
 /** Imports point down only: a file may import its own folder and everything below it. Folders of one layer do not import each other. */
 export const LAYERS: readonly (readonly string[])[] = [

@@ -57,7 +57,7 @@ export function importsInto(files: readonly SourceFile[], place: string): string
 export const everyFileHasALayer: Rule = files =>
   files
     .filter(file => placeOf(file.path) === undefined)
-    .map(file => `${file.path} is in no folder of the table`)
+    .map(file => `${file.path} is in no folder of LAYERS (layers.ts)`)
 
 export const importsPointDown: Rule = files => {
   const wrong: string[] = []
@@ -132,7 +132,7 @@ export const vendorsStayInTheirFolder: Rule = files => {
       if (specifier.startsWith('.') || specifier.startsWith('node:')) continue
       const name = packageOf(specifier)
       const vendor = VENDORS.find(entry => entry.package === name)
-      if (vendor === undefined) wrong.push(`${file.path} imports ${name}, which has no folder in the table`)
+      if (vendor === undefined) wrong.push(`${file.path} imports ${name}, which has no entry in VENDORS`)
       else if (!vendor.folders.some(folder => isIn(file.path, folder)))
         wrong.push(`${file.path} imports ${name}, which is imported in ${vendor.folders.join(' and ')} only`)
     }

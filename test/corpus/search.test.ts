@@ -23,12 +23,13 @@ describe.skipIf(!LARGE_INSTALLED && !required)(
 
     it.each([
       // words and weights were chosen with all of these
-      ['requests.tsv', 300, 0.97],
+      ['requests.tsv', 300, 0.98],
       ['held-out.tsv', 100, 0.95],
-      ['requests-2.tsv', 160, 0.94],
-      ['requests-3.tsv', 110, 0.94],
-      ['requests-4.tsv', 120, 0.87],
-      ['requests-5.tsv', 90, 0.86],
+      ['requests-2.tsv', 160, 0.95],
+      ['requests-3.tsv', 110, 0.95],
+      ['requests-4.tsv', 120, 0.89],
+      ['requests-5.tsv', 90, 0.89],
+      ['requests-6.tsv', 110, 0.92],
     ])('%s: the tool is among the first five', (file, requests, least) => {
       const score = scoreOf(index, at(file))
       expect(score.requests).toBe(requests)
@@ -36,8 +37,9 @@ describe.skipIf(!LARGE_INSTALLED && !required)(
     })
 
     it.each([
-      // as measured, the aim is 0.95; the misses are not shown, so that the search is not fitted to them
-      ['blind.tsv', 113, 0.93],
+      // the misses are not shown, so that the search is not fitted to them
+      ['blind.tsv', 113, 0.96],
+      // as measured: requests in words far from those of the documents
       ['blind-2.tsv', 80, 0.86],
     ])('%s: the tool is among the first five', (file, requests, least) => {
       const score = scoreOf(index, at(file))

@@ -128,6 +128,14 @@ it('variants are kept apart by what the response varies on', async () => {
   expect(await texts(own, de, en, de, en)).toBe('1 2 1 2')
 })
 
+it('a response that varies on the origin of the page is for that origin', async () => {
+  backend.script(counts({ 'cache-control': 'public, max-age=60', vary: 'Origin' }))
+  const [one, two] = [{ origin: 'https://one.example' }, { origin: 'https://two.example' }]
+  expect(await texts(own, one, two, one, {}, two)).toBe('1 2 1 3 2')
+  expect(await texts(shared, one, two, one)).toBe('4 5 4')
+  expect(backend.seen.map(({ headers }) => headers.origin)).toContain(two.origin)
+})
+
 it('requests say how fresh a response must be', async () => {
   backend.script(counts({ 'cache-control': 'max-age=60' }))
   expect(await texts(own, {}, { 'cache-control': 'no-cache' }, {})).toBe('1 2 2')

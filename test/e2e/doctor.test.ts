@@ -65,12 +65,12 @@ describe('a healthy gateway', () => {
   it('is reported in words, with what was skipped and without the token', async () => {
     const { code, out } = await run('--url', `${front.url}/mcp`, '--client', 'cursor')
     expect(code).toBe(0)
-    expect(out).toContain('Cursor can connect.\n  6 steps were skipped.')
+    expect(out).toContain('Cursor can connect.\n  Skipped steps: 6.')
     const whole = await run('--url', front.url, '--client', 'claude', '--token', token)
     expect(whole.code).toBe(0)
     expect(whole.out).not.toContain(token)
     expect(whole.out).toMatch(/Claude with this token can connect\.\n {2}Claude with a login can connect\./)
-    expect(whole.out).toMatch(/limits +\d+ tools; their definitions are about \d+ tokens/)
+    expect(whole.out).toMatch(/limits +Tools: \d+; their definitions are about \d+ tokens/)
   })
 })
 
@@ -111,6 +111,7 @@ const tools = (change: (list: Record<string, unknown>[]) => void): Corrupt =>
     ),
   )
 
+const JSON_TYPE = { 'content-type': 'application/json' }
 const AS = '/.well-known/oauth-authorization-server'
 const PRM = '/.well-known/oauth-protected-resource'
 
@@ -121,6 +122,25 @@ const BROKEN: readonly (readonly [step: string, what: string, corrupt: Corrupt, 
     'a redirect',
     at('/mcp', becomes(301, '', { location: 'https://other.example/' })),
     /do not follow/,
+  ],
+  [
+    'reach',
+    'a JSON-RPC error with 200',
+    onMethod(
+      'initialize',
+      becomes(
+        200,
+        '{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"Method not found"}}',
+        JSON_TYPE,
+      ),
+    ),
+    /must return a result/,
+  ],
+  [
+    'reach',
+    'a result without serverInfo',
+    onMethod('initialize', becomes(200, '{"jsonrpc":"2.0","id":1,"result":{}}', JSON_TYPE)),
+    /must return a result/,
   ],
   ['reach', 'nothing at the path', at('/mcp', becomes(404)), /\/mcp and \/mcp\/sse/],
   [
@@ -229,7 +249,7 @@ const BROKEN: readonly (readonly [step: string, what: string, corrupt: Corrupt, 
         ),
       ),
     ),
-    /MCP_VERSIONS/,
+    /respond with one of them/,
   ],
   [
     'initialize',

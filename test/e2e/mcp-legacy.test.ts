@@ -449,9 +449,13 @@ describe('progress and resume', () => {
 
 describe('origins', () => {
   it('of other pages are refused, the own and listed ones are not', async () => {
-    expect(
-      (await gateway.post('/mcp', rpc('ping'), undefined, { origin: 'https://evil.example' })).status,
-    ).toBe(403)
+    const evil = `https://evil.example/${'x'.repeat(200)}`
+    const refused = await gateway.post('/mcp', rpc('ping'), undefined, { origin: evil })
+    expect(refused.status).toBe(403)
+    expect(refused.json).toMatchObject({
+      error: 'forbidden_origin',
+      message: `The origin "${evil.slice(0, 128)}" may not use this endpoint. Add it to CORS_ORIGINS.`,
+    })
     expect(
       (await gateway.post('/mcp', rpc('ping'), undefined, { origin: 'http://localhost:3000' })).status,
     ).toBe(200)

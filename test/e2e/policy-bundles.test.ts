@@ -4,18 +4,20 @@ import { readFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
-import { type Deployment, deploy, read } from '../fixtures/deployment.ts'
+import { type Deployment, deploy, read, shownFaults } from '../fixtures/deployment.ts'
 import { altered, ENDLESS, MISBEHAVING, manifestWith, SHIPPED } from '../fixtures/policy/inputs.ts'
 
 let gateway: Deployment
 let server: Server
 let agent: string
+let admin: string
 let content: { readonly bundle: Uint8Array; readonly etag: string; readonly status?: number } = {
   bundle: readFileSync(SHIPPED),
   etag: '"shipped"',
 }
 let unchanged = 0
 
+const REJECTED = 'platform_policy_bundles_rejected_total'
 const NEVER_ENDS: [string, Uint8Array, RegExp] = [
   'of a policy that never ends',
   readFileSync(ENDLESS),
@@ -36,6 +38,7 @@ beforeAll(async () => {
     POLICY_POLL: '20ms',
   })
   agent = await gateway.token('demo-agent')
+  admin = await gateway.token('demo-admin')
 })
 afterAll(async () => {
   await gateway?.stop()
@@ -60,25 +63,31 @@ describe('a bundle at an address', { timeout: 120_000 }, () => {
   })
 
   it.each([
-    ['truncated', readFileSync(SHIPPED).subarray(0, 99_999), /truncated/],
+    // first: the later cases have called the admin API of late, too
     [
       'of a policy that cannot decide about what was asked of late',
       readFileSync(MISBEHAVING),
       /cannot decide about tools\.list/,
     ],
+    ['truncated', readFileSync(SHIPPED).subarray(0, 99_999), /truncated/],
     // unit/policy/trial.test.ts shows it with a shorter patience
     ...(process.env.SOAK === '1' ? [NEVER_ENDS] : []),
   ])('that is %s leaves the one before serving, and says so', async (name, bundle, reason) => {
     const before = await revisionOfList()
-    const rejected = await metric('platform_policy_bundles_rejected_total')
+    const rejected = await metric(REJECTED)
     content = { bundle, etag: `"${name}"` }
     await vi.waitFor(
       async () =>
-        expect(await health()).toMatchObject({ status: 'degraded', reason: expect.stringMatching(reason) }),
+        // the rejection of the case before is not this one
+        expect([await health(), await metric(REJECTED)]).toMatchObject([
+          { status: 'degraded', parts: ['policy'] },
+          rejected + 1,
+        ]),
       { timeout: 60_000, interval: 50 },
     )
+    expect(await shownFaults(gateway.url, admin)).toEqual({ policy: expect.stringMatching(reason) })
     expect(await revisionOfList()).toBe(before)
-    expect(await metric('platform_policy_bundles_rejected_total')).toBe(rejected + 1)
+    expect(await metric(REJECTED)).toBe(rejected + 1)
   })
 
   it('that is good is served, and all is well again', async () => {
@@ -96,7 +105,19 @@ describe('a bundle at an address', { timeout: 120_000 }, () => {
 
   it('that cannot be had leaves the last one serving', async () => {
     content = { bundle: Buffer.from('no'), etag: '"gone"', status: 500 }
-    await vi.waitFor(async () => expect((await health()).reason).toMatch(/responded with status 500/), {
+    await vi.waitFor(async () => expect((await health()).parts).toEqual(['policy']), {
+      timeout: 30_000,
+      interval: 50,
+    })
+    expect(await shownFaults(gateway.url, admin)).toEqual({
+      policy: expect.stringMatching(/responded with status 500/),
+    })
+    expect(await revisionOfList()).toBe('good')
+  })
+
+  it('that can be had again, unchanged, ends the fault', async () => {
+    content = { bundle: Buffer.from('not sent'), etag: '"good"' }
+    await vi.waitFor(async () => expect((await health()).status).toBe('healthy'), {
       timeout: 30_000,
       interval: 50,
     })

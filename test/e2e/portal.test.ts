@@ -9,7 +9,11 @@ let backend: Server
 let origin: string
 let cookie: string
 let csrf: string
-const received: { readonly url: string; readonly headers: Readonly<Record<string, unknown>> }[] = []
+const received: {
+  readonly url: string
+  readonly headers: Readonly<Record<string, unknown>>
+  readonly body: string
+}[] = []
 
 const get = (path: string, headers: Record<string, string> = {}) =>
   fetch(`${origin}${path}`, { headers, redirect: 'manual' })
@@ -17,8 +21,10 @@ const signedIn = (path: string, init: RequestInit = {}) =>
   fetch(`${origin}/portal/${path}`, { ...init, headers: { cookie, 'x-csrf-token': csrf, ...init.headers } })
 
 beforeAll(async () => {
-  backend = createServer((request, response) => {
-    received.push({ url: request.url!, headers: request.headers })
+  backend = createServer(async (request, response) => {
+    let body = ''
+    for await (const piece of request) body += piece
+    received.push({ url: request.url!, headers: request.headers, body })
     response.setHeader('set-cookie', 'of=backend').end('served')
   })
   await new Promise<void>(resolve => backend.listen(0, '127.0.0.1', resolve))
@@ -117,6 +123,65 @@ it('calls an API with the key of the user and nothing of the session', async () 
   expect(JSON.stringify(received)).not.toMatch(/eyJhbGci|cookie|x-portal-key|x-csrf-token/)
   const unknown = await signedIn('api/try/t/acme/open/x', { headers: { 'x-portal-key': 'tgk_unknown' } })
   expect([unknown.status, received.length]).toEqual([401, 1])
+})
+
+const CHOSEN = { 'X-Version': '2', 'If-None-Match': '"1"', Accept: 'text/csv', 'Idempotency-Key': 'a' }
+const NOT_CHOSEN = {
+  Cookie: 'a=b',
+  Cookie2: 'a=b',
+  Authorization: 'Bearer chosen',
+  'X-API-Key': 'chosen',
+  Host: 'chosen.example',
+  Origin: 'https://chosen.example',
+  Referer: 'https://chosen.example',
+  Connection: 'x-version',
+  'Keep-Alive': 'chosen',
+  TE: 'chosen',
+  Upgrade: 'chosen',
+  'Transfer-Encoding': 'chosen',
+  'Content-Length': '999999',
+  'Proxy-Authorization': 'chosen',
+  Forwarded: 'for=192.0.2.9',
+  'X-Forwarded-For': '192.0.2.9',
+  'X-Forwarded-User': 'chosen',
+  'X-Real-IP': '192.0.2.9',
+  Via: '1.1 chosen',
+  'X-HTTP-Method-Override': 'DELETE',
+  'X-Original-URL': '/chosen',
+  'Sec-Fetch-Site': 'chosen',
+  'X-CSRF-Token': 'chosen',
+  'X-Portal-Key': 'chosen',
+}
+
+const parameters = (chosen: object) =>
+  Object.fromEntries(Object.entries(chosen).map(([name, value]) => [`x-portal-header-${name}`, value]))
+
+it('sends the header parameters that a user may choose, and the body in its media type', async () => {
+  received.length = 0
+  const body = '<parcel/>'
+  const headers = { ...parameters(CHOSEN), 'x-other': 'other', 'content-type': 'application/xml' }
+  const tried = await signedIn('api/try/t/acme/open/x', { method: 'POST', headers, body })
+  expect(tried.status).toBe(200)
+  expect(received).toMatchObject([
+    {
+      body,
+      headers: {
+        'x-version': '2',
+        'if-none-match': '"1"',
+        accept: 'text/csv',
+        'content-type': 'application/xml',
+        'content-length': String(body.length),
+      },
+    },
+  ])
+  expect(JSON.stringify(received)).not.toMatch(/x-portal|x-other/)
+})
+
+it.each(Object.entries(NOT_CHOSEN))('leaves out a header parameter %s', async (name, value) => {
+  received.length = 0
+  const tried = await signedIn('api/try/t/acme/open/x', { headers: parameters({ [name]: value }) })
+  expect([tried.status, received.length]).toEqual([200, 1])
+  expect(JSON.stringify(received)).not.toMatch(/chosen|192\.0\.2\.9|x-portal|a=b|999999/i)
 })
 
 it('refuses a trial of a foreign page, without a login, and of anything that is not an API', async () => {

@@ -105,6 +105,7 @@ const PLAIN_PATHS: readonly string[] = [
 beforeAll(async () => {
   upstream = createServer((request, response) => {
     seen.push({ url: request.url!, headers: request.headers })
+    if (request.url === '/base/status-700') response.statusCode = 700
     for (const [name, value] of [...HOSTILE_RESPONSE, ...OURS_IN_RESPONSES]) response.setHeader(name, value)
     response.setHeader('X-Kept', 'yes')
     response.end('{}')
@@ -193,6 +194,17 @@ describe('a proxied API by default', () => {
   it.each(PLAIN_PATHS)('forwards %s', async path => {
     expect((await send(at + path)).status).toBe(200)
     expect(seen.at(-1)!.url).toBe(`/base${path}`)
+  })
+
+  it('forwards the bytes of a header value beyond ASCII', async () => {
+    // written as UTF-8, and shown by the upstream as one character for each byte
+    expect((await send(at, [['X-Name', 'Łukasz é']])).status).toBe(200)
+    expect(seen.at(-1)!.headers['x-name']).toBe(Buffer.from('Łukasz é').toString('latin1'))
+  })
+
+  it('fails with 502 where the upstream responds with a status that HTTP does not have', async () => {
+    expect((await send(`${at}/status-700`)).status).toBe(502)
+    expect((await send(at)).status).toBe(200)
   })
 
   it.each(HOSTILE_REQUEST)('does not forward the header %s', async (name, value) => {

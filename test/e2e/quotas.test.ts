@@ -1,4 +1,7 @@
-/** The quotas of docs/reference/http.md over HTTP: each row as REST, JSON-RPC and item of a batch show it; midnight and the end of a month. */
+/**
+ * The quotas of docs/reference/http.md over HTTP: each row as REST, JSON-RPC and item of a batch show it; midnight and the end of a
+ * month; usage metrics, the clock of the embedded provider, and plans of self-registered clients.
+ */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -24,7 +27,7 @@ let gateway: Deployment
 let dataDir: string
 let key: Awaited<ReturnType<typeof importJWK>>
 let kid: string
-/** What the deployment's clock shows, to the second. */
+/** What the deployment's clock shows. */
 let clockMs = Date.now()
 
 beforeAll(async () => {
@@ -37,6 +40,7 @@ beforeAll(async () => {
   )
   const rules = [
     { plan: 'minute', role: 'analyst', per: 'user' },
+    { plan: 'day', role: 'daily', per: 'user' },
     { plan: 'second', user: 'grace' },
     { plan: 'burst', tenant: 'acme', role: 'guest' },
   ]
@@ -340,6 +344,25 @@ describe('clients that registered themselves', () => {
       fetch(`${gateway.url}/admin/quotas/user:ada`, { headers: { authorization: `Bearer ${admin}` } }),
     )
     expect(await (await row!).json()).toMatchObject({ consumer_id: 'user:ada', daily_count: 3 })
+  })
+
+  it('are simulated with the counter of their user', async () => {
+    const eve = await token('dcr-7', 'eve', ['daily'])
+    for (let calls = 0; calls < 4; calls++) expect((await limitOf(eve))[0]).toBe(200)
+    const admin = await gateway.token('demo-admin')
+    const outcomeOf = async (subject: string) => {
+      const caller = {
+        consumer: 'dcr-8',
+        subject,
+        tenant: 'acme',
+        roles: ['daily'],
+        scopes: ['read', 'execute'],
+      }
+      const body = { ...caller, tool: CALL.name, arguments: {} }
+      return (await gateway.post('/admin/simulate', body, admin)).json.outcome
+    }
+    expect(await outcomeOf('eve')).toBe('quota_exceeded')
+    expect(await outcomeOf('alan')).toBe('allowed')
   })
 
   it('are counted under the address of their document', async () => {

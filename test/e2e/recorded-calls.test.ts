@@ -159,6 +159,17 @@ describe('GET /admin/calls/{id}', () => {
 })
 
 describe('GET /admin/calls/stream', () => {
+  it('gives HEAD no place of a stream', async () => {
+    const url = `${gateway.url}/admin/calls/stream`
+    const headers = { authorization: `Bearer ${admin}` }
+    const statuses = new Set<number>()
+    // each thread has places for 100
+    for (let n = 0; n < 210; n++) statuses.add((await fetch(url, { method: 'HEAD', headers })).status)
+    const opened = await fetch(url, { headers })
+    await opened.body!.cancel()
+    expect([...statuses, opened.status]).toEqual([200, 200])
+  })
+
   interface Event {
     readonly id: string
     readonly calls: readonly { id: string; tool: string; request_id: string }[]
@@ -322,6 +333,11 @@ describe('GET /admin/policy/decisions', () => {
     const first = await find('consumer=busy-agent&tool=shop_getProduct&limit=4')
     const next = await find(`consumer=busy-agent&tool=shop_getProduct&limit=4&cursor=${first.next_cursor}`)
     expect([...first.decisions, ...next.decisions]).toEqual(all.slice(0, 8))
+    // the cursor of another list, one that is cut off, and one with a character before it
+    for (const cursor of ['main:0:12', first.next_cursor.slice(0, -1), `x${first.next_cursor}`]) {
+      const { status, json } = await get(`/admin/policy/decisions?limit=1&cursor=${cursor}`)
+      expect([status, json.message]).toEqual([400, 'cursor was not issued by this gateway.'])
+    }
     const foreign = await find('', tenantAdmin)
     expect(new Set(foreign.decisions.map((row: { tenant: string }) => row.tenant))).toEqual(new Set(['beta']))
     expect((await find('tenant=acme', tenantAdmin)).decisions).toEqual([])

@@ -39,6 +39,11 @@ const RESPONSES: { readonly [name: string]: string | undefined } = {
     'p'.repeat(20_000),
   ),
   image: http('200 OK', 'Content-Type: image/png\r\n', 'png'),
+  many: http(
+    '200 OK',
+    'Content-Type: multipart/mixed; boundary=b\r\n',
+    `${'--b\r\nContent-Type: application/pdf\r\n\r\n'.concat('p'.repeat(2_000), '\r\n').repeat(60)}--b--\r\n`,
+  ),
   fits: http('200 OK', JSON_TYPE, '{"id":1,"more":true}'),
   drifted: http('200 OK', JSON_TYPE, '{"id":"one"}'),
   textual: http('200 OK', 'Content-Type: text/plain\r\n', 'plain'),
@@ -217,6 +222,15 @@ describe('bounds', () => {
 })
 
 describe('structured content', () => {
+  it('many files are bounded together, as texts are', async () => {
+    const { content } = await call('many')
+    const files = content.filter((part: { type: string }) => part.type === 'resource')
+    expect(files.length).toBeGreaterThan(0)
+    expect(JSON.stringify(files).length).toBeLessThan(10 * 1024)
+    expect(JSON.stringify(content).length).toBeLessThan(16 * 1024)
+    expect(content.at(-1).text).toMatch(/^\[Left out: further parts of the result \(\d+\)\.\]$/)
+  })
+
   it('matches the outputSchema that is listed, or is an error with the text', async () => {
     const { tools } = await modern('tools/list', {})
     const listed = tools.find(({ name }: { name: string }) => name === 'fits')

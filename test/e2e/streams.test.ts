@@ -60,6 +60,12 @@ async function counted(name: string): Promise<number> {
   )
 }
 
+it.each(['/mcp', '/mcp/sse'])('HEAD %s opens no stream', async path => {
+  const headers = { authorization: `Bearer ${admin}`, accept: 'text/event-stream' }
+  const response = await fetch(gateway.url + path, { method: 'HEAD', headers })
+  expect([response.status, response.headers.get('allow')]).toEqual([405, expect.any(String)])
+})
+
 describe('GET /admin/sessions/stats', () => {
   const statistics = async (token = admin) =>
     read(

@@ -45,6 +45,7 @@ const signed = (change: Record<string, unknown> = {}, kid = jwk.kid!) =>
 const CASES: readonly [string, () => string | Promise<string>, string, RegExp][] = [
   ['expired', () => signed({ iat: nowSecs() - 900, exp: nowSecs() - 600 }), 'unauthorized', /expired/],
   ['not yet valid', () => signed({ nbf: nowSecs() + 600 }), 'unauthorized', /not valid yet/],
+  ['issued in the future', () => signed({ iat: nowSecs() + 600 }), 'unauthorized', /not valid yet/],
   ['for another audience', () => signed({ aud: 'somebody-else' }), 'invalid_audience', /audience/i],
   ['from another issuer', () => signed({ iss: 'https://evil.example' }), 'unauthorized', /issuer/],
   [
@@ -57,6 +58,12 @@ const CASES: readonly [string, () => string | Promise<string>, string, RegExp][]
   ['signed with an unknown key', () => signed({}, 'no-such-key'), 'unauthorized', /key/],
   ['tampered with', () => tampered(), 'unauthorized', /signature/],
   ['without exp', () => signed({ exp: undefined }), 'unauthorized', /claim/],
+  [
+    'without a name of the consumer',
+    () => signed({ azp: undefined, client_id: undefined, sub: undefined }),
+    'unauthorized',
+    /claim/,
+  ],
   ['no JWT at all', () => 'abc', 'unauthorized', /JWT/],
 ]
 

@@ -93,6 +93,14 @@ describe('a view that an address names', () => {
     expect(listed.result.tools[0]).toMatchObject({ title: 'One product', description: 'Shows one product.' })
   })
 
+  it('is named by every spelling of the address', async () => {
+    const names = namesOf(await send('/mcp/counter', 'tools/list'))
+    for (const path of ['/mcp/%63ounter', '/mcp/counte%72/', '/%6dcp/counter'])
+      expect([path, ...namesOf(await send(path, 'tools/list'))]).toEqual([path, ...names])
+    const all = namesOf(await send('/mcp/sse', 'tools/list'))
+    expect(namesOf(await send('/mcp/%73se', 'tools/list'))).toEqual(all)
+  })
+
   it('calls a tool by the name that it gave it, and no other', async () => {
     const called = await send('/mcp/counter', 'tools/call', call('product', { productId: 'P-1008' }))
     const direct = await send('/mcp', 'tools/call', call('shop_getProduct', { productId: 'P-1008' }))
@@ -234,7 +242,7 @@ describe('a token budget', () => {
     const names = namesOf(await send('/mcp/cut', 'tools/list'))
     expect(names[0]).toBe('shop_listOrders')
     const { instructions } = (await initialize('/mcp/cut')).result
-    expect(instructions).toMatch(/^Read only\.\n\nThe list holds the first tools of this view alone\./)
+    expect(instructions).toMatch(/^Read only\.\n\nThe list holds only the first tools of this view\./)
     const all = namesOf(await send('/mcp/cut?tools=list', 'tools/list'))
     const leftOut = all.filter(name => !names.includes(name))
     expect(leftOut.length).toBeGreaterThan(0)
@@ -266,7 +274,7 @@ describe('operators', () => {
     expect(short).toMatchObject({ tools: 30, token_budget: 2000, over_budget: 'search' })
     expect(short.listed).toBeLessThan(30)
     expect(short.listed_tokens).toBeLessThanOrEqual(2000)
-    expect(short.warnings[0]).toMatch(/tokens of 2000: models search for \d+ tools/)
+    expect(short.warnings[0]).toMatch(/tokenBudget is 2000; tools that models find only by search: \d+ \(/)
     expect(byName.get('shop')).toMatchObject({ path: null, status: { phase: 'Error' } })
   })
 })

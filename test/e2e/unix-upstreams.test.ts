@@ -226,7 +226,8 @@ describe('a proxied API on a Unix socket', () => {
   })
 
   it('without a server is unreachable, its circuit opens, and it recovers', async () => {
-    const circuit_breaker = { opens_after: 3, open_ms: 300, max_open_ms: 300 }
+    // open for longer than six calls take on a busy machine
+    const circuit_breaker = { opens_after: 3, open_ms: 2_000, max_open_ms: 2_000 }
     const missing = await publishRuled(world, 'missing', urlOf('missing'), { circuit_breaker })
     const plain = await publishRuled(world, 'plain', urlOf('missing'), null)
     expect((await plain.call()).status).toBe(502)

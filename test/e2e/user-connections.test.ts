@@ -203,7 +203,7 @@ it('does not connect with another state, from another page, or when it is not gr
   const browser = new CookieBrowser()
   const list = await signIn(browser, `${home}/login`, 'developer')
   const foreign = await browser.open(`${home}/return?code=x&state=guessed`)
-  expect([foreign.status, foreign.text]).toEqual([400, expect.stringContaining('begun in another browser')])
+  expect([foreign.status, foreign.text]).toEqual([400, expect.stringContaining('started in another browser')])
   const forged = await browser.open(`${home}/connect`, { id: 'platform/other', csrf: 'x' })
   expect(forged.status).toBe(403)
   const unknown = await browser.open(`${home}/connect`, {

@@ -17,7 +17,7 @@ const DAY_MS = LONG ? 3_600_000 : 300_000
 describe.each(TOPOLOGIES)('a week on %s', topology => {
   describe.skipIf(topology === 'PostgreSQL' && WITHOUT_POSTGRES)(`with ${SIZE.apis} APIs`, () => {
     let deployment: WeekDeployment
-    let week: Week
+    let week: Week | undefined
     let startedAt: number
 
     beforeAll(async () => {
@@ -28,8 +28,8 @@ describe.each(TOPOLOGIES)('a week on %s', topology => {
     afterAll(async () => {
       await week?.stop()
       const verified = await deployment?.stop()
-      const counts = { ...week.counts, seconds: Math.round((performance.now() - startedAt) / 1000) }
-      week.remove()
+      const counts = { ...week?.counts, seconds: Math.round((performance.now() - startedAt) / 1000) }
+      week?.remove()
       console.info(`${topology}: ${JSON.stringify(counts)}; ${verified}`)
     }, DAY_MS)
 
@@ -43,8 +43,8 @@ describe.each(TOPOLOGIES)('a week on %s', topology => {
       ['Saturday: drift, a removal, a product', saturday],
       ['Sunday: all is as in git', sunday],
     ] as const)('%s', { timeout: DAY_MS }, async (_, day) => {
-      await day(week)
-      expect(week.counts.gatewayChecks).toBeGreaterThan(0)
+      await day(week!)
+      expect(week!.counts.gatewayChecks).toBeGreaterThan(0)
     })
   })
 })

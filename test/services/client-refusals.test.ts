@@ -74,7 +74,7 @@ const READABLE = {
   denied: DENIAL,
   limited: `Per-minute limit of ${ALLOWED_PER_MINUTE} requests exceeded.`,
   failed: 'The backend responded with status 500',
-  scope: 'This needs the scope execute.',
+  scope: 'The request needs the scope execute.',
   expired: 'The token has expired.',
   unavailable: 'The signing keys of the identity provider are unavailable.',
 }

@@ -1,4 +1,7 @@
-/** The official conformance suite, every scenario, for the versions it knows. Failures that are meant stand in the baseline with their reason. */
+/**
+ * The official conformance suite: all scenarios for 2025-06-18, 2025-11-25 and 2026-07-28, and those of tasks. Each version has a baseline of
+ * expected failures with their reasons.
+ */
 import { spawn } from 'node:child_process'
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -17,7 +20,7 @@ const opa = await findOpa(resolve('.tools/bin'), process.env)
 const missing = (!existsSync(COMMAND) || opa === undefined) && !servicesRequired()
 const HINT = `needs the suite (scripts/services.sh conformance) and opa ${OPA_VERSION} (npm run policy:test)`
 
-/** `id: reason` of each check that did not pass; the suite writes them to a file for each scenario. */
+/** `id: status, message` of each check with FAILURE or WARNING; the suite writes them to a file for each scenario. */
 function failedChecks(results: string): readonly string[] {
   return readdirSync(results)
     .flatMap(scenario => JSON.parse(readFileSync(join(results, scenario, 'checks.json'), 'utf8')))

@@ -62,7 +62,7 @@ describe.skipIf(missing)(
       await open('calls?consumer=demo-viewer')
       await page.locator('section.live tbody tr').first().getByRole('button').click()
       await page.getByRole('link', { name: 'Explain the decision' }).click()
-      await page.getByText('This needs the scope execute.').first().waitFor()
+      await page.getByText('The request needs the scope execute.').first().waitFor()
 
       const row = page.getByRole('row', { name: /would be allowed.*shop_getProduct.*demo-viewer/ })
       await row.waitFor()

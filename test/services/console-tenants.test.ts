@@ -131,7 +131,7 @@ describe.skipIf(missing)(
       if (process.env.SCREENSHOTS !== undefined)
         await page.screenshot({ path: join(process.env.SCREENSHOTS, 'limits-plan.png') })
       await dialog.getByRole('button', { name: 'Change plan' }).click()
-      await dialog.getByText('The plan is large instead of small').waitFor()
+      await dialog.getByText('The plan changed from small to large').waitFor()
       const response = await fetch(`${origin}/v1/tenants/acme/subscriptions/${made.id}`, {
         headers: { authorization: `Bearer ${admin}` },
       })

@@ -248,7 +248,7 @@ describe.skipIf(missing)(`the console${missing ? ' (skipped: apt-get install chr
     expect(Date.now() - calledAtMs).toBeLessThan(1_000)
     await rows.first().getByRole('button').press('Enter')
     const dialog = page.getByRole('dialog')
-    await dialog.getByText('This needs the scope execute.').first().waitFor()
+    await dialog.getByText('The request needs the scope execute.').first().waitFor()
     await dialog.getByText('"productId": "P-1001"').waitFor()
     await dialog.getByRole('link', { name: 'Explain the decision' }).click()
     await page
@@ -285,8 +285,8 @@ describe.skipIf(missing)(`the console${missing ? ' (skipped: apt-get install chr
   it('shows what the model of a consumer sees, and simulates a call as it', async () => {
     await deployment.post('/mcp/tools/call', CALL, await deployment.token('demo-viewer'))
     const { page } = await asAdmin('tools/by/model?consumer=demo-viewer')
-    await page.getByText(/The model of demo-viewer sees 0 tools/).waitFor()
-    await page.getByRole('row', { name: /shop_getProduct This needs the scope execute/ }).waitFor()
+    await page.getByText(/Tools for the model of demo-viewer: 0/).waitFor()
+    await page.getByRole('row', { name: /shop_getProduct The request needs the scope execute/ }).waitFor()
     await page.goto(`${origin}/console/playground?tool=shop_getProduct`)
     await page.getByLabel('productId (required)').fill('P-1001')
     await page.getByLabel('Simulate as').fill('demo-viewer')

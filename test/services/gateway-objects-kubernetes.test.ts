@@ -186,5 +186,15 @@ describe.skipIf(!isInstalled && !required)(
         lastError: expect.stringMatching(/has not connected/),
       })
     }, 240_000)
+
+    it('ends with 0 at SIGTERM and releases its Lease, so that another instance leads at once', async () => {
+      const holder = async () =>
+        (await kube.get('Lease', 'toolgate-bindings', 'toolgate', 'coordination.k8s.io/v1'))?.spec
+      expect(await holder()).toMatchObject({ holderIdentity: 'one' })
+      const ended = once(follower, 'exit')
+      follower.kill('SIGTERM')
+      expect(await ended).toEqual([0, null])
+      expect((await holder()) as { holderIdentity?: string }).not.toHaveProperty('holderIdentity', 'one')
+    }, 60_000)
   },
 )

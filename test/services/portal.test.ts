@@ -24,6 +24,7 @@ const DOCUMENT = {
         parameters: [
           { name: 'parcelId', in: 'path', required: true, schema: { type: 'string', example: 'P-7' } },
           { name: 'locale', in: 'query', schema: { type: 'string', enum: ['en', 'de'] } },
+          { name: 'X-Format', in: 'header', required: true, schema: { type: 'string', example: 'long' } },
         ],
         responses: {
           200: {
@@ -264,7 +265,7 @@ describe.skipIf(missing)(`the portal${missing ? ' (skipped: apt-get install chro
       .toMatch(/^200 in /)
     await page.getByText('"city": "Bern"').waitFor()
     const last = received.at(-1)!
-    expect(last.url).toBe('/parcels/P-7?locale=de')
+    expect([last.url, last.headers['x-format']]).toEqual(['/parcels/P-7?locale=de', 'long'])
     expect(JSON.stringify(last.headers)).not.toMatch(/tgk_|eyJhbGci|cookie|x-portal-key|x-csrf/)
     // the key is in no storage and not in the page after it was left
     const stored =

@@ -1,12 +1,13 @@
 /** Row-level security by itself: what a query without any filter sees, written by hand past the repositories. */
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { openMigratedStore } from '../../src/control-plane/store/open.ts'
+import { openMigratedStore, openStore } from '../../src/control-plane/store/open.ts'
 import { EVERY_TENANT } from '../../src/control-plane/store/store.ts'
 import { newId } from '../../src/model/id.ts'
 import {
   type Cluster,
   POSTGRES_HINT,
+  run,
   startCluster,
   WITHOUT_POSTGRES,
 } from '../contract/store/postgres-cluster.ts'
@@ -91,4 +92,41 @@ describe.skipIf(WITHOUT_POSTGRES)(`row-level security on PostgreSQL${POSTGRES_HI
       await client.end()
     }
   })
+  it.each([
+    ['superuser', 'superuser', 'first_owner'],
+    ['user with BYPASSRLS that may create roles', 'bypassrls createrole', 'second_owner'],
+  ])('is switched on by `db migrate` for a %s where a plain user has migrated', async (_, rights, owner) => {
+    const options = { dataDir: '.', now: () => NOW, onFault: () => {} }
+    const [name, user] = [`by_${owner}`, `user_of_${owner}`]
+    const url = await cluster.database(name, owner)
+    const admin = cluster.address('postgres')
+    // as in a cluster in which no such user has migrated yet
+    for (const { datname } of await run(admin, `select datname from pg_database where datname like 'by_%'`))
+      await run(cluster.address(String(datname)), DROP_GRANTS)
+    await run(admin, 'drop role if exists toolgate_app')
+    const plain = await openMigratedStore({ url, ...options })
+    const tenant = aTenant('a', NOW)
+    await plain.write(EVERY_TENANT, tx => tx.tenants.insert(tenant))
+    await plain.close()
+    await run(admin, `create role ${user} login ${rights} in role ${owner}`)
+
+    const opened = await openStore({ url: cluster.address(name, user), ...options })
+    try {
+      const names = (scope: string) =>
+        opened.store.read(scope, async tx =>
+          (await tx.tenants.list({}, { page: 1, limit: 9 })).items.map(each => each.name),
+        )
+      await expect(names(EVERY_TENANT)).rejects.toThrow('Run `toolgate db migrate`')
+      expect(await opened.migrator.migrate()).toEqual([])
+      expect(await names(EVERY_TENANT)).toEqual(['a'])
+      expect(await names('ten_other')).toEqual([])
+      expect(await opened.migrator.migrate()).toEqual([])
+    } finally {
+      await opened.store.close()
+    }
+  })
 })
+
+const DROP_GRANTS = `do $$ begin
+  if exists (select from pg_roles where rolname = 'toolgate_app') then drop owned by toolgate_app; end if;
+end $$`

@@ -64,6 +64,23 @@ describe.skipIf(WITHOUT_POSTGRES)(`signals over PostgreSQL${POSTGRES_HINT}`, () 
     await hears('changed')
     expect(faults).toContain('the listening database connection was lost')
   })
+
+  it('are announced as missed once, when the server is back, and not at each attempt that fails', async () => {
+    const reconnections = () => heard.filter(signal => signal.kind === 'reconnected').length
+    heard.length = 0
+    faults.length = 0
+    await cluster.crash()
+    try {
+      // the first is the lost connection; the others are attempts
+      await expect.poll(() => faults.length, { timeout: 10_000 }).toBeGreaterThanOrEqual(4)
+      expect(reconnections()).toBe(0)
+    } finally {
+      await cluster.resume()
+    }
+    await expect.poll(reconnections, { timeout: 10_000 }).toBe(1)
+    await hears('changed')
+    expect(reconnections()).toBe(0)
+  }, 60_000)
 })
 
 it('names DATABASE_URL, and no password, when the server does not respond', async () => {

@@ -6,7 +6,7 @@ import { importJWK, type JWK, SignJWT } from 'jose'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type DevProvider, startDevProvider } from '../../src/shared/identity/dev-provider/dev-provider.ts'
 import { SILENT } from '../../src/shared/telemetry/log.ts'
-import { post, type ReadResponse, read } from '../fixtures/deployment.ts'
+import { post, type ReadResponse, read, shownFaults } from '../fixtures/deployment.ts'
 import { type GatewayProcess, startGatewayProcess } from '../fixtures/gateway-process.ts'
 import { clientToken } from '../fixtures/tokens.ts'
 import { REDIS_HINT, RedisServer, withoutRedis } from './redis/redis-server.ts'
@@ -137,7 +137,10 @@ describe.skipIf(withoutRedis)(`two gateways on one Redis${REDIS_HINT}`, () => {
     expect((await call(one, wide)).status).toBe(200)
     await server.kill()
     await expect.poll(async () => (await health(one)).status).toBe('degraded')
-    expect((await health(one)).reason).toMatch(/quota store is unavailable/)
+    expect((await health(one)).parts).toEqual(['quota'])
+    expect(await shownFaults(one.url, admin)).toEqual({
+      quota: expect.stringMatching(/quota store is unavailable/),
+    })
     await expect.poll(() => one.metrics()).toMatch(/^platform_quota_store_up 0$/m)
     for (let i = 0; i < 3; i++) expect([200, 429]).toContain((await call(two, wide)).status)
     await server.start()

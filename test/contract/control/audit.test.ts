@@ -2,8 +2,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { Maintenance } from '../../../src/control-plane/maintenance.ts'
 import { verifyAudit } from '../../../src/control-plane/store/audit-chain.ts'
+import { recordAction } from '../../../src/control-plane/store/audited.ts'
 import { EVERY_TENANT } from '../../../src/control-plane/store/store.ts'
 import type { AdminAction } from '../../../src/link/report.ts'
+import { systemOrigin } from '../../../src/model/audit.ts'
 import type { Cluster } from '../store/postgres-cluster.ts'
 import { DATABASES, openPlane, type Plane, populate, type World } from './plane.ts'
 
@@ -225,6 +227,29 @@ describe.each(DATABASES)('the audit on $name', { timeout: 60_000 }, database => 
       expect(new Set(replies.map(({ status }) => status))).toEqual(new Set([200]))
       const after = await verifyAudit(plane.store, before)
       expect(after).toMatchObject({ fault: undefined, records: before.records + 40 })
+    })
+
+    it('names the type of a resource in one way, and finds records that name it as before', async () => {
+      const { id } = (
+        await plane.call('admin', 'POST', `${base()}/apikeys`, {
+          subscription_id: world.subscription,
+          name: 'typed',
+        })
+      ).body
+      // the second revocation changes no row
+      for (const _ of [1, 2]) await plane.call('admin', 'DELETE', `${base()}/apikeys/${id}`)
+      const ofKey = (type: string) => rows(`&resource_id=${id}&resource_type=${encodeURIComponent(type)}`)
+      const all = await rows(`&resource_id=${id}`)
+      expect(all.map(({ resource }) => resource.type)).toEqual(['api_key', 'api_key', 'api_key'])
+      await plane.store.write(EVERY_TENANT, async tx =>
+        recordAction(tx, systemOrigin('control.apikeys.revoke'), {
+          type: 'API key',
+          id,
+          tenantId: world.acme,
+        }),
+      )
+      for (const type of ['api_key', 'API key']) expect(await ofKey(type)).toHaveLength(4)
+      expect(await ofKey('api')).toEqual([])
     })
 
     it('is kept for its retention, and verified after it', async () => {

@@ -55,6 +55,29 @@ describe('toolgate config', () => {
     rmSync(dir, { recursive: true, force: true })
   })
 
+  it('follows no cluster that cannot be listed: a message without a stack, and 1', async () => {
+    const kubeconfig = join(dir, 'kubeconfig')
+    const contexts = [{ name: 'c', context: { cluster: 'c', user: 'u' } }]
+    // nothing listens on port 9
+    const clusters = [{ name: 'c', cluster: { server: 'https://127.0.0.1:9' } }]
+    const users = [{ name: 'u', user: {} }]
+    const content = { apiVersion: 'v1', kind: 'Config', clusters, users, contexts, 'current-context': 'c' }
+    writeFileSync(kubeconfig, JSON.stringify(content))
+    const followed = await run('follow', {
+      KUBECONFIG: kubeconfig,
+      POD_NAMESPACE: 'toolgate',
+      POD_NAME: 'one',
+    })
+    expect(followed.code).toBe(1)
+    expect(followed.err).toMatch(/gatewayinstances cannot be listed: .*Check KUBECONFIG/)
+    expect(followed.err).not.toContain('    at ')
+    writeFileSync(kubeconfig, 'clusters: [')
+    const broken = await run('follow', { KUBECONFIG: kubeconfig, POD_NAMESPACE: 'toolgate', POD_NAME: 'one' })
+    expect(broken.code).toBe(1)
+    expect(broken.err).toContain('KUBECONFIG')
+    expect(broken.err).not.toContain('    at ')
+  })
+
   it('shows, applies and exports a tree', async () => {
     const before = await run(`diff ${dir} --exit-code`)
     expect([before.code, before.err]).toEqual([1, ''])
@@ -77,17 +100,19 @@ describe('toolgate config', () => {
     expect((await run(`diff ${copy} --exit-code`)).code).toBe(0)
   })
 
-  it('shows what was changed by other means, and what is not in the files', async () => {
+  it('shows what was changed outside of `config apply`, and what is not in the files', async () => {
     await run(`apply ${file}`)
     const list = await plane.call('admin', 'GET', '/v1/tenants/acme/apis?q=/stock')
     await plane.call('admin', 'PATCH', `/v1/tenants/acme/apis/${list.body.items[0].id}`, { version: 'v7' })
     const { out } = await run(`diff ${file}`)
     expect(out).toContain('~ tenants/acme/apis/stock\n    version: "v7" → "v1"\n')
-    expect(out).toContain('! tenants/acme/apis/stock version was changed by other means: "v1" → "v7"')
+    expect(out).toContain(
+      '! tenants/acme/apis/stock version was changed outside of `config apply`: "v1" → "v7"',
+    )
     const refused = await run(`apply ${file}`)
     expect([refused.code, refused.err]).toEqual([
       1,
-      expect.stringContaining('tenants/acme/apis/stock/version was changed by other means.'),
+      expect.stringContaining('tenants/acme/apis/stock/version was changed outside of `config apply`.'),
     ])
     expect((await run(`apply ${file} --overwrite-drift`)).code).toBe(0)
     const empty = join(dir, 'specs/empty.yaml')
@@ -130,10 +155,10 @@ describe('toolgate config', () => {
     const other = join(dir, 'specs/other.yaml')
     writeFileSync(other, TREE.replace('specs/', ''))
     expect((await run(`validate ${file} ${other}`)).err).toContain(
-      'tenants/acme/apis//stock, which a file before it has',
+      'defines tenants/acme/apis//stock, and so does an earlier file. Remove one of the two.',
     )
     writeFileSync(other, 'apiVersion: toolgate.dev/v1\nkind: Configuration\nowner: team-b\n')
-    expect((await run(`validate ${file} ${other}`)).err).toContain('has another owner')
+    expect((await run(`validate ${file} ${other}`)).err).toContain('has a different owner')
     expect((await run(`validate ${file}`)).code).toBe(0)
   })
 
@@ -141,6 +166,10 @@ describe('toolgate config', () => {
     expect(await runToolgate(['config', 'export'], {})).toMatchObject({
       code: 78,
       err: expect.stringContaining('TOOLGATE_TOKEN'),
+    })
+    expect(await runToolgate(['config', 'export'], { TOOLGATE_CLIENT_ID: 'ci' })).toMatchObject({
+      code: 78,
+      err: expect.stringContaining('(missing: TOOLGATE_CLIENT_SECRET, AUTH_ISSUER)'),
     })
     expect(await run('export', { API_URL: 'http://127.0.0.1:9' })).toMatchObject({
       code: 1,

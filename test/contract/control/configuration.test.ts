@@ -176,7 +176,7 @@ describe.each(DATABASES)('configuration as code on $name', database => {
       ])
     })
 
-    it('reports what was changed by other means, and overwrites it on request only', async () => {
+    it('reports what was changed outside of `config apply`, and overwrites it on request only', async () => {
       const body = { owner: 'team-d', tenants: { acme: { apis: { '/d': orders } } } }
       await apply(body)
       const list = await plane.call('admin', 'GET', `/v1/tenants/${world.acme}/apis?q=/d`)
@@ -188,7 +188,9 @@ describe.each(DATABASES)('configuration as code on $name', database => {
       ])
       expect((await send(body)).body.error).toMatchObject({
         code: 'conflict',
-        details: [{ field: 'tenants/acme/apis/d/description', message: 'was changed by other means.' }],
+        details: [
+          { field: 'tenants/acme/apis/d/description', message: 'was changed outside of `config apply`.' },
+        ],
       })
       await apply(body, '?overwrite_drift=true')
       expect((await plane.call('admin', 'GET', address)).body.description).toBe('')
@@ -198,6 +200,10 @@ describe.each(DATABASES)('configuration as code on $name', database => {
         owner: 'team-d',
         tenants: { acme: { apis: { '/d': { ...orders, description: 'adopted' } } } },
       })
+      // nor is it drift in a tree that also changes another field
+      await plane.call('admin', 'PATCH', address, { description: 'adopted, too' })
+      const adopted = { ...orders, description: 'adopted, too', name: 'Renamed' }
+      await apply({ owner: 'team-d', tenants: { acme: { apis: { '/d': adopted } } } })
       // deleted by hand
       await plane.call('admin', 'DELETE', address)
       expect((await send(body, '?dry_run=true')).body.drift).toEqual([
@@ -232,7 +238,10 @@ describe.each(DATABASES)('configuration as code on $name', database => {
       const body = { owner: 'team-w', tenants: { acme: { webhooks: { x: hook } } } }
       const missing = await send(body)
       expect(missing.body.error.details).toEqual([
-        { field: 'secrets.X', message: 'is needed and not given.' },
+        {
+          field: 'secrets.X',
+          message: 'is required: the tree refers to it with from. Send its value in secrets.',
+        },
       ])
       expect((await send(body, '?dry_run=true')).body.missing_secrets).toEqual(['X'])
       const short = await send({ ...body, secrets: { X: 'short' } })

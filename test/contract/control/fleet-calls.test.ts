@@ -174,6 +174,11 @@ describe.each(DATABASES)('calls of the fleet on $name', { timeout: 60_000 }, dat
         const listed = [overview.refusals, overview.consumers, overview.consistent]
         expect(JSON.stringify(listed)).not.toContain(tenant === 'acme' ? 'globex' : 'acme')
         expect(overview.consistent).toBeNull()
+        // sums cannot be divided again, so a summary that names another tenant is not used
+        expect(overview).toMatchObject({ calls: 0, refused: 0, slowest: [], failures: [], complete: false })
+        expect(overview.series.every((part: { calls: number }) => part.calls === 0)).toBe(true)
+        expect(overview.gateways).toMatchObject([{ name: 'careless', status: 'no_reply', workers: null }])
+        expect(await read(caller, 'tools')).toMatchObject({ tools: [], complete: false })
       }
       const chosen = await read('platform', 'calls', { 'x-tenant-id': 'globex' })
       expect(chosen.calls.map((call: { tenant: string }) => call.tenant)).toEqual(['globex'])
@@ -184,6 +189,13 @@ describe.each(DATABASES)('calls of the fleet on $name', { timeout: 60_000 }, dat
         'x-tenant-id': 'globex',
       })
       expect(foreign.status).toBe(403)
+    })
+
+    it('of one tenant are shown without the threads of the gateway', async () => {
+      await gateway('talkative', [{ tenant: 'acme' }, { tenant: 'acme', outcome: 'quota_exceeded' }])
+      const overview = await read('auditor', 'overview')
+      expect(overview).toMatchObject({ calls: 2, refused: 1, complete: true })
+      expect(overview.gateways).toMatchObject([{ name: 'talkative', status: 'replied', workers: null }])
     })
 
     it('come from those that reply in time; the others are named', async () => {
@@ -218,6 +230,48 @@ describe.each(DATABASES)('calls of the fleet on $name', { timeout: 60_000 }, dat
         expect(new Set(calls.map((call: { gateway: string }) => call.gateway))).toEqual(
           new Set(['here', 'there']),
         )
+      },
+    )
+
+    it.skipIf(database.name === 'PGlite')(
+      'are complete without a gateway whose reply cannot be read between instances',
+      async () => {
+        const unhandled: unknown[] = []
+        const note = (error: unknown) => unhandled.push(error)
+        process.on('unhandledRejection', note)
+        closers.push(async () => void process.off('unhandledRejection', note))
+        const other = createControlPlane(plane.options)
+        closers.unshift(() => other.close())
+        const viaOther: ControlPlaneTransport['reply'] = async (id, { question_id }) => {
+          // each `1e20` is 17 characters longer when it is written again
+          const figures = { c: 1, r: 0, f: 0, at: 0, l: Array(2_000).fill(null), b: [] }
+          const text = JSON.stringify({
+            summary: {
+              ...{ total: figures, covered_from: 0, tools: [], consumers: [], refusals: [], failures: [] },
+              ...{ series: Array(80).fill(figures), window: { calls: 1, capacity: 1, sinceMs: 0 } },
+            },
+          })
+          const content = text.replaceAll('null', '1e20')
+          const { status } = await other.fetch(
+            new Request(`https://api.example/v1/gateways/${id}/replies`, {
+              method: 'POST',
+              headers: { authorization: 'Bearer gateway', 'content-type': 'application/json' },
+              body: JSON.stringify({ question_id, content }),
+            }),
+          )
+          expect(status).toBe(204)
+        }
+        await gateway('honest', [{ tenant: 'acme' }])
+        await gateway('hostile', BOTH, plane.control, { ...plane.control.transport, reply: viaOther })
+        const broken = ['{', 'null', '7', '{"ask":null}', '{"of":7}']
+        await plane.store.notify(broken)
+        const overview = await read('platform', 'overview')
+        expect(overview).toMatchObject({ calls: 1, complete: false })
+        expect(overview.gateways).toMatchObject([
+          { name: 'honest', status: 'replied' },
+          { name: 'hostile', status: 'no_reply' },
+        ])
+        expect(unhandled).toEqual([])
       },
     )
   })

@@ -61,6 +61,8 @@ interface Edge {
   refuse(reason: string | undefined): void
   /** When an update was refused, in ms of `performance.now`. */
   readonly refusals: readonly number[]
+  /** Versions of the share in what was delivered and not refused. */
+  readonly delivered: readonly string[]
   /** Rows of the next report. */
   count(rows: Partial<CountRows>): void
 }
@@ -79,6 +81,7 @@ function overHttp(url = proxy.url): ControlPlaneTransport {
 function edge(name: string, dataDir: string | undefined, transport = overHttp()): Edge {
   let refusal: string | undefined
   const refusals: number[] = []
+  const delivered: string[] = []
   let fault: string | undefined
   let rows = NO_ROWS
   const reporter = new Reporter({
@@ -97,10 +100,11 @@ function edge(name: string, dataDir: string | undefined, transport = overHttp())
   const configuration = new Configuration({
     content: EMPTY_CONTENT,
     awaited: [],
-    deliver() {
+    deliver({ control }) {
       const nowMs = performance.now()
       // what was served before is delivered again right after a refusal
       if (refusal !== undefined && nowMs - (refusals.at(-1) ?? -1_000) > 100) refusals.push(nowMs)
+      if (refusal === undefined) delivered.push(control.version)
       return refusal
     },
     log: SILENT,
@@ -132,6 +136,7 @@ function edge(name: string, dataDir: string | undefined, transport = overHttp())
       refusal = reason
     },
     refusals,
+    delivered,
     count: counted => {
       rows = { ...NO_ROWS, ...counted }
     },
@@ -208,6 +213,24 @@ describe.each([
     expect(fault()).toBeUndefined()
   })
 
+  it('has no error once a change that it refused is taken back', async () => {
+    const { begin, share, refuse, delivered } = open('takes-back')
+    await begin()
+    const before = pathOf(share())!
+    const { version } = share()
+    refuse('not this one')
+    await rename(`/taken-back-by-${way}`)
+    await expect.poll(async () => (await seen(`takes-back-${way}`)).error, SOON).toBe('not this one')
+    refuse(undefined)
+    await rename(before)
+    await expect
+      .poll(() => seen(`takes-back-${way}`), SOON)
+      .toMatchObject({ error: null, snapshot_version: version })
+    // its threads do not know yet that what they serve is the newest again
+    expect(delivered.at(-1)).toBe(version)
+    expect(share().version).toBe(version)
+  })
+
   it('requests a refused version again, later each time, until it can serve it', async () => {
     const { follower, share, refuse, refusals } = open('retries')
     refuse('not now')
@@ -230,6 +253,16 @@ describe.each([
     const [deployment] = await deployments()
     expect((await plane.call('devops', 'POST', `/v1/deployments/${deployment.id}/sync`)).status).toBe(202)
     await expect.poll(async () => (await deployments())[0].sync_status, SOON).toBe('synced')
+  })
+
+  it('counts although a token names a subject of any length', async () => {
+    const before = await counted()
+    const { begin, reporter, count } = edge('long', undefined)
+    await begin()
+    const seen = ['x'.repeat(400), 'a\0b'].map(subject => ({ tenantId: 'x', subject, at: new Date() }))
+    count({ ...used(5), consumersSeen: seen })
+    await reporter.report()
+    await expect.poll(counted, SOON).toBe(before + 5)
   })
 
   it('adds counts once, however often it reports', async () => {
@@ -261,6 +294,16 @@ describe('a gateway that runs apart from its control plane', () => {
     await expect.poll(() => pathOf(share()), SOON).toBe('/by-poll')
     expect(performance.now() - startedAt).toBeLessThan(5_000)
   }, 20_000)
+
+  it('says that a control plane that is silent did not respond', async () => {
+    const { begin, fault } = edge('silent', undefined)
+    await begin()
+    proxy.hang()
+    const late = { ...SOON, timeout: 20_000 }
+    await expect.poll(() => fault() ?? '', late).toContain('did not respond within 2000 ms')
+    await proxy.recover()
+    await expect.poll(fault, SOON).toBeUndefined()
+  }, 40_000)
 
   it('starts from its copy while the control plane does not respond, and reports the fault', async () => {
     const dir = directory()
@@ -433,11 +476,11 @@ describe('the share on disk', () => {
     expect(await load(path)).toEqual([next.share.version, undefined])
   })
 
-  it('is not used when its content is not that of its version', async () => {
+  it('is not used when its content does not match its version', async () => {
     const path = join(directory(), 'share')
     const share = { ...step(EMPTY_SHARE, 'one').share, version: 'f'.repeat(64) }
     await new ShareFile(path).save(share, { update: wholeShare(share), resync: null })
-    expect(await load(path)).toEqual([NONE, expect.stringContaining('not that of its version')])
+    expect(await load(path)).toEqual([NONE, expect.stringContaining('does not match its version')])
   })
 
   it('is empty without a file, and without a complete update in it', async () => {

@@ -170,10 +170,15 @@ describe.each(DATABASES)('a subscription on $name', database => {
       await announceExpiring(plane.store, 10)
       expect(await announced()).toEqual([])
       plane.clock.nowMs += 24 * DAY_MS
+      const seen = await send('admin', 'GET', at)
       await Promise.all([announceExpiring(plane.store, 10), announceExpiring(plane.store, 10)])
       await announceExpiring(plane.store, 10)
       const first = inDays(6)
       expect(await announced()).toEqual([first])
+      // the subscription has not changed: a client's ETag stays valid
+      expect((await send('admin', 'GET', at)).body).toEqual(seen.body)
+      const ifMatch = { 'if-match': seen.headers.get('etag')! }
+      expect((await plane.call('admin', 'PATCH', at, { quota: 7 }, ifMatch)).status).toBe(200)
       await send('admin', 'PATCH', at, { expires_at: inDays(5) })
       await announceExpiring(plane.store, 10)
       expect(await announced()).toEqual([first, inDays(5)])

@@ -54,6 +54,18 @@ describe.each(DATABASES)('snapshots on $name', database => {
         )
       ).body.items[0]
 
+    it('connects no gateway for HEAD', async () => {
+      const query = 'name=asks-head&url=http://127.0.0.1:1&workers=1'
+      const request = new Request(`https://api.example/v1/gateways/stream?${query}`, {
+        method: 'HEAD',
+        headers: { authorization: 'Bearer gateway' },
+      })
+      const response = await plane.control.fetch(request)
+      expect([response.status, response.headers.get('content-type')]).toEqual([200, 'text/event-stream'])
+      const { items } = (await plane.call('platform', 'GET', '/v1/gateways')).body
+      expect(items.map((one: { name: string }) => one.name)).not.toContain('asks-head')
+    })
+
     it('holds what gateways need, and no key', async () => {
       await plane.control.refresh()
       const { share } = plane.control.publisher

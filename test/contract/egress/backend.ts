@@ -15,7 +15,7 @@ export function httpBackend(handler: RequestListener, host = '127.0.0.1'): Promi
   return listen(server as unknown as Server, host)
 }
 
-/** Calls `onRequest` with everything received so far, each time more arrives. */
+/** Calls `onRequest` with the text received since its last call, once that contains the end of a request head. */
 export function rawBackend(
   onRequest: (socket: Socket, received: string) => void,
   onConnection: (socket: Socket) => void = () => {},

@@ -191,6 +191,27 @@ overBoth('content encodings', () => {
     })
   }
 
+  it('leaves the next call on a connection alone when one ends while it is decoded', async () => {
+    const encoded = gzipSync(Buffer.alloc(32 << 20))
+    let after = 0
+    const backend = keep(
+      await httpBackend((request, response) => {
+        if (request.url === '/long')
+          response
+            .writeHead(200, { 'content-encoding': 'gzip', 'content-length': encoded.length })
+            .end(encoded)
+        else setTimeout(() => response.end('whole'), 300)
+        after++
+      }),
+    )
+    const egress = client({ maxConnectionsPerOrigin: 1 })
+    const long = get(backend, { url: `${backend.url}/long`, maxResponseBytes: 24 << 20 })
+    const [first, second] = await Promise.all([egress.request(long), egress.request(get(backend))])
+    expect(first).toMatchObject({ kind: 'failure', reason: 'too_large' })
+    expect(second).toMatchObject({ kind: 'response', status: 200 })
+    expect(after).toBe(2)
+  })
+
   it('refuses a body that is not what its encoding says, and an encoding no one knows', async () => {
     const backend = keep(
       await httpBackend((request, response) =>
@@ -269,7 +290,12 @@ overBoth('bounds', () => {
     const egress = client({ maxConnectionsPerOrigin: 1, maxWaitingPerOrigin: 2 })
     const cancellation = new Cancellation()
     const held = [1, 2, 3].map(() => egress.request(get(backend, { cancellation })))
-    expect(await egress.request(get(backend))).toMatchObject({ reason: 'unreachable', sent: false })
+    expect(await egress.request(get(backend))).toMatchObject({
+      reason: 'unreachable',
+      message: expect.stringMatching(/^too many calls to http:\S+ are waiting$/),
+      sent: false,
+      saturated: true,
+    })
     cancellation.cancel()
     expect((await Promise.all(held)).map(reply => reply.kind)).toEqual(['failure', 'failure', 'failure'])
   })
@@ -280,6 +306,25 @@ overBoth('bounds', () => {
     const egress = client({ maxOrigins: 2 })
     for (const backend of [...backends, ...backends])
       expect(await egress.request(get(backend))).toMatchObject({ kind: 'response', status: 200 })
+  })
+
+  it('says that the pools are those of other origins when all of them are busy', async () => {
+    const backends = await Promise.all([1, 2, 3].map(() => httpBackend(() => {})))
+    backends.forEach(keep)
+    const egress = client({ maxOrigins: 2 })
+    const cancellation = new Cancellation()
+    const [first, second, third] = backends.map(backend => get(backend, { cancellation }))
+    const held = [egress.request(first!), egress.request(second!)]
+    expect(await egress.request(third!)).toMatchObject({
+      reason: 'unreachable',
+      message: expect.stringMatching(
+        /^http:\S+ was not called: all 2 pools of connections are in use for other backends$/,
+      ),
+      sent: false,
+      saturated: true,
+    })
+    cancellation.cancel()
+    await Promise.all(held)
   })
 })
 

@@ -308,6 +308,33 @@ describe.each(CARRIERS)('HTTP/2 %s', (_, isTls) => {
       expect(backend.connections()).toBe(1)
     })
 
+    it('leaves out a field of the connection, and fails what it cannot send without a new connection', async () => {
+      const backend = await start(echo)
+      const egress = connect()
+      const settings = ask(backend, '/1', { headers: ['HTTP2-Settings', 'AAMAAABk'], timeoutMs: 1000 })
+      expect(await bodyOf(egress, settings)).toBe('/1')
+      const twice = ask(backend, '/2', { headers: ['range', 'bytes=0-1', 'range', 'x'], timeoutMs: 1000 })
+      await bodyOf(egress, twice)
+      expect(await bodyOf(egress, ask(backend, '/3'))).toBe('/3')
+      expect(backend.connections()).toBe(1)
+    })
+
+    it('gives back the place of a call that is cancelled when its whole response has arrived and is not read', async () => {
+      const backend = await start((stream, path) => {
+        stream.respond({ ':status': 200 })
+        stream.end(path === '/long' ? Buffer.alloc(200_000) : path)
+      }, 5)
+      const egress = connect({ maxConnectionsPerOrigin: 1 })
+      for (let round = 0; round < 12; round++) {
+        const response = await egress.stream({ ...ask(backend, '/long', { timeoutMs: 2000 }), body: '' })
+        if (response.kind !== 'response') throw new Error(response.message)
+        await sleep(30)
+        response.body.destroy()
+      }
+      expect(await bodyOf(egress, ask(backend, '/1', { timeoutMs: 2000 }))).toBe('/1')
+      expect(backend.connections()).toBe(1)
+    })
+
     it('is guarded like every outgoing call', async () => {
       const backend = await start(echo)
       const egress = connect({ allowLoopback: false })
@@ -351,7 +378,7 @@ describe('a peer without HTTP/2', () => {
     const response = await client().request(ask({ url: `http://127.0.0.1:${port}` }, '/'))
     expect(response).toMatchObject({ kind: 'failure', reason: 'protocol', sent: false })
     expect('message' in response && response.message).toContain(
-      'does not respond with HTTP/2. Remove spec.upstream.http2',
+      'does not respond with HTTP/2. Enable HTTP/2 there (without TLS: h2c, prior knowledge), or remove spec.upstream.http2',
     )
   })
 

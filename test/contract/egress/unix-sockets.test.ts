@@ -195,7 +195,7 @@ overBoth('a Unix socket that is not listed', () => {
     const { reason, sent, message } = await failed(egress, `${canary.url}/secret`)
     expect([reason, sent]).toEqual(['blocked_address', false])
     expect(message).toBe(
-      `${private_} is a Unix socket, which outgoing calls may not reach. Add unix:${private_} to EGRESS_ALLOW if it is meant.`,
+      `${private_} is a Unix socket that EGRESS_ALLOW does not list. Add unix:${private_} to EGRESS_ALLOW to allow calls to it.`,
     )
   })
 
@@ -313,6 +313,13 @@ describe('clients that are not for upstreams', () => {
       'only the address of an upstream may be a Unix socket',
     )
     expect((await upstreams.request(to(backend.url))).kind).toBe('response')
+  })
+
+  it('name the scheme, not a Unix socket, when an address has another one', async () => {
+    for (const url of ['ftp://files.example/a', 'file:///etc/hosts', 'shop'])
+      expect((await failed(httpOnly(client({})), url)).message, url).toBe(
+        'the address does not begin with http:// or https://',
+      )
   })
 })
 

@@ -102,6 +102,32 @@ describe('a request that never reached the upstream', () => {
     expect(counts.retries).toBe(1)
   })
 
+  it('has the rest of its time for the second try, and no second try when its time is over', async () => {
+    const port = await listen(createServer(() => {}))
+    let asked = 0
+    const egress = keep(
+      createEgress({
+        allow: ['up.example'],
+        allowLoopback: true,
+        resolveHost: (_, done) => {
+          asked++
+          const address = asked === 1 ? '127.0.0.9' : '127.0.0.1'
+          setTimeout(done, asked === 1 ? 600 : 0, null, [{ address, family: 4 }])
+        },
+      }),
+    )
+    const { upstreams, counts } = counted(egress)
+    const startedAtMs = performance.now()
+    expect(await outcome(upstreams, request(port, { timeoutMs: 1_000 }, 'up.example'))).toMatch(/^timeout/)
+    expect(performance.now() - startedAtMs).toBeLessThan(1_400)
+    expect(counts.retries).toBe(1)
+    asked = 0
+    expect(await outcome(upstreams, request(port, { timeoutMs: 615 }, 'up.example'))).toMatch(
+      /^(unreachable|timeout)$/,
+    )
+    expect(counts.retries).toBe(1)
+  })
+
   it('is not repeated once its body has been read, nor after its caller has gone', async () => {
     const { upstreams, counts } = counted(keep(createEgress({ allow: [], allowLoopback: true })))
     const port = await deadPort()

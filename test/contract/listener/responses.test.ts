@@ -1,6 +1,6 @@
 /**
- * Responses in one piece, as every listener must send them: framed exactly, without injected headers, never after
- * the end.
+ * Responses that are not streamed, as every listener must send them: framed exactly, without injected headers, with nothing after the end;
+ * and the request head that handlers read.
  */
 import { get, type IncomingMessage } from 'node:http'
 import { expect, it } from 'vitest'

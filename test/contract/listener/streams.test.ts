@@ -1,6 +1,5 @@
 /**
- * Streamed responses, as every listener must send them: in order, held back with the client, bounded when it does
- * not read.
+ * Streamed responses, as every listener must send them: in order, paused while the client does not read, and with a bounded buffer.
  */
 import { createHash, randomBytes } from 'node:crypto'
 import { expect, it } from 'vitest'

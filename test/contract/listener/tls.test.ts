@@ -5,7 +5,7 @@ import { request } from 'node:https'
 import { connect as connectPlain } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { connect, type SecureVersion } from 'node:tls'
+import { type ConnectionOptions, connect, type SecureVersion } from 'node:tls'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import type { Renewable } from '../../../src/shared/tls/client-tls.ts'
 import { Authority, type Certificate } from '../../fixtures/certificates.ts'
@@ -56,7 +56,11 @@ describe.skipIf(!hasOpenssl)('TLS listener (needs openssl for certificates: apt-
   }
 
   /** Subject of the server's certificate, protocols and body of one request on a new connection. */
-  function get(port: number, client?: Certificate, versions: { maxVersion?: SecureVersion } = {}) {
+  function get(
+    port: number,
+    client?: Certificate,
+    versions: Pick<ConnectionOptions, 'maxVersion' | 'session'> = {},
+  ) {
     return new Promise<{ subject: string; version: string; alpn: string; body: string }>(
       (resolve, reject) => {
         const options = client && { cert: readFileSync(client.cert), key: readFileSync(client.key) }
@@ -64,7 +68,7 @@ describe.skipIf(!hasOpenssl)('TLS listener (needs openssl for certificates: apt-
           { port, host: 'localhost', ca, ALPNProtocols: ['h2', 'http/1.1'], ...options, ...versions },
           () => {
             const seen = {
-              subject: String(socket.getPeerCertificate().subject.CN),
+              subject: socket.isSessionReused() ? 'resumed' : String(socket.getPeerCertificate().subject.CN),
               version: socket.getProtocol() ?? '',
               alpn: String(socket.alpnProtocol),
             }
@@ -85,6 +89,22 @@ describe.skipIf(!hasOpenssl)('TLS listener (needs openssl for certificates: apt-
         socket.on('error', reject)
       },
     )
+  }
+
+  /** What a client needs to resume the session of a connection. */
+  function sessionOf(port: number, client: Certificate | undefined, maxVersion: SecureVersion) {
+    return new Promise<Buffer>((resolve, reject) => {
+      const options = client && { cert: readFileSync(client.cert), key: readFileSync(client.key) }
+      const socket = connect({ port, host: 'localhost', ca, maxVersion, ...options }, () =>
+        socket.write('GET / HTTP/1.1\r\nhost: localhost\r\n\r\n'),
+      )
+      socket.once('session', session => {
+        socket.destroy()
+        resolve(session)
+      })
+      socket.on('error', reject)
+      socket.resume()
+    })
   }
 
   it('serves HTTP/1.1 over TLS 1.3 and 1.2, and nothing older', async () => {
@@ -141,4 +161,20 @@ describe.skipIf(!hasOpenssl)('TLS listener (needs openssl for certificates: apt-
     const { port: plain } = await open(false)
     expect((await get(plain, certificates.client)).body).toBe('false')
   })
+
+  it.each(['TLSv1.2', 'TLSv1.3'] as const)(
+    'verifies the client of a resumed session of %s',
+    async version => {
+      const { port } = await open(true)
+      const bodyOf = async (client: Certificate | undefined) => {
+        const session = await sessionOf(port, client, version)
+        const { subject, body } = await get(port, client, { maxVersion: version, session })
+        expect(subject).toBe('resumed')
+        return body
+      }
+      expect(await bodyOf(undefined)).toBe('false')
+      expect(await bodyOf(certificates.foreign)).toBe('false')
+      expect(await bodyOf(certificates.client)).toBe('true')
+    },
+  )
 })

@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { MessageChannel } from 'node:worker_threads'
+import { Redis } from 'ioredis'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { Quota, QuotaGrant, QuotaRequest } from '../../../src/data-plane/quota/quota.ts'
 import { joinRedisQuota } from '../../../src/data-plane/quota/redis/joined-quota.ts'
@@ -16,6 +17,7 @@ describe.skipIf(!hasRedis())(`a thread that joined (${REDIS_HINT})`, () => {
   let one: RedisQuota
   let two: RedisQuota
   let three: RedisQuota
+  let four: RedisQuota
   /** A thread of the first instance. */
   let joined: Quota
   /** One of each test. */
@@ -25,11 +27,11 @@ describe.skipIf(!hasRedis())(`a thread that joined (${REDIS_HINT})`, () => {
     server = await startRedis()
     const sizes = { consumers: 64, toolBuckets: 32, threads: 2 }
     const open = () => openRedisQuota({ redis: server.url, ...sizes })
-    ;[one, two, three] = [open(), open(), open()]
-    await Promise.all([one.ready, two.ready, three.ready])
+    ;[one, two, three, four] = [open(), open(), open(), open()]
+    await Promise.all([one, two, three, four].map(quota => quota.ready))
   })
   afterAll(async () => {
-    await Promise.all([one, two, three].map(quota => quota.close()))
+    await Promise.all([one, two, three, four].map(quota => quota.close()))
     await server.stop()
   })
   beforeEach(() => {
@@ -245,5 +247,15 @@ describe.skipIf(!hasRedis())(`a thread that joined (${REDIS_HINT})`, () => {
     await expect(Promise.resolve(thread.statistics())).rejects.toThrow('the other thread has ended')
     await thread.close()
     await spendAll(joined, { limits }, 35)
+  })
+
+  test('an instance that closes returns the units of a response that came too late for it', async () => {
+    const limits = { perDay: 40 }
+    const admin = new Redis(server.url)
+    await admin.client('PAUSE', 100)
+    expect(await ask(four, { limits })).toMatchObject({ granted: false, cause: 'store_unavailable' })
+    await four.close()
+    admin.disconnect()
+    await spendAll(joined, { limits }, 40)
   })
 })

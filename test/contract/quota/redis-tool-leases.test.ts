@@ -141,7 +141,7 @@ describe.skipIf(!hasRedis())(`the tokens of a tool (${REDIS_HINT})`, () => {
     expect(one.tools().length).toBeGreaterThanOrEqual(2)
   })
 
-  it('are requested again by the next call when the response came too late', async () => {
+  it('that arrive too late for their call are spent by the next calls, without another request', async () => {
     const release = one.hold()
     const call = take()
     await one.run(50)

@@ -8,7 +8,7 @@ import { openSessions } from '../../../src/data-plane/sessions/open.ts'
 import { connectRedis, connectSubscriber } from '../../../src/data-plane/sessions/redis/connection.ts'
 import { type RedisKeyRing, redisKeyRing } from '../../../src/data-plane/sessions/redis/key-ring.ts'
 import { RedisSessionStore } from '../../../src/data-plane/sessions/redis/store.ts'
-import type { SessionFacts, SessionSignal } from '../../../src/data-plane/sessions/session-store.ts'
+import type { Session, SessionFacts, SessionSignal } from '../../../src/data-plane/sessions/session-store.ts'
 import type { RedisConnection } from '../../../src/shared/redis/connection.ts'
 import { SILENT } from '../../../src/shared/telemetry/log.ts'
 import { noDamage } from '../../fixtures/no-damage.ts'
@@ -227,6 +227,52 @@ describe.skipIf(!hasRedis())(`instances with one Redis (${REDIS_HINT})`, () => {
     expect(await two.store.find(id, T0 + TTL_MS + 1)).toMatchObject({ id })
   })
 
+  describe('the owner of a session', () => {
+    const OTHER = 'ffffffffffffffff'
+
+    it.each([
+      ['is in its id', FACTS.owner],
+      ['has claimed it', ''],
+    ])('who %s stays after Redis lost its data while a stream is open', async (_, owner) => {
+      const session = await one.store.create({ ...FACTS, owner })
+      expect(await one.store.claim(session, FACTS.owner)).toBe(true)
+      await one.store.setStreaming(session.id, 'standalone', true)
+      await one.redis.flushall()
+      vi.advanceTimersByTime(10_000)
+      await expect.poll(() => one.redis.exists(`toolgate:{s:${session.id}}`)).toBe(1)
+      // both before and after the session is found by its other owner
+      expect(await two.store.claim({ ...session, owner: '' }, OTHER)).toBe(false)
+      const found = (await two.store.find(session.id, T0)) as Session
+      expect(found.owner).toBe(FACTS.owner)
+      expect(await two.store.claim(found, OTHER)).toBe(false)
+      expect(await two.store.claim(found, FACTS.owner)).toBe(true)
+    })
+
+    it('who is in its id is not replaced by another one that Redis has', async () => {
+      const session = await one.store.create(FACTS)
+      await one.redis.hset(`toolgate:{s:${session.id}}`, 'owner', OTHER)
+      expect(await one.store.find(session.id, T0)).toMatchObject({ owner: FACTS.owner })
+      expect(await one.store.claim({ ...session, owner: '' }, OTHER)).toBe(false)
+      expect(await one.store.claim({ ...session, owner: '' }, FACTS.owner)).toBe(true)
+    })
+
+    it('who claimed it just after Redis lost its data stays', async () => {
+      const session = await one.store.create({ ...FACTS, owner: '' })
+      await one.redis.flushall()
+      expect(await one.store.claim(session, FACTS.owner)).toBe(true)
+      await one.store.update(session.id, { protocolVersion: '2025-11-25', elicitation: false })
+      expect(await one.redis.pttl(`toolgate:{s:${session.id}}`)).toBeGreaterThan(0)
+      expect(await two.store.find(session.id, T0)).toMatchObject({ owner: FACTS.owner })
+      expect(await two.store.claim(session, OTHER)).toBe(false)
+    })
+
+    it('is not set once the session has ended', async () => {
+      const session = await one.store.create({ ...FACTS, owner: '' })
+      await two.store.end(session.id)
+      expect(await one.store.claim(session, OTHER)).toBe(false)
+    })
+  })
+
   it('ends no session by an id that is not signed', async () => {
     const { id } = await one.store.create(FACTS)
     expect(await one.store.end(`${id}A`)).toBe(false)
@@ -257,8 +303,17 @@ describe.skipIf(!hasRedis())(`instances with one Redis (${REDIS_HINT})`, () => {
       expect(await one.store.find(session.id, T0)).toMatchObject({ id: session.id })
       expect(await one.store.claim(session, FACTS.owner)).toBe(true)
       expect(await one.store.claim(session, 'ffffffffffffffff')).toBe(false)
-      expect(await one.store.claim({ ...session, owner: '' }, 'ffffffffffffffff')).toBe(true)
+      const unowned = await one.store.create({ ...FACTS, owner: '' })
+      expect(await one.store.claim(unowned, 'ffffffffffffffff')).toBe(true)
       expect(await one.store.end(session.id)).toBe('unavailable')
+    })
+
+    it('says of no task that it is unknown', async () => {
+      one.redis.disconnect()
+      expect(await one.store.tasks.get('ann', 'a')).toBe('unavailable')
+      expect(await one.store.tasks.list('ann')).toBe('unavailable')
+      expect(await two.store.tasks.get('ann', 'a')).toBeUndefined()
+      expect(await two.store.tasks.list('ann')).toEqual([])
     })
 
     it('delivers signals to its own listeners, and counts its own streams', async () => {

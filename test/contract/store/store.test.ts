@@ -185,6 +185,22 @@ describe.each(ADAPTERS)('store on $name', adapter => {
       ).rejects.toThrow(/read-only/)
     })
 
+    it('writes as many events as a transaction makes, and lists APIs without their documents', async () => {
+      const { tenant, api } = await seed('many-events')
+      const before = await store.read(EVERY_TENANT, tx => tx.events.lastSeq())
+      await store.write(tenant.id, async tx => {
+        await tx.apis.update({ ...api, spec: '{"openapi":"3.1.0"}' })
+        for (let made = 0; made < 10_000; made++)
+          tx.events.append({ kind: 'api.updated', tenantId: tenant.id, resourceId: api.id, data: {} })
+      })
+      await store.read(tenant.id, async tx => {
+        expect(await tx.events.lastSeq()).toBe(before + 10_000)
+        const { items } = await tx.apis.list({}, { page: 1, limit: 10 })
+        expect(items).toMatchObject([{ id: api.id, spec: null }])
+        expect((await tx.apis.find(api.id))?.spec).toBe('{"openapi":"3.1.0"}')
+      })
+    })
+
     it('numbers events in the order of commits, without gaps, under concurrent writers', async () => {
       const before = await store.read(EVERY_TENANT, tx => tx.events.lastSeq())
       await Promise.all(Array.from({ length: 20 }, (_, index) => seed(`parallel-${index}`)))

@@ -100,7 +100,7 @@ it('sends a key only to the webhooks of its application and of tenant admins', a
   try {
     const acme = await sending.tenant('acme')
     const add = async (caller: 'admin' | 'devops' | 'app', url: string) => {
-      const body = { url, events: ['*'] }
+      const body = { url, events: ['*'], custom_headers: { 'X-Creator': caller } }
       const reply = await sending.plane.call(caller, 'POST', `/v1/tenants/${acme.id}/webhooks`, body)
       expect(reply.status).toBe(201)
       return reply.body.id as string
@@ -118,6 +118,9 @@ it('sends a key only to the webhooks of its application and of tenant admins', a
         .map(({ payload }) => payload.data.api_key)
     await until('all', () => receivers.every(each => keysOf(each).length === 1))
     expect(receivers.map(each => keysOf(each)[0])).toEqual([key, undefined, key, undefined])
+    // the address that another caller has chosen does not receive the headers of the owner
+    expect(ofAdmin!.received.at(-1)!.headers['x-creator']).toBe('admin')
+    expect(changed!.received.at(-1)!.headers['x-creator']).toBeUndefined()
   } finally {
     await sending.close().catch(() => {})
     await Promise.all(receivers.map(each => each.close()))

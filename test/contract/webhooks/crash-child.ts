@@ -44,6 +44,7 @@ const control = createControlPlane({
     revision: 'crash',
     decide: () => ({ allow: true, reasons: [], revision: 'crash' }),
     cached: 0,
+    listKey: () => undefined,
     clearCache: () => 0,
     close() {},
   }),

@@ -13,7 +13,7 @@ export interface Sending {
   readonly outcomes: { success: number; retry: number; failed: number }
   /** Moves the clock through the test hook. */
   advance(duration: string): Promise<void>
-  /** A tenant with one API and one webhook or none. */
+  /** A tenant with one API and no webhook. */
   tenant(name: string): Promise<Workplace>
   close(): Promise<void>
 }

@@ -43,7 +43,7 @@ describe('toolgate toolset', () => {
     const { code, out } = await run('render', resource)
     expect(code).toBe(0)
     expect(out).toContain('p_a')
-    expect(out).toContain('2 tools, 0 operations skipped')
+    expect(out).toContain('tools: 2, skipped operations: 0')
   })
 
   it('render shows each argument with its type and what is said of it', async () => {
@@ -85,10 +85,7 @@ describe('toolgate toolset', () => {
       documentOf('listOrders').replace('Does listOrders', 'Lists the orders of a customer'),
     )
     const clean = await run('lint', good)
-    expect([clean.code, clean.out.trim()]).toEqual([
-      0,
-      '1 of 1 operations became tools (100.0 %), 0 findings',
-    ])
+    expect([clean.code, clean.out.trim()]).toEqual([0, 'operations: 1, tools: 1 (100.0 %), findings: 0'])
   })
 
   it('says what is wrong with a file and exits 1', async () => {

@@ -1,4 +1,6 @@
 /** The directory source: phases, sources, failures, collisions, edits. */
+import { mkdirSync, readdirSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import {
   API_VERSION,
@@ -112,6 +114,24 @@ describe('a change', () => {
     d.remove('shop.yaml')
     await until(() => d.names.length === 0, 'the removal')
     await until(() => d.status('shop') === undefined, 'the removal of the status')
+  })
+
+  it('goes on where what is stored of a removed tool-set cannot be deleted', async () => {
+    d.write('shop.yaml', toolSetResource('shop', inline('a')))
+    await d.start()
+    const definitions = join(d.root, 'data/definitions')
+    const [file, ...others] = readdirSync(definitions)
+    expect(others).toEqual([])
+    // a folder in its place is not deleted as a file
+    rmSync(join(definitions, file!))
+    mkdirSync(join(definitions, file!))
+    d.remove('shop.yaml')
+    await until(() => d.names.length === 0, 'the removed tools')
+    await until(() => d.status('shop') === undefined, 'the removed status')
+    expect(d.logged).toContainEqual({
+      fields: expect.objectContaining({ tool_set: 'shop', namespace: 'tenant-acme' }),
+      message: 'the stored files of a removed tool set could not be deleted',
+    })
   })
 
   it('that changes no tool publishes nothing', async () => {

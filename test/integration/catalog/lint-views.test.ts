@@ -43,7 +43,7 @@ it('reports tools and tokens of a view, and nothing to find', async () => {
   const [report] = await inspectViews(path('good.yaml'), options)
   expect(report).toMatchObject({ toolView: 'tenant-acme/good', tools: 2, findings: [], notices: [] })
   expect(viewLines(report!)).toEqual([
-    `ToolView tenant-acme/good: 2 tools of about ${report!.tokens} tokens, 0 findings`,
+    `ToolView tenant-acme/good: tools: 2 (about ${report!.tokens} tokens), findings: 0`,
   ])
 })
 

@@ -89,8 +89,8 @@ describe('url', () => {
     expect([deployment.names, other.requests]).toEqual([['a'], []])
     const { status, message } = degraded()!
     expect(status).toBe('True')
-    expect(message).toContain('1 operations did not become tools (/b: ')
-    expect(message).toContain('1 references are not resolved (#/paths/~1b: $ref http://127.0.0.1:')
+    expect(message).toContain('operations that did not become tools: 1 (/b: ')
+    expect(message).toContain('unresolved references: 1 (#/paths/~1b: $ref http://127.0.0.1:')
     expect(message).toContain('files are read from the origin of the document only; serve the file beside')
   })
 
@@ -181,7 +181,9 @@ describe('ConfigMap in a folder', () => {
     symlinkSync(at('outside'), at('configmaps/docs/linked'))
     await start(source)
     expect(deployment.names).toEqual(['a'])
-    expect(degraded()?.message).toMatch(/#\/paths\/~1b: \$ref .*(not in the folder|link out of the folder)/)
+    expect(degraded()?.message).toMatch(
+      /#\/paths\/~1b: \$ref .*(not in the folder|symbolic link that leads out of the folder)/,
+    )
   })
 
   it('references in a circle end, of path items and of schemas', async () => {
@@ -215,7 +217,7 @@ describe('ConfigMap in a folder', () => {
     deployment.write('configmaps/docs/openapi.yaml', { ...INFO, paths })
     await start(source)
     expect(deployment.names.length).toBe(1000)
-    expect(degraded()?.message).toContain('3 references are not resolved')
+    expect(degraded()?.message).toContain('unresolved references: 3 (')
     expect(degraded()?.message).toContain('refers to more than 1000 files; join the files')
   })
 })

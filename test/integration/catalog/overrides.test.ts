@@ -1,4 +1,4 @@
-/** `spec.overrides` of a ToolSet file: the tools that are served, and the requests that the backend receives. */
+/** `spec.overrides` of a ToolSet file: the tools that are served, the requests that the backend receives, and the faults that are reported. */
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
 import { createEgress } from '../../../src/shared/egress/client.ts'
 import { preparedTool } from '../../fixtures/prepared-tool.ts'

@@ -1,10 +1,12 @@
-/** Login at a gateway that behaves as providers do, and how a session goes on when its token expires: one refresh for requests at the same time, outages, an end. */
+/** Login at a gateway that behaves as providers do, and how a session goes on when its token expires: one refresh for requests at the same time, outages, an end; of the console and of the page of connections. */
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
+import { createConnections } from '../../../src/console/connections.ts'
 import { type Console, createConsole } from '../../../src/console/console.ts'
+import { OAuthClient } from '../../../src/console/oauth-client.ts'
 import { principal } from '../../../src/model/principal.ts'
 import { createEgress } from '../../../src/shared/egress/client.ts'
 import type { Egress } from '../../../src/shared/egress/egress.ts'
@@ -23,6 +25,11 @@ let served: Console
 let nowMs: number
 let refreshes: string[]
 let status: number
+/** Bodies of token responses wait for it. */
+let held: Promise<void> | undefined
+let isStoreAvailable: boolean
+let pages: (request: Request) => Promise<Response>
+let oauth: OAuthClient
 /** The public address that the gateway names. */
 let issuer: string
 /** Bodies of the requests for tokens. */
@@ -50,13 +57,16 @@ beforeAll(async () => {
       const refresh = form.get('refresh_token')
       if (refresh !== null) refreshes.push(refresh)
       const number = refreshes.length
-      json({
-        access_token: `access-${number}`,
-        token_type: 'Bearer',
-        refresh_token: `refresh-${number}`,
-        expires_in: 300,
-        id_token: ID_TOKEN,
-      })
+      const send = (): void =>
+        json({
+          access_token: `access-${number}`,
+          token_type: 'Bearer',
+          refresh_token: `refresh-${number}`,
+          expires_in: 300,
+          id_token: ID_TOKEN,
+        })
+      if (held === undefined) send()
+      else void held.then(send)
     })
   }).listen(0, '127.0.0.1')
   await once(provider, 'listening')
@@ -71,10 +81,12 @@ beforeEach(() => {
   refreshes = []
   tokens = []
   status = 200
+  held = undefined
+  isStoreAvailable = true
   forms = []
   const gatewayAddress = `http://127.0.0.1:${(provider.address() as AddressInfo).port}`
   issuer = gatewayAddress
-  served = createConsole({
+  const shared = {
     sealer: createSealer('a key of this test'),
     egress,
     verifier: {
@@ -95,9 +107,30 @@ beforeEach(() => {
     },
     gatewayAddress,
     gatewayUrl: gatewayAddress,
+    clientId: undefined,
+    now: () => nowMs,
+  }
+  oauth = new OAuthClient(shared)
+  pages = createConnections({
+    ...shared,
+    book: {
+      async list() {
+        if (!isStoreAvailable) throw new Error('the store is unavailable')
+        return [{ id: 'platform/mail', name: 'mail', host: 'mail.example', connectedAtMs: undefined }]
+      },
+      begin: (_, id) =>
+        id === 'platform/mail'
+          ? { url: 'https://mail.example/authorize', state: 's', verifier: 'v' }
+          : undefined,
+      complete: async () => undefined,
+      disconnect: async () => {},
+    },
+    onFault: () => {},
+  })
+  served = createConsole({
+    ...shared,
     publicUrl: undefined,
     hasProvider: true,
-    clientId: undefined,
     demoClients: [],
     version: '0',
     controlPlane: {
@@ -107,7 +140,6 @@ beforeEach(() => {
       },
       permissions: async () => Response.json({}),
     },
-    now: () => nowMs,
   })
 })
 
@@ -224,3 +256,73 @@ it('ends eight hours after the login, whatever is refreshed', async () => {
   nowMs += 1
   expect((await use(cookie)).status).toBe(401)
 })
+
+const openPage = (path: string, cookie: string, init: RequestInit = {}) => {
+  const headers = { cookie, ...(init.headers as Record<string, string>) }
+  return pages(new Request(`${issuer}/connections/${path}`, { ...init, headers }))
+}
+const csrfOf = async (response: Response): Promise<string> =>
+  /name="csrf" value="([^"]*)"/.exec(await response.text())![1]!
+const submit = (path: string, cookie: string, fields: Record<string, string>, headers = {}) =>
+  openPage(path, cookie, { method: 'POST', body: new URLSearchParams(fields), headers })
+
+/** @returns the session at the page of connections */
+async function signInToConnections(): Promise<string> {
+  const begun = await openPage('login', '')
+  const state = new URL(begun.headers.get('location')!).searchParams.get('state')
+  return cookiesOf(await openPage(`callback?code=c&state=${state}`, cookiesOf(begun)))
+}
+
+it.each([
+  ['connect', 'platform/mail', 303],
+  ['connect', 'platform/none', 404],
+  ['disconnect', 'platform/mail', 303],
+])('a renewed session reaches the browser with the response to %s of %s', async (path, id, expected) => {
+  const cookie = await signInToConnections()
+  const csrf = await csrfOf(await openPage('list', cookie))
+  nowMs += 290_000
+  const changed = await submit(path, cookie, { csrf, id }, { origin: issuer })
+  expect([changed.status, refreshes]).toEqual([expected, ['refresh-0']])
+  nowMs += 290_000
+  const list = await openPage('list', cookiesOf(changed))
+  expect(await list.text()).toContain('Signed in as')
+  expect(refreshes).toEqual(['refresh-0', 'refresh-1'])
+})
+
+it('a renewed session reaches the browser although the connections cannot be read', async () => {
+  const cookie = await signInToConnections()
+  nowMs += 290_000
+  isStoreAvailable = false
+  const failed = await openPage('list', cookie)
+  expect(failed.status).toBe(503)
+  expect(cookiesOf(failed)).not.toBe('')
+})
+
+it.each([
+  ['logout', { 'sec-fetch-site': 'cross-site' }],
+  ['logout', { origin: 'https://other.example' }],
+  ['connect', { 'sec-fetch-site': 'same-site' }],
+])('another site cannot send the form %s with %o', async (path, headers) => {
+  const cookie = await signInToConnections()
+  const csrf = await csrfOf(await openPage('list', cookie))
+  const refused = await submit(path, cookie, { csrf, id: 'platform/mail' }, headers)
+  expect([refused.status, refused.headers.getSetCookie()]).toEqual([403, []])
+  const own = await submit('logout', cookie, {}, { origin: issuer, 'sec-fetch-site': 'same-origin' })
+  expect([own.status, cookiesOf(own)]).toEqual([303, ''])
+})
+
+it('sends a refresh token once however many others are renewed while its exchange runs', async () => {
+  let release = (): void => {}
+  held = new Promise(resolve => {
+    release = resolve
+  })
+  const first = oauth.refresh('console', 'slow')
+  await expect.poll(() => refreshes).toEqual(['slow'])
+  held = undefined
+  for (let number = 0; number < 1_100; number += 50)
+    await Promise.all(Array.from({ length: 50 }, (_, at) => oauth.refresh('console', `token-${number + at}`)))
+  const again = oauth.refresh('console', 'slow')
+  release()
+  expect(await again).toEqual(await first)
+  expect(refreshes.filter(token => token === 'slow')).toEqual(['slow'])
+}, 30_000)

@@ -96,6 +96,14 @@ it('runs a process for each session, passes progress on, and ends the process wi
   await expect.poll(() => pids.some(isAlive), { timeout: 10_000 }).toBe(false)
 })
 
+it('keeps no request that was cancelled: the session becomes idle, and its process ends', async () => {
+  const { url } = await bridged({ idleMs: 500 })
+  const sessions = opened()
+  const pid = Number(await call(sessions, url, 'pid'))
+  expect(await call(sessions, url, 'sleep', {}, { timeoutMs: 300 })).toMatchObject({ reason: 'timeout' })
+  await expect.poll(() => isAlive(pid), { timeout: 15_000 }).toBe(false)
+})
+
 it('passes on only the variables that are named', async () => {
   const { url } = await bridged({ env: { NAMED: '1' } })
   expect(await call(opened(), url, 'variables')).toBe('NAMED PATH')
@@ -161,7 +169,8 @@ describe('refuses', () => {
   it('pages of browsers, other hosts, other paths, what is not MCP, and requests without the token', async () => {
     const { url } = await bridged({ token: 'a-token-of-the-bridge' })
     const headers = { authorization: 'Bearer a-token-of-the-bridge' }
-    expect((await post(url, INITIALIZE)).status).toBe(401)
+    const refused = await post(url, INITIALIZE)
+    expect([refused.status, refused.headers.get('www-authenticate')]).toEqual([401, 'Bearer'])
     expect((await post(url, INITIALIZE, { authorization: 'Bearer other' })).status).toBe(401)
     expect((await post(url, INITIALIZE, { ...headers, origin: 'https://evil.test' })).status).toBe(403)
     expect((await post(`${url}x`, INITIALIZE, headers)).status).toBe(404)

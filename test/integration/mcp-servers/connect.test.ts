@@ -127,6 +127,23 @@ it('passes progress on, and cancels a call at the server', async () => {
   await expect.poll(() => server.cancelled).toHaveLength(2)
 })
 
+it.each(['url', 'sseUrl'] as const)(
+  'does not run a call that was cancelled before, over %s',
+  async address => {
+    const server = await served()
+    const sessions = opened()
+    const cancellation = new Cancellation()
+    cancellation.cancel()
+    // for the handshake, then in the open session
+    for (const text of ['first', 'second']) {
+      const outcome = await call(sessions, server[address], 'echo', { text: 'cancelled' }, { cancellation })
+      expect(outcome).toMatchObject({ kind: 'failure', reason: 'cancelled' })
+      expect(textOf(await call(sessions, server[address], 'echo', { text }))).toBe(text)
+    }
+    expect(server.calls).toEqual(['first', 'second'])
+  },
+)
+
 it('bounds its sessions and closes idle ones', async () => {
   const server = await served()
   const sessions = opened({ maxSessions: 2 })

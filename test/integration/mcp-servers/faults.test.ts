@@ -1,6 +1,7 @@
 /** The MCP client against servers that respond wrongly, late or not at all: each failure has its reason, and no call runs twice. */
 import type { ServerResponse } from 'node:http'
 import { afterEach, describe, expect, it } from 'vitest'
+import { Cancellation } from '../../../src/shared/call/cancellation.ts'
 import { createEgress } from '../../../src/shared/egress/client.ts'
 import type { McpSessions } from '../../../src/shared/mcp-client/sessions.ts'
 import { mcpSessions } from '../../fixtures/mcp-sessions.ts'
@@ -120,6 +121,11 @@ it.each([
     (response: Parameters<typeof error>[0]) =>
       void error(response, null, -32000, 'Bad Request: No valid session ID provided', 400),
   ],
+  [
+    '400 and a text, as older official servers do,',
+    (response: Parameters<typeof error>[0]) =>
+      void response.writeHead(400).end('Bad Request: No valid session ID provided'),
+  ],
 ])('a session that the server refuses with %s is opened again, and the call runs once', async (_, refuse) => {
   let sessions = 0
   let executed = 0
@@ -181,12 +187,59 @@ it('does not call a server that failed five times in a row, and says when it wil
   expect(outcomes[5]).toEqual({ kind: 'circuit_open', retryAfterSecs: 1 })
 })
 
+it('the failed handshake of a cancelled call does not fail the next call', async () => {
+  const held: ServerResponse[] = []
+  let isUp = false
+  const server = await scripted(({ method, id }, response) => {
+    if (method === 'server/discover') return error(response, id, -32601, 'Method not found')
+    if (method === 'tools/call') return result(response, id, text('ok'))
+    if (isUp || method !== 'initialize') return undefined
+    held.push(response)
+    return true
+  })
+  const sessions = opened()
+  const cancellation = new Cancellation()
+  const cancelled = call(sessions, server.url, { cancellation })
+  await expect.poll(() => held.length).toBe(1)
+  cancellation.cancel()
+  expect(await cancelled).toMatchObject({ kind: 'failure', reason: 'cancelled' })
+  isUp = true
+  ended(held[0]!, 500)
+  await expect.poll(() => sessions.open).toBe(0)
+  expect(await call(sessions, server.url)).toMatchObject({ kind: 'result' })
+})
+
 it('does not wait for a server that leaves the first request of 2026-07-28 without a response', async () => {
   const server = await scripted(({ method, id }, response) => {
     if (method === 'tools/call') return result(response, id, text('ok'))
     return method === 'server/discover' ? true : undefined
   })
   expect(await call(opened(), server.url, { timeoutMs: 1_000 })).toMatchObject({ kind: 'result' })
+})
+
+it('sends the level of log messages again after the server has not taken it, and once it has, no more', async () => {
+  const levels: string[] = []
+  const server = await scripted(({ method, id, params }, response) => {
+    if (method === 'initialize') {
+      const capabilities = { tools: {}, logging: {} }
+      const serverInfo = { name: 's', version: '1' }
+      const value = { protocolVersion: '2025-11-25', capabilities, serverInfo }
+      return result(response, id, value, { 'mcp-session-id': 's1' })
+    }
+    if (isCall({ method } as RpcCall)) return result(response, id, text('ok'))
+    if (method !== 'logging/setLevel') return undefined
+    levels.push(params.level)
+    // it does not respond to the first one, and fails at the second
+    if (levels.length === 1) return true
+    return levels.length === 2 ? error(response, id, -32603, 'later') : result(response, id, {})
+  })
+  const sessions = opened()
+  expect(await call(sessions, server.url, { logLevel: 'debug', timeoutMs: 300 })).toMatchObject({
+    reason: 'timeout',
+  })
+  for (let n = 0; n < 3; n++)
+    expect(await call(sessions, server.url, { logLevel: 'debug' })).toMatchObject({ kind: 'result' })
+  expect(levels).toEqual(['debug', 'debug', 'debug'])
 })
 
 it('does not send a credential to an endpoint of another origin', async () => {

@@ -1,5 +1,5 @@
 /** Tokens of users in their stores: one refresh over several instances, a lock whose holder has ended, a disconnect during a refresh. */
-import { mkdtempSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readdirSync, rmSync, utimesSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -43,6 +43,13 @@ function instance(store: ConnectionStore = fileConnections(directory), key = 'k'
   return new UserTokens({ egress, now: Date.now, open: async () => ({ store, sealer: createSealer(key) }) })
 }
 
+/** Makes what lies in a folder as old as what a process leaves behind that ended a minute ago. */
+function age(path: string): void {
+  const past = new Date(Date.now() - 60_000)
+  for (const name of readdirSync(path, { recursive: true, encoding: 'utf8' }))
+    utimesSync(join(path, name), past, past)
+}
+
 async function connect(tokens: UserTokens): Promise<void> {
   const { url, verifier } = tokens.authorization(authentication, redirectUri)
   const location = (await fetch(url, { redirect: 'manual' })).headers.get('location')!
@@ -77,13 +84,63 @@ describe('in files', () => {
       },
     }
     await instance(watching).token(authentication, place, String(before))
-    const lock = join(directory, `${locked[0]}.lock`)
-    writeFileSync(lock, 'an instance that was killed')
-    const past = new Date(Date.now() - 60_000)
-    utimesSync(lock, past, past)
+    // an instance that was killed
+    expect(await store.lock(locked[0]!, 15_000)).toBeDefined()
+    age(directory)
     const refused = await tokens.token(authentication, place)
     expect(await tokens.token(authentication, place, String(refused))).toMatch(/^user\./)
-    expect(() => statSync(lock)).toThrow()
+    expect(readdirSync(directory)).toEqual([`${locked[0]}.sealed`])
+  })
+
+  it('gives the lock of an instance that has ended to one of those that find it at once', async () => {
+    const own = mkdtempSync(join(folder, 'lock-'))
+    let [holders, most, taken] = [0, 0, 0]
+    async function contend(): Promise<void> {
+      const store = fileConnections(own)
+      for (;;) {
+        const unlock = await store.lock('k', 15_000)
+        if (unlock === undefined) continue
+        most = Math.max(most, ++holders)
+        taken++
+        await new Promise(resolve => setTimeout(resolve, 2))
+        holders--
+        return unlock()
+      }
+    }
+    for (let round = 0; round < 20; round++) {
+      await fileConnections(own).lock('k', 15_000)
+      age(own)
+      await Promise.all(Array.from({ length: 8 }, contend))
+    }
+    expect([most, taken]).toEqual([1, 160])
+    expect(readdirSync(own)).toEqual([])
+  })
+
+  it('keeps a lock from one that it does not belong to any longer', async () => {
+    const own = mkdtempSync(join(folder, 'lock-'))
+    const store = fileConnections(own)
+    const late = await store.lock('k', 15_000)
+    age(own)
+    expect(await store.lock('k', 15_000)).toBeUndefined()
+    const unlock = await store.lock('k', 15_000)
+    await late!()
+    expect(await store.lock('k', 15_000)).toBeUndefined()
+    await unlock!()
+    await (await store.lock('k', 15_000))!()
+  })
+
+  it('gives the lock back when the store fails after it was taken', async () => {
+    const before = await instance().token(authentication, place)
+    const store = fileConnections(directory)
+    let reads = 0
+    const failing: ConnectionStore = {
+      ...store,
+      read: key => (++reads === 2 ? Promise.reject(new Error('down')) : store.read(key)),
+    }
+    expect(await instance(failing).token(authentication, place, String(before))).toMatchObject({
+      reason: 'unavailable',
+    })
+    expect(readdirSync(directory).filter(name => !name.endsWith('.sealed'))).toEqual([])
   })
 
   it('does not bring a connection back that was ended during a refresh', async () => {
@@ -111,6 +168,36 @@ describe('in files', () => {
     })
     oauth.respond = undefined
     expect(await instance().connectedAtMs(authentication, place)).toBeUndefined()
+  })
+
+  it.each([
+    ['its secret is not accepted', 401, '{"error":"invalid_client"}'],
+    ['the server refuses its address', 403, '<html>'],
+    ['the address is wrong', 404, ''],
+  ])('keeps the connection of the user when the client is wrong: %s', async (_, status, body) => {
+    await connect(instance())
+    const token = await instance().token(authentication, place)
+    oauth.respond = response => response.writeHead(status).end(body)
+    expect(await instance().token(authentication, place, String(token))).toMatchObject({ reason: 'refused' })
+    oauth.respond = undefined
+    expect(await instance().token(authentication, place, String(token))).toMatch(/^user\./)
+  })
+
+  it('uses a token without a refresh token until its end or until the backend refuses it', async () => {
+    const forever = '{"access_token":"user.forever","token_type":"bearer"}'
+    oauth.respond = response => response.writeHead(200).end(forever)
+    await connect(instance())
+    const { store, sealer } = { store: fileConnections(directory), sealer: createSealer('k'.repeat(32)) }
+    const later = new UserTokens({
+      egress,
+      now: () => Date.now() + 30 * 24 * 3_600_000,
+      open: async () => ({ store, sealer }),
+    })
+    expect(await later.token(authentication, place)).toBe('user.forever')
+    expect(await later.token(authentication, place, 'user.forever')).toMatchObject({
+      reason: 'not_connected',
+    })
+    oauth.respond = undefined
   })
 
   it('says that the store is unavailable', async () => {

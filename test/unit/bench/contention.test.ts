@@ -1,4 +1,7 @@
-/** The simulation of cache lines: small cases whose figures are known, locks, and that a seed decides everything. It measures no time. */
+/**
+ * The calculations of the contention benchmark: the simulations of cache lines, locks, requests and syncs, measured batches, and the spread of
+ * connections. It measures no time.
+ */
 import { describe, expect, it } from 'vitest'
 import { sessionAsks, simulateAsks, simulateSyncs } from '../../../bench/contention/asks.ts'
 import { Caches, COSTS } from '../../../bench/contention/caches.ts'

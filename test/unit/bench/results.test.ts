@@ -7,6 +7,7 @@ import { noisyText } from '../../../bench/quiet.ts'
 import { openResults, type ResultLine } from '../../../bench/record.ts'
 import { explain } from '../../../bench/report/explain.ts'
 import { judge, readExplanations } from '../../../bench/report/judge.ts'
+import { page } from '../../../bench/report/page.ts'
 import { newest, ofWholeRuns, readLines, resultFiles } from '../../../bench/report/read-results.ts'
 import { ratioSpread, spread } from '../../../bench/statistics.ts'
 import { readTargets, type Target } from '../../../bench/targets.ts'
@@ -72,6 +73,19 @@ describe('the result format', () => {
     expect(verdictAt(undefined)).not.toBe('noisy')
     expect(noisyText(0.5)).toContain('50 %')
     expect(noisyText(0.01)).toBeUndefined()
+  })
+
+  it('counts every target on the tiles of the page, also those without a claim', () => {
+    const path = file('tiles.ndjson')
+    const results = openResults('micro', path, '', { othersShare: () => 0.5 })
+    results.write({ ...TIME, suite: 'kernel/bucket', case: 'wasm', samples: [8, 10] })
+    const lines = readLines([path])
+    const rows = judge(readTargets(), newest(lines), {})
+    const counts = [...page(rows, lines).matchAll(/<div class="[a-z]*"><b>(\d+)<\/b>([^<]*)/g)]
+      .map(([, count, words]) => [words!, Number(count)] as const)
+      .filter(([words]) => words !== 'with the stretch')
+    expect(Object.fromEntries(counts)['without a claim: not quiet']).toBe(1)
+    expect(counts.reduce((sum, [, count]) => sum + count, 0)).toBe(rows.length)
   })
 
   it('keeps a filtered run out of the report of whole runs', () => {

@@ -64,7 +64,7 @@ describe('an input schema that no gateway could check in time', () => {
       }),
     )
     expect(tools.map(tool => tool.name)).toEqual(['good'])
-    expect(skipped[0]?.reason).toMatch(new RegExp(`its input schema has \\d+ ${what}.*split the operation`))
+    expect(skipped[0]?.reason).toMatch(new RegExp(`output schema has \\d+ ${what}.*split the operation`))
   })
 })
 

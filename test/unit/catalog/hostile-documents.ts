@@ -161,9 +161,10 @@ function prototypeNames(count: number): HostileDocument[] {
       ),
       `{"openapi":"3.1.0","paths":{"/a":{"post":{"requestBody":{"content":{"multipart/form-data":{"schema":{"type":"object","properties":{"${name}":{"type":"string"}}},"encoding":{"${name}":{"contentType":"text/plain"}}}}}}}}}`,
     ]
+    const place = Math.floor(i / names.length) % places.length
     return {
-      name: `${name} in place ${i % places.length}`,
-      document: places[Math.floor(i / names.length) % places.length]!,
+      name: `${name} in place ${place}`,
+      document: places[place]!,
       expected: 'any',
     }
   })

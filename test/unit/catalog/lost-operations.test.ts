@@ -10,7 +10,14 @@ function outcomeOf(document: object, changes: Partial<ToolSet> = {}) {
   const outcome = runCompileJob({ document: JSON.stringify(document), toolSet: toolSet(changes) })
   if (outcome.kind !== 'compiled') throw new Error(JSON.stringify(outcome))
   const { result } = outcome
-  const common = { lastError: undefined, specHash: '', lastSyncedAt: '', changed: [], breaking: [] }
+  const common = {
+    lastError: undefined,
+    specHash: '',
+    lastSyncedAt: '',
+    changed: [],
+    toolFaults: [],
+    breaking: [],
+  }
   const input = { phase: 'Ready', toolNames: result.tools.map(tool => tool.name), result, ...common } as const
   const status = toolSetStatus(input, { phase: 'Pending', toolCount: 0, tools: [], conditions: [] }, 0)
   const { findings } = lintToolSet({ toolSet: toolSet(changes), result })
@@ -35,7 +42,7 @@ describe('paths that cannot be read', () => {
   ])('%s', (_, path, item, reason) => {
     const { names, status, message, rules } = outcomeOf(openapi({ '/a': get('a'), [path]: item }))
     expect([names, status]).toEqual([['a'], 'True'])
-    expect(message).toContain(`1 operations did not become tools (${path}: `)
+    expect(message).toContain(`operations that did not become tools: 1 (${path}: `)
     expect(message).toContain(reason)
     expect(rules).toContain('skipped-operation')
   })
@@ -66,7 +73,7 @@ describe('references', () => {
     const at = '#/paths/~1a/post/requestBody/content/application~1json/schema/properties'
     expect(status).toBe('True')
     expect(message).toContain(
-      `2 references are not resolved (${at}/x: $ref #/components/schemas/X: the document has nothing at`,
+      `unresolved references: 2 (${at}/x: $ref #/components/schemas/X: the document has nothing at`,
     )
     const found = findings.filter(({ rule }) => rule === 'unresolved-reference')
     expect(found.map(({ subject }) => subject)).toEqual([`${at}/x`, `${at}/y`])
@@ -166,7 +173,7 @@ describe('security without credential', () => {
   it('is reported for the operations that need one', () => {
     const { status, message, rules } = outcomeOf(document)
     expect(status).toBe('False')
-    expect(message).toContain('1 operations need a credential (key): set spec.toolDefaults.authentication')
+    expect(message).toContain('1 operation needs a credential (key): set spec.toolDefaults.authentication')
     expect(rules).toEqual(['missing-credential'])
   })
 

@@ -17,6 +17,7 @@ function messageOf(count: number, more: object = {}): string {
     toolNames: result.tools.map(({ name }) => name),
     result,
     changed: [],
+    toolFaults: [],
     breaking: [],
     specHash: undefined,
     lastSyncedAt: undefined,

@@ -100,7 +100,7 @@ describe('actions', () => {
 
   it.each<[Change, RegExp]>([
     [{ target: '$.info.title', update: {} }, /neither an object nor a list/],
-    [{ target: '$.info', update: ['x'] }, /update is not an object/],
+    [{ target: '$.info', update: ['x'] }, /the target is an object, but update is not/],
     [{ target: '$.info', update: { title: {} } }, /title is a single value in the document and an object/],
     [{ target: '$', remove: true }, /the document itself cannot be removed/],
   ])('that cannot be applied end the synchronization with their place: %j', (action, reason) => {
@@ -142,7 +142,7 @@ actions:
     await deployment.start()
     expect(deployment.names).toEqual(['beta', 'gamma'])
     const conditions = deployment.status('shop')!.conditions
-    expect(conditions.find(({ type }) => type === 'Synced')!.message).toContain('2 actions of spec.overlays')
+    expect(conditions.find(({ type }) => type === 'Synced')!.message).toContain('actions of spec.overlays: 2')
     expect(conditions.find(({ type }) => type === 'Degraded')).toMatchObject({
       status: 'True',
       message: expect.stringContaining('overlays[0].actions[2]: $.paths.none'),

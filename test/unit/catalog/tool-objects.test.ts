@@ -51,6 +51,30 @@ describe('tool objects', () => {
     expect(create[0]?.metadata.ownerReferences?.[0]).toMatchObject({ kind: 'ToolSet', uid: 'u-1' })
   })
 
+  it.each(['a..b', 'a.-b', 'a-.b', 'A._.b', '-a.', '...', 'a.b-c'])(
+    'of the tool %s have a name that the API server accepts',
+    operation => {
+      const names = planObjects(tools([operation, 'x']), [], OWNER, GROUP).create.map(
+        each => each.metadata.name,
+      )
+      const label = '[a-z0-9]([-a-z0-9]*[a-z0-9])?'
+      expect(names).toEqual([expect.stringMatching(new RegExp(`^${label}(\\.${label})*$`))])
+    },
+  )
+
+  it.each(['a'.repeat(62), 'a.b'])(
+    'have a label that the API server accepts for %s and longer names',
+    start => {
+      for (const rest of ['', '-b', '.b', '--b', '.-.b']) {
+        const owner = { ...OWNER, name: `${start}${rest}` }
+        const [made] = planObjects(tools(['a', 'x']), [], owner, GROUP).create
+        const label = made!.metadata.labels![`${GROUP}/tool-set`]!
+        expect(label).toMatch(/^[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/)
+        expect(owner.name.startsWith(label)).toBe(true)
+      }
+    },
+  )
+
   it('that are as they should be are left alone', () => {
     const wanted = tools(['a', 'Does a'])
     const live = stored(planObjects(wanted, [], OWNER, GROUP).create)

@@ -1,4 +1,4 @@
-/** The form of `passthrough` and of APIs of type mcp in updates: absent from an older control plane, else complete. */
+/** The form of `passthrough`, of the rules for calls and of APIs of type mcp in updates: absent from an older control plane, else complete. */
 import { expect, it } from 'vitest'
 import { checkingUpdate } from '../../../src/link/check-update.ts'
 import { runAtOnce } from '../../../src/shared/async/slices.ts'
@@ -28,6 +28,53 @@ it('names the faulty field', () => {
     'tenants[0].apis[0].passthrough.requestHeaders[0] is not a string',
   )
   expect(faultOf({ requestHeaders: [], paths: 'strict' })).toContain('passthrough.responseHeaders')
+})
+
+const HEADERS = { set: {}, remove: [] }
+const RETRY = {
+  maxAttempts: 2,
+  statuses: [503],
+  methods: null,
+  firstDelayMs: 1,
+  maxDelayMs: 2,
+  budgetPercent: 10,
+}
+const CORS = {
+  origins: ['*'],
+  methods: null,
+  allowHeaders: [],
+  exposeHeaders: [],
+  credentials: false,
+  maxAgeSecs: 0,
+}
+const RULES = {
+  methods: null,
+  maxRequestBytes: null,
+  timeoutMs: null,
+  requestHeaders: HEADERS,
+  responseHeaders: HEADERS,
+}
+
+it.each([
+  [{}, undefined],
+  [{ methods: ['GET'], retry: { ...RETRY, methods: ['GET'] }, cors: { ...CORS, methods: [] } }, undefined],
+  [{ retry: RETRY, cors: CORS, connections: { http2: true } }, undefined],
+  [{ retry: null, cors: null, connections: { pipelining: 2 } }, undefined],
+  [{ methods: undefined }, 'methods is not a list'],
+  [{ methods: 'GET' }, 'methods is not a list'],
+  [{ methods: [1] }, 'methods[0] is not a string'],
+  [{ retry: { ...RETRY, methods: 'GET' } }, 'retry.methods is not a list'],
+  [{ cors: { ...CORS, methods: [null] } }, 'cors.methods[0] is not a string'],
+  [{ connections: { http2: 'yes' } }, 'connections.http2 is not a boolean'],
+])('checks the methods and connections of an API: %j', (rules, fault) => {
+  const api = { ...API, traffic: { ...RULES, ...rules } }
+  const found = updateFault({
+    version: 'a'.repeat(64),
+    base: 'b'.repeat(64),
+    tenants: [{ ...TENANT, apis: [api], tools: [] }],
+    removed: [],
+  })
+  expect(found).toBe(fault === undefined ? undefined : `tenants[0].apis[0].traffic.${fault}`)
 })
 
 it('accepts an update without APIs of type mcp, and names what a wrong one lacks', () => {

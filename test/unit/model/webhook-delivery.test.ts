@@ -1,4 +1,4 @@
-/** States of a delivery: the two documented tables, and a manual retry. */
+/** States of a delivery: the two documented tables and a manual retry; and the body of a message. */
 import { describe, expect, it } from 'vitest'
 import { WEBHOOK_EVENT_KINDS } from '../../../src/model/event.ts'
 import { isoMicroseconds, messageBody, sampleData } from '../../../src/model/webhook.ts'

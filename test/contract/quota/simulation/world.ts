@@ -149,8 +149,12 @@ export class World {
 
   async end(): Promise<void> {
     for (const node of this.nodes) node.alive = false
-    const closing = Promise.all(this.nodes.map(node => node.quota.close()))
-    await this.run(600)
+    let isClosed = false
+    const closing = Promise.all(this.nodes.map(node => node.quota.close())).finally(() => {
+      isClosed = true
+    })
+    // instances repeat their last report while Redis does not respond
+    while (!isClosed) await this.run(100)
     await closing
     this.#over = true
   }

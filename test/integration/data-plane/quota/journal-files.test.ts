@@ -122,6 +122,27 @@ describe('damage', () => {
     },
   )
 
+  test.each(['', 'xxxx', '{"sinceMs":"1","reason":1}'])(
+    'an `assumed` file with the content %j counts as damage found at that start, once',
+    async content => {
+      const dir = newDirectory()
+      const startMs = Date.UTC(2030, 4, 30)
+      const opened = async (unixMs: number) => {
+        const quota = openJournalQuota({ dir, ...SMALL, unixMs: () => unixMs })
+        await quota.close()
+        return quota.assumption
+      }
+      expect(await opened(startMs)).toBeUndefined()
+      writeFileSync(join(dir, 'assumed'), content)
+      const found = await opened(startMs + 1_000)
+      expect(found).toMatchObject({ sinceMs: startMs + 1_000 })
+      expect(found?.reason).toContain(join(dir, 'assumed'))
+      expect(await opened(startMs + 2_000)).toEqual(found)
+      expect(await opened(Date.UTC(2030, 5, 2))).toBeUndefined()
+      expect(readdirSync(dir)).not.toContain('assumed')
+    },
+  )
+
   test('a consumer whose counts were written after the damage keeps them', async () => {
     const dir = newDirectory()
     const quota = openJournalQuota({ dir, ...SMALL })
@@ -208,7 +229,7 @@ describe('size', () => {
       granted: false,
       cause: 'store_unavailable',
     })
-    expect(faults[0]).toMatch(/is closed; no note can be appended after close/)
+    expect(faults[0]).toMatch(/is closed; no entry can be appended after close/)
     const again = openJournalQuota({ dir, ...SMALL })
     expect(again.statisticsOf('b')).toBeUndefined()
     await again.close()

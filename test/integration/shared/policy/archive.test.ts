@@ -106,7 +106,7 @@ describe('unpack refuses', () => {
 
   it('a bomb before it is unpacked', () => {
     expect(() => unpack(gzipSync(Buffer.alloc(50_000_000)), LIMITS)).toThrow(
-      'unpacked it has more than 1000000 bytes',
+      'unpacked, it has more than 1000000 bytes',
     )
   })
 

@@ -110,7 +110,7 @@ describe.skipIf(missing)(
       write('toolgate/rules/role/more_test.rego', 'package toolgate.rules.role_test\n\ntest_more := true\n')
       write('NOTES.md', 'notes')
       expect((await build()).revision).toBe(revision)
-      edit('toolgate/rules/role/role.rego', 'This needs the role ', 'You need the role ')
+      edit('toolgate/rules/role/role.rego', 'The request needs the role ', 'You need the role ')
       expect((await build()).revision).not.toBe(revision)
     })
 
@@ -120,7 +120,9 @@ describe.skipIf(missing)(
         'not _spared(needs)',
         'not _spared(needs)\n\thttp.send({"method": "GET", "url": "http://localhost"})',
       )
-      await expect(build()).rejects.toThrow('it uses http.send, which WebAssembly policies do not have')
+      await expect(build()).rejects.toThrow(
+        'it calls the built-in functions http.send, which this gateway does not support in WebAssembly policies',
+      )
     })
 
     it('a clock within the rules is refused: time is in the input', async () => {
@@ -134,7 +136,7 @@ describe.skipIf(missing)(
         'not _spared(needs)',
         'not _spared(needs)\n\tinput.context.plan != "enterprise"',
       )
-      await expect(build()).rejects.toThrow(/Add to custom\.reads in its METADATA:\n {2}- context\.plan/)
+      await expect(build()).rejects.toThrow(/Add them to custom\.reads in its METADATA:\n {2}- context\.plan/)
     })
 
     it('a field the input does not have is refused by the check', async () => {

@@ -60,6 +60,7 @@ describe.skipIf(missing)(
 
     it.each([
       ['a plain condition', 'input.action.name == "tools.call"'],
+      ['a type that only MCP has', 'input.resource.type == "prompt"'],
       ['an argument', 'input.context.arguments.amount > 500'],
       ['a role that only the provider knows', '"finance" in input.subject.properties.roles'],
       ['a negation', 'not input.action.name == "tools.cal"'],

@@ -50,7 +50,23 @@ describe('a program', () => {
 
   it('that takes too long is ended, with exit code -1', async () => {
     const ran = runProgram('/bin/sh', ['-c', 'exec sleep 30'], { env: envWith(), timeoutMs: 50 })
-    expect((await ran).exitCode).toBe(-1)
+    expect(await ran).toEqual({ exitCode: -1, stdout: '', stderr: 'sh took too long and was ended.\n' })
+  })
+
+  it('that the system ends for its processor time or memory has exit code -1 too, and what it wrote', async () => {
+    const busy = 'ulimit -t 1; echo begun; while :; do :; done'
+    const ran = await runProgram('/bin/sh', ['-c', busy], { env: envWith(), name: 'opa' })
+    expect(ran).toMatchObject({ exitCode: -1, stdout: 'begun\n' })
+    expect(ran.stderr).toMatch(/^opa was ended by SIG(KILL|XCPU): it needed too much time or memory\.\n$/)
+    const killed = await runProgram('/bin/sh', ['-c', 'echo "half a line" >&2; kill -KILL $$'], {
+      env: envWith(),
+    })
+    expect(killed.stderr).toBe('half a line\nsh was ended by SIGKILL: it needed too much time or memory.\n')
+  })
+
+  it('that writes more than is kept is an error', async () => {
+    const endless = runProgram('/bin/sh', ['-c', 'exec cat /dev/zero'], { env: envWith() })
+    await expect(endless).rejects.toThrow('maxBuffer')
   })
 
   it('that does not exist is an error', async () => {

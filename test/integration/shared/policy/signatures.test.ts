@@ -69,12 +69,12 @@ describe.skipIf(missing)(`signatures by opa ${OPA_VERSION} (npm run policy:test 
     [
       'a changed module',
       (copy: Map<string, Uint8Array>) => copy.set('policy.wasm', Buffer.from('x')),
-      /"policy.wasm" is not what was signed/,
+      /"policy.wasm" differs from the signed content/,
     ],
     [
       'changed data',
       (copy: Map<string, Uint8Array>) => copy.set('data.json', Buffer.from('{}')),
-      /"data.json" is not what was signed/,
+      /"data.json" differs from the signed content/,
     ],
     [
       'a file more',
@@ -95,7 +95,7 @@ describe.skipIf(missing)(`signatures by opa ${OPA_VERSION} (npm run policy:test 
     [
       'two signatures',
       (copy: Map<string, Uint8Array>) => copy.set(SIGNATURES_FILE, Buffer.from('{"signatures":["a","b"]}')),
-      /not just one signature/,
+      /must hold exactly one signature/,
     ],
   ])('do not pass with %s', async (_, change, reason) => {
     await expect(changed(copy => void change(copy))).rejects.toThrow(reason)

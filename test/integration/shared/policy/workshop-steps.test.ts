@@ -84,11 +84,11 @@ describe('the checks of a folder of policies', () => {
   it('are all well', async () => {
     write('a.rego', 'package a\n\n# METADATA\n# reason_code: a\ndeny contains "a" if true\n')
     expect(Object.values(await steps())).toEqual([
-      ok('format', 'every file is as `opa fmt` writes it'),
-      ok('check', 'strict, with schemas/input.json'),
-      ok('test', '2 tests passed'),
-      ok('coverage', '100 % of the lines'),
-      ok('metadata', '1 rules that deny, each with its code'),
+      ok('format', 'every file is formatted'),
+      ok('check', 'opa check --strict finds no fault'),
+      ok('test', 'all tests passed (2)'),
+      ok('coverage', '100 % of the lines are covered'),
+      ok('metadata', 'every rule that denies has a code (1)'),
       ok('reach', 'every rule denies something'),
     ])
     expect(calls().slice(0, 5)).toEqual([
@@ -117,7 +117,7 @@ describe('the checks of a folder of policies', () => {
     expect(found.lint).toEqual(fault('lint', 'a.rego:1 lint'))
     expect(calls('regal')).toEqual(['policies|lint --format compact .'])
     expect((await steps({}, program('regal', { lint: {} }))).lint).toEqual(
-      ok('lint', 'regal has nothing to say'),
+      ok('lint', 'regal reports no findings'),
     )
   })
 
@@ -144,10 +144,10 @@ describe('the checks of a folder of policies', () => {
     }
     const coverage = async (out: unknown) => (await steps({ 'test -b . --coverage': { out } })).coverage
     expect(await coverage({ coverage: 99.9, files })).toEqual(
-      fault('coverage', '99.9 % of the lines; no test reaches\n  a.rego:3\n  a.rego:9'),
+      fault('coverage', '99.9 % of the lines are covered; no test reaches these:\n  a.rego:3\n  a.rego:9'),
     )
     expect(await coverage({ coverage: 80 })).toEqual(
-      fault('coverage', '80 % of the lines; no test reaches\n'),
+      fault('coverage', '80 % of the lines are covered; no test reaches these:\n'),
     )
     for (const unknown of ['', '{}', '[]', 'null'])
       expect(await coverage(unknown)).toEqual(fault('coverage', 'unknown while tests fail'))

@@ -61,7 +61,7 @@ describe('toolgate metering', () => {
     expect((await metering({}, 'look')).code).toBe(64)
     expect((await metering({}, 'tail', '--all')).code).toBe(64)
     const { code, err } = await metering({ KAFKA_BROKERS: 'nowhere' }, 'verify')
-    expect([code, err]).toEqual([78, expect.stringMatching(/KAFKA_BROKERS: .*"nowhere"/)])
+    expect([code, err]).toEqual([78, expect.stringMatching(/KAFKA_BROKERS holds "nowhere"/)])
   })
 })
 

@@ -25,12 +25,12 @@ it('reports every fault together', async () => {
   expect(code).toBe(78)
   expect(err).toContain('6 faults')
   for (const fault of [
-    /AUTH_ISSUER: is a plain http/,
-    /GATEWAY_PROT: .*Did you mean GATEWAY_PORT\?/,
-    /PLANS: .*plans\.yaml.*\n.*perSecnd/,
-    /POLICY_BUNDLE: .*not a gzip file/,
-    /DATABASE_URL: .*not a valid database address/,
-    /EGRESS_ALLOW: .*10\.0\.0\.0\/99/,
+    /AUTH_ISSUER is a plain http/,
+    /GATEWAY_PROT is not a setting\. Did you mean GATEWAY_PORT\?/,
+    /PLANS is not valid: .*plans\.yaml.*\n.*perSecnd/,
+    /POLICY_BUNDLE is not valid: .*not a gzip file/,
+    /DATABASE_URL is .*not a valid database address/,
+    /EGRESS_ALLOW .*10\.0\.0\.0\/99/,
   ])
     expect(err).toMatch(fault)
   expect(err).not.toContain('hidden')

@@ -29,7 +29,7 @@ describe('settings', () => {
   it('reports every fault together, each with its name, reason and fix', () => {
     const env = { GATEWAY_PORT: '99999', LOG_LEVEL: 'loud', DRAIN_TIMEOUT: 'soon', GATEWAY_URL: 'nowhere' }
     expect(faultsOf(env).sort()).toEqual(['DRAIN_TIMEOUT', 'GATEWAY_PORT', 'GATEWAY_URL', 'LOG_LEVEL'])
-    expect(() => readSettings(env)).toThrow(/GATEWAY_PORT: is "99999"\. Use a whole number from 0 to 65535\./)
+    expect(() => readSettings(env)).toThrow(/GATEWAY_PORT is "99999"\. Use a whole number from 0 to 65535\./)
   })
 
   it('refuses in production what only development may have', () => {

@@ -1,4 +1,4 @@
-/** A call that runs as a task: its questions, its end, and what a cancellation before it leaves behind. */
+/** A call that runs as a task: its questions, its end, and that a task cancelled before its call begins holds no listener. */
 import { afterEach, describe, expect, it } from 'vitest'
 import { RunningTask } from '../../../../src/data-plane/http/mcp/tasks/running-task.ts'
 import type { Inquiry } from '../../../../src/data-plane/pipeline/inquiry.ts'

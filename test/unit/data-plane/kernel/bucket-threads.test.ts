@@ -1,4 +1,4 @@
-/** One to eight threads on one bucket in shared memory: together they take exactly as many tokens as one would. */
+/** One to eight threads and the test's own thread on one bucket: exactly the limit while the clock stands, never more while it moves. */
 import { Worker } from 'node:worker_threads'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { shareMemory } from '../../../../src/data-plane/kernel/layout.ts'

@@ -227,7 +227,7 @@ test('a table that does not fit says which option to raise, and the one before i
   kernel.loadRoutes([{ method: 'GET', pattern: '/a' }])
   const many = Array.from({ length: 200 }, (_, i) => ({ method: 'GET', pattern: `/r/${i}` }))
   expect(() => kernel.loadRoutes(many)).toThrow(
-    /does not fit in 4096 bytes; raise the layout option routeTableBytes/,
+    /does not fit in 4096 bytes, a limit in the code and not a setting; raise routeTableBytes/,
   )
   expect(kernel.admit('/a', METHOD_GET, NOW_MS)).toBe(0)
 })

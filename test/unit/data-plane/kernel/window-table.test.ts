@@ -15,6 +15,8 @@ import { QuotaTable } from '../../../../src/data-plane/quota/memory/table.ts'
 import { NOON, smallTable } from './window/region.ts'
 
 const MINUTE = { minute: 1000 }
+/** `UNKNOWN` in assembly/window-abi.ts: the key has no slot. */
+const UNKNOWN = -2
 
 describe('keys', () => {
   test('a cached slot is used only after checking that it still holds the key', () => {
@@ -126,14 +128,14 @@ describe('a full table', () => {
     expect(take('new-1', soon, NOON, MINUTE)).toBe(TAKE_FULL)
     const later = 60_000 + 61_001
     expect(take('new-2', later, NOON, MINUTE)).toBe(TAKE_GRANTED)
-    expect(kernel.quotaFind(table.writeKey('open'))).toBe(-1)
+    expect(kernel.quotaFind(table.writeKey('open'))).toBe(UNKNOWN)
     expect(take('new-3', later, NOON, MINUTE)).toBe(TAKE_FULL)
     const tomorrow = NOON + 86_400_000
     expect(take('new-3', later, tomorrow, MINUTE)).toBe(TAKE_GRANTED)
-    expect(kernel.quotaFind(table.writeKey('daily'))).toBe(-1)
+    expect(kernel.quotaFind(table.writeKey('daily'))).toBe(UNKNOWN)
     expect(take('new-4', later, tomorrow, MINUTE)).toBe(TAKE_FULL)
     expect(take('new-4', later, NOON + 31 * 86_400_000, MINUTE)).toBe(TAKE_GRANTED)
-    expect(kernel.quotaFind(table.writeKey('monthly'))).toBe(-1)
+    expect(kernel.quotaFind(table.writeKey('monthly'))).toBe(UNKNOWN)
     expect(kernel.quotaFind(table.writeKey('in-flight'))).toBeGreaterThanOrEqual(0)
     expect(table.health()).toMatchObject({ evicted: 3, turnedAway: 3 })
   })

@@ -1,5 +1,13 @@
 /** The spool: what is written is read, once, in order; damage costs what it hit and is counted. */
-import { existsSync, readdirSync, readFileSync, truncateSync, unlinkSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  truncateSync,
+  unlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { decodeEvent } from '../../../../src/data-plane/metering/event-codec.ts'
@@ -241,6 +249,16 @@ describe('retention', () => {
     expect(drain(reader)).toHaveLength(57 - dropped)
     expect(reader.counts.damaged).toBe(0)
     expect(retention.enforce()).toBe(0)
+  })
+
+  it('passes over a segment that cannot be read, and drops others', async () => {
+    const directory = await writtenInSegments(60, 2000)
+    mkdirSync(join(directory, '00000000000001-8000000000000000-0000000001.events'))
+    const reader = aReader(directory)
+    expect(() => reader.read(1)).toThrow('EISDIR')
+    const retention = new Retention({ directory, maxBytes: 0, spareBytes: 0, reader })
+    expect(retention.enforce()).toBe(60)
+    expect(retention.counts.segments).toBe(1)
   })
 
   it('never deletes the segment that is being written, however little space there is', async () => {

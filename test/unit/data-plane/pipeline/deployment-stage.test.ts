@@ -50,6 +50,12 @@ describe('the check of a module', () => {
       /stage "own": budgetMs must be a number from 1 to 1000/,
     ],
     ['a budget without bound', [own({ budgetMs: Number.POSITIVE_INFINITY })], /budgetMs/],
+    ['last in another phase', [own({ last: true })], /stage "own": last is for stages of the phase settle/],
+    [
+      'last that is not true',
+      [{ ...own({ phase: 'settle' }), last: false }],
+      /stage "own": last must be true/,
+    ],
     ['a position that is not an id', [{ ...own(), after: 3 }], /after must be the id/],
   ])('refuses %s', (_, value, message) => {
     expect(() => checkStages(value)).toThrow(message)
@@ -74,6 +80,31 @@ describe('the position of a stage', () => {
     expect(() => order(own({ after: 'enter' }))).toThrow(
       'stage "own": after is "enter"; use one of authorize, validate, or leave it out',
     )
+  })
+
+  it('is that of the list among stages of the deployment', () => {
+    const list = (fields: Partial<DeploymentStage>, ...ids: string[]) => ids.map(id => own({ ...fields, id }))
+    expect(order(...list({ phase: 'invoke' }, 'a', 'b', 'c'))).toBe('enter authorize validate a b c call log')
+    expect(order(...list({}, 'a', 'b'))).toBe('enter authorize validate a b call log')
+    expect(order(...list({ after: 'authorize' }, 'a', 'b'))).toBe('enter authorize a b validate call log')
+    const chain = [
+      ...list({ after: 'authorize' }, 'a'),
+      own({ id: 'of-a', after: 'a' }),
+      ...list({ after: 'authorize' }, 'b'),
+    ]
+    expect(order(...chain)).toBe('enter authorize a of-a b validate call log')
+    expect(order(...list({ phase: 'invoke' }, 'a'), own({ id: 'b', phase: 'invoke', after: 'call' }))).toBe(
+      'enter authorize validate a call b log',
+    )
+  })
+
+  it('is behind every other settle stage when it is last', async () => {
+    const runs: string[] = []
+    const settles = (id: string, fields: Partial<DeploymentStage> = {}) =>
+      own({ id, phase: 'settle', run: () => void runs.push(id), ...fields })
+    const stages = addStages(BUILT_IN, [settles('end', { last: true }), settles('note')], noOverrun)
+    await compose(stages, error => expect.fail(String(error)))(exchange())
+    expect(runs).toEqual(['note', 'end'])
   })
 
   it('cannot be that of a built-in stage', () => {

@@ -137,8 +137,14 @@ describe('faults', () => {
     const bomb = ['a: &a [x, x]']
     for (let i = 0; i < 20; i++)
       bomb.push(`b${i}: &b${i} [${`*${i === 0 ? 'a' : `b${i - 1}`}, `.repeat(9)}1]`)
-    expect(() => parsePlans(bomb.join('\n'))).toThrow()
+    expect(() => parsePlans(bomb.join('\n'), 'my.yaml')).toThrow(
+      /^my\.yaml is not valid YAML:\n {2}.*alias count.*write the values in place of the aliases/,
+    )
     expect(() => parsePlans('#'.repeat(5 << 20))).toThrow(/the maximum is/)
+  })
+
+  test('an alias without an anchor is refused with the file', () => {
+    expect(() => parsePlans('plans: *nowhere', 'my.yaml')).toThrow(/^my\.yaml is not valid YAML:\n {2}/)
   })
 
   // worker threads cannot change the working directory

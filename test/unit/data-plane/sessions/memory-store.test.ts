@@ -1,5 +1,5 @@
 /** Sessions in memory to the millisecond: who counts as alive, who goes when it is full, whose keys sign. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it, vi } from 'vitest'
@@ -147,6 +147,16 @@ describe('a session in memory', () => {
   })
 })
 
+it('sessions that are used again after a restart are bounded, too', () => {
+  const { store } = open(2)
+  const before = Array.from({ length: 5 }, () => store.create(FACTS))
+  for (const { id } of before) expect(store.find(id, T0)).toBeDefined()
+  expect(store.statistics(T0).active_sessions).toBe(2)
+  // one that is known takes no place of another
+  for (const { id } of before.slice(-2)) expect(store.find(id, T0)).toBeDefined()
+  expect(before.map(session => store.claim(session, 'anyone'))).toEqual([false, false, false, true, true])
+})
+
 describe('the keys that sign ids', () => {
   it('rotate after a day; those before are still good', () => {
     const { clock, store } = open()
@@ -175,6 +185,51 @@ describe('the keys that sign ids', () => {
     const again = fileKeyRing(join(dir, 'eight.json'), () => clock.ms)
     expect(again.current().id).toBe(keys.at(-1)!.id)
     expect(Buffer.from(again.find(keys[5]!.id)!.secret)).toEqual(Buffer.from(keys[5]!.secret))
+  })
+
+  it('that cannot be saved sign as well, and are saved within a minute after they can be', () => {
+    const clock = { ms: T0 }
+    const folder = join(dir, 'unwritable')
+    const file = join(folder, 'ring.json')
+    const faults: Error[] = []
+    const ring = fileKeyRing(
+      file,
+      () => clock.ms,
+      noDamage,
+      error => faults.push(error),
+    )
+    const first = ring.current()
+    // a file in place of the folder: also root cannot write below it
+    rmSync(folder, { recursive: true })
+    writeFileSync(folder, '')
+    clock.ms += DAY_MS
+    const unsaved = ring.current()
+    expect(unsaved).not.toBe(first)
+    expect(ring.current()).toBe(unsaved)
+    expect([first, unsaved].map(({ id }) => ring.find(id))).toEqual([first, unsaved])
+    clock.ms += 60_000
+    expect(ring.current()).toBe(unsaved)
+    expect(faults).toEqual([expect.objectContaining({ code: expect.stringMatching(/ENOTDIR|EEXIST/) })])
+    rmSync(folder)
+    clock.ms += 59_999
+    ring.current()
+    expect(existsSync(file)).toBe(false)
+    clock.ms += 1
+    expect(ring.current()).toBe(unsaved)
+    const again = fileKeyRing(file, () => clock.ms)
+    expect(Buffer.from(again.current().secret)).toEqual(Buffer.from(unsaved.secret))
+    // another outage is reported again
+    rmSync(folder, { recursive: true })
+    writeFileSync(folder, '')
+    clock.ms += DAY_MS
+    ring.current()
+    expect(faults).toHaveLength(2)
+  })
+
+  it('that cannot be saved at the start end it', () => {
+    const folder = join(dir, 'a-file')
+    writeFileSync(folder, '')
+    expect(() => fileKeyRing(join(folder, 'ring.json'), () => T0)).toThrow(/a-file/)
   })
 
   it('are made again where the file is damaged', () => {

@@ -13,6 +13,17 @@ it('evicts the oldest streams when all together are too large', () => {
   expect(buffers.replay('s19', -1)?.events).toHaveLength(1)
 })
 
+it('does not resume a stream that was evicted while it went on, as if its first events had never been', () => {
+  const buffers = new ReplayBuffers(() => 0, 30 * KIB)
+  for (let n = 0; n < 2; n++) buffers.append('one', { n, data: 'x'.repeat(10 * KIB) })
+  for (let n = 0; n < 2; n++) buffers.append('other', { n, data: 'x'.repeat(10 * KIB) })
+  expect(buffers.replay('one', -1)).toBeUndefined()
+  buffers.append('one', { n: 2, data: 'x' })
+  expect(buffers.replay('one', -1)).toBeUndefined()
+  expect(buffers.replay('one', 0)).toBeUndefined()
+  expect(buffers.replay('one', 1)?.events.map(({ n }) => n)).toEqual([2])
+})
+
 it('keeps at most 10,000 streams, the newest', () => {
   const buffers = new ReplayBuffers(() => 0)
   for (let at = 0; at < 10_000; at++) buffers.append(`s${at}`, { n: 0, data: 'x' })

@@ -323,6 +323,16 @@ describe('keys', () => {
     expect(keyLookup(() => undefined)('tgk_1')).toBeUndefined()
   })
 
+  it('follow the name of the tenant that subscribes', () => {
+    const compileNext = compiler()
+    const subscriberAfter = (subscriber: string) => {
+      const subscriptions = [{ ...subscription, subscriber }]
+      const snapshot = compileNext({ control: control([tenant({ subscriptions })]) })
+      return keyLookup(() => snapshot)('tgk_1')?.subscriber
+    }
+    expect(['globex', 'initech'].map(subscriberAfter)).toEqual(['globex', 'initech'])
+  })
+
   it('give the same record as long as they do not change', () => {
     const snapshot = snapshotOf()
     const lookup = keyLookup(() => snapshot)

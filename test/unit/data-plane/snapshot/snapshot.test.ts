@@ -69,6 +69,15 @@ describe('SnapshotHolder', () => {
     expect(holder.lastFault).toBeUndefined()
   })
 
+  it('has no fault once the document that it serves is the newest again', async () => {
+    const holder = new SnapshotHolder(compileDocument)
+    const good = seal({ ...EMPTY_CONTENT, tools: [aTool()] })
+    await holder.publish(good)
+    await holder.publish(seal({ ...EMPTY_CONTENT, consumers: { me: 'nothing' } }))
+    expect(await holder.publish(good)).toBeUndefined()
+    expect(holder.lastFault).toBeUndefined()
+  })
+
   it('notifies listeners of a swap, but not when the version is the same', async () => {
     const holder = new SnapshotHolder(compileDocument)
     const swaps: (string | undefined)[] = []

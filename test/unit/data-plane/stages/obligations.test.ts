@@ -136,6 +136,27 @@ describe('redact', () => {
     expect(text).not.toMatch(/4111|NDExMQ/)
   })
 
+  it('removes every member of a part that the paths do not reach and that could hold the same data', async () => {
+    const text = JSON.stringify({ card: '4111', rest: 1 })
+    const hidden = { _meta: { 'shop.example/card': '4111' }, card: '4111' }
+    const annotations = { audience: ['user', '4111'], priority: 0.5, lastModified: '4111', ...hidden }
+    const content = [
+      { type: 'text', text, annotations, ...hidden } as const,
+      {
+        type: 'resource',
+        annotations: { audience: '4111', priority: '4111' },
+        resource: { uri: 'x:y', mimeType: 'application/json', text, blob: 'NDExMQ==', ...hidden },
+        ...hidden,
+      } as const,
+    ]
+    const redacted = await redactResult({ content, isError: false }, [['card']], elsewhere)
+    const kept = JSON.stringify({ rest: 1 })
+    expect(redacted.content).toEqual([
+      { type: 'text', text: kept, annotations: { audience: ['user'], priority: 0.5 } },
+      { type: 'resource', resource: { uri: 'x:y', mimeType: 'application/json', text: kept } },
+    ])
+  })
+
   it('leaves the result itself, which others share, as it is', async () => {
     const structuredContent = { card: 1, items: [{ card: 2, a: [3] }], __proto__: null }
     const before = JSON.stringify(structuredContent)

@@ -20,3 +20,17 @@ it.each([
     expect(seen.slice(0, 100)).toEqual(Array.from({ length: 100 }, (_, at) => at + 1))
   },
 )
+
+it('of a JSON text sequence has the total and the message of each record', () => {
+  const seen: unknown[] = []
+  const progress = new ProgressLines((...step) => seen.push(step))
+  progress.begin('application/json-seq')
+  // the third record was cut off (RFC 7464, section 2.3)
+  progress.chunk(Buffer.from('\u001e{"total":3,"message":"one"}\n\u001e{"total":3,'))
+  progress.chunk(Buffer.from('"message":"two"}\n\u001e\n\u001e{"tot\u001e{"total":3,"message":"three"}\n'))
+  expect(seen).toEqual([
+    [1, 3, 'one'],
+    [2, 3, 'two'],
+    [3, 3, 'three'],
+  ])
+})

@@ -129,6 +129,26 @@ describe('the result cache', () => {
     await Promise.all(both)
   })
 
+  it('counts the bytes of a result once when a cancelled call and the next one both end', async () => {
+    const cache = new ResultCache()
+    const text = 'x'.repeat(1_000_000)
+    const reply: Outcome = { kind: 'reply', result: { content: [{ type: 'text', text }], isError: false } }
+    // a backend that cannot be stopped
+    const ends: (() => void)[] = []
+    const ask = () => new Promise<Outcome>(resolve => ends.push(() => resolve(reply)))
+    for (let id = 0; id < 15; id++) {
+      const cancellation = new Cancellation()
+      const both = [cache.respond(call({ id }, { cancellation }), ask)]
+      cancellation.cancel()
+      both.push(cache.respond(call({ id }), ask))
+      for (const end of ends.splice(0)) end()
+      await Promise.all(both)
+    }
+    for (let id = 15; id < 30; id++) await cache.respond(call({ id }), async () => reply)
+    // 30 results of 2 MB fit into 64 MB
+    expect(cache.size).toBe(30)
+  })
+
   it('returns how many entries it evicted', async () => {
     const cache = new ResultCache()
     const { call: ask } = backend()

@@ -118,6 +118,7 @@ describe('resolve-tool and refuse-unknown-tool', () => {
 })
 
 describe('take-quota', () => {
+  const addressOf = ({ peerAddress }: { readonly peerAddress: string }) => peerAddress
   function quota(reply: QuotaRefusal | undefined, seen: QuotaRequest[] = []): Quota {
     return {
       key: name => ({ name }),
@@ -140,7 +141,7 @@ describe('take-quota', () => {
 
   it('takes nothing for a list', () => {
     const seen: QuotaRequest[] = []
-    void takeQuota(quota(undefined, seen)).run(exchange())
+    void takeQuota(quota(undefined, seen), addressOf).run(exchange())
     expect(seen).toEqual([])
   })
 
@@ -154,7 +155,7 @@ describe('take-quota', () => {
       const x = exchange({ operation: CALL, snapshot })
       x.principal = aPrincipal({ consumer })
       x.tool = compiled(aTool())
-      void takeQuota(quota(undefined, seen)).run(x)
+      void takeQuota(quota(undefined, seen), addressOf).run(x)
     }
     expect(seen.map(request => request.key)).toEqual([{ name: 'acme/rich' }, { name: 'acme/poor' }])
     expect(seen.map(request => request.limits)).toMatchObject([
@@ -178,6 +179,7 @@ describe('take-quota', () => {
       x.tool = compiled(aTool())
       const outcome = takeQuota(
         quota({ granted: false, kind, standing, used: 5, limit: 5, retryAfterSecs }),
+        addressOf,
       ).run(x)
       expect(outcome).toMatchObject({
         reason: 'quota_exceeded',

@@ -17,6 +17,17 @@ function optimized(value: unknown, level: 'moderate' | 'aggressive'): unknown {
   return JSON.parse((part as { text: string }).text)
 }
 
+it.each([
+  ['moderate', '{"a":null,"b":1}'],
+  ['aggressive', 'x'.repeat(1_000)],
+] as const)('%s keeps annotations and _meta of a text', (level, value) => {
+  const said = { annotations: { audience: ['user'] }, _meta: { 'shop.test/page': 1 } }
+  const part = { type: 'text' as const, text: value, ...said }
+  const [shorter] = optimize({ content: [part], isError: false }, level).result.content
+  expect(shorter).toMatchObject({ type: 'text', ...said })
+  expect((shorter as { text: string }).text.length).toBeLessThan(value.length)
+})
+
 describe('moderate', () => {
   it('drops nulls and empty values, keeps zero and false, and keeps places in arrays', () => {
     expect(

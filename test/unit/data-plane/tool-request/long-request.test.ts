@@ -32,6 +32,9 @@ const LONG: readonly (readonly [string, unknown])[] = [
   ['signs', "!'()*".repeat(100_000)],
   ['surrogate pairs', `a${'😀'.repeat(40_000)}`],
   ['percent signs', '%41%'.repeat(30_001)],
+  ['a list of long texts', Array.from({ length: 20 }, (_, at) => `${at}${"*é'".repeat(9_000)}`)],
+  ['an object of a long text', { "it's": '(é)'.repeat(100_000), none: undefined }],
+  ['an object in an object', { deep: { deeper: numbers.slice(0, 20_000), text: '😀'.repeat(20_000) } }],
   ['an object', Object.fromEntries(numbers.slice(0, 5_000).map(at => [`k${at}`, { at: [at] }]))],
 ]
 
@@ -40,6 +43,7 @@ describe.each([
   ['application/x-www-form-urlencoded', {}],
   ['application/x-www-form-urlencoded', { a: { style: 'form', explode: true, allowReserved: true } }],
   ['application/x-www-form-urlencoded', { a: { style: 'form', explode: false } }],
+  ['application/x-www-form-urlencoded', { a: { style: 'deepObject', explode: true } }],
   ['multipart/form-data', {}],
 ] as const)('a body of %s, encoded by %o', (contentType, encoding) => {
   const { buildRequest, buildInSteps } = preparedTool(toolWith(contentType, encoding))
@@ -69,7 +73,7 @@ describe.each([
     // comparing large typed arrays member by member takes minutes
     expect(Buffer.compare(Buffer.from(inSteps.body!), Buffer.from(atOnce.body!))).toBe(0)
     expect(steps).toBeGreaterThan(0)
-    expect(Math.min(first.longestMs, ...others.map(({ longestMs }) => longestMs))).toBeLessThan(100)
+    expect(Math.min(first.longestMs, ...others.map(({ longestMs }) => longestMs))).toBeLessThan(50)
   })
 })
 
@@ -103,7 +107,7 @@ describe('bounds', () => {
     const { validate } = preparedTool({ ...tool, request: { ...tool.request, parameters: [parameter] } })
     const fault = {
       path: '/q',
-      message: 'must not have more than 10000 values and 65536 characters: it is not a part of the body',
+      message: 'must not have more than 10000 values or 65536 characters: it is sent outside the body',
     }
     expect(validate({ q: 'x'.repeat(70_000) })).toEqual([fault])
     expect(validate({ q: numbers })).toEqual([fault])

@@ -45,6 +45,8 @@ describe('the noun of a path', () => {
     // both forms, or neither, say nothing
     expect(countFit(list, counted('the team of all teams'))).toBe(1)
     expect(countFit(list, counted('Who is in it?'))).toBe(1)
+    expect(countFit(list, counted('the team list'))).toBe(1)
+    expect(countFit(one, counted('the team history'))).toBe(0)
   })
 
   it('is counted by the last word of a compound, and by a plural that means the same', () => {

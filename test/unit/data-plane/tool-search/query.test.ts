@@ -8,6 +8,7 @@ import { wordsOf } from '../../../../src/data-plane/tool-search/words.ts'
 const knowing = (...words: string[]): Vocabulary => ({
   has: word => words.includes(word),
   isCommon: () => false,
+  isRare: word => !words.includes(word),
   relatedTo: word => words.filter(other => other !== word && rootOf(other) === rootOf(word)),
 })
 
@@ -50,7 +51,28 @@ it('is not said by participles', () => {
   expect(actions.has('create') || actions.has('delete')).toBe(false)
 })
 
+describe('a name without an article', () => {
+  it.each([
+    ['Which repositories does octocat own?', 'octocat'],
+    ['What has dora starred?', 'dora'],
+    ['Who is dora?', 'dora'],
+  ])('%s', (request, name) => {
+    const { words, freeValues } = readQuery(request, knowing('repository', 'own', 'star'))
+    expect([...words.keys()]).not.toContain(name)
+    expect(freeValues).toBe(1)
+  })
+
+  it('is not a word of the tools, nor an id', () => {
+    expect(readQuery('Does billing work?', knowing('bill')).words.has('bill')).toBe(true)
+    expect(readQuery('Does acct_7 take cards?', knowing('card', 'take')).prefixes).toEqual(['acct'])
+  })
+})
+
 describe('the words of a request', () => {
+  it('are spelled in one way', () => {
+    expect(wordsOf('repos of an org')).toEqual(wordsOf('repositories of an organisation'))
+  })
+
   it('are joined, split and abbreviated as tools write them', () => {
     expect(readQuery('the top up', knowing('topup')).words.has('topup')).toBe(true)
     expect(readQuery('an invoice item', knowing('invoiceitem')).words.has('invoiceitem')).toBe(true)

@@ -68,6 +68,30 @@ describe('a search', () => {
     expect(find(stores, 'orders of the bookstore')[0]).toBe('listOrders')
   })
 
+  it.each([
+    ['Bücher suchen', 'buecherSuchen'],
+    ['ein beschädigtes Buch aussondern', 'buchAussondern'],
+    ['zeige mir die Leser', 'leserAuflisten'],
+    ['suche einen Leser', 'leserAuflisten'],
+    ['Übergabe löschen', 'uebergabeLoeschen'],
+    ['Produkte suchen', 'listProducts'],
+  ])('finds tools that are described in the language of the request: %s', (request, name) => {
+    const tools = [
+      ...issues,
+      entry('listProducts', 'Search the product catalog', 'GET', '/products'),
+      entry('searchCustomers', 'Search customers', 'GET', '/customers'),
+      entry('getProduct', 'Read one product', 'GET', '/products/{id}'),
+      entry('deleteProduct', 'Delete a product', 'DELETE', '/products/{id}'),
+      entry('buecherSuchen', 'Sucht Bücher im Katalog', 'GET', '/products'),
+      entry('buchLesen', 'Zeigt ein einzelnes Buch mit seinen Exemplaren', 'GET', '/products/{nummer}'),
+      entry('buchAussondern', 'Sondert ein Buch aus, weil es beschädigt ist', 'DELETE', '/products/{nummer}'),
+      entry('leserAuflisten', 'Listet alle Leser auf', 'GET', '/leser'),
+      entry('uebergabeLoeschen', 'Löscht eine Übergabe', 'DELETE', '/uebergaben/{nummer}'),
+      entry('customerTransferDelete', 'Delete a handover', 'DELETE', '/handovers/{id}'),
+    ]
+    expect(find(tools, request)[0]).toBe(name)
+  })
+
   it('works without spaces between words', () => {
     const tools = [entry('a', '注文を取り消す', 'POST'), entry('b', '商品の一覧を取得する')]
     expect(find(tools, '注文の取り消し')[0]).toBe('a')

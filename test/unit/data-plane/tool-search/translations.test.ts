@@ -9,8 +9,17 @@ it.each([
   ['Affiche les factures de nos clients', ['invoic', 'customer']],
   ['Muestra las facturas de los clientes', ['invoic', 'customer']],
   ['Mostra as faturas dos nossos clientes', ['invoic', 'customer']],
+  // `comment` is the French "how"
+  ['Commente cette facture', ['comment', 'invoic']],
+  ['Commentez la facture', ['comment', 'invoic']],
+  // `as` and `do` are English too, and prove nothing
+  ['Liste as variáveis do ambiente', ['variabl', 'environment']],
 ])('%s', (request, words) => {
   expect(wordsIn(request)).toEqual(expect.arrayContaining(words))
+})
+
+it('reads the French question as no comment', () => {
+  expect(wordsIn('Comment créer une facture')).not.toContain('comment')
 })
 
 it('leaves English words that are spelled like others', () => {

@@ -1,4 +1,4 @@
-/** Long JSON is read in groups: the same values and the same errors as when it is read at once. */
+/** Long JSON is read in groups: the same values and the same types of errors as when it is read at once. */
 import { describe, expect, it } from 'vitest'
 import { readJson } from '../../../../src/model/exact-number.ts'
 import { loneSurrogateAt } from '../../../../src/model/lone-surrogate.ts'

@@ -137,7 +137,7 @@ describe('the token endpoint', () => {
   })
 
   it.each([
-    [{ issuer: 'https://other.example', token_endpoint: 'x' }, 'names another issuer; set AUTH_ISSUER'],
+    [{ issuer: 'https://other.example', token_endpoint: 'x' }, 'has the issuer "https://other.example", not'],
     [{ token_endpoint: 7 }, 'has no token_endpoint'],
     [{ token_endpoint: 'ftp://a' }, 'has no token_endpoint'],
     [{ token_endpoint: 'see https://a' }, 'has no token_endpoint'],

@@ -77,9 +77,11 @@ describe('documents of the provider', () => {
     [
       'names another issuer',
       { issuer: 'https://idp.example/realm', jwks_uri: 'https://idp.example/certs' },
-      'another issuer',
+      'has the issuer "https://idp.example/realm", not "https://idp.example/realm/"; if "https://idp.example/realm" is the right one, set AUTH_ISSUER to exactly that text',
     ],
-    ['is not an object', 'text', 'another issuer'],
+    ['has a long issuer', { issuer: 'x'.repeat(300) }, `has the issuer "${'x'.repeat(256)}", not`],
+    ['has no issuer', {}, 'has no issuer'],
+    ['is not an object', 'text', 'is not a JSON object'],
     ['has no address of keys', { issuer: 'https://idp.example/realm/' }, 'no jwks_uri'],
     [
       'has an address of another scheme',

@@ -51,10 +51,14 @@ describe('a discovery document', () => {
       ok: true,
       jwksUri: 'https://id.example/keys',
     })
-    for (const document of [{ issuer: `${issuer}/`, jwks_uri: 'https://id.example/keys' }, null, 'text'])
-      expect(await discover(document)).toMatchObject({
+    expect(await discover({ issuer: `${issuer}/`, jwks_uri: 'https://id.example/keys' })).toMatchObject({
+      ok: false,
+      reason: expect.stringContaining(`has the issuer "${issuer}/", not "${issuer}"`),
+    })
+    for (const document of [null, 'text'])
+      expect(await discover(document)).toEqual({
         ok: false,
-        reason: expect.stringContaining('another issuer'),
+        reason: 'the discovery document is not a JSON object',
       })
     for (const jwks_uri of [undefined, 7, 'ftp://id.example/keys', 'x https://id.example/keys'])
       expect(await discover({ issuer, jwks_uri })).toMatchObject({

@@ -1,4 +1,4 @@
-/** The bound of the cost of a check: never below the time that the check takes, and without bound where schemas multiply. */
+/** The bound of the cost of a check: never below the time that the check takes, exponential in the depth where schemas multiply, and infinite for a reference cycle. */
 import { describe, expect, it } from 'vitest'
 import { SchemaCost } from '../../../../src/shared/json-schema/cost.ts'
 import { compileValidator, measure } from '../../../../src/shared/json-schema/validate.ts'
@@ -83,6 +83,10 @@ describe('the bound', () => {
     const tree = { type: 'object', properties: { children: { type: 'array', items: { $ref: '#' } } } }
     const nested = (depth: number): object => (depth === 0 ? {} : { children: [nested(depth - 1)] })
     expect(costOf(tree, nested(30))).toBeLessThan(costOf(tree, nested(10)) * 4)
+  })
+
+  it('is infinite for more schemas of one value than are counted', () => {
+    expect(costOf({ anyOf: Array.from({ length: 300_000 }, () => ({})) }, {})).toBe(Number.POSITIVE_INFINITY)
   })
 
   it('is infinite for a reference that leads back to itself without a step down', () => {

@@ -27,7 +27,7 @@ describe('a validator', () => {
   it('names each failing path as a JSON Pointer', () => {
     expect(validate({ kind: 'c', extra: 1, when: 'soon', tree: { left: { 'a/b': 2 } } })).toEqual([
       { path: '/count', message: 'is required' },
-      { path: '/extra', message: 'is not known' },
+      { path: '/extra', message: 'is not defined in the schema' },
       { path: '/kind', message: 'must be one of "a", "b"' },
       { path: '/when', message: 'must match format "date-time"' },
       { path: '/tree/left/a~1b', message: 'must be string' },

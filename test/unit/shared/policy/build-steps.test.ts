@@ -157,7 +157,7 @@ describe('what a bundle reads', () => {
       ],
     }
     await expect(build()).rejects.toThrow(
-      '"toolgate/decision" reads of its input what it does not declare. Add to custom.reads in its METADATA:\n  - context.arguments\n  - context.plan',
+      '"toolgate/decision" reads fields of the input that it does not declare. Add them to custom.reads in its METADATA:\n  - context.arguments\n  - context.plan',
     )
   })
 

@@ -47,7 +47,7 @@ describe('toolgate policy eval', () => {
   it('denies with 1 and says why', async () => {
     const input = inputFile(inputOf({ caller: { scopes: ['read'] } }))
     expect(await runCommand(['policy', 'eval', '--bundle', BUNDLE, '--input', input])).toBe(1)
-    expect(out).toContain('insufficient_scope: This needs the scope execute.')
+    expect(out).toContain('insufficient_scope: The request needs the scope execute.')
     expect(out).toMatch(/toolgate\/rules\/scope\/scope\.rego:\d+ A scope is missing/)
     expect(out).toContain('allowed with the scopes: execute')
   })

@@ -66,8 +66,11 @@ describe('a live policy', () => {
     expect(policy.status).toMatchObject({ revision, swaps: 0, rejected: 1 })
     expect(policy.status.fault).toMatch(/truncated.*Build it with/)
     expect(policy.current.policy.decide(inputOf(), 'k', 0)).toMatchObject({ allow: true, revision })
-    policy.unreachable('the disk is unavailable')
+    policy.unreadable('the disk is unavailable')
     expect(policy.status.fault).toBe('the disk is unavailable')
+    policy.unreadable(undefined)
+    expect(policy.status.fault).toMatch(/truncated/)
+    policy.unreadable('the disk is unavailable')
     await policy.offer(named('third'))
     expect(policy.status).toMatchObject({ revision: 'third', fault: undefined })
   })
@@ -124,9 +127,11 @@ describe('a live policy', () => {
   it('logs that no bundle can be read once, until the reason changes', async () => {
     const policy = await open()
     for (const reason of ['the disk is full', 'the disk is full', 'the host is down'])
-      policy.unreachable(reason)
+      policy.unreadable(reason)
     expect(logged).toHaveLength(2)
     expect(policy.status.fault).toBe('the host is down')
+    policy.unreadable(undefined)
+    expect(policy.status.fault).toBeUndefined()
   })
 
   it('tries the first bundle only when requested', async () => {

@@ -240,6 +240,24 @@ describe('a replay', () => {
     expect(performance.now() - startedAt).toBeLessThan(20_000)
   })
 
+  it('distinguishes callers by how token and roles combine (SCOPES=intersection)', async () => {
+    async function* both(): AsyncGenerator<DecisionEntry> {
+      const viewer: InputParts['caller'] = { roles: ['viewer'], scopes: [] }
+      for (const caller of [viewer, { ...viewer, rights: 'intersection' as const }]) {
+        const input = inputOf({ action: 'tools.list', type: 'tools', id: '*', caller })
+        const policy = await prepared(readFileSync(SHIPPED))
+        yield entryOf(JSON.stringify(caller), AT, input, await policy.decide(input, 'one', 0), 'masked')
+      }
+    }
+    const seen: boolean[] = []
+    for await (const { allow } of both()) seen.push(allow)
+    expect(seen).toEqual([true, false])
+    expect(await replay(both(), await prepared(readFileSync(SHIPPED)))).toMatchObject({
+      total: 2,
+      flipped: 0,
+    })
+  })
+
   it('leaves out what no policy decided, and says so', async () => {
     async function* unavailable(): AsyncGenerator<DecisionEntry> {
       yield { ...entryOf('id', AT, inputOf(), { ...DENIED, unavailable: true }, 'masked') }

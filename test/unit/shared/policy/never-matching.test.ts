@@ -5,6 +5,20 @@ import { describe, expect, it } from 'vitest'
 import type { BundleRule } from '../../../../src/shared/policy/bundle.ts'
 import { type RunOpa, rulesThatNeverMatch } from '../../../../src/shared/policy/workshop/never.ts'
 
+interface Schema {
+  readonly enum?: readonly string[]
+  readonly properties?: Readonly<Record<string, Schema>>
+}
+
+const SCHEMA = new URL('../../../../policies/schemas/input.json', import.meta.url)
+
+function valuesIn(schema: Schema, path = ''): (readonly [path: string, value: string])[] {
+  const below = Object.entries(schema.properties ?? {}).flatMap(([name, part]) =>
+    valuesIn(part, path === '' ? name : `${path}.${name}`),
+  )
+  return [...(schema.enum ?? []).map(value => [path, value] as const), ...below]
+}
+
 const text = (value: string) => ({ type: 'string', value })
 const ref = (...path: string[]) => ({
   type: 'ref',
@@ -66,6 +80,11 @@ describe('a rule', () => {
     ['an unknown operation', [is('action.name', 'tools.cal')], 'input.action.name is never "tools.cal"'],
     ['an unknown type', [is('subject.type', 'robot')], 'input.subject.type is never "robot"'],
     [
+      'an unknown value of a path that may be absent',
+      [is('subject.properties.rights', 'union')],
+      'input.subject.properties.rights is never "union"',
+    ],
+    [
       'a literal on the left',
       [{ terms: [EQ, text('gopher'), input('context.access')] }],
       'input.context.access is never "gopher"',
@@ -117,6 +136,13 @@ describe('a rule', () => {
     ['no condition', []],
   ])('is left alone with %s', async (_, body) => {
     expect(await faults({ residue: bodies(body) })).toEqual([])
+  })
+
+  it('is left alone with every value that the schema of the input lists', async () => {
+    const listed = valuesIn(JSON.parse(readFileSync(SCHEMA, 'utf8')) as Schema)
+    expect(listed.length).toBeGreaterThan(15)
+    for (const [path, value] of listed)
+      expect(await faults({ residue: bodies([is(path, value)]) }), `${path} ${value}`).toEqual([])
   })
 
   it('is left alone when one of its bodies can hold, and named with the last reason otherwise', async () => {

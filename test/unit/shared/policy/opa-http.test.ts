@@ -215,6 +215,15 @@ describe('the address of the server', () => {
     expect(asked[0]?.url).toBe('/v1/data/x?pretty=true&provenance=false')
   })
 
+  it.each([
+    ['/access/v1/evaluation', 'opa', '/access/v1/evaluation?provenance=true'],
+    ['/v1/data/toolgate/decision', 'authzen', '/v1/data/toolgate/decision'],
+  ] as const)('%s in the form %s asks for the revision as that form does', async (path, form, url) => {
+    const policy = await prepared(path, { form })
+    await policy.decide(inputOf(), 'caller', 1)
+    expect(asked[0]?.url).toBe(url)
+  })
+
   it('may need a credential', async () => {
     const policy = await prepared(undefined, { authorization: 'Bearer t' })
     await policy.decide(inputOf(), 'caller', 1)

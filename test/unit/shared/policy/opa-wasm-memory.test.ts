@@ -1,4 +1,4 @@
-/** A policy's memory stays where it is, however often it is asked. SOAK=1 asks a million times. */
+/** The memory of a policy does not grow, however often the policy is evaluated. With SOAK=1 the first test evaluates it a million times. */
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { readBundle } from '../../../../src/shared/policy/bundle.ts'

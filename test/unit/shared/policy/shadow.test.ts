@@ -1,9 +1,11 @@
 /** A candidate in the shadow: it counts what would flip, in the background, and delays no call. */
+import { readFileSync } from 'node:fs'
 import { describe, expect, it, vi } from 'vitest'
 import type { Decision } from '../../../../src/shared/policy/engine.ts'
 import { joinedStatus, ShadowPolicy } from '../../../../src/shared/policy/live/shadow.ts'
+import { createOpaWasmEngine } from '../../../../src/shared/policy/opa-wasm/engine.ts'
 import { aPolicy } from '../../../fixtures/exchange.ts'
-import { inputOf } from '../../../fixtures/policy/inputs.ts'
+import { inputOf, SHIPPED } from '../../../fixtures/policy/inputs.ts'
 
 const allowed: Decision = { allow: true, reasons: [], revision: 'live' }
 const denied: Decision = { allow: false, reasons: [{ code: 'old', message: 'x' }], revision: 'live' }
@@ -24,6 +26,18 @@ describe('a candidate', () => {
       { direction: 'allow→deny', rule: 'new', resource: 'closed', consumer: 'demo-agent', count: 3 },
       { direction: 'deny→allow', rule: 'old', resource: 'open', count: 2 },
     ])
+  })
+
+  it('decides separately about callers whose token and roles combine in another way (SCOPES=intersection)', async () => {
+    const candidate = await createOpaWasmEngine({ maxEvaluationMs: 1000 }).prepare(readFileSync(SHIPPED))
+    const shadow = new ShadowPolicy(candidate)
+    const asked = { action: 'tools.list', type: 'tools', id: '*' } as const
+    const viewer = { roles: ['viewer'], scopes: [] }
+    shadow.observe(inputOf({ ...asked, caller: viewer }), allowed)
+    shadow.observe(inputOf({ ...asked, caller: { ...viewer, rights: 'intersection' } }), denied)
+    await vi.waitFor(() => expect(shadow.status.compared).toBe(2), 15_000)
+    expect(shadow.status.flips).toEqual([])
+    shadow.close()
   })
 
   it('that cannot decide is counted apart; decisions the live one could not make are not compared', async () => {

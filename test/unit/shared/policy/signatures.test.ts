@@ -28,7 +28,7 @@ describe('signed files', () => {
     await verify({ files: [{ name: 'policy.wasm', hash: hashed(name), algorithm }] })
     await expect(
       verify({ files: [{ name: 'policy.wasm', hash: hashed('md5'), algorithm }] }),
-    ).rejects.toThrow('not what was signed')
+    ).rejects.toThrow('differs from the signed content')
   })
 
   it('are hashed by SHA-256 when the signature names no algorithm, and may begin with a slash', async () => {
@@ -38,7 +38,7 @@ describe('signed files', () => {
   it('do not pass with a hash that is broken', async () => {
     await expect(
       verify({ files: [{ name: 'policy.wasm', hash: hashed('md5'), algorithm: 'MD5' }] }),
-    ).rejects.toThrow('a hash that is not accepted')
+    ).rejects.toThrow('a hash algorithm that is not accepted')
   })
 
   it.each([
@@ -55,7 +55,7 @@ describe('signed files', () => {
   it.each(['nonsense', 'null', '{"signatures":[]}', '{"signatures":"jws"}', '{"signatures":[1]}'])(
     'do not pass when the list of signatures is %s',
     async signatures => {
-      await expect(verify({ files: [] }, signatures)).rejects.toThrow('not just one signature')
+      await expect(verify({ files: [] }, signatures)).rejects.toThrow('must hold exactly one signature')
     },
   )
 })

@@ -131,6 +131,13 @@ describe('a new rule', () => {
     },
   )
 
+  it('is not named as a word of Rego, or as a test', () => {
+    write('toolgate/main.rego')
+    for (const name of ['not', 'default', 'input', 'data', 'true'])
+      expect(() => writeNewRule(dir, name)).toThrow('is a reserved word of Rego')
+    expect(() => writeNewRule(dir, 'payment_test')).toThrow('ends in _test')
+  })
+
   it('replaces none, and is not written outside a folder of policies', () => {
     expect(() => writeNewRule(dir, 'payment')).toThrow('lacks toolgate/')
     write('toolgate/rules/payment/mine.rego')

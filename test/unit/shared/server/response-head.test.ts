@@ -17,6 +17,15 @@ it('renders values beyond ASCII as ISO 8859-1 bytes', () => {
   expect(checkHeaders(['a', 'b\tc'])).toBe(false)
 })
 
+it('renders each value of a name, whether it differs from the last one, repeats or is long', () => {
+  const values = ['text/html', 'text/css', 'x'.repeat(300), 'application/json']
+  for (let at = 0; at < 400; at++) {
+    // differs each time at first, then repeats
+    const value = at < 200 ? `${values[at % 3]}; n=${at}` : values[3]!
+    expect(renderHead(200, ['kind', value])).toBe(`200 OK\r\nkind: ${value}`)
+  }
+})
+
 it('renders no value that could end its line', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary', maxLength: 8 }), value => {

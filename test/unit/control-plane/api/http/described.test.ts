@@ -51,6 +51,8 @@ describe.each(listed(document.paths))('%s', (id, operation) => {
     expect(operation.summary).toMatch(/^[A-Z].{9,}[^.]$/)
     const { all = [], any = [], roles = [] } = operation['x-requires']
     for (const name of [...all, ...any, ...roles]) expect(operation.description).toContain(name)
+    if (all.length + any.length === 0) expect(operation.description).toBe('Needs no token.')
+    else expect(operation.description).toMatch(/^Needs the scope `/)
   })
 
   it('has valid examples of its bodies, in the request as the endpoint accepts it', () => {

@@ -1,0 +1,151 @@
+/** A journal on a disk that fails, beside threads that hold a slot, and closed at any moment: no count is lost, and it goes on. */
+import { readdirSync, readlinkSync } from 'node:fs'
+import { afterEach, describe, expect, test } from 'vitest'
+import { openJournalQuota } from '../../../../src/data-plane/quota/journal/journal-quota.ts'
+import { listSegments } from '../../../../src/data-plane/quota/journal/segments.ts'
+import { CONSUMER_STRIDE } from '../../../../src/data-plane/quota/memory/abi.ts'
+import { failing } from '../../../fixtures/failing-disk.ts'
+import { crashed, newDirectory } from './journal-directory.ts'
+
+const SMALL = { consumers: 64, toolBuckets: 1, listed: 64, segmentBytes: 16_384 }
+const LIMITS = { perDay: 1_000_000 }
+/** `Slot.lock` in assembly/window-slot.ts. */
+const SLOT_LOCK = 24
+
+type OpenQuota = ReturnType<typeof openJournalQuota>
+
+function take(quota: OpenQuota, key: string): boolean {
+  const response = quota.take({ key, limits: LIMITS, nowMs: Date.now() })
+  if (response.granted) response.release()
+  return response.granted
+}
+
+/** Calls until a note begins a further segment. The other counters are not in it before the next turn. */
+function fillSegment(quota: OpenQuota, dir: string): void {
+  const before = listSegments(dir).at(-1)!.number
+  while (listSegments(dir).at(-1)!.number === before) expect(take(quota, 'busy')).toBe(true)
+}
+
+const nextTurns = () => new Promise(resolve => setTimeout(resolve, 5))
+
+function openFiles(dir: string): string[] {
+  return readdirSync('/proc/self/fd').flatMap(fd => {
+    try {
+      const path = readlinkSync(`/proc/self/fd/${fd}`)
+      return path.startsWith(dir) && path.includes('notes-') ? [path] : []
+    } catch {
+      return []
+    }
+  })
+}
+
+function countAfterCrash(dir: string, key: string): number | undefined {
+  const again = openJournalQuota({ dir: crashed(dir), ...SMALL })
+  const count = again.statisticsOf(key)?.dailyCount
+  void again.close()
+  return count
+}
+
+let end = () => {}
+afterEach(() => end())
+
+describe('a disk that fails when a segment is full', () => {
+  test('does not stop the journal: the next segment is used, and the full one is removed', async () => {
+    const dir = newDirectory()
+    const faults: string[] = []
+    const quota = openJournalQuota({ dir, ...SMALL, onFault: error => faults.push(error.message) })
+    expect(take(quota, 'quiet')).toBe(true)
+    end = failing('fdatasyncSync', 'EIO')
+    for (let segments = 0; segments < 3; segments++) {
+      fillSegment(quota, dir)
+      await nextTurns()
+    }
+    expect(faults).toEqual(Array(3).fill('EIO: fdatasyncSync'))
+    expect(openFiles(dir)).toHaveLength(1)
+    expect(listSegments(dir)).toHaveLength(1)
+    end()
+    expect(take(quota, 'busy')).toBe(true)
+    expect(countAfterCrash(dir, 'quiet')).toBe(1)
+    await quota.close()
+  })
+
+  test('leaves the full segment in use when no other can begin, and begins one later', async () => {
+    const dir = newDirectory()
+    const faults: string[] = []
+    const quota = openJournalQuota({ dir, ...SMALL, onFault: error => faults.push(error.message) })
+    const [first] = listSegments(dir)
+    end = failing('writeSync', 'ENOSPC', (...args) => args[4] === 0)
+    while (faults.length < 3) expect(take(quota, 'busy')).toBe(true)
+    expect(listSegments(dir)).toEqual([first])
+    expect(openFiles(dir)).toEqual([first!.path])
+    end()
+    fillSegment(quota, dir)
+    await nextTurns()
+    expect(faults.every(fault => fault.startsWith('ENOSPC'))).toBe(true)
+    expect(listSegments(dir)).toHaveLength(1)
+    expect(openFiles(dir)).not.toContain(first!.path)
+    await quota.close()
+  })
+
+  test('syncs notes again that it could not sync', async () => {
+    const dir = newDirectory()
+    const faults: string[] = []
+    const options = { dir, ...SMALL, syncMs: 5, onFault: (error: Error) => faults.push(error.message) }
+    const quota = openJournalQuota(options)
+    end = failing('fdatasync', 'EIO')
+    expect(take(quota, 'quiet')).toBe(true)
+    await expect.poll(() => faults.length).toBeGreaterThan(2)
+    end()
+    await quota.close()
+  })
+
+  test('at the end of the process: the directory is free and the counts are there', async () => {
+    const dir = newDirectory()
+    const quota = openJournalQuota({ dir, ...SMALL })
+    expect(take(quota, 'quiet')).toBe(true)
+    end = failing('fdatasyncSync', 'EIO')
+    await expect(quota.close()).rejects.toThrow('EIO')
+    end()
+    expect(openFiles(dir)).toEqual([])
+    const again = openJournalQuota({ dir, ...SMALL })
+    expect(again.statisticsOf('quiet')).toMatchObject({ dailyCount: 1 })
+    await again.close()
+  })
+})
+
+test('a consumer whose slot another thread holds while a segment begins keeps its counts', async () => {
+  const dir = newDirectory()
+  const faults: string[] = []
+  const quota = openJournalQuota({ dir, ...SMALL, onFault: error => faults.push(error.message) })
+  expect(take(quota, 'quiet')).toBe(true)
+  expect(take(quota, 'busy')).toBe(true)
+  const { shared, plan } = quota.share
+  const words = new Int32Array(shared.memory.buffer)
+  const slot = shared.layout.quotaBase + plan.consumerSlots
+  // slots are used in their order
+  const lock = (slot + SLOT_LOCK) / 4
+  expect(plan.consumerSlots % CONSUMER_STRIDE).toBe(0)
+  Atomics.store(words, lock, 1)
+  fillSegment(quota, dir)
+  await nextTurns()
+  expect(faults).toEqual([expect.stringMatching(/slot 0 .*locked/)])
+  expect(countAfterCrash(dir, 'quiet')).toBe(1)
+  Atomics.store(words, lock, 0)
+  fillSegment(quota, dir)
+  await nextTurns()
+  expect(listSegments(dir)).toHaveLength(1)
+  expect(countAfterCrash(dir, 'quiet')).toBe(1)
+  await quota.close()
+})
+
+test('a journal that is closed before a new segment has all counters loses none', async () => {
+  const dir = newDirectory()
+  const quota = openJournalQuota({ dir, ...SMALL })
+  expect(take(quota, 'quiet')).toBe(true)
+  fillSegment(quota, dir)
+  await quota.close()
+  expect(listSegments(dir)).toHaveLength(1)
+  const again = openJournalQuota({ dir, ...SMALL })
+  expect(again.statisticsOf('quiet')).toMatchObject({ dailyCount: 1 })
+  await again.close()
+})

@@ -1,0 +1,91 @@
+/** Tasks whose store is a Redis that stops responding: a running task is not said to be unknown, and its result arrives afterwards. */
+
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type Deployment, deploy, type ReadResponse, rpc } from '../fixtures/deployment.ts'
+import { type FaultyLink, startFaultyLink } from '../fixtures/faulty-link.ts'
+import { hasRedis, REDIS_HINT, type RedisServer, startRedis } from '../fixtures/redis-server.ts'
+
+const VERSION = { 'mcp-protocol-version': '2025-11-25' }
+const UNAVAILABLE = { code: 503, data: { error: 'tasks_unavailable' } }
+const SOON = { timeout: 10_000, interval: 50 }
+
+describe.skipIf(!hasRedis())(`tasks in a Redis that stops responding (${REDIS_HINT})`, () => {
+  const folder = mkdtempSync(join(tmpdir(), 'tasks-redis-'))
+  let redis: RedisServer
+  let link: FaultyLink
+  let gateway: Deployment
+  let token: string
+  const finish: (() => void)[] = []
+  const backend = createServer((_, response) => void finish.push(() => response.end('Done.')))
+
+  beforeAll(async () => {
+    redis = await startRedis()
+    link = await startFaultyLink(redis.url)
+    await new Promise<void>(resolve => backend.listen(0, '127.0.0.1', resolve))
+    const paths = {
+      '/run': { get: { operationId: 'run', summary: 'Runs.', responses: { 200: { description: 'Done.' } } } },
+    }
+    const tools = join(folder, 'tools')
+    mkdirSync(join(tools, 'configmaps/jobs'), { recursive: true })
+    writeFileSync(
+      join(tools, 'configmaps/jobs/api.json'),
+      JSON.stringify({ openapi: '3.1.0', info: { title: 'Jobs', version: '1' }, paths }),
+    )
+    const spec = {
+      displayName: 'Jobs',
+      openAPISpec: { configMapRef: { name: 'jobs', key: 'api.json' } },
+      baseURL: `http://127.0.0.1:${(backend.address() as AddressInfo).port}`,
+      overrides: [{ operation: 'run', tasks: 'optional' }],
+    }
+    const metadata = { name: 'jobs', namespace: 'platform' }
+    writeFileSync(
+      join(tools, 'jobs.json'),
+      JSON.stringify({ apiVersion: 'toolgate.dev/v1alpha1', kind: 'ToolSet', metadata, spec }),
+    )
+    gateway = await deploy({ TOOLSETS: tools, REDIS_URL: `redis://127.0.0.1:${link.port}` })
+    token = await gateway.token('demo-admin')
+    for (let i = 0; i < 100 && (await ask('tools/list', {})).result?.tools.length !== 1; i++) await sleep(100)
+  }, 120_000)
+  afterAll(async () => {
+    await link?.recover()
+    await gateway?.stop()
+    await link?.close()
+    await redis?.stop()
+    backend.closeAllConnections()
+    backend.close()
+    rmSync(folder, { recursive: true, force: true })
+  })
+
+  const ask = async (method: string, params: object): Promise<ReadResponse['json']> =>
+    (await gateway.post('/mcp', rpc(method, params), token, VERSION)).json
+
+  it('are unavailable meanwhile, and the request that waits for a result gets it', async () => {
+    const { task } = (await ask('tools/call', { name: 'run', arguments: {}, task: {} })).result
+    const { taskId } = task
+    await expect.poll(() => finish.length, SOON).toBe(1)
+    const waiting = ask('tasks/result', { taskId })
+    let ended = false
+    void waiting.finally(() => {
+      ended = true
+    })
+    // the first read of the request is done
+    await sleep(500)
+    link.hang()
+    for (const method of ['tasks/get', 'tasks/result', 'tasks/cancel', 'tasks/list'])
+      expect([method, (await ask(method, { taskId })).error]).toMatchObject([method, UNAVAILABLE])
+    for (const run of finish.splice(0)) run()
+    // several looks at the store
+    await sleep(3_000)
+    expect(ended).toBe(false)
+    await link.recover()
+    expect((await waiting).result.content[0].text).toBe('Done.')
+    expect((await ask('tasks/get', { taskId })).result.status).toBe('completed')
+    expect((await ask('tasks/list', {})).result.tasks).toHaveLength(1)
+  }, 60_000)
+})
