@@ -1,4 +1,4 @@
-/** Runs the compiler over real OpenAPI documents and prints the score. `--install` brings them; it changes nothing else. */
+/** Runs the compiler over real OpenAPI documents and prints the score. `--install` brings them, and `--state` writes how far it is; it changes nothing else. */
 import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'

@@ -4,7 +4,8 @@
 # The image of another architecture is built and started by emulation (apt-get install qemu-user-static, binfmt_misc mounted), which takes two
 # minutes more; the memory of the emulator is not that of the process, so that run has no limit of memory.
 # The container runs as in production: any user but root, read-only root, no capabilities, no new privileges, the default seccomp profile, 512 MB.
-# It prints size, time from start to ready, and memory. The base and node stay in .tools, everything else is removed.
+# It prints size, time from start to ready, and memory. The base and node stay in .tools, the package in .pack, and an emulator stays registered;
+# everything else is removed.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

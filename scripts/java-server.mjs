@@ -50,6 +50,7 @@ export async function supervise(child, { isReady, readyMs, pollMs, readyLine, cl
       log = (log + chunk).slice(-MAX_LOG_CHARS)
     })
   let stopping = false
+  let notReady
   const stop = () => {
     if (stopping) return
     stopping = true
@@ -61,14 +62,17 @@ export async function supervise(child, { isReady, readyMs, pollMs, readyLine, cl
   process.stdin.on('end', stop).resume()
   child.once('exit', code => {
     cleanUp()
+    if (notReady !== undefined) fail(`${notReady}:\n${log}`)
     if (!stopping) fail(`the server ended with ${code}:\n${log}`)
     process.exit(0)
   })
   for (const until = Date.now() + readyMs; !(await isReady()); ) {
     if (stopping) return
     if (Date.now() > until) {
+      // the end of the server is waited for: it may need SIGKILL, and its files are removed after it
+      notReady = `the server was not ready within ${readyMs / 1000} s`
       stop()
-      fail(`the server was not ready within ${readyMs / 1000} s:\n${log}`)
+      return
     }
     await new Promise(resolve => setTimeout(resolve, pollMs))
   }

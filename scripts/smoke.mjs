@@ -57,7 +57,7 @@ async function readyLine(child) {
 async function expectOk(url) {
   const response = await fetch(url, { signal: AbortSignal.timeout(5000) })
   await response.arrayBuffer()
-  if (response.status !== 200) throw new Error(`GET ${url} responded ${response.status}, not 200`)
+  if (response.status !== 200) throw new Error(`GET ${url} responded with ${response.status}, not 200`)
 }
 
 const folder = mkdtempSync(join(tmpdir(), 'toolgate-smoke-'))

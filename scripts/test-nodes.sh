@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs tests on other versions of Node in a Debian 13 root, where both native builds of uWebSockets.js load. It needs root, mmdebstrap and npm.
-#   bash scripts/test-nodes.sh [--node "20 22 24"] [VITEST ARGUMENT…]      (default: the listener contract on 20, 22 and 24)
+#   bash scripts/test-nodes.sh [--node "20 22 24"] [VITEST ARGUMENT…]      (default: the tests of the listeners on 20, 22 and 24)
 # `npm run test:nodes` runs all unit, contract, architecture and e2e tests on 22 and 24. Programs of the host are not in the root, so
 # REQUIRE_SERVICES is passed on, not set: suites whose server is missing are skipped.
 # The root and the Node binaries are kept in .tools/trixie and .tools/nodes. Exit code 75: this machine cannot have such a root.
