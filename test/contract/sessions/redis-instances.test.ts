@@ -120,6 +120,20 @@ describe.skipIf(!hasRedis())(`instances with one Redis (${REDIS_HINT})`, () => {
     })
   })
 
+  it('an instance finds sessions expired that Redis no longer has, unless they are stored again when they are used', async () => {
+    const idle = await one.store.create(FACTS)
+    const open_ = await one.store.create(FACTS)
+    await one.store.setStreaming(open_.id, 'standalone', true)
+    const ids = [idle.id, open_.id]
+    expect(await one.store.findExpired(ids, T0 + TTL_MS + 1)).toEqual([])
+    await one.redis.flushall()
+    expect(await one.store.findExpired(ids, T0 + TTL_MS)).toEqual([])
+    expect(await one.store.findExpired(ids, T0 + TTL_MS + 1)).toEqual([idle.id])
+    expect(await two.store.find(idle.id, T0 + TTL_MS + 1)).toBeUndefined()
+    await lose(one.redis)
+    expect(await one.store.findExpired(ids, T0 + TTL_MS + 1)).toEqual([])
+  })
+
   it('a listener hears a signal of the same instance once', async () => {
     const heard: SessionSignal[] = []
     two.store.listen('a', signal => heard.push(signal))

@@ -257,6 +257,16 @@ function contract(make: (clock: Clock) => Promise<SessionStore>): void {
     expect(await store.replay(stream, 18)).toBeUndefined()
   })
 
+  it('knows which sessions have ended, and renews none of those in use', async () => {
+    const facts = { ...FACTS, createdAtMs: clock.nowMs }
+    const [used, ended] = [await store.create(facts), await store.create(facts)]
+    await store.end(ended.id)
+    expect(await store.findExpired([used.id, ended.id, 'forged'], clock.nowMs)).toEqual([ended.id, 'forged'])
+    await store.setStreaming(used.id, 'standalone', true)
+    expect(await store.findExpired([used.id], clock.nowMs + 2 * TTL_MS)).toEqual([])
+    await store.setStreaming(used.id, 'standalone', false)
+  })
+
   it('counts sessions, and zombies among them after a third of the TTL', async () => {
     const before = await store.statistics(clock.nowMs)
     await store.create({ ...FACTS, createdAtMs: clock.nowMs })
@@ -292,6 +302,17 @@ describe('memory', () => {
     const restarted = open()
     expect(restarted.find(id, clock.nowMs + 1000)).toMatchObject({ id, owner: '00112233445566ff' })
     expect(restarted.find(id, clock.nowMs + 3 * TTL_MS)).toBeUndefined()
+  })
+
+  it('finds sessions expired after a TTL without use, and does not renew them by the question', () => {
+    const clock = new Clock()
+    const keys = fileKeyRing(ringFile(), clock.now)
+    const store = new MemorySessionStore({ keys, ttlMs: TTL_MS, maxSessions: 10, now: clock.now })
+    const { id } = store.create(FACTS)
+    expect(store.findExpired([id], clock.nowMs + TTL_MS)).toEqual([])
+    expect(store.findExpired([id], clock.nowMs + TTL_MS + 1)).toEqual([id])
+    expect(store.find(id, clock.nowMs + TTL_MS + 1)).toBeUndefined()
+    store.close()
   })
 
   it('evicts the session that was idle longest when it is full, never one with a stream', async () => {

@@ -54,7 +54,7 @@ export class McpEndpoint {
       streams: new Streams(streamLimits(options), options.onStreamEnded, gateway.nowMs),
       places: options.places ?? new StreamLimiter(options.limiter),
       watches: options.watches,
-      subscriptions: new ResourceSubscriptions(gateway.sessions, options.watches),
+      subscriptions: new ResourceSubscriptions(gateway.sessions, options.watches, gateway.nowMs),
       inquiries: new InquiryStates(options.keys, gateway.nowMs),
       clientAddress: options.clientAddress,
       onStreamRefused: options.onStreamRefused,

@@ -9,6 +9,8 @@ export const RESOURCE_UPDATED = 'notifications/resources/updated'
 export const MAX_SUBSCRIPTIONS = 100
 /** Of this thread: the session that subscribed first loses its subscriptions. */
 const MAX_SESSIONS = 10_000
+/** The subscriptions of a session that has expired end with the second sweep: Redis that has lost its data gets open sessions again meanwhile. */
+const SWEEP_EVERY_MS = 30_000
 
 interface SessionSubscriptions {
   /** URI → ends the subscription. */
@@ -30,11 +32,17 @@ export function watchResource(
 export class ResourceSubscriptions {
   readonly #sessions: SessionStore
   readonly #watches: ResourceWatches
+  readonly #nowMs: () => number
   readonly #bySession = new Map<string, SessionSubscriptions>()
+  /** Absent while no session has a subscription. */
+  #sweeper: NodeJS.Timeout | undefined
+  /** In the sweep before. */
+  #expired: ReadonlySet<string> = new Set()
 
-  constructor(sessions: SessionStore, watches: ResourceWatches) {
+  constructor(sessions: SessionStore, watches: ResourceWatches, nowMs: () => number) {
     this.#sessions = sessions
     this.#watches = watches
+    this.#nowMs = nowMs
   }
 
   /** @returns what prevents it */
@@ -70,13 +78,29 @@ export class ResourceSubscriptions {
     })
     const made = { byUri, unlisten }
     this.#bySession.set(id, made)
+    this.#sweeper ??= setInterval(() => void this.#sweep(), SWEEP_EVERY_MS).unref()
     return made
+  }
+
+  /** A session that expires signals nothing: stores with a TTL do not notice. */
+  async #sweep(): Promise<void> {
+    try {
+      const expired = await this.#sessions.findExpired([...this.#bySession.keys()], this.#nowMs())
+      for (const id of expired) if (this.#expired.has(id)) this.#end(id)
+      this.#expired = new Set(expired)
+    } catch {
+      // the thread that has the sessions does not respond: the next sweep reads them
+    }
   }
 
   #end(id: string): void {
     const session = this.#bySession.get(id)
     this.#bySession.delete(id)
     session?.unlisten()
+    if (this.#bySession.size === 0) {
+      clearInterval(this.#sweeper)
+      this.#sweeper = undefined
+    }
     for (const end of session?.byUri.values() ?? []) end()
   }
 }

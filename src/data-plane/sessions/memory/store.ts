@@ -79,10 +79,7 @@ export class MemorySessionStore implements SessionStore {
     const facts = readSessionId(id, this.#options.keys)
     if (facts === undefined || this.#ended.has(id)) return undefined
     const entry = this.#alive.get(id)
-    // not known but signed: minted before a restart; its age replaces the unknown idle time
-    const lastSeenMs = entry?.lastSeenMs ?? facts.createdAtMs
-    const streams = entry === undefined ? 0 : streamsOf(entry)
-    if (streams === 0 && (nowMs - lastSeenMs > this.#options.ttlMs || facts.origin === 'stream')) {
+    if (this.#isExpired(facts, entry, nowMs)) {
       this.#alive.delete(id)
       return undefined
     }
@@ -98,6 +95,20 @@ export class MemorySessionStore implements SessionStore {
     else this.#alive.delete(id)
     this.#alive.set(id, fresh)
     return { id, ...facts, ...fresh.settled, owner: fresh.owner, legacyStream: fresh.legacyStreams > 0 }
+  }
+
+  findExpired(ids: readonly string[], nowMs: number): readonly string[] {
+    return ids.filter(id => {
+      const facts = readSessionId(id, this.#options.keys)
+      return facts === undefined || this.#ended.has(id) || this.#isExpired(facts, this.#alive.get(id), nowMs)
+    })
+  }
+
+  #isExpired(facts: SessionFacts, entry: Entry | undefined, nowMs: number): boolean {
+    if (entry !== undefined && streamsOf(entry) > 0) return false
+    // not known but signed: minted before a restart; its age replaces the unknown idle time
+    const lastSeenMs = entry?.lastSeenMs ?? facts.createdAtMs
+    return nowMs - lastSeenMs > this.#options.ttlMs || facts.origin === 'stream'
   }
 
   update(id: string, facts: SettledFacts): void {

@@ -23,6 +23,7 @@ import { SignalListeners } from '../signal-listeners.ts'
 import type { RedisConnection } from './connection.ts'
 import { RedisReplays } from './replays.ts'
 import { BEAT, CLAIM, END, TOUCH } from './session-scripts.ts'
+import { capabilityBits, settledFacts } from './stored-facts.ts'
 import { RedisTaskStore } from './tasks.ts'
 
 export interface RedisSessionOptions {
@@ -129,6 +130,27 @@ export class RedisSessionStore implements SessionStore {
     const settled = version === '' ? undefined : settledFacts(version!, Number(capabilities), logLevel!)
     // only this gateway writes an id, so the owner in it is right, whatever Redis has
     return { id, ...facts, ...settled, owner: facts.owner || owner!, legacyStream }
+  }
+
+  async findExpired(ids: readonly string[], nowMs: number): Promise<readonly string[]> {
+    const others = ids.filter(id => !this.#streams.has(id))
+    const expired: string[] = []
+    for (let from = 0; from < others.length; from += CATCH_UP_BATCH) {
+      const batch = others.slice(from, from + CATCH_UP_BATCH)
+      const states = await this.#attempt(() => this.#readStates(batch))
+      if (states === undefined) break
+      for (const [i, id] of batch.entries()) {
+        // one that Redis has lost is stored again while its age is below the TTL
+        if (states[i] === 'ended' || (states[i] === 'unknown' && !this.#isYoung(id, nowMs))) expired.push(id)
+      }
+    }
+    return expired
+  }
+
+  #isYoung(id: string, nowMs: number): boolean {
+    const { keys, ttlMs } = this.#options
+    const facts = readSessionId(id, keys)
+    return facts !== undefined && nowMs - facts.createdAtMs <= ttlMs
   }
 
   /** Another instance may have signed it with a key that it has added, or this one has not read the keys since its start. */
@@ -240,7 +262,6 @@ export class RedisSessionStore implements SessionStore {
    * and the events of streams that are resumed here. Listeners may receive both twice.
    */
   async #catchUp(): Promise<void> {
-    const { redis } = this.#options
     const sessions: string[] = []
     for (const id of this.#listeners.ids()) {
       if (isStreamKey(id)) await this.#redeliver(id)
@@ -248,10 +269,16 @@ export class RedisSessionStore implements SessionStore {
     }
     while (sessions.length > 0) {
       const batch = sessions.splice(0, CATCH_UP_BATCH)
-      // no pipeline: in a cluster the sessions are on different nodes
-      const ended = await Promise.all(batch.map(id => redis.hexists(keyOf(id), 'ended')))
-      for (const [i, id] of batch.entries()) if (ended[i] === 1) this.#listeners.deliver(id, { kind: 'end' })
+      const states = await this.#readStates(batch)
+      for (const [i, id] of batch.entries())
+        if (states[i] === 'ended') this.#listeners.deliver(id, { kind: 'end' })
     }
+  }
+
+  /** No pipeline: in a cluster the sessions are on different nodes. @throws Error of a Redis that is unavailable */
+  async #readStates(ids: readonly string[]): Promise<('alive' | 'ended' | 'unknown')[]> {
+    const rows = await Promise.all(ids.map(id => this.#options.redis.hmget(keyOf(id), 'ended', 'seen')))
+    return rows.map(([ended, seen]) => (ended ? 'ended' : seen ? 'alive' : 'unknown'))
   }
 
   async #redeliver(stream: string): Promise<void> {
@@ -307,20 +334,5 @@ export class RedisSessionStore implements SessionStore {
     } catch {
       return undefined
     }
-  }
-}
-
-/** The field is named after the first of them. */
-function capabilityBits({ elicitation, sampling, roots }: SettledFacts): number {
-  return (elicitation ? 1 : 0) | (sampling === true ? 2 : 0) | (roots === true ? 4 : 0)
-}
-
-function settledFacts(protocolVersion: string, bits: number, logLevel: string): SettledFacts {
-  return {
-    protocolVersion,
-    elicitation: (bits & 1) !== 0,
-    ...((bits & 2) === 0 ? undefined : { sampling: true }),
-    ...((bits & 4) === 0 ? undefined : { roots: true }),
-    ...(logLevel === '' ? undefined : { logLevel }),
   }
 }

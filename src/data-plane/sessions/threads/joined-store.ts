@@ -80,6 +80,12 @@ export class JoinedSessionStore implements SessionStore {
     return session
   }
 
+  findExpired(ids: readonly string[], nowMs: number): Promise<readonly string[]> {
+    // those that this thread has used since are reported first: this thread may have served them from its cache
+    this.#touch()
+    return this.#line.ask<readonly string[]>('session.findExpired', ids, nowMs)
+  }
+
   async update(id: string, facts: SettledFacts): Promise<void> {
     this.#evict(id)
     await this.#line.ask('session.update', id, facts)

@@ -33,6 +33,7 @@ export class SessionThreadServer {
     line.serve({
       'session.create': (facts: SessionFacts) => store.create(facts),
       'session.find': (id: string, nowMs: number) => store.find(id, nowMs),
+      'session.findExpired': (ids: readonly string[], nowMs: number) => store.findExpired(ids, nowMs),
       'session.touch': (ids: readonly string[], nowMs: number) => {
         for (const id of ids) void store.find(id, nowMs)
       },
