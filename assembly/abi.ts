@@ -1,5 +1,6 @@
 /**
- * What both sides of the boundary agree on: status codes, method numbers, struct offsets, limits. No code, only integer constants.
+ * Constants that the kernel and its host share: status codes, method numbers, struct offsets, limits. It contains no code, only integers;
+ * those of the quota table are in window-abi.ts.
  * Each is one `export const NAME: i32 = …` because the host's copy is made from these lines (`npm run build:kernel`).
  */
 
@@ -10,7 +11,7 @@ export const ABI_VERSION: i32 = 3
 
 /** No pattern fits the path. */
 export const NOT_FOUND: i32 = -1
-/** A pattern fits, but not for this method; RESULT_ALLOWED says which methods it has. */
+/** Patterns fit, but none for this method; RESULT_ALLOWED holds the methods of all of them. */
 export const METHOD_NOT_ALLOWED: i32 = -2
 /** The route's bucket holds no token; RESULT_RETRY_AFTER says for how long. */
 export const BUCKET_EMPTY: i32 = -3
@@ -73,7 +74,7 @@ export const MAX_SEGMENTS: i32 = 64
 
 // ── Arena: what belongs to one thread (offsets from its base) ───────────────────────────────────────────────
 
-/** Where the normalized path stands, as an offset from the arena's base: ARENA_INPUT when nothing had to change. */
+/** Where the normalized path stands, as an offset from the arena's base: ARENA_INPUT, or ARENA_OUTPUT when it was rewritten. */
 export const RESULT_PATH: i32 = 0
 /** Its length in bytes. */
 export const RESULT_PATH_LENGTH: i32 = 4
@@ -98,9 +99,9 @@ export const ARENA_STACK: i32 = 512
 export const ARENA_CLASSES: i32 = 3072
 /** The window the host writes the path into; 64 bytes beyond its end may be read, never written. */
 export const ARENA_INPUT: i32 = 4096
-/** The normalized path when it differs; one byte may become three. */
+/** The normalized path when it was rewritten; one byte may become three. */
 export const ARENA_OUTPUT: i32 = 12544
-/** The window the host writes a body into; the kernel writes a zero byte behind it. */
+/** The window the host writes a body into; the kernel writes eight zero bytes behind the body. */
 export const ARENA_BODY: i32 = 40960
 /** Members of the arguments, in their order: MAX_MEMBERS times four u32, where name and value begin and end in the body. */
 export const ARENA_MEMBERS: i32 = 57408
@@ -122,8 +123,8 @@ export const CALL_TOKEN: i32 = 32
 /** 1 when a byte of the body is above 7F; then it is well-formed UTF-8. */
 export const CALL_FOREIGN: i32 = 40
 /**
- * Members at ARENA_MEMBERS; -1 when they are not there: two are not plain, or the name of one is not or is `__proto__`,
- * or they are more than MAX_MEMBERS. Plain is a string of ASCII without escapes, a number, `true`, `false`, `null`.
+ * Members at ARENA_MEMBERS; -1 when they are not there: the call has no arguments, two are not plain, or the name of one is
+ * not or is `__proto__`, or they are more than MAX_MEMBERS. Plain is a string of ASCII without escapes, a number, `true`, `false`, `null`.
  */
 export const CALL_MEMBERS: i32 = 44
 /** Bit in the place where a member's value begins: it is not plain. */

@@ -1,4 +1,4 @@
-/** The whole admission of a request in one crossing: normalize, match, take a token from the route's bucket. It holds no state. */
+/** The admission of a request in one call from the host: normalizes its path, matches a route, takes a token from the route's bucket. It holds no state. */
 import { BUCKET_EMPTY, RESULT_RETRY_AFTER } from './abi'
 import { spend, waitMs } from './bucket'
 import { arena } from './memory'

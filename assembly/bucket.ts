@@ -9,10 +9,10 @@ import { BUCKET_CAPACITY, BUCKET_FULL_AT, BUCKET_INTERVAL, BUCKET_SIZE } from '.
 import { bucketCount, buckets } from './memory'
 
 const NS_PER_MS: i64 = 1_000_000
-/** Never: a slot that does not exist, or more tokens than the bucket holds. */
+/** Never: a slot that does not exist or is not configured, or more tokens than the bucket can hold. */
 export const NEVER: i64 = i64.MAX_VALUE
 
-/** Nanoseconds by which the last call found the bucket short; NEVER; or 0: it took the tokens. */
+/** Takes the tokens, all or none. @returns 0; or the nanoseconds until the bucket holds them; or NEVER. */
 export function spend(slot: u32, tokens: u32, nowMs: f64): i64 {
   if (slot >= bucketCount) return NEVER
   const bucket = buckets + slot * BUCKET_SIZE

@@ -45,12 +45,12 @@ const SEEN_META: u32 = 4
 /** Where a member's name stands and ends, after `openMember`. */
 let key: usize = 0
 let keySize: usize = 0
-/** What `readCall` was asked. */
+/** The parameter `nested` of `readCall`. */
 let takesNested: bool = false
 
 /**
  * Reads the first `length` bytes of BODY.
- * @param nested 0: a call with an object or a list among its arguments is OTHER, said as soon as that is met
+ * @param nested 0: an object or a list makes the call OTHER at once, if it is among the arguments that are read one by one
  * @returns ENVELOPE_CALL, with its parts in RESULT_CALL; or ENVELOPE_OTHER
  */
 export function readCall(length: i32, nested: i32): i32 {
@@ -58,7 +58,7 @@ export function readCall(length: i32, nested: i32): i32 {
   if (length < 0 || length > MAX_BODY_BYTES) return ENVELOPE_OTHER
   const body = arena + ARENA_BODY
   const end = body + length
-  // nothing in JSON goes on at a zero byte; what another body left behind it is never read
+  // nothing in JSON goes on at a zero byte; what another body left behind it is never taken for JSON
   store<u64>(end, 0)
   store<u64>(arena + RESULT_CALL, 0, CALL_ARGUMENTS)
   store<u64>(arena + RESULT_CALL, 0, CALL_META)

@@ -1,9 +1,9 @@
 /**
- * Steps over JSON (RFC 8259) and says no wherever `JSON.parse` would, or a double might change a number; it builds no
- * value and knows no member's name.
+ * Steps over JSON (RFC 8259). It refuses what `JSON.parse` refuses, and also invalid UTF-8, half of a surrogate pair, more than MAX_DEPTH
+ * nested containers, and numbers that a double might change; it builds no value and knows no member's name.
  *
- * Text ends in a zero byte, which stands in no JSON text: every loop stops there without counting. Each function takes
- * an address and returns the one behind what it stepped over, or 0.
+ * Text ends in a zero byte, which stands in no JSON text: every loop stops there without counting. Each `skip…` function
+ * takes an address and returns the one behind what it stepped over, or 0.
  */
 
 const QUOTE: u32 = 0x22
@@ -121,7 +121,7 @@ export function skipColon(at: usize): usize {
   return load<u8>(at) == COLON ? skipSpace(at + 1) : 0
 }
 
-/** Bit per byte of a block that is `"`, `\`, a control character or no ASCII. */
+/** Bit per byte of a block that is `"`, `\`, a control character or not ASCII. */
 // @ts-ignore: decorator
 @inline
 function stopsOf(block: v128): i32 {

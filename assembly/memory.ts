@@ -1,9 +1,10 @@
 /**
  * The memory map, and the addresses of this thread's arena and of the buckets. It reads and writes no memory.
  *
- * One shared memory per process; every thread instantiates the kernel on it. The host lays it out
- * (`src/data-plane/kernel/layout.ts`) and passes these addresses once, at start; `quotaAttach` and `useTable` pass the others. The kernel has no data
- * segment and no heap, so a new instance does not overwrite the counts of the others.
+ * Threads can share a memory: each instantiates the kernel on it, with a separate arena. The gateway shares the memory of the quota table; for
+ * requests each of its threads has another one. The host lays a memory out (`src/data-plane/kernel/layout.ts`) and passes these addresses
+ * once, at start; `quotaAttach` and `useTable` pass the others. The kernel has no data segment and no heap, so a new instance does not
+ * overwrite the counts of the others.
  *
  *        0 ┌──────────────────────────────────────────────┐
  *          │ unused: an address of 0 is an error          │

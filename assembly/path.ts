@@ -1,10 +1,10 @@
 /**
- * Path normalization (RFC 3986 §6.2.2): one canonical spelling, or a refusal. It never decodes a byte that carries meaning.
+ * Path normalization (RFC 3986 §6.2.2): one canonical spelling, or a refusal. It decodes no escapes except those of unreserved characters.
  *
  * Removed: `.` and `..` segments (§5.2.4; `..` at the root stays at the root), empty segments. Empty segments go first,
  * as in nginx and POSIX: `/a//../b` is `/b`. Changed: hexadecimal digits to upper case, escaped unreserved characters to
  * themselves (before dot segments are looked for, so `%2e%2e` is `..`), raw printable characters that no path of a URI may hold
- * (`"<>[]^{|}` and the grave accent) to their escapes. Everything that two readers may understand differently is refused (abi.ts).
+ * (`"<>[]^{|}` and the grave accent) to their escapes. Bytes and escapes that servers understand differently are refused (abi.ts).
  */
 import {
   ARENA_CLASSES,
@@ -79,7 +79,7 @@ export function writeClasses(): void {
   v128.store(classes, i8x16.splat(<i8>DOT), 64)
 }
 
-/** Bit per byte of a block that cannot be in a URI path. */
+/** Bit per byte of a block that is neither a path character nor a slash; `%` is neither, so every escape is examined. */
 function foreignBytes(block: v128, lowTable: v128, highTable: v128, nibble: v128): i32 {
   const low = i8x16.swizzle(lowTable, v128.and(block, nibble))
   const high = i8x16.swizzle(highTable, v128.and(i16x8.shr_u(block, 4), nibble))
@@ -132,7 +132,7 @@ function rewrite(input: usize, end: usize): i32 {
   const nibble = v128.load(classes, 32)
   store<u8>(output, SLASH)
   while (true) {
-    // Plain bytes in one go; the store may write 15 bytes too many, which the next one covers.
+    // Plain bytes in one go; the store may write 16 bytes too many, which the next one covers.
     const block = v128.load(from)
     v128.store(to, block)
     let stops =

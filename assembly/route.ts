@@ -1,5 +1,6 @@
 /**
- * Route match: walks a radix tree of path segments over the bytes of a normalized path. It reads tables, it never writes one.
+ * Route match: walks a radix tree of path segments over the bytes of a normalized path, and hashes segments for the host, which builds
+ * the tree. It never writes a table.
  *
  * At each segment the literal goes before `{param}`, and that before the trailing `*`; a way that ends without a route for
  * the method is walked back. `*` takes the rest of the path, which may be empty; `{param}` one segment, which may not.
@@ -30,7 +31,7 @@ import {
 import { arena } from './memory'
 import { path, pathLength, segmentEnds } from './path'
 
-/** The root of the table in use; 0 until the host has loaded one, and then nothing is found. */
+/** The root of the table in use; 0 until the host has loaded one: no route is found until then. */
 let root: usize = 0
 /** Bucket of the route found last, or -1. */
 export let routeBucket: i32 = -1

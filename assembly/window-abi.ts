@@ -79,20 +79,20 @@ export const OUT_RESET: i32 = 20
 /** u32: set on a refusal: units used, milliseconds until one is free. */
 export const OUT_USED: i32 = 24
 export const OUT_RETRY: i32 = 28
-/** u32: unspent tokens after the call. */
+/** u32: unspent units of the consumer after a granted call; written only while HEAD_RESERVING is not 0. */
 export const OUT_TOKENS: i32 = 32
 /** u32: address of the lock, when a call returned TAKE_BUSY or BUSY. */
 export const OUT_STUCK: i32 = 36
 /** What a call other than `quotaTake` returns when a lock is not free. */
 export const BUSY: i32 = -1
-/** What such a call returns when the key has no slot (any more). */
+/** What such a call returns when the key has no slot (any more); `quotaReset` returns 0 then. */
 export const UNKNOWN: i32 = -2
 /** Not a result: it receives loads whose only purpose is to fill the cache. */
 export const OUT_TOUCHED: i32 = 124
 
-// ── Results of `quotaRead` ──────────────────────────────────────────────────────────────────────────────────
+// ── Results of `quotaRead`, `quotaExport`, `quotaBegin`, `quotaReserve`, `quotaPairs` ───────────────────────
 
-/** u32: counts and limits as in Consumer, 0 when their period is over. */
+/** u32: counts, 0 when their period is over, and limits, as in Consumer. */
 export const READ_DAY_COUNT: i32 = 0
 export const READ_MONTH_COUNT: i32 = 4
 export const READ_DAY_LIMIT: i32 = 8
@@ -112,7 +112,7 @@ export const READ_SECOND_QUANTUM: i32 = 48
 export const READ_MINUTE_QUANTUM: i32 = 52
 /** u64: rank of this reading among the journal entries of all consumers and threads. */
 export const READ_SEQUENCE: i32 = 56
-/** u32: pairs (age in ms, units), two u32 each, from SCRATCH_KEY on: what the rolling minute holds. */
+/** u32: pairs (age in ms, units), two u32 each, from SCRATCH_KEY on: what a rolling window holds (`writePairs`). */
 export const READ_PAIRS: i32 = 104
 /** u32: the reserved share of calls in flight. */
 export const READ_SHARE: i32 = 108

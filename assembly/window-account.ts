@@ -1,4 +1,4 @@
-/** Looks up, reads and resets the counts of a consumer, for listings and administrators. It decides no call. */
+/** Looks up, reads and resets the counts of a consumer: for listings, administrators, window-lease.ts and window-reserve.ts. It decides no call. */
 import {
   BUSY,
   HEAD_CONSUMERS,
@@ -61,7 +61,7 @@ export function open(number: u32, monoMs: f64, unixMs: f64): usize {
   return slot
 }
 
-/** Copies the counts of a slot to READ_…, and its key to SCRATCH_HASH. */
+/** Copies the counts of a slot to READ_…, and its key to SCRATCH_HASH. Of a tool bucket only READ_RESERVED and READ_TOKENS are valid. */
 export function describe(slot: usize): void {
   const shared = changetype<Slot>(slot)
   const consumer = changetype<Consumer>(slot)

@@ -1,4 +1,4 @@
-/** Decides one call against every limit of its consumer, all or nothing. The caller has locked both slots. */
+/** Decides one call against every limit of its consumer, all or nothing, and brings counts to the present time. The caller has locked the slots. */
 import {
   BUCKET_TOKEN,
   HEAD_RESERVING,
@@ -210,7 +210,7 @@ export function decide(
   const flight = atomic.load<u32>(inFlightOf(slot))
   const inFlight = flight & IN_FLIGHT_MASK
 
-  // the longest wait first: it is the one to report
+  // the longest window first: the first that refuses is reported
   if (perMonth != 0 && ofMonth >= perMonth) {
     const reset = monthStart(month + 1)
     return refuse(KIND_MONTH, ofMonth, perMonth, <i64>reset * 1000 - unixMs, reset)

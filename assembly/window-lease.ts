@@ -1,6 +1,7 @@
 /**
- * Reservations that are leased from a store outside the process: one request at a time for each slot, from any thread.
- * Units expire at their deadline and are not spent after it. It sends nothing itself.
+ * Units, and shares of the calls in flight, that are leased from a store outside the process, and the rolling windows that are reported to
+ * it. A slot has one request for units at a time, from any thread; units expire at their deadline and are not spent after it. It sends
+ * nothing itself.
  */
 import { IN_FLIGHT_MASK, KIND_SECOND } from './window-abi'
 import { Slot, inFlightOf, lockOf, minuteCountsOf, minuteOf, secondCountsOf, secondOf } from './window-slot'
@@ -13,7 +14,7 @@ import { unlock } from './window-table'
 
 /**
  * Begins a request for a lease: removes expired units and marks the slot (`reserved` is one more than `tokens` until
- * `quotaCredit` ends the request). READ_… contains the report.
+ * `quotaCredit` ends the request). READ_… contains the report (`describe`).
  * @returns 1; 0 during a request of another thread; BUSY, UNKNOWN
  */
 export function quotaBegin(keyLength: i32, toolLength: i32, monoMs: f64, unixMs: f64): i32 {

@@ -1,6 +1,6 @@
 /**
- * Units that are reserved before they are granted, for a host that first writes them to a journal or leases them. It
- * decides nothing: `decide` spends the units, one at a time.
+ * Units that are reserved before they are granted, for a host that first writes them to a journal or leases them, and the readings of
+ * counters that it writes there. It decides no call: `decide` spends the units, one at a time.
  *
  * `reserved` of a slot is what a reader of the journal must treat as used although it is not counted yet. A host raises it
  * (`quotaReserve`), writes the sum to the journal, and only then makes the units spendable (`quotaCredit`).
@@ -51,7 +51,7 @@ function rank(): void {
 }
 
 /**
- * Raises `reserved`, unless another thread has just done so. READ_… contains the entry for the journal (consumers only).
+ * Raises `reserved`, unless another thread has just made units spendable. READ_… contains the entry for the journal (consumers only).
  * @param more not 0: even when there are units to spend
  * @returns 1; 0 when there are units to spend already; BUSY, UNKNOWN
  */

@@ -1,6 +1,6 @@
 /**
- * Restores counts from journal entries, in the order of their ranks, before any call is decided. What is not known
- * exactly counts as used, at the latest possible time. `quotaAssume` counts whole limits as used, also later.
+ * Restores counts from journal entries, before any call is decided. It reads no journal: the host passes the entries in the order of their
+ * ranks. What is not known exactly counts as used, at the latest possible time. `quotaAssume` counts whole limits as used, also later.
  *
  * During the restore, `reserved` of a slot holds the units that were reserved and not spent at its last entry: those
  * missing in the next entry were used by the time of that entry, those left by the last one by the time of the restore.

@@ -1,5 +1,5 @@
 /**
- * The structs of the quota table's slots. Their layout is known to the kernel only; what the host reads or writes is in
+ * The structs of the quota table's slots. The host does not use their layout: what it reads or writes is in
  * window-abi.ts. Its only code computes the addresses of a slot's parts.
  */
 import { RING_STEPS } from './window-abi'

@@ -1,6 +1,6 @@
 /**
- * The open-addressing table of both kinds of slots, shared by all threads: find, insert, evict, lock. It does not know
- * what a slot counts; `idle` (window-idle.ts) decides which slot may be evicted.
+ * The open-addressing table of both kinds of slots, shared by all threads: find, insert, evict, lock; and the addresses of the region and
+ * of this thread's scratch area. It does not know what a slot counts; `idle` (window-idle.ts) decides which slot may be evicted.
  *
  * Readers do not lock the table: they search the index, lock the slot they found and compare its key again. An insert
  * or an eviction holds the table's lock. A reader concurrent with a shift of the index can only miss a key; after a miss,
@@ -146,7 +146,7 @@ export function insert(table: usize, low: u64, high: u64, nowMs: i64, day: u32, 
   return slot
 }
 
-/** A zeroed slot: a new one, or one evicted from an idle consumer. The table's lock is held. */
+/** A zeroed slot: a new one, or an idle one that it evicts. The table's lock is held. */
 function vacate(table: usize, nowMs: i64, day: u32, month: u32): usize {
   const used = load<u32>(table, TABLE_USED)
   const capacity = load<u32>(table, TABLE_CAPACITY)

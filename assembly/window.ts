@@ -36,7 +36,7 @@ export { quotaBegin, quotaPairs, quotaShare } from './window-lease'
 export { quotaCredit, quotaExport, quotaReserve, quotaSurrender } from './window-reserve'
 export { quotaAssume, quotaRestore, quotaRestored } from './window-restore'
 
-/** Evictions of a slot between finding and locking it after which the call fails. */
+/** Evictions of a slot between finding and locking it after which the call returns TAKE_BUSY. */
 const ATTEMPTS: i32 = 16
 
 /**
@@ -142,7 +142,7 @@ function taken(): i32 {
   return TAKE_BUSY
 }
 
-/** Loads all cache lines of a slot at once: loads after the lock would wait for memory one by one. */
+/** Loads the second to fourth cache line of a consumer's slot at once: loads after the lock would wait for memory one by one. */
 // @ts-ignore: decorator
 @inline
 function touch(slot: usize): void {

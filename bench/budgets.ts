@@ -1,4 +1,4 @@
-/** Reads `budgets.json`, the limits that fail a run, and holds figures against it. What is wanted beyond stands in `targets.json`. */
+/** Reads `budgets.json`, the limits that fail a run, and compares figures with them. It measures nothing; targets are in `targets.json`. */
 import { readFileSync } from 'node:fs'
 import { ratioSpread } from './statistics.ts'
 import type { Figures } from './suite.ts'

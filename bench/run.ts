@@ -2,7 +2,7 @@
  * `npm run bench:micro`: runs every `*.bench.ts` below bench/ in a fresh process and prints tables and verdicts. It knows no suite by name.
  * Options: `--filter TEXT` (part of a case id), `--json` (result lines on stdout in place of tables), `--time MS` per case and round,
  * `--rounds N`, `--out FILE` (where the result lines go: `bench/record.ts`).
- * Exit code 1: a ratio budget is broken, or a suite failed.
+ * Exit code 1: a ratio budget is broken, a suite failed, or no case was measured.
  */
 import { relative } from 'node:path'
 import { fileURLToPath } from 'node:url'

@@ -22,7 +22,7 @@ export interface SuiteRun {
 }
 
 /**
- * Paths below `folder`, in order; with a filter that names a folder or a file, only those that can hold such a case.
+ * Paths below `folder`, in order; a filter with a slash is taken for the beginning of a case's id, and selects the files that can hold it.
  * @param folder of benches, as bench/
  */
 export function suiteFiles(folder: string, filter: string): string[] {

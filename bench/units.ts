@@ -5,7 +5,7 @@ const LADDERS: readonly (readonly string[])[] = [
   ['KiB', 'MiB', 'GiB'],
 ]
 
-/** Three digits, in the unit of its kind that keeps them short: `77.1 ns`, `1.86 µs`, `52,100 calls/s`, `0.87`. */
+/** Three digits, or all before the point from 1,000 on, in the unit of its kind that keeps them short: `77.1 ns`, `1.86 µs`, `52,100 calls/s`, `0.87`. */
 export function shown(value: number, unit: string): string {
   const ladder = LADDERS.find(units => units.includes(unit))
   if (ladder === undefined) return `${digits(value)}${unit === '' ? '' : ` ${unit}`}`

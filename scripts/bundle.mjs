@@ -12,7 +12,7 @@ import { COMMON_JS } from './common-js.mjs'
 const DIST = fileURLToPath(new URL('../dist', import.meta.url))
 const BUNDLE = join(DIST, 'bundle')
 const MAIN = 'app/cli/index.js'
-/** Found by their own code from the place of their files. */
+/** Packages that find files relative to their code: they are loaded from `node_modules`. */
 const EXTERNAL = ['uWebSockets.js', '@btc-vision/uwebsockets.js', '@electric-sql/pglite']
 
 /** How the sources name the file of a thread: `new URL('./name.ts', import.meta.url)`. */

@@ -1,10 +1,10 @@
-/** Removes files of earlier builds from `dist`: modules whose source is gone would be shipped. It keeps what the compiler reuses. */
+/** Removes files of earlier builds from `dist`: modules whose source is gone would be shipped. It keeps what the compiler reuses and other scripts write. */
 import { existsSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const ROOT = fileURLToPath(new URL('../', import.meta.url))
-/** Written by other scripts. */
+/** Written by the compiler (`.tsbuildinfo`) and by other scripts. */
 const OTHERS = new Set([
   '.tsbuildinfo',
   'database-template.gz',

@@ -1,4 +1,4 @@
-/** Runs the compiler over real OpenAPI documents and prints the score. `--install` brings them, and `--state` writes how far it is; it changes nothing else. */
+/** Runs the compiler over real OpenAPI documents and prints the score. It writes only the documents of `--install` and the progress of `--state`. */
 import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
@@ -67,7 +67,7 @@ function writeState(file, score) {
   if (file !== undefined) writeFileSync(file, JSON.stringify({ ...score, reasons: [...score.reasons] }))
 }
 
-/** @returns to be called behind each document; now and then it says how far the run is */
+/** @returns a function to call after each document; it prints the progress at most once per PROGRESS_EVERY_MS */
 function progressOf(documents, score) {
   const bytes = documents.reduce((sum, document) => sum + document.bytes, 0)
   let done = documents.slice(0, score.documents).reduce((sum, document) => sum + document.bytes, 0)

@@ -1,4 +1,4 @@
-/** What the scripts that run a Java server for the tests share: Maven, free ports, readiness and stop. It knows no server. */
+/** Shared by the scripts that run a Java server for the tests: Java, Maven, free ports, readiness and stop. It names no server. */
 import { spawnSync } from 'node:child_process'
 import { createServer } from 'node:net'
 

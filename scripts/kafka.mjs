@@ -8,7 +8,7 @@
  *                                                    ADVERTISED is the port of a proxy in front, which clients are sent to.
  *                                                    EXTRAS is a JSON file {"listeners":{"SSL":PORT},"properties":{…},"format":[…]}: further
  *                                                    listeners, properties, and options of the formatting tool.
- * Needs Java 17 (`java` on the PATH).
+ * Needs Java 17 (`java` on the PATH), and Maven (`mvn`) for the download, which `start` makes too when the jars are missing.
  */
 import { spawn, spawnSync } from 'node:child_process'
 import {

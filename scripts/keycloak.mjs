@@ -3,7 +3,7 @@
  * Usage: node scripts/keycloak.mjs fetch          downloads the distribution into .tools/ (Maven, once)
  *        node scripts/keycloak.mjs start [PORT]   starts it, prints one JSON line {"ready":true,"url","issuer"} when it is ready,
  *                                                 and stops it on SIGTERM, SIGINT or when standard input ends
- * Needs Java 17 or newer (`java` on the PATH).
+ * Needs Java 17 or newer (`java` on the PATH), and Maven (`mvn`) for the download, which `start` makes too when it is missing.
  */
 import { spawn } from 'node:child_process'
 import { copyFileSync, cpSync, existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync } from 'node:fs'

@@ -1,6 +1,6 @@
 /**
- * `npm run pack [-- FOLDER]`: writes `toolgate-<version>.tgz`, the package that users install. It contains every production dependency, reduced
- * to the files that run, and it changes nothing below `src` and `node_modules`. Why: `docs/decisions/0011-package.md`.
+ * `npm run pack [-- FOLDER]`: writes `toolgate-<version>.tgz`, the package that users install, with the dependencies that it loads from its
+ * `node_modules`, reduced to the files that run. It changes nothing below `src` and `node_modules`. Why: `docs/decisions/0011-package.md`.
  */
 import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'

@@ -1,4 +1,4 @@
-/** Brings the programs that policies are built and tested with, opa and regal, into .tools/bin, where they are not there yet. */
+/** Installs opa and regal, which build and check policies, into .tools/bin, unless they are there or opa is on the PATH. It builds no policy. */
 import { requireOpa } from '../src/shared/policy/workshop/opa.ts'
 import { requireRegal } from '../src/shared/policy/workshop/regal.ts'
 

@@ -1,7 +1,7 @@
 /**
- * Starts the built deployment as a newcomer would, runs the demo against it, and stops it. It leaves neither process nor file behind.
- *   node scripts/smoke.mjs [PACKAGE.tgz]      with a package: installed offline in an empty folder, by a user without a home directory
- * SMOKE_PATIENCE=5 multiplies every time limit, for a machine that is busy.
+ * Starts the deployment as a newcomer would, runs the demos against it, and stops it. Unless a signal ends it, no process or temporary file remains.
+ *   node scripts/smoke.mjs [PACKAGE.tgz]      with a package: installed offline in an empty folder, by a user with an empty home directory
+ * SMOKE_PATIENCE=5 multiplies the limits of installation, start, demo and stop, for a machine that is busy.
  */
 import { spawn } from 'node:child_process'
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'

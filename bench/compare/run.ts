@@ -1,5 +1,5 @@
 /**
- * `npm run bench:compare -- REF`: the working tree against another commit, suites in turns (A B A B …) in fresh processes, Welch's test at
+ * `npm run bench:compare -- REF`: the working tree against another commit, suites in turns (A B, B A, …) in fresh processes, Welch's test at
  * 95 %. Nothing is claimed without significance. Exit code 1: a significant regression over the threshold, 2: it could not be compared, or the machine was not quiet.
  */
 import { fileURLToPath } from 'node:url'

@@ -1,4 +1,4 @@
-/** What two sets of samples of one case allow to be said about it. It measures nothing and prints nothing. */
+/** The claim that two sets of samples of one case allow: faster, slower or none; and whether it is a regression. It measures and prints nothing. */
 import { spread } from '../statistics.ts'
 import { welch } from './welch.ts'
 

@@ -1,4 +1,4 @@
-/** Another commit of this repository in a separate folder, installed and built, with the bench of the working tree or its own. It measures nothing. */
+/** Checks another commit out into a separate folder, with its own bench or that of the working tree; installs, builds, runs npm. It measures nothing. */
 import { execFileSync } from 'node:child_process'
 import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'

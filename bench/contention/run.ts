@@ -1,6 +1,7 @@
 /**
- * `npm run bench:contention`: what 1 to 16 threads cost each other, by simulation of the cache lines that real calls touch, and how well the
- * simulation agrees with one and two real threads. It writes no result lines: simulated figures are not measured ones.
+ * `npm run bench:contention`: what 1 to 16 threads cost each other, by simulation of the cache lines that real calls touch, of requests to the
+ * main thread, of fdatasync and of the spread of connections; and how well the first agrees with one and two real threads. It writes no
+ * result lines: simulated figures are not measured ones.
  */
 import { parseArgs } from 'node:util'
 import { noisyText, Quietness } from '../quiet.ts'
@@ -156,7 +157,7 @@ if (!values['no-measure']) {
 const noisy = noisyText(quietness.othersShare())
 if (noisy !== undefined) print(`\n${noisy}`)
 
-/** Each of up to 1,000 consumers has been served by then; more do not stay in the caches. */
+/** Nearly all of up to 1,000 consumers have been served by then; more do not stay in the caches. */
 function warmUp(consumers: number, threads: number): number {
   return 200 + Math.ceil((4 * Math.min(consumers, 1_000)) / threads)
 }

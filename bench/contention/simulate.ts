@@ -1,6 +1,6 @@
 /**
  * Simulates threads that make calls whose accesses to shared lines are given: a discrete-event simulation over `Caches`, with the spin locks
- * of the kernel. It is deterministic: the same input and seed give the same figures.
+ * of the kernel. It draws no random numbers: the same calls and options give the same figures.
  */
 import { getOrSet } from '../../src/model/once-per.ts'
 import { CACHE_LINES, Caches, COSTS, type Costs } from './caches.ts'

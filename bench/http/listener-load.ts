@@ -1,7 +1,7 @@
 /**
  * Load test of the listeners: a JSON-RPC POST echoed by bare uWS, by our uWS listener and by our node listener,
- * each in a fresh process, in turns, under autocannon. Every response is checked; a run with one wrong response
- * does not count.
+ * each in a fresh process, in turns, under autocannon. Every response after the warm-up is checked, and one wrong
+ * response ends the test with an error.
  */
 import autocannon from 'autocannon'
 import { BODY, CASES, HEADERS, type ListenerCase, startEchoServer } from './listener-process.ts'

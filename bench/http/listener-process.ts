@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { listenerSupport } from '../../src/shared/server/create.ts'
 import type { Cpu, Question, Ready } from './listener-server.ts'
 
-/** `bare` is uWS without any of our code; it is left out where the native build does not load. */
+/** `bare` is uWS without any of our code; it and `uws` are left out where the native build does not load. */
 export type ListenerCase = 'bare' | 'uws' | 'node'
 
 export const CASES: readonly ListenerCase[] = listenerSupport().kinds.includes('uws')

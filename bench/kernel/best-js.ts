@@ -1,6 +1,6 @@
 /**
- * The best plain JavaScript we could write for the kernel's work, as its rival in the benches. It trades rules for speed
- * nowhere that a bench would notice; the oracle of the tests (`test/oracles/kernel/twin.ts`) is plain and slow.
+ * The best plain JavaScript we could write for the kernel's paths, routes and buckets, as its rival in the benches. It has the kernel's
+ * rules only as far as the inputs of the benches need them; the oracle of the tests (`test/oracles/kernel/twin.ts`) is complete and slow.
  *
  * Admission walks the route tree over the raw path in one pass: where every literal and every parameter character fits,
  * the path is canonical by that alone, and no separate check is made. That beats a regular expression and a tree

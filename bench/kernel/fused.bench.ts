@@ -1,4 +1,4 @@
-/** Normalize, match among 50 routes, take a token: one crossing, beside the best plain JavaScript that does the same. */
+/** Normalize, match among 50 routes, take a token: in one call of the kernel, beside the best plain JavaScript and find-my-way. */
 import FindMyWay from 'find-my-way'
 import { createKernel } from '../../src/data-plane/kernel/create.ts'
 import { createTwin } from '../../test/oracles/kernel/twin.ts'

@@ -1,4 +1,4 @@
-/** Path normalization: a clean and a dirty path of 40 bytes, fresh from the socket. */
+/** Path normalization: a clean path of 38 bytes and a dirty one of 40, fresh from the socket. */
 import { createKernel } from '../../src/data-plane/kernel/create.ts'
 import { createTwin } from '../../test/oracles/kernel/twin.ts'
 import type { BenchCase, Suite } from '../suite.ts'
@@ -6,7 +6,7 @@ import { normalize } from './best-js.ts'
 import { BATCH, FreshPaths } from './requests.ts'
 
 const pad = (i: number): string => String(i).padStart(4, '0')
-/** Given and canonical, 40 bytes given. */
+/** Given and canonical. */
 const CLEAN = Array.from({ length: 4096 }, (_, i): [string, string] => {
   const path = `/api/v1/orders-${pad(i)}/items/${pad(4095 - i)}/history`
   return [path, path]

@@ -1,4 +1,4 @@
-/** A decision with 1,000 rules and 10,000 role bindings beside one of the shipped policy. Needs `opa` (npm run policy:test installs it). */
+/** A decision with 1,000 rules and 10,000 role bindings beside one of the shipped policy. Needs `opa`, and installs it where it is missing. */
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-/** Holds the newest results against the table of targets, and brings the explanation of what was missed. It prints nothing. */
+/** Compares the newest results with the table of targets, and fills in the explanation of each row that has one. It prints nothing. */
 import { readFileSync } from 'node:fs'
 import { MAX_OTHERS } from '../quiet.ts'
 import type { ResultLine } from '../record.ts'

@@ -75,7 +75,7 @@ function tiles(rows: readonly JudgedRow[]): string {
 const absent = (caseId: string): string =>
   tag('p', {}, text(`No lines yet: ${commandOf(caseId)} measures this.`))
 
-/** Servers at equal utilization, then at equal rates, by the share of the capacity. */
+/** Servers at equal rates and at equal utilization, by the share of the capacity. */
 function latency(lines: readonly ResultLine[]): string {
   const curves = lines.filter(
     line => line.metric === 'latency' && Object.keys(line.percentiles ?? {}).length > 1,

@@ -9,7 +9,7 @@ export interface Size {
   readonly keys: number
 }
 
-/** 1,000 tenants × 20 APIs × 100,000 keys. */
+/** 20,000 APIs in all. */
 export const LARGE: Size = { tenants: 1_000, apisPerTenant: 20, keys: 100_000 }
 
 const PLAN = {

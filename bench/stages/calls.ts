@@ -33,7 +33,7 @@ import { freshStrings } from './token/signed-tokens.ts'
 const checker = new ArgumentChecker()
 
 export interface CallParts {
-  /** With the backend responding at once. */
+  /** With a backend that responds at once, unless `egress` was given. */
   readonly stages: readonly Stage[]
   readonly snapshot: Snapshot
 }

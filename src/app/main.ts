@@ -27,7 +27,7 @@ export interface Running {
   readonly role: Settings['role']
   /** The embedded provider and the example shop, where they were started. */
   readonly embedded: { readonly provider: boolean; readonly exampleUrl: string | undefined }
-  /** Resolves when `/ready` of every plane in this process has responded 200 for the first time. */
+  /** Resolves when no plane in this process waits for a part, so that `/ready` of each responds 200; also when `stop` is called before. */
   readonly ready: Promise<void>
   /**
    * Readiness off; after `SHUTDOWN_DELAY` streams ended and calls in flight completed within `DRAIN_TIMEOUT`, then everything closed.
@@ -39,7 +39,7 @@ export interface Running {
 /** Without a snapshot the gateway opens its port after this time, so that `/ready` reports what is missing. */
 const LISTEN_AFTER_MS = 2_000
 const POLL_MS = 20
-/** For closing what a start that is stopped has opened; Node aborts the process when a thread still listens at its end. */
+/** For closing what a start that failed or was stopped has opened; Node aborts the process when a thread still listens at its end. */
 const ABORT_MS = 10_000
 
 interface StartOptions {
@@ -216,7 +216,7 @@ function reportHttpServer({ settings, log, metrics }: AppContext, server: Addres
   else log.info({ http_server: server, build }, 'HTTP server')
 }
 
-/** @returns the address of Prometheus text */
+/** @returns the base address of the metrics; their Prometheus text is at `/metrics` */
 async function openMetrics(context: AppContext): Promise<string> {
   const { settings, metrics, log } = context
   const { host } = settings.role === 'control-plane' ? settings.api : settings.gateway

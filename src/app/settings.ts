@@ -1,4 +1,4 @@
-/** Environment → Settings, once, validated as a whole. It starts nothing. */
+/** Reads all settings from the environment and checks them, also in combination. It starts nothing. */
 import { isCidr, isLoopback } from './settings/cidr.ts'
 import { NO_PROVIDER, readIssuer } from './settings/issuer.ts'
 import { readMetering } from './settings/metering.ts'
@@ -35,7 +35,7 @@ const CONSOLE_AND_PORTAL = 'http://localhost:3000,http://localhost:5173'
 
 type Environment = Readonly<Record<string, string | undefined>>
 
-/** Each setting with its default; an invalid one has its default and adds its fault to the reader. */
+/** Each setting with its default; an invalid one adds its fault to the reader, and a process must not start with its value. */
 function readAll(read: Reader) {
   const nodeEnv = read.oneOf('NODE_ENV', ['development', 'production', 'test'], 'development')
   const isProduction = nodeEnv === 'production'
@@ -185,7 +185,7 @@ function readAll(read: Reader) {
   } as const
 }
 
-/** Reads all settings, valid or not; an invalid one has its default. */
+/** Reads all settings, valid or not; with faults, a process must not start with them. */
 export function inspectSettings(env: Environment): {
   readonly settings: Settings
   readonly faults: readonly SettingFault[]

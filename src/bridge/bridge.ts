@@ -1,4 +1,4 @@
-/** Serves a stdio MCP server over Streamable HTTP: a bounded number of processes, one per session, with a pause after crashes. It reads no command line. */
+/** Serves a stdio MCP server over Streamable HTTP: a bounded number of sessions, one process each, with a pause after crashes. It reads no command line. */
 import { createHash, randomUUID, timingSafeEqual } from 'node:crypto'
 import { Backoff } from '../shared/async/backoff.ts'
 import { INVALID_REQUEST, PARSE_ERROR, SERVER_ERROR } from '../shared/call/rpc-errors.ts'
@@ -20,7 +20,7 @@ export interface BridgeOptions {
   readonly host: string
   /** 0 takes a free one. */
   readonly port: number
-  /** Processes at once. */
+  /** Sessions at once; processes of ended sessions, which may still be stopping, are not counted. */
   readonly maxSessions: number
   /** A session without requests ends after this time. */
   readonly idleMs: number

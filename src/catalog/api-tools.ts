@@ -1,4 +1,4 @@
-/** Compiles the OpenAPI document of a control-plane API as a tool-set of its tenant. It stores nothing. */
+/** Checks the OpenAPI document of an API of the control plane, and compiles it as a tool set of its tenant. It stores nothing. */
 import { type Api, toolPrefixOf } from '../model/api.ts'
 import type { Tenant } from '../model/tenant.ts'
 import type { Tool, ToolDeprecation } from '../model/tool.ts'

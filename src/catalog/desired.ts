@@ -5,7 +5,7 @@ import type { ManualTool } from './sync/manual-tool.ts'
 import type { ResourceName } from './sync/resource-key.ts'
 import type { DesiredView } from './views/view-book.ts'
 
-/** One desired tool-set. `fault`: its resource is invalid, and the tool-set is the last valid one, if any. */
+/** One desired tool set. `fault`: its resource is invalid, and the tool set is the last valid one, if any. */
 export interface DesiredToolSet extends ResourceName {
   readonly toolSet: ToolSet | undefined
   readonly fault: string | undefined

@@ -1,4 +1,4 @@
-/** Turns desired tool-sets, tools and views into one published catalog, and a status for each tool-set and view. All sources use it; it reads no resource. */
+/** Turns desired tool sets, tools and views into one published catalog, and a status for each tool set and view. All sources use it; it reads no resource. */
 import { writeJson } from '../model/exact-number.ts'
 import type { Tool } from '../model/tool.ts'
 import type { ToolSetStatus } from '../model/tool-set.ts'
@@ -22,7 +22,7 @@ import { type SyncOutcome, type SyncParts, ToolSetSync } from './sync/tool-set-s
 import { ViewBook, type ViewReview, type ViewStatusWriter } from './views/view-book.ts'
 
 export interface StatusWriter {
-  /** Called in order, one write at a time for each tool-set. An error is logged only. */
+  /** Called in order, one write at a time for each tool set. An error is logged only. */
   write(toolSet: ResourceName, status: ToolSetStatus): Promise<void>
   remove(toolSet: ResourceName): Promise<void>
 }
@@ -35,11 +35,11 @@ interface ReconcilerParts extends SyncParts {
   readonly log: Log
   /** Unix ms. */
   readonly now: () => number
-  /** Each tool-set is served as soon as it is synchronized; the names of all are different by their prefixes. */
+  /** Each tool set is served as soon as it is synchronized; the names of all are different by their prefixes. */
   readonly servesEach?: boolean
 }
 
-/** The tools that a tool-set generates. */
+/** The tools that a tool set generates. */
 interface GeneratedTools extends ResourceName {
   readonly tools: readonly Tool[]
   /** False: it generates none at present, and edited Tool objects must be kept. */
@@ -64,7 +64,7 @@ export class Reconciler {
     this.#ready = parts.servesEach === true
   }
 
-  /** Resolves when every new or changed tool-set has been synchronized once and its status is written. */
+  /** Resolves when every new or changed tool set has been synchronized once and its status is written. */
   async apply(desired: Desired): Promise<void> {
     await Promise.all(await this.begin(desired))
     // Names are assigned in order after the first round, independent of which document arrives first.
@@ -75,7 +75,7 @@ export class Reconciler {
   }
 
   /**
-   * Resolves when the tool-sets that are not wanted any more are removed.
+   * Resolves when the tool sets that are not wanted any more are removed.
    * @returns the first synchronizations of the new and the changed ones; a slow one does not delay the others
    */
   async begin(desired: Desired): Promise<readonly Promise<void>[]> {
@@ -89,12 +89,12 @@ export class Reconciler {
     return desired.toolSets.map(wanted => this.#applyOne(wanted))
   }
 
-  /** Synchronizes every tool-set whose local document or credential (file, ConfigMap, Secret) has changed. */
+  /** Synchronizes every tool set whose local document or credential (file, ConfigMap, Secret) has changed. */
   async refreshLocal(): Promise<void> {
     await Promise.all([...this.#entries.values()].map(entry => entry.sync?.syncIfChanged()))
   }
 
-  /** The tools of each tool-set without Tool resources, except tool-sets that could not generate any yet. */
+  /** The tools of each tool set without Tool resources, except tool sets that could not generate any yet. */
   generated(): readonly GeneratedTools[] {
     return [...this.#entries.values()].flatMap(({ namespace, name, served, sync, idle }) => {
       if (served === undefined && !idle) return []
@@ -135,7 +135,7 @@ export class Reconciler {
     }
   }
 
-  /** What cannot be deleted stays: the other tool-sets do not wait for it. */
+  /** What cannot be deleted stays: the other tool sets do not wait for it. */
   async #removeStored(entry: ToolSetState): Promise<void> {
     const { namespace, name } = entry
     const { documents, definitions, statuses, log } = this.#parts
@@ -178,7 +178,7 @@ export class Reconciler {
     await entry.sync.sync()
   }
 
-  /** Reads the definitions of the last run. An unknown tool-set gets status Pending; others keep their last status until it changes. */
+  /** Reads the definitions of the last run. An unknown tool set gets status Pending; others keep their last status until it changes. */
   #load(entry: ToolSetState): void {
     const { namespace, name } = entry
     void entry.writes
@@ -230,7 +230,7 @@ export class Reconciler {
     else if (entry.pending === undefined) this.#report(entry)
   }
 
-  /** Admits pending tools in order, reports every tool-set and publishes when the tools have changed. */
+  /** Admits pending tools in order, reports every tool set and publishes when the tools have changed. */
   #settle(): void {
     if (this.#closed) return
     for (const entry of this.#entries.values()) if (entry.pending !== undefined) this.#admit(entry)

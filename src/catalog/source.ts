@@ -8,12 +8,12 @@ import type { ReferenceReader } from './sync/tool-set-sync.ts'
 export interface ToolSource {
   /**
    * Starts watching. `publish` is called with all tools and views each time they have changed.
-   * Resolves after the first synchronization of every tool-set (Ready, Error or Disabled).
+   * Resolves after the first synchronization of every tool set (Ready, Error or Disabled).
    */
   start(publish: PublishCatalog): Promise<void>
   /** Reads secrets where the source has them. */
   readonly references: ReferenceReader
-  /** Of every tool-set, as last reported. */
+  /** Of every tool set, as last reported. */
   statuses(): readonly ReportedStatus[]
   /** Of every ToolView, as last reported. */
   viewStatuses(): readonly ReportedView[]

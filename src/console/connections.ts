@@ -66,7 +66,7 @@ export function createConnections(options: ConnectionsOptions): (request: Reques
   const oauth = new OAuthClient(options)
   const login = new Login({ oauth, cookies, demoClients: [], root: CONNECTIONS_ROOT, now })
 
-  /** The response for the user of the session, with the cookies of a renewed one also when it is an error: the refresh token before it is used. */
+  /** The response for the user of the session. A renewed session is set as cookies on errors too, because its previous refresh token has been used. */
   async function forUser(
     request: Request,
     respondTo: (user: SignedIn | undefined) => Promise<Response>,

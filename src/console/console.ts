@@ -52,7 +52,7 @@ export interface Console {
   fetch(request: Request): Promise<Response>
 }
 
-/** Pages have plain names; everything else below `/console/` is a file or an endpoint. */
+/** Pages have plain names; everything else below the root is a file or an endpoint. */
 const PAGE = /^(?:[a-z0-9-]+(?:\/[\w.~%-]+){0,3})?$/
 /** What the console may use of the gateway. */
 const GATEWAY_PATH = /^\/(?:admin\/|mcp(?:\/|$)|ready$)/

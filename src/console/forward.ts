@@ -1,4 +1,4 @@
-/** Forwards requests of the console and the portal to the planes, with the credential it is given. It decides nothing: the planes do. */
+/** Forwards requests of console and portal to the planes with the given credential, and says which headers may pass. It authorizes nothing. */
 import { isWithheldFromUpstream, NEVER_FORWARDED } from '../model/passthrough.ts'
 import type { Egress } from '../shared/egress/egress.ts'
 import { PRIVATE, problem } from './problem.ts'
@@ -47,7 +47,7 @@ const NEVER_CHOSEN =
 /** The control plane of this process. */
 export type ControlPlaneHandler = (request: Request) => Promise<Response>
 
-/** Header that carries the token, or the key that a user has entered. */
+/** Header that carries the token of the session. */
 type Credential = Readonly<Record<string, string>>
 
 export function bearer(token: string): Credential {

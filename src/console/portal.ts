@@ -1,4 +1,4 @@
-/** The server side of the portal, beyond what it shares with the console: its look, what it may ask of the planes, and calls with the user's key. */
+/** The server side of the portal, beyond the console: its look, the paths it may request, and calls with the user's key. It reads no session. */
 import type { Egress } from '../shared/egress/egress.ts'
 import { forwardToGateway, mayBeChosen } from './forward.ts'
 import { problem } from './problem.ts'

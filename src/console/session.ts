@@ -73,7 +73,7 @@ export class SessionCookies {
     return login === undefined || this.#now() > login.startedAtMs + MAX_LOGIN_MS ? undefined : login
   }
 
-  /** `Set-Cookie` values. */
+  /** `Set-Cookie` values. @throws LoginFailure when the tokens are too long for cookies */
   write(session: Session | undefined, request: Request, secure: boolean): string[] {
     return this.#set(cookieName('session', request, secure), session, 'Strict', secure, MAX_SESSION_MS)
   }

@@ -6,7 +6,7 @@ export interface Theme {
   /** One sentence on the first page. */
   readonly lead: string
   readonly logo: { readonly type: string; readonly bytes: Uint8Array<ArrayBuffer> } | undefined
-  /** Sets the colors that the theme changes. */
+  /** Sets all colors; '' when the theme changes none. */
   readonly css: string
 }
 

@@ -78,7 +78,7 @@ export class Maintenance {
     await this.#running
   }
 
-  /** The chain then begins behind the last record that was deleted, which a record at its end names. */
+  /** The chain then begins after the last record that was deleted, which a new record at its end names. */
   async #sweepAudit(): Promise<void> {
     const { store, now, auditRetentionMs } = this.#options
     if (auditRetentionMs === 0) return

@@ -1,4 +1,4 @@
-/** What is counted of the calls of a while: merged from threads and gateways, and as it is shown. It counts no call. */
+/** Summaries of the calls of a period: how those of threads and gateways are merged, and how one is shown on the wire. It counts no call. */
 import {
   addFigures,
   addGroups,
@@ -13,7 +13,7 @@ import { getOrSet } from '../model/once-per.ts'
 /** Of each list. */
 const MAX_LISTED = 20
 
-/** What one thread, or more has recorded. */
+/** The calls that one or more threads have recorded. */
 export interface CallWindow {
   readonly calls: number
   readonly capacity: number
@@ -21,7 +21,7 @@ export interface CallWindow {
   readonly sinceMs: number | null
 }
 
-/** Figures of the calls of a while. */
+/** Figures of the calls of a period. */
 export interface Summary {
   readonly total: Figures
   /** Since when all calls are covered, Unix ms. */

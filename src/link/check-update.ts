@@ -1,4 +1,4 @@
-/** Checks the form of an update from the control plane and names the first faulty field. It applies nothing and verifies no version. */
+/** Checks the form of an update from the control plane and names the first faulty field. It applies nothing, and compares no version with the content. */
 import { isObject } from '../model/is-object.ts'
 import type { Plan } from '../model/plan.ts'
 import type { Traffic } from '../model/traffic.ts'
@@ -49,7 +49,7 @@ const PLAN: ShapeOf<Plan> = {
 
 const HEADER_RULES = { optional: { set: 'object', remove: { listOf: 'string' } } } as const
 
-/** Where several rules of an API have lists of statuses. */
+/** Of retries and of the circuit breaker. */
 const STATUSES = { listOf: 'number' } as const
 /** null, but never absent: it allows all of them, or some that are chosen elsewhere. */
 const METHODS = { nullOrListOf: 'string' } as const

@@ -1,4 +1,4 @@
-/** What a gateway instance sends to the control plane: introduction and reports, and the wire form of a report. It sends nothing. */
+/** The introduction and the reports of a gateway instance to the control plane, which consumers a report may name, and its wire form. It sends nothing. */
 
 import type { AuditActor } from '../model/audit.ts'
 import type { AuthConfig, ReportedStatus } from '../model/gateway-instance.ts'
@@ -29,7 +29,7 @@ export interface CountRows {
 /** Tenant, a slash and the name of an application, at most; a claim of a token may be anything. */
 const MAX_CONSUMER_CHARS = 320
 
-/** Whether the control plane can know a consumer by this name: PostgreSQL stores no NUL. */
+/** Whether the control plane can store a consumer with this name: PostgreSQL stores no NUL. */
 export function mayBeConsumer(subject: string): boolean {
   return subject.length <= MAX_CONSUMER_CHARS && !subject.includes('\0')
 }

@@ -24,7 +24,7 @@ export interface SnapshotStream {
   close(): void
 }
 
-/** Every method rejects with an Error whose message holds no secret. */
+/** A method that fails rejects with an Error whose message holds no secret. */
 export interface ControlPlaneTransport {
   /** Registers the instance and opens its stream. @param from version that it serves; null: none */
   connect(hello: Hello, from: string | null): Promise<SnapshotStream>

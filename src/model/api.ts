@@ -55,7 +55,7 @@ export interface Api {
   readonly upstreamUrl: string
   /** Of type `mcp`: how it is reached; null: the defaults. */
   readonly mcp: McpUpstream | null
-  /** Public path within the tenant's gateway address; starts with `/`, unique in the tenant. */
+  /** Public path within the tenant's gateway address; starts with `/`. Unique in the tenant, with the version if it has `versioning`. */
   readonly path: string
   /** Label of the API's own version, as its owner writes it. */
   readonly version: string
@@ -151,7 +151,7 @@ export function claimedPaths(api: Addressed): readonly string[] {
   return [...new Set([path, versioned])]
 }
 
-/** In front of the names of its tools. The path is unique in the tenant, with the version where it has several, so names of two APIs cannot conflict. */
+/** In front of the names of its tools. Paths that differ in punctuation alone (`/a-b`, `/a_b`) have the same prefix. */
 export function toolPrefixOf(api: Addressed): string {
   const path = claimedPaths(api).at(api.versioning === null ? 0 : -1)!
   return `${path.replace(/[^A-Za-z0-9]+/g, '_').replace(/^_+|_+$/g, '')}_`

@@ -1,4 +1,4 @@
-/** Values of JSON number texts without rounding: comparison and divisibility in time linear in the length of the value. It makes no double. */
+/** Values of JSON number texts without rounding: comparison and divisibility in time linear in the length of the value. It converts no value to a double. */
 
 /** `sign` × `digits` × 10^`exponent`; no zeros at the ends of `digits`, which is '' for zero. */
 export interface Decimal {

@@ -1,4 +1,4 @@
-/** A deployment: one API on one gateway instance, and its synchronization state derived from what both sides last said. */
+/** A deployment: one API on one gateway instance, and its synchronization state derived from what both sides last reported. It deploys nothing. */
 import { type GatewayInstance, gatewayStatus } from './gateway-instance.ts'
 
 export const SYNC_STATUSES = ['pending', 'syncing', 'synced', 'error', 'drift'] as const
@@ -17,7 +17,7 @@ export const SYNCING_FOR_MS = 5_000
 
 /**
  * `pending`: never acknowledged anything. `error`: refused the snapshot. `synced`: serves what is published.
- * `syncing`: online, and the push is under way. `drift`: serves something else than what is published.
+ * `syncing`: online, and a push or a re-synchronization is not acknowledged yet. `drift`: serves something else than what is published.
  */
 export function syncStatus(
   gateway: GatewayInstance,

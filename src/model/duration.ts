@@ -1,11 +1,11 @@
-/** The one grammar of durations, for settings, ToolSet resources and the API: `500ms`, `30s`, `1m10s`, `1.5h`, `7d`. It sets no bounds. */
+/** The one grammar of durations, for settings, ToolSet resources and the API: `500ms`, `30s`, `1m10s`, `1.5h`, `7d`. It bounds no setting. */
 
 const DURATION = /^(\d+(\.\d+)?(ms|s|m|h|d))+$/
 const PART = /(\d+(?:\.\d+)?)(ms|s|m|h|d)/g
 const MAX_CHARACTERS = 32
 const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 
-/** Whole milliseconds; undefined when the text is not a duration or the number is not exact. */
+/** Rounded to whole milliseconds; undefined when the text is not a duration, has more than 32 characters, or is beyond the safe integers. */
 export function parseDurationMs(text: string): number | undefined {
   if (text.length > MAX_CHARACTERS || !DURATION.test(text)) return undefined
   let totalMs = 0

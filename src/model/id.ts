@@ -1,4 +1,4 @@
-/** Identifiers: a prefix that names the kind, and a UUIDv7 (RFC 9562 §5.7) in base32, so that they sort by creation. No storage. */
+/** Identifiers: a prefix that names the kind, and a UUIDv7 (RFC 9562 §5.7) in base32, so that they sort by creation. It reads no clock and stores no id. */
 
 export const ID_PREFIXES = {
   tenant: 'ten',

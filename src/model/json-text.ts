@@ -1,4 +1,4 @@
-/** What the beginning of a text says about it. It parses nothing. */
+/** Whether a text may be a JSON object or list, from its beginning. It parses nothing. */
 
 /** Bounded: millions of blanks before it would be read for milliseconds. */
 const MAX_BLANKS = 1_000

@@ -5,7 +5,7 @@ const ESCAPED = /\\u[dD][89a-fA-F]/
 const LONE = /\p{Surrogate}/u
 
 /**
- * JSON Pointer of the first string or member name with half of a surrogate pair; undefined when there is none.
+ * JSON Pointer of the first string with half of a surrogate pair, or of the object with such a member name; undefined when there is none.
  * @param text the source of `value`
  */
 export function loneSurrogateAt(text: string, value: unknown): string | undefined {

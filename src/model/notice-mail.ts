@@ -7,7 +7,7 @@ interface NoticeText {
   readonly body: string
 }
 
-/** Of the texts that callers choose. */
+/** Characters of a value, which a caller may have chosen, and of a subject. */
 const MAX_VALUE = 200
 
 const SUBJECTS: { readonly [kind in NoticeKind]: (value: (name: string) => string) => string } = {

@@ -1,4 +1,4 @@
-/** How the gateway presents itself to MCP clients and registries, as plain data. */
+/** How the gateway presents itself to MCP clients and registries, as plain data. It reads no setting. */
 
 /** All of it is optional. */
 export interface Presentation {

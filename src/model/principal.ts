@@ -7,7 +7,7 @@ export interface Principal {
   readonly subject: string
   /** `azp`, else `client_id`, else `sub`; for a key the application of its subscription. Quotas count per consumer. */
   readonly consumer: string
-  /** `preferred_username`, else `email`: for people who read lists. It identifies nobody. */
+  /** `preferred_username`, else `email`: for people who read lists. It identifies no caller. */
   readonly name?: string | undefined
   /** `tenant_id`, else `tenant`; undefined when the credential names none. */
   readonly tenant: string | undefined

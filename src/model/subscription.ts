@@ -65,7 +65,7 @@ export interface Approval {
   readonly quota?: number | undefined
 }
 
-/** pending_approval → approved. A life given as `ttl` begins here. Of an open subscription, the requested plan is approved. */
+/** pending_approval → approved. A life given as `ttl` begins here. Of an approved or suspended one, the requested plan is approved. */
 export function approve(subscription: Subscription, approval: Approval, at: Date): Transition<Subscription> {
   const { requestedPlan } = subscription
   if (isServed(subscription) && requestedPlan !== null) {
@@ -92,7 +92,7 @@ export function approve(subscription: Subscription, approval: Approval, at: Date
   })
 }
 
-/** pending_approval → rejected, which is not approved later; of an open subscription, only the requested plan is rejected. */
+/** pending_approval → rejected, which is not approved later; of an approved or suspended one, only the requested plan is rejected. */
 export function reject(subscription: Subscription, reason: string): Transition<Subscription> {
   const { status, requestedPlan } = subscription
   if (status === 'pending_approval') return moved({ ...subscription, status: 'rejected', reason })

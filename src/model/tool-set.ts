@@ -174,7 +174,7 @@ export const DEFAULT_TIMEOUT_MS = 30_000
 export const DEFAULT_REFRESH_INTERVAL_MS = 3_600_000
 /** A list of tools is small, and not every server reports its changes. */
 export const DEFAULT_MCP_REFRESH_MS = 300_000
-/** What `spec.toolDefaults`, `spec.naming` and `spec.selector` mean when they are left out. */
+/** What `spec.toolDefaults` and `spec.naming` mean when they are left out. */
 export const DEFAULT_TOOL_DEFAULTS: ToolDefaults = Object.freeze({
   tags: Object.freeze([]),
   timeoutMs: DEFAULT_TIMEOUT_MS,

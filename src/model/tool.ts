@@ -1,4 +1,4 @@
-/** A tool as plain data: what is listed to clients, and how a call reaches its backend. It calls none. */
+/** A tool, resource or prompt as plain data: what clients see of it, how a call reaches its backend, and the form of its result. It calls nothing. */
 import type { JsonSchema, ObjectSchema } from './json-schema.ts'
 import type { UpstreamTransport } from './upstream-transport.ts'
 
@@ -59,7 +59,7 @@ export interface BodyBinding {
   readonly binary?: boolean
 }
 
-/** The table that turns arguments into the exact HTTP request; the compiler writes it, the invoke stage reads it. */
+/** The table that turns arguments into the exact HTTP request; the catalog writes it, `data-plane/tool-request` reads it. */
 export interface RequestTemplate {
   /** Upper case. */
   readonly method: string
@@ -188,7 +188,7 @@ export interface DocumentFeature {
 export interface Tool {
   /** `[A-Za-z0-9_.-]{1,64}`, unique among the tools one caller can see. Of a feature: see there. */
   readonly name: string
-  /** Kubernetes namespace, or the directory of the tool-set: `tenant-{name}` or `platform`. */
+  /** Kubernetes namespace, or the directory of the tool set: `tenant-{name}` or `platform`. */
   readonly namespace: string
   /** Tenant whose callers see it; null = visible to all (namespace `platform`). */
   readonly tenant: string | null

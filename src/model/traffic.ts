@@ -22,7 +22,7 @@ export interface Traffic {
   readonly methods: readonly string[] | null
   /** null: any size. */
   readonly maxRequestBytes: number | null
-  /** From the first byte sent to the last byte received; null: as the gateway has it. */
+  /** From the start of the call to the last byte received, all attempts included; null: as the gateway has it. */
   readonly timeoutMs: number | null
   readonly requestHeaders: HeaderRules
   readonly responseHeaders: HeaderRules

@@ -1,4 +1,4 @@
-/** URI templates (RFC 6570) of resources, read backwards: does a URI fit, and which values do its variables have. In time linear to the URI. */
+/** URI templates (RFC 6570) of resources, read backwards: whether a URI fits, and the values of its variables, in time linear to the URI. It expands none. */
 
 /** Of a template, and of a URI that is compared with one. */
 export const MAX_URI_LENGTH = 2_048

@@ -87,7 +87,7 @@ export function afterAttempt(
   }
 }
 
-/** failed → pending, for one more try: when it fails too, nothing follows by itself. */
+/** failed → pending, for one more attempt: when it fails too, nothing follows by itself. */
 export function retryDelivery(delivery: Delivery, at: Date): Transition<Delivery> {
   if (delivery.status !== 'failed') {
     return illegal(

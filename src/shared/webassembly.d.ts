@@ -1,4 +1,4 @@
-/** The part of the WebAssembly JavaScript interface that this project calls: Node's types leave it to `lib.dom`, which we do not load. */
+/** A part of the WebAssembly JavaScript interface, which Node's types leave to `lib.dom`; `policy/opa-wasm` has separate types. It contains no code. */
 
 declare namespace WebAssembly {
   class Memory {

@@ -1,6 +1,6 @@
 /**
  * Part `ladder`: what each part of the gateway adds to the floor in the middle of a real call, as CPU time and as bytes allocated, rung
- * by rung in turns, beside the budgets of bytes.
+ * by rung in turns, beside the budgets of bytes. It shows a broken budget and does not fail: the gate does (`judge.ts`).
  */
 import { type RungVerdict, readBudgets, rungLimits, rungVerdicts } from '../../budgets.ts'
 import { spread } from '../../statistics.ts'

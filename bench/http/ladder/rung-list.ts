@@ -1,4 +1,4 @@
-/** The rungs of the ladder by name, for code that only compares names: it loads nothing of the gateway. */
+/** The rungs of the ladder and the variants of `invoke`, by name, for code that only compares names: it loads nothing of the gateway. */
 
 /** In their order; each has the parts of the one before and one more. `floor` is a whole program, as is `gateway`. */
 export const RUNGS = [

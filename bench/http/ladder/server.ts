@@ -1,4 +1,4 @@
-/** One rung in a process: `tsx server.ts RUNG BACKEND` prints its port and the token of its callers. It measures nothing. */
+/** One rung in a process, from the file that `bundle.ts` makes: given RUNG and BACKEND, it prints its port and its callers' token. It measures nothing. */
 import { listenAlone } from '../load/our-listener.ts'
 import { startFloor } from './floor.ts'
 import { RUNGS, VARIANTS } from './rung-list.ts'

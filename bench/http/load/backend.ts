@@ -1,4 +1,4 @@
-/** The upstream of every load run, in the process of the load: it responds with one product, over MCP as the result of a tool. It measures nothing. */
+/** The upstream of the load runs: it responds with one product, over MCP as a tool's result. It also opens ports for bare servers, and measures nothing. */
 import { loadNative, type NativeApp, type NativeModule } from '../../../src/shared/server/uws/native.ts'
 import { MCP_SERVER, PRODUCT } from './requests.ts'
 

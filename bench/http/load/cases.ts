@@ -1,4 +1,4 @@
-/** What the load part measures: servers, requests, and which case each is compared with. It measures nothing. */
+/** The cases of the load part: starts their servers, and names their requests and the case that each is compared with. It measures nothing. */
 import { type Child, startServer } from './child.ts'
 import { hasEnvoy, startEnvoy } from './envoy.ts'
 import { hasHaproxy, startHaproxy } from './haproxy.ts'

@@ -1,4 +1,4 @@
-/** Part `load`: every case in turns under a closed loop; what a call costs the server beside its reference, and what peers need. */
+/** Part `load`: every chosen case in turns under a closed loop; the cost of a call to the server beside that of its reference. It starts no server. */
 import { spread } from '../../statistics.ts'
 import type { Case, Cases } from './cases.ts'
 import { CLOSED_LOOP_TOOL, runClosedLoop } from './closed-loop.ts'
@@ -8,7 +8,7 @@ import type { Part } from './part.ts'
 /** Code that has never run, pools and tables that grow once. */
 const WARM_SHARE = 0.5
 const MIN_WARM_SECONDS = 1
-/** A load generator at its limit leaves the server this idle or more: its rate is then no capacity, its CPU time still is. */
+/** A server that is less busy than this waits for the load generator: its rate is then not its capacity, but its CPU time for a call is valid. */
 export const BUSY = 0.95
 
 export interface LoadFigures {

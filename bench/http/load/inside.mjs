@@ -1,6 +1,6 @@
 /**
- * Loaded into a gateway that is measured (`node --import`): responds to its parent's questions about what only the process itself can report.
- * It changes nothing of the gateway, and watches nothing before it is asked to.
+ * Loaded into a gateway or rung that is measured (`node --import`): responds to its parent's questions about what only the process itself can
+ * report. It watches nothing before it is asked to; it ends the process when the parent disconnects.
  */
 import { monitorEventLoopDelay, PerformanceObserver, performance } from 'node:perf_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -43,7 +43,7 @@ function collections() {
   return pauses.splice(0)
 }
 
-/** After collections, until the heap stands still; needs --expose-gc. */
+/** After four collections; needs --expose-gc. */
 async function memory() {
   for (let round = 0; round < 4; round++) {
     globalThis.gc?.()

@@ -16,7 +16,7 @@ const REFERENCES = ['nginx/post', 'bare/uws-undici']
 const PEERS = [...REFERENCES, 'peer/envoy-tools-call']
 /** Of a server's own capacity. */
 const UTILIZATIONS = [0.5, 0.7]
-/** Of the slower capacity. */
+/** Of the lower of the two capacities, the gateway's and nginx's. */
 const CURVE_SHARES = [0.1, 0.25, 0.5, 0.7, 0.8, 0.9]
 
 /** @param known capacities by case id, where they have been measured in this run */

@@ -1,4 +1,4 @@
-/** Starts a proxy that prints nothing when it is ready, on a free port. It configures and measures none. */
+/** Finds a free port, and starts a proxy that prints nothing when it is ready. It configures and measures none. */
 import { createServer } from 'node:net'
 import { type Child, startChild } from './child.ts'
 

@@ -46,7 +46,7 @@ async function listenerAlone(): Promise<number> {
   )
 }
 
-/** Event streams without anything around them: POST /report writes one event to each, one after the other. */
+/** Event streams without anything around them: a POST writes one event to each, one after the other. */
 function streams(): number {
   const app = native().App()
   const open = new Set<NativeResponse>()

@@ -1,4 +1,4 @@
-/** The built gateway as a load run needs it: all checks on, a backend of the run's own, a proxied API with its key. It sends no load. */
+/** The built gateway and its control plane as load runs need them: all checks on, the run's backend, a proxied API with its key. It sends no load. */
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
@@ -117,7 +117,7 @@ export interface ToolgateOptions {
   readonly controlSide?: Side
 }
 
-/** A folder of tool-sets: the example's of this working tree, with this upstream. */
+/** A folder of tool sets: the example's of this working tree, with this upstream. */
 export function copyToolSets(dir: string, upstream: string): { readonly path: string; change(): void } {
   const path = join(dir, 'toolsets')
   cpSync('toolsets', path, { recursive: true })

@@ -1,6 +1,6 @@
 /**
- * Part `workers`: one, two and four threads on all processors with the load beside them, and bare uWS on one and two; and whether a
- * consumer's limit stays exact while all threads are at work. Threads take turns, so nothing is pinned here.
+ * Part `workers`: gateways of one, two and four threads on all processors with the load beside them, and bare uWS in one and two processes;
+ * and whether a consumer's limit stays exact while all threads are at work. Nothing is pinned while it measures.
  */
 import { availableParallelism } from 'node:os'
 import { spread } from '../../statistics.ts'

@@ -30,7 +30,7 @@ export class OwnPauses {
 const TICK_MS = 10
 const LOOK_EVERY_MS = 50
 
-/** Time that the hypervisor took from this machine (proc(5), `stat`, the field `steal`), to a fiftieth of a second. */
+/** Time that the hypervisor took from this machine (proc(5), `stat`, the field `steal`), to a twentieth of a second. */
 export class StolenTime {
   #pauses: Pause[] = []
   #ticks = stolenTicks()

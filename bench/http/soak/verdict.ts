@@ -1,4 +1,4 @@
-/** What a soak found beside what it should: memory, tails, and the verdict. It measures nothing. */
+/** The verdict on a soak: its memory and tails beside their bounds, printed and written to the results. It measures nothing. */
 import { grid } from '../../grid.ts'
 import type { Measured, ResultWriter } from '../../record.ts'
 import { spread } from '../../statistics.ts'

@@ -1,4 +1,4 @@
-/** Requests to the server side of the console, which adds the access token, and their errors. It names no resource of the planes. */
+/** Requests to the server side of the console, which adds the access token; their errors; the CSRF token. It names no resource of the planes. */
 
 /** Set by the session: the token that proves that this page sends a request, and what happens when the session has ended. */
 export const page = { csrf: '', onSignedOut: (_reason: string): void => {} }
@@ -31,7 +31,7 @@ export interface RequestOptions {
   readonly content?: string | FormData
   readonly headers?: Readonly<Record<string, string>>
   readonly signal?: AbortSignal
-  /** True: an error of the plane is returned, not thrown. */
+  /** True: a response with an error status is returned, except 401, which is thrown. */
   readonly anyStatus?: boolean
 }
 

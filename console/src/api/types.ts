@@ -1,4 +1,4 @@
-/** Names for the types of the control plane's resources, and the type of a page of a list. It declares no value. */
+/** Short names for the generated types of the control plane's API, and the type of a page of a list. It declares no value. */
 import type { components } from './control-plane.generated.ts'
 
 type Schemas = components['schemas']

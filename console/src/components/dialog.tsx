@@ -34,7 +34,7 @@ export function Dialog({ title, onClose, wide, children }: DialogProps) {
 interface FormProps {
   readonly submit: string
   readonly danger?: boolean
-  /** Called with the fields by name. An ApiError is shown, with its fields beside their inputs. */
+  /** Called with the fields by name. An error that it throws is shown; the fields of an ApiError are listed below the message. */
   readonly onSubmit: (fields: FormData) => Promise<void>
   readonly children: ComponentChildren
 }

@@ -1,4 +1,4 @@
-/** The parts of every page: heading, sections, and what is shown while data is loading, missing or refused. They load nothing. */
+/** Parts of pages: heading, sections, tabs, and what is shown while data is loading, missing or refused. They load nothing, except on a retry. */
 import type { ComponentChildren } from 'preact'
 import { useEffect } from 'preact/hooks'
 import { ApiError } from '../api/client.ts'

@@ -1,4 +1,4 @@
-/** The button that ends the session, and why a logout failed: the page must not look signed out while its cookie is valid. It ends no session itself. */
+/** The sign-out button, and why a logout failed: a page must not look signed out while its cookie is valid. `state/session.ts` sends the logout. */
 import { signOut, signOutError } from '../state/session.ts'
 
 export function SignOutButton() {

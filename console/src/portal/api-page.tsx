@@ -1,4 +1,4 @@
-/** One API: what it is, its reference, a trial, its tools for agents, and its changes. The part that is shown is in the address. */
+/** One API: what it is, how to subscribe, its reference, a trial, its tools for agents, and its changes. The part that is shown is in the address. */
 import type { ComponentChildren } from 'preact'
 import { ApiError } from '../api/client.ts'
 import { useResource } from '../api/resource.ts'

@@ -1,4 +1,4 @@
-/** Reads the catalog: as a visitor without a token, or as a user of a tenant. It draws nothing. */
+/** Reads the catalog, as a visitor without a token or as a user, and finds what belongs to the user's tenant or application. It draws nothing. */
 import { ApiError, control } from '../api/client.ts'
 import type { List, PortalApi, PortalProduct, PublicApi, PublicProduct, Subscription } from '../api/types.ts'
 import { crossesTenants, user } from '../state/session.ts'
@@ -17,7 +17,7 @@ export function publicApis(search: string): Promise<List<CatalogApi>> {
   return publicCatalog(`apis${search}`)
 }
 
-/** Those in the catalog of the user's tenant. @throws ApiError for a visitor */
+/** Those in the catalog of the user's tenant; for a user of every tenant, those of all. @throws ApiError for a visitor */
 export function tenantApis(search: string): Promise<List<CatalogApi>> {
   return control(`portal/apis${search}`)
 }
@@ -26,7 +26,7 @@ export function publicProducts(search: string): Promise<List<CatalogProduct>> {
   return publicCatalog(`products${search}`)
 }
 
-/** Of the user's tenant. */
+/** Of the user's tenant; for a user of every tenant, those of all. */
 export function tenantProducts(search: string): Promise<List<PortalProduct>> {
   return control(`portal/products${search}`)
 }
@@ -56,7 +56,7 @@ export function isOffered(api: CatalogApi): boolean {
   return isOwnTenant(api) || (api.tenant_id !== undefined && !crossesTenants.value)
 }
 
-/** Whether a subscription is one of the user's application. The owner of a shared API has its tenant in front of the application. */
+/** Whether a subscription is one of the user's application, whose name begins with its tenant where the API is shared with that tenant. */
 export function isOwnApplication({ application, subscriber_tenant_id }: Subscription): boolean {
   const { consumer, tenant } = user.value!
   return application === (subscriber_tenant_id === null ? consumer : `${tenant}/${consumer}`)

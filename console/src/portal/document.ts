@@ -1,4 +1,4 @@
-/** Reads an OpenAPI document (2.0, 3.0, 3.1) as plain operations for the reference and the trial. References are followed within the document only. */
+/** Reads an OpenAPI document (2.0, 3.0, 3.1) as plain operations, with types and examples of schemas. It follows references within the document only. */
 
 type Json = Readonly<Record<string, unknown>>
 export type Schema = Json
@@ -190,7 +190,7 @@ function firstContent(
 
 const MAX_EXAMPLE_DEPTH = 5
 
-/** A value that fits the schema: its example, its default, or made of its types. */
+/** A value for the schema: its example, its default, or made of its types. It may break other rules of the schema, such as a pattern. */
 export function exampleOf(schema: Schema, resolve: ApiDocument['resolve'], depth = 0): unknown {
   if (schema.example !== undefined) return schema.example
   if (Array.isArray(schema.examples) && schema.examples.length > 0) return schema.examples[0]

@@ -8,7 +8,7 @@ import { Status } from '../components/text.tsx'
 import { href } from '../state/router.ts'
 import { type ApiDocument, type Operation, partsOf, type Schema, typeOf } from './document.ts'
 
-/** A level of the document opens when the reader asks for it; deeper ones would repeat themselves. */
+/** Maximum number of levels of a schema, which may be recursive. The reader opens them one by one. */
 const MAX_DEPTH = 8
 
 export function Reference({ document, apiId }: { readonly document: ApiDocument; readonly apiId: string }) {

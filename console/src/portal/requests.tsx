@@ -1,4 +1,4 @@
-/** Requests of subscribers for the APIs and products of the owner's tenant, or of all tenants that an administrator acts for: approve, or reject with a reason. The console has all other states. */
+/** Pending subscriptions to APIs and products of the user's tenant, or of all tenants: approve, or reject with a reason. The console has all other states. */
 import { useSignal } from '@preact/signals'
 import { control, queryOf } from '../api/client.ts'
 import { useResource } from '../api/resource.ts'

@@ -1,4 +1,4 @@
-/** The subscriptions of applications to an API or product: their state, and the request of one. The policy decides which are listed. */
+/** The subscriptions of applications to an API or product: their state, the choice of a plan, and the request. The policy decides which are listed. */
 import { useSignal } from '@preact/signals'
 import { control, queryOf } from '../api/client.ts'
 import { useResource } from '../api/resource.ts'

@@ -1,4 +1,4 @@
-/** A trial of an operation, with a key where the API needs one: a form of the document, and the response. The key is sent with the call, and not stored. */
+/** A trial of an operation, with a key where the API needs one: a form from its document, and the response. The key is sent with the call, and not stored. */
 import { useSignal } from '@preact/signals'
 import { ApiError, page, request } from '../api/client.ts'
 import { Field, Form, TextField } from '../components/dialog.tsx'

@@ -1,7 +1,7 @@
 /** The address as state: path below the base of the page, and the query, of which some filters are kept from page to page. It draws nothing. */
 import { computed, signal } from '@preact/signals'
 
-/** Path of the console, with the prefix of a proxy; ends with `/`. */
+/** Path of the console or portal, with the prefix of a proxy; ends with `/`. */
 const BASE = new URL(document.baseURI).pathname
 
 /** Filters that mean the same on every page. */
@@ -63,7 +63,7 @@ export function setQuery(params: Params): void {
   show(BASE + path.value + text(next), 'replace')
 }
 
-/** Path and query below the console, for the return from the login. */
+/** Path and query below the base, for the return from the login. */
 export function returnAddress(): string {
   return path.value + text(query.value)
 }
@@ -76,7 +76,7 @@ function show(target: string, how: 'push' | 'replace'): void {
   if (path.value !== before) window.scrollTo(0, 0)
 }
 
-/** Follows links of the console without loading the page again. */
+/** Follows links below the base without loading the page again. */
 export function followLinks(): void {
   window.addEventListener('popstate', () => {
     address.value = read()

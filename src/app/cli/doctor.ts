@@ -1,4 +1,4 @@
-/** `toolgate doctor`: connects to a gateway as each known client does, and names the first step that fails and its fix. */
+/** `toolgate doctor`: connects to a gateway as each known client does, and names the first step that fails and its fix. It completes no login. */
 import { type Command, Option } from 'commander'
 import { type CommandContext, EXIT, footer, print, urlOption, usesColor } from './command.ts'
 import { CLIENT_NAMES, CLIENTS, type ClientName } from './doctor/clients.ts'

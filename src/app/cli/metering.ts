@@ -1,4 +1,4 @@
-/** `toolgate metering tail|verify`: prints the events of the spool, or checks that spool, topic and counters agree. It changes nothing. */
+/** `toolgate metering tail|verify`: prints the events of the spool, or checks that spool, topic and counters agree. It changes no event and no counter. */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'

@@ -1,8 +1,8 @@
 /** Text of other people, such as names and responses, in a form that a terminal only shows. It prints nothing. */
 
 /**
- * @returns one line without characters that steer a terminal (C0, DEL, C1), reorder text or are invisible: each is written as an escape
- * of JSON
+ * @returns one line without control and format characters and line separators (Cc, Cf, Zl, Zp), which steer a terminal, reorder text or
+ * are invisible: each is written as an escape of JSON
  */
 export function shownText(text: string): string {
   return text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, escaped)

@@ -15,7 +15,7 @@ export function catchStopSignals(): void {
   for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, receive)
 }
 
-/** The listener is called once, at the first signal. A second signal ends the process at once. */
+/** The listener is called once, at the first signal. A second one ends the process at once, unless it belongs to the same request. */
 export function onStopSignal(listener: () => void): void {
   // where the entry point has not caught them for this command
   catchStopSignals()

@@ -28,9 +28,9 @@ export interface AppContext {
   readonly closers: Closers
   readonly clock: Clock
   readonly metrics: Metrics
-  /** Of everything but upstreams; it reaches no Unix socket. */
+  /** For identity providers, token endpoints and policies; it reaches no Unix socket. */
   readonly egress: Egress
-  /** Of calls to upstreams: backends of tools, proxied APIs and MCP servers. */
+  /** For upstreams (backends of tools, proxied APIs and MCP servers) and for the documents of tool sets. */
   readonly upstreamEgress: Egress
   readonly conditions: Conditions
   readonly reportDamage: OnDamage
@@ -56,7 +56,7 @@ export interface OpenListener {
   listen(): Promise<void>
 }
 
-/** Names under which every listener serves: public addresses, names it is bound to, and `ALLOWED_HOSTS`. */
+/** Names under which every listener serves besides localhost: public addresses, names it is bound to, and `ALLOWED_HOSTS`. */
 export function servedNames({ gateway, api, metrics, allowedHosts }: Settings): readonly string[] {
   const urls = [gateway.url, api.url].filter(url => url !== undefined)
   return [
@@ -98,7 +98,7 @@ export function createContext(
   }
 }
 
-/** How the machine itself reaches a listener. */
+/** Default of a public address: how the machine itself reaches a listener on loopback or on all addresses. */
 export function localUrl({ tls }: Pick<Where, 'tls'>, port: number): string {
   return `${tls === undefined ? 'http' : 'https'}://localhost:${port}`
 }

@@ -1,4 +1,4 @@
-/** The clock of a deployment, which tests may advance (`TEST_HOOKS`). It schedules nothing. */
+/** The clock that the parts of one thread share, which tests may advance (`TEST_HOOKS`). It schedules nothing. */
 
 export class Clock {
   #offsetMs = 0

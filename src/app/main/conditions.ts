@@ -1,4 +1,4 @@
-/** The faults that degrade this process, by part. It logs nothing. */
+/** The faults that degrade a process or one of its threads, by part. It logs nothing. */
 
 export class Conditions {
   readonly #faults = new Map<string, string>()

@@ -19,7 +19,7 @@ import { gatewayClient } from './local-address.ts'
 const MAX_FORM_BYTES = 16 * 1024
 const REDIS = { commandTimeoutMs: 1_000, firstRetryMs: 50, maxRetryMs: 1_000 }
 
-/** Store and key are opened when the first user connects. */
+/** Store and key are opened when they are first needed: by a call of a tool, or by the page. */
 export function openUserTokens(context: AppContext): UserTokens {
   const { settings, egress, clock } = context
   return new UserTokens({
@@ -109,7 +109,7 @@ interface Site {
 }
 
 function bookOf({ users, snapshot }: PageParts): ConnectionBook {
-  /** By id, in name order: the tool sets that the tenant of the user can see. */
+  /** By id, in the order of the ids: the tool sets of type authorization_code that the tenant of the user can see. */
   function sitesOf(principal: Principal): ReadonlyMap<string, Site> {
     const sites = new Map<string, Site>()
     const current = snapshot()

@@ -23,7 +23,7 @@ export interface ConsoleParts {
   readonly controlPlane?: ConsoleControlPlane
 }
 
-/** Serves `/console` and `/portal` before the handler. @throws Error if the key in `DATA_DIR` cannot be read or created */
+/** Serves `/console` and `/portal` before the handler. @throws Error if the key in `DATA_DIR` or the theme of the portal cannot be used */
 export function withPages(context: AppContext, parts: ConsoleParts, handler: WebHandler): WebHandler {
   const { settings } = context
   const pages = [

@@ -209,7 +209,7 @@ export async function startControlPlane(plane: ControlPlaneParts): Promise<Contr
   return controlPlane
 }
 
-/** Repeats the work while the database is unavailable: it may start after its control plane. @throws every other error */
+/** Repeats the work while the database is unavailable: it may start after its control plane. @throws every other error; any, once the process closes */
 async function whenAvailable<T>(
   { log, closers }: AppContext,
   readiness: Readiness,

@@ -10,7 +10,8 @@ const GROUP_OR_OTHERS_WRITE = 0o022
 /**
  * Creates the directory if it is missing and, unless all users share it, removes the permissions of group and others from it and its contents;
  * files for which that fails, or that are too many, are only logged.
- * @throws Error with the fix if it cannot be created, one of the file system if it cannot be written, or if every user can still write to a directory that this user owns
+ * @throws Error with the fix if it cannot be created, or if every user can still write to a directory that this user owns; an Error of the
+ * file system if it cannot be written
  */
 export function prepareDataDir(dataDir: string, log: Log): void {
   try {

@@ -1,6 +1,6 @@
 /**
- * The data plane of one thread: identity, policy, snapshot, pipeline and HTTP. Configuration arrives as changes and usage leaves as
- * rows, both plain data, so it runs in the main thread or behind a message port. It opens no database and no tool source.
+ * The data plane of one thread: identity, policy, snapshot, pipeline and HTTP. Configuration arrives as documents and usage leaves as
+ * counts, both plain data, so it runs in the main thread or behind a message port. It opens no database and no tool source.
  */
 import type { EveryThread, ThreadSignals } from '../../data-plane/calls/process-calls.ts'
 import { ApiCache } from '../../data-plane/http/api-cache/api-cache.ts'

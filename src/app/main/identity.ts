@@ -1,4 +1,4 @@
-/** Opens the identity provider (the embedded one without `AUTH_ISSUER`) and the verifier of its tokens. It authorizes no call. */
+/** Starts the embedded identity provider where `AUTH_ISSUER` is not set, and opens the verifier of tokens. It authorizes no call. */
 import { join } from 'node:path'
 import { startProviderThread } from '../../shared/identity/dev-provider/start-in-thread.ts'
 import { fetchJsonOver } from '../../shared/identity/fetch-json.ts'
@@ -7,7 +7,7 @@ import { NO_TOKENS } from '../../shared/identity/no-provider.ts'
 import type { TokenVerifier } from '../../shared/identity/verifier.ts'
 import { type AppContext, servedNames } from './app-context.ts'
 
-/** @returns the issuer; the embedded provider is started if `AUTH_ISSUER` is not set */
+/** @returns the issuer, or `none`; the embedded provider is started if `AUTH_ISSUER` is not set */
 export async function openIssuer({ settings, log, closers, clock }: AppContext): Promise<string> {
   if (settings.auth.issuer !== undefined) return settings.auth.issuer
   const provider = await startProviderThread({

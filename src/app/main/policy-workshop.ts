@@ -1,4 +1,4 @@
-/** The policy editor's side of the process: compiles drafts with `opa`, compares them with recorded decisions, promotes and rolls back. It decides about no call. */
+/** Serves the policy editor: compiles drafts with `opa`, compares them with recorded decisions, promotes and rolls back. It decides about no call. */
 import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -22,7 +22,7 @@ import type { OpenPolicyOwner } from './policy-served.ts'
 /** Beside the PATH; `npm run dev:policy` installs it there. */
 const TOOLS_DIR = '.tools/bin'
 const SCHEMA = new URL('../../../policies/schemas/input.json', import.meta.url)
-/** Drafts that wait for the compiler. */
+/** Drafts that are compiled or wait for the compiler. */
 const MAX_WAITING = 4
 /** The last drafts stay compiled, so that what was checked is not compiled again. */
 const KEPT_DRAFTS = 8

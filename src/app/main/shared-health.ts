@@ -5,7 +5,7 @@ import type { RuledUpstreams } from '../../shared/egress/ruled-upstreams.ts'
 import type { UpstreamRules } from '../../shared/egress/upstream-rules.ts'
 import type { AppContext } from './app-context.ts'
 
-/** A thread that has just started learns the state within this time. */
+/** A thread that has just started receives the state within this time. */
 const REPEAT_MS = 2000
 
 /** @param thread from 1 @returns takes up the rules of a snapshot */

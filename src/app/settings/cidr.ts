@@ -1,4 +1,4 @@
-/** Recognizes IP addresses and CIDRs. It resolves no name. */
+/** Recognizes IP addresses, CIDRs and loopback hosts. It resolves no name. */
 import { isIP } from 'node:net'
 
 /** `10.0.0.0/8`, `::1`, `2001:db8::/32`. */

@@ -1,9 +1,9 @@
-/** Tries what the settings point at (plans, bundle, modules and the like), so that its faults are reported with all others. It keeps nothing open. */
+/** Tries the files that settings name and the entries of `EGRESS_ALLOW`, so that their faults are reported with all others. It keeps nothing open. */
 import { readFile } from 'node:fs/promises'
 import type { Settings } from '../settings.ts'
 import type { SettingFault } from './reader.ts'
 
-/** Checks without side effects, all of them. Modules are loaded by the roles that need them. */
+/** Runs all checks. `STAGES` is loaded, so its module runs; the other checks only read. Each check loads its code only in the roles that need it. */
 export async function findFileFaults(settings: Settings): Promise<SettingFault[]> {
   const { role, policy, plansFile, stages, databaseUrl, databaseDirectUrl, dataDir, egressAllow, portal } =
     settings

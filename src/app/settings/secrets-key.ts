@@ -1,4 +1,4 @@
-/** The key that encrypts secrets in the database, accounts of users at gateways, and sessions of the console. It opens only the file named by `SECRETS_KEY_FILE`. */
+/** The key that encrypts secrets in the database, connected accounts and sessions of the console. It opens only the file named by `SECRETS_KEY_FILE`. */
 import type { Reader } from './reader.ts'
 
 const MIN_LENGTH = 32

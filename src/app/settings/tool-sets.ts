@@ -1,4 +1,4 @@
-/** The source of ToolSets: a directory or a Kubernetes cluster. It connects to nothing. */
+/** The source of ToolSets (a directory or a Kubernetes cluster), and the cluster of a process that needs one. It connects to nothing. */
 import { existsSync } from 'node:fs'
 import { hostname } from 'node:os'
 import type { Reader } from './reader.ts'

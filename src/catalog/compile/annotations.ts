@@ -1,4 +1,4 @@
-/** Behavior hints by HTTP method. Tool resources that override them are applied elsewhere. */
+/** Behavior hints, and whether a tool counts as destructive, by HTTP method. `apply-tool.ts` applies Tool resources that override them. */
 import type { ToolAnnotations } from '../../model/tool.ts'
 
 const DESTRUCTIVE: ReadonlySet<string> = new Set(['DELETE', 'PUT', 'PATCH'])

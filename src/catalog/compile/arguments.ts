@@ -17,7 +17,7 @@ export interface Arguments {
 }
 
 const BODY_ARGUMENT = 'body'
-/** With more pairs, each argument requires only the next of the required ones. */
+/** With more pairs, the required arguments require each other in a ring, and every other argument only the first of them. */
 const MAX_DEPENDENCIES = 100
 
 class Builder {
@@ -43,7 +43,7 @@ class Builder {
 /**
  * A parameter keeps its name; of two equal names (`id` in path and query) the later in the order path, query, header, cookie becomes
  * `{name}_{place}`. Body fields are separate arguments when the body is a plain object and no name collides; otherwise the whole body is
- * the argument `body`.
+ * the argument `body`, or `request_body` when a parameter has that name.
  */
 export function assembleArguments(
   read: readonly ReadParameter[],

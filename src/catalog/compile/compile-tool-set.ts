@@ -1,4 +1,4 @@
-/** Compiles an OpenAPI document with a ToolSet into tools; an invalid operation does not affect the others. Pure: no file, clock or network. */
+/** Compiles an OpenAPI document with a ToolSet into tools, resources and prompts; an invalid one does not affect others. Pure: no file, clock or network. */
 
 import { writeJson } from '../../model/exact-number.ts'
 import { isObject } from '../../model/is-object.ts'
@@ -38,7 +38,7 @@ export interface UnresolvedReference {
 
 export interface CompileResult {
   readonly tools: readonly Tool[]
-  /** Selected operations that could not become tools. */
+  /** Selected operations, resources and prompts that could not be compiled, and paths that cannot be read. */
   readonly skipped: readonly SkippedReport[]
   readonly notices: readonly Notice[]
   /** References of the document and its files, without those that are only counted in `moreUnresolved`. */
@@ -46,11 +46,11 @@ export interface CompileResult {
   readonly moreUnresolved: number
   /** Entries of `spec` that match nothing, as `selector.tags: admin`. */
   readonly unmatched: readonly string[]
-  /** Operations that need a credential although the tool-set has none, with the names of the security schemes. */
+  /** Operations that need a credential although the tool set has none, with the names of the security schemes. */
   readonly withoutCredential: readonly { readonly operation: string; readonly schemes: readonly string[] }[]
-  /** Number of operations that the selector matches. */
+  /** Number of selected operations, resources and prompts, without hidden ones. */
   readonly selected: number
-  /** Number of overlay actions that changed the document. */
+  /** Number of overlay actions whose target matches something. */
   readonly overlaid: number
 }
 
@@ -81,7 +81,7 @@ const MAX_NOTICES = 500
 
 /**
  * @param document parsed JSON or YAML; never changed
- * @throws DocumentError when the document as a whole is invalid
+ * @throws DocumentError when the document as a whole is invalid, or its tools exceed the bounds
  */
 export function compileToolSet(
   document: unknown,

@@ -1,4 +1,4 @@
-/** Reads untrusted JSON: own properties only, never through a prototype. It does not interpret OpenAPI. */
+/** Reads and writes properties of untrusted JSON: only own ones, never through a prototype. It does not interpret OpenAPI. */
 
 export type Dict = { readonly [key: string]: unknown }
 

@@ -57,7 +57,7 @@ export class OpenDocument {
     }
   }
 
-  /** Every operation under `paths`, in the order of the document, and what under `paths` cannot be read. */
+  /** Every operation under `paths` (paths in the order of the document, methods in a fixed one), and what under `paths` cannot be read. */
   *operations(): Generator<RawOperation | UnreadablePath> {
     const paths = this.follow(own(this.root, 'paths'))
     if (!isObject(paths)) {

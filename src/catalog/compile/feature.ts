@@ -1,4 +1,4 @@
-/** Compiles one resource, resource template or prompt of an MCP server or a document; an invalid one does not affect the others. Pure. */
+/** Compiles one resource, resource template or prompt of an MCP server or a document, or throws SkippedOperation; builds the prefix of URIs. Pure. */
 import { isObject } from '../../model/is-object.ts'
 import type { ObjectSchema } from '../../model/json-schema.ts'
 import type { Feature, Tool } from '../../model/tool.ts'
@@ -134,7 +134,7 @@ function annotationsOf(given: Dict): Dict {
   return Object.keys(annotations).length === 0 ? {} : { annotations }
 }
 
-/** Only pages that a client may load without credentials, and data. */
+/** Only https addresses, and images as `data:` URLs. */
 function iconsOf(given: unknown): Dict {
   const icons = list(given)
     .slice(0, MAX_ICONS)

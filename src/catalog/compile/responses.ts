@@ -1,4 +1,4 @@
-/** Reads the success responses of an operation: the `Accept` header and the output schema. It reads no error responses. */
+/** Reads the success responses of an operation (`default` without one): the `Accept` header and the output schema. It reads no 4xx or 5xx response. */
 import { isObject } from '../../model/is-object.ts'
 import { type Dict, own } from './dict.ts'
 import type { OpenDocument, RawOperation } from './document.ts'
@@ -8,7 +8,7 @@ import { modernResponse } from './swagger2.ts'
 interface ReadResponses {
   /** Value of `Accept`. */
   readonly accept: string
-  /** Schema of the first JSON success response in the document; undefined when there is none. */
+  /** Schema of the first JSON response, in the order of their statuses; undefined when there is none. */
   readonly node: unknown
 }
 

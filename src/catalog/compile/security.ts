@@ -1,4 +1,4 @@
-/** Authentication of the gateway at the backend: the type from the tool-set, the place from the document's security schemes. It stores no secret. */
+/** How the gateway authenticates at a backend (type of the tool set, place in the document), and which schemes an operation requires. It reads no secret. */
 
 import { isObject } from '../../model/is-object.ts'
 import type { BackendAuthentication } from '../../model/tool.ts'

@@ -1,4 +1,4 @@
-/** Chooses the server of an operation: baseURL, or the servers of operation, path and document. It sends no request. */
+/** Chooses the server of an operation (baseURL, or the servers of operation, path and document), and normalizes addresses. It sends no request. */
 import { ExactNumber } from '../../model/exact-number.ts'
 import { isObject } from '../../model/is-object.ts'
 import { isUnixUrl, originOf } from '../../model/upstream-url.ts'
@@ -12,7 +12,7 @@ type ServerChoice =
 
 /**
  * An absolute http(s) address without query, fragment, user info and trailing slash.
- * undefined when the address is invalid.
+ * undefined when the address is invalid or holds user info.
  */
 export function normalizeBaseUrl(address: string, relativeTo?: string): string | undefined {
   let url: URL

@@ -89,7 +89,7 @@ function lettersOf(text: string): string {
   return text.toLowerCase().replace(/[^\p{L}\p{N}]+/gu, '')
 }
 
-/** The first line or sentence, for titles. */
+/** The first line, for titles. */
 export function firstLine(value: string): string {
   return value.split('\n', 1)[0] ?? ''
 }

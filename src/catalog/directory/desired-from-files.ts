@@ -1,4 +1,4 @@
-/** Contents of all files → desired tool-sets, tools and views, with the faults of the files. It reads secrets and no other file. */
+/** Contents of all files → desired tool sets, tools and views, with the faults of the files. It reads secrets and no other file. */
 import type { ToolSet } from '../../model/tool-set.ts'
 import type { ToolView } from '../../model/tool-view.ts'
 import type { Desired, DesiredToolSet, UnusableResource } from '../desired.ts'
@@ -10,7 +10,7 @@ import type { ReferenceReader } from '../sync/tool-set-sync.ts'
 import type { DesiredView } from '../views/view-book.ts'
 import type { FileContent } from './read-directory.ts'
 
-/** @param order positions by key; new tool-sets are appended */
+/** @param order positions by key; new tool sets are appended */
 export async function desiredFromFiles(
   contents: readonly FileContent[],
   order: Map<string, number>,
@@ -74,7 +74,7 @@ function addView(
   return true
 }
 
-/** False when the tool-set is defined already. */
+/** False when the tool set is defined already. */
 function addToolSet(
   into: Map<string, DesiredToolSet>,
   { namespace, name }: ResourceName,

@@ -1,4 +1,4 @@
-/** Reads the files of the tool-set directory into resources, with the faults of each file. It does not watch the directory. */
+/** Reads the files of the tool set directory into resources, with the faults of each file. It does not watch the directory. */
 import { open, readdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { parseAllDocuments } from 'yaml'
@@ -28,7 +28,7 @@ export interface FileStamp {
   readonly bytes: number
 }
 
-/** All files below the directory in name order, including referenced ones; a missing directory counts as empty. */
+/** The files below the directory in name order, including referenced ones, up to MAX_FILES and MAX_DEPTH; a missing directory counts as empty. */
 export async function listFiles(directory: string): Promise<readonly FileStamp[]> {
   const files: FileStamp[] = []
   await list(directory, '', 0, files)

@@ -1,4 +1,4 @@
-/** The directory source: watches resource files and writes status files. It keeps the last valid content of a file that becomes unreadable. */
+/** The directory source: watches resource files and writes status files; an unreadable file keeps its last valid content. It parses no file itself. */
 
 import { SerialQueue } from '../../shared/async/serial-queue.ts'
 import type { Egress } from '../../shared/egress/egress.ts'
@@ -22,7 +22,7 @@ interface DirectorySourceOptions {
   readonly directory: string
   readonly dataDir: string
   readonly egress: Egress
-  /** Default `toolgate.dev`. */
+  /** `API_GROUP`, such as `toolgate.dev`. */
   readonly apiGroup: string
   /** The values of `${NAME}` in resources; no other variables exist. */
   readonly variables: { readonly [name: string]: string }

@@ -1,6 +1,6 @@
 /**
- * Writes the status of tool-sets and ToolViews to YAML files, `<DATA_DIR>/status/<namespace>/<name>.yaml` and `<DATA_DIR>/view-status/…`,
- * and reads which tool-sets served tools before a restart. It computes no status.
+ * Writes the status of tool sets and ToolViews to YAML files, `<DATA_DIR>/status/<namespace>/<name>.yaml` and `<DATA_DIR>/view-status/…`,
+ * and reads which tool sets served tools before a restart. It computes no status.
  */
 
 import { mkdir, readdir, readFile, rm } from 'node:fs/promises'
@@ -43,7 +43,7 @@ export class StatusFiles implements StatusWriter {
     await rm(join(this.#directory, namespace, `${name}.yaml`), { force: true })
   }
 
-  /** Keys of tool-sets that served tools when the process last ended; they keep their names in a conflict. */
+  /** Keys of tool sets that served tools when the process last ended; they keep their names in a conflict. */
   async served(): Promise<ReadonlySet<string>> {
     const keys = new Set<string>()
     for (const namespace of await namesIn(this.#directory)) {
@@ -62,7 +62,7 @@ export class StatusFiles implements StatusWriter {
     return keys
   }
 
-  /** Deletes the files of other tool-sets. */
+  /** Deletes the files of other tool sets. */
   async keepOnly(keys: ReadonlySet<string>): Promise<void> {
     await keepFiles(this.#directory, keys)
   }

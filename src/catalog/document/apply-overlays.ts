@@ -17,7 +17,7 @@ export interface NamedActions {
 
 interface OverlaidDocument {
   readonly document: unknown
-  /** Number of actions that changed something. */
+  /** Number of actions whose target matches something. */
   readonly applied: number
   /** Actions whose target matches nothing, as `overlays[0].actions[2]: $.paths['/x']`. */
   readonly unmatched: readonly string[]
@@ -120,7 +120,7 @@ function kindOf(value: unknown): string {
   return Array.isArray(value) ? 'a list' : isObject(value) ? 'an object' : 'a single value'
 }
 
-/** Copies values in which each part stands once, with a limit on their number. */
+/** Copies values so that no two places share a part, with a limit on their number. */
 class Budget {
   #left = MAX_VALUES
 

@@ -1,4 +1,4 @@
-/** Compiles a document together with the files it refers to, or names the files that are missing. Pure: it reads no file. */
+/** Compiles a document together with its overlays and the files it refers to, or names the files that are missing. Pure: it reads no file. */
 import type { ToolSet } from '../../model/tool-set.ts'
 import { type CompileResult, compileToolSet, type ToolBounds } from '../compile/compile-tool-set.ts'
 import { DocumentError } from '../compile/document.ts'
@@ -27,7 +27,7 @@ export interface LinkJob {
   readonly credential?: string | undefined
   /** The same hash is not compiled again. */
   readonly knownHash?: string | undefined
-  /** The documents that `overlays` of the tool-set refer to, in this order. */
+  /** The documents that `overlays` of the tool set refer to, in this order. */
   readonly overlayTexts?: readonly (string | Uint8Array)[] | undefined
   readonly bounds?: ToolBounds | undefined
 }

@@ -1,4 +1,4 @@
-/** SHA-256 of canonical JSON (sorted keys), independent of the order and format of the document. Pure. */
+/** SHA-256 of canonical JSON (sorted keys), independent of the order of keys and of the format of the document. Pure. */
 import { createHash, type Hash } from 'node:crypto'
 import { ExactNumber } from '../../model/exact-number.ts'
 

@@ -1,4 +1,4 @@
-/** Finds properties of a tool-set that are a problem for agents, each with a fix. It changes no tool. */
+/** Finds properties of a tool set that are a problem for agents, each with a fix. It changes no tool. */
 import { isObject } from '../../model/is-object.ts'
 import type { Tool } from '../../model/tool.ts'
 import { CLIENT_NAME_LENGTH } from '../compile/names.ts'
@@ -6,7 +6,7 @@ import type { Inspection } from './inspect-file.ts'
 
 interface LintFinding {
   readonly rule: string
-  /** Tool, operation or '' for the tool-set as a whole. */
+  /** Tool, operation or place of a reference; '' for the tool set as a whole. */
   readonly subject: string
   readonly message: string
   readonly fix: string

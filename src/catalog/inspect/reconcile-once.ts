@@ -1,4 +1,4 @@
-/** One round of the reconciler, without a store and with this thread as its compiler: what `serve` would make of resources if all were enabled. It serves and stores nothing. */
+/** One round of the reconciler in this thread, without a store: what `serve` would make of resources if all were enabled. It serves and stores nothing. */
 import type { Tool } from '../../model/tool.ts'
 import type { ToolView } from '../../model/tool-view.ts'
 import type { Egress } from '../../shared/egress/egress.ts'
@@ -13,7 +13,7 @@ import type { ViewReview } from '../views/view-book.ts'
 
 interface ReconciledOnce {
   readonly toolSets: readonly DesiredToolSet[]
-  /** By key of the tool-set. */
+  /** By key of the tool set. */
   readonly outcomes: ReadonlyMap<string, CompileOutcome>
   readonly tools: readonly Tool[]
   readonly views: readonly ToolView[]
@@ -83,7 +83,7 @@ export async function reconcileOnce(
       published = { tools, views }
     },
   )
-  // also a tool-set that is disabled is compiled
+  // also a tool set that is disabled is compiled
   const toolSets = desired.toolSets.map(({ toolSet, ...wanted }) => ({
     ...wanted,
     toolSet: toolSet && { ...toolSet, enabled: true },

@@ -50,14 +50,14 @@ export interface KubernetesApi {
   whyNotServed(plural: Plural): Promise<string | undefined>
   /** @throws Error that names the missing object or key */
   readKey(kind: 'ConfigMap' | 'Secret', namespace: string, name: string, key: string): Promise<string>
-  /** Writes return false when they conflict with another write. */
+  /** Writes return false when they conflict with another write, or their object or namespace does not exist. */
   create(plural: Plural, object: KubeObject): Promise<boolean>
   replace(plural: Plural, object: KubeObject): Promise<boolean>
   remove(plural: Plural, namespace: string, name: string): Promise<boolean>
   /** Merges into the status subresource; a deleted object is not an error. */
   writeStatus(plural: Plural, namespace: string, name: string, status: object): Promise<void>
   readLease(namespace: string, name: string): Promise<LeaseRecord>
-  /** Creates or replaces the Lease; false when it conflicts with another write. */
+  /** Creates or replaces the Lease; false when it conflicts with another write, or the namespace does not exist. */
   writeLease(namespace: string, name: string, record: LeaseRecord): Promise<boolean>
   /** For a process that ends: requests in flight get one more second, so that an API server that hangs does not delay it. */
   endSoon(): void

@@ -1,4 +1,4 @@
-/** The KubernetesApi over `@kubernetes/client-node`: requests with a timeout, and watches that are reopened after an interruption. It decides nothing about objects. */
+/** The KubernetesApi over `@kubernetes/client-node`: requests with a timeout, and watches that are reopened. It decides nothing about objects. */
 import {
   ApiException,
   type ConfigurationOptions,
@@ -245,7 +245,7 @@ class Client implements KubernetesApi {
   }
 }
 
-/** False for 404 and 409: the object has changed, and the next round reads it again. */
+/** False for 404 and 409: the object has changed or does not exist, and the next round reads it again. */
 async function unlessConflict(request: Promise<unknown>): Promise<boolean> {
   try {
     await request

@@ -261,7 +261,7 @@ class KubernetesSource implements ToolSource {
       for (const object of plan.create) yield () => api.create('tools', object)
       for (const object of plan.replace) yield () => api.replace('tools', object)
       for (const object of plan.remove) {
-        // Keeps edited objects of a disabled tool-set until it is enabled again.
+        // Keeps edited objects of a disabled tool set until it is enabled again.
         if (!enabled && Object.keys(editedFields(object, apiGroup)).length > 0) continue
         yield () => api.remove('tools', object.metadata.namespace, object.metadata.name)
       }

@@ -1,4 +1,4 @@
-/** Plans the Tool objects of a tool-set with a three-way merge, so that edited fields are kept. Pure. */
+/** Plans the Tool objects of a tool set with a three-way merge, so that edited fields are kept. Pure. */
 
 import { createHash } from 'node:crypto'
 import { isObject } from '../../model/is-object.ts'
@@ -39,7 +39,7 @@ function isGenerated(object: KubeObject, apiGroup: string): boolean {
   return writtenHashes(object, apiGroup) !== undefined
 }
 
-/** @param live objects owned by the tool-set */
+/** @param live objects owned by the tool set */
 export function planObjects(
   tools: readonly Tool[],
   live: readonly KubeObject[],

@@ -41,7 +41,7 @@ interface Listed extends Selectable {
   readonly tool: Dict
 }
 
-/** What servers list by which member. */
+/** Member of the document → kind of its entries, and the field that identifies one. */
 const LISTS = { tools: { kind: 'tool', id: 'name' }, ...FEATURE_LISTS } as const
 const READ_ONLY: Dict = {
   readOnlyHint: true,
@@ -53,7 +53,7 @@ const ACCEPT = 'application/json, text/event-stream'
 
 /**
  * @param document `ServerLists`
- * @throws DocumentError when it is not a list of tools
+ * @throws DocumentError when it holds no list of tools
  */
 export function compileListing(
   document: unknown,

@@ -1,4 +1,4 @@
-/** Lists the tools, resources and prompts of one MCP server, and reports when they may have changed: the server says so, or its stream of notifications has ended. It holds at most one connection, and compiles nothing. */
+/** Lists the tools, resources and prompts of one MCP server, and reports when they may have changed. It holds at most one connection and compiles nothing. */
 import { writeJson } from '../../model/exact-number.ts'
 import type { BackendAuthentication } from '../../model/tool.ts'
 import type { McpSource } from '../../model/tool-set.ts'
@@ -39,7 +39,7 @@ export class ServerListing {
   #timer: NodeJS.Timeout | undefined
   #closed = false
 
-  /** @param onChanged called when a list may have changed, not more often than every 200 ms */
+  /** @param onChanged called when the server reports a change, or its stream has ended; not more often than every 200 ms */
   constructor(egress: Egress, onChanged: () => void) {
     this.#egress = egress
     this.#tokens = new BackendTokens({ egress: httpOnly(egress), now: Date.now })

@@ -1,4 +1,4 @@
-/** Makes a schema of an MCP server fit for clients (JSON Schema 2020-12, no invisible characters, no `x-…` keywords), and finds the arguments that it wants in headers. Pure. */
+/** Makes a schema of an MCP server fit for clients, and finds the arguments that the server wants in headers. Pure. */
 import { isObject } from '../../model/is-object.ts'
 import { put } from '../compile/dict.ts'
 import { cleanText, MAX_TOOL_DESCRIPTION } from '../compile/words.ts'
@@ -10,7 +10,7 @@ const DATA = new Set(['enum', 'const', 'default', 'examples', 'required', 'depen
 /** Their members are schemas with names that the author chose. */
 const MAPS = new Set(['properties', 'patternProperties', '$defs', 'definitions', 'dependentSchemas'])
 
-/** A copy in which every node is clean. */
+/** A copy for JSON Schema 2020-12: no invisible characters in titles and descriptions, and no `x-…` keywords. */
 export function cleanSchema(node: Node): Node {
   const out: Record<string, unknown> = {}
   for (const [keyword, value] of Object.entries(node)) {

@@ -11,7 +11,7 @@ import { cleanText, MAX_TITLE, MAX_TOOL_DESCRIPTION } from '../compile/words.ts'
 import type { ResourceFault } from './fields.ts'
 import type { ToolResource } from './tool-resource.ts'
 
-/** The tool-set name of tools without a tool-set. */
+/** The tool set name of tools without a tool set. */
 const WITHOUT_OPERATION = '(by hand)'
 
 /** @param credential of `authentication.secretRef`, resolved */

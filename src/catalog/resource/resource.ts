@@ -17,7 +17,7 @@ export type Resource =
   | { readonly kind: 'Tool'; readonly value: ToolResource }
   | { readonly kind: 'ToolView'; readonly value: ToolView }
 
-/** `meta` is set when at least the name of an invalid resource could be read. */
+/** `meta` is set when name and namespace of an invalid resource could be read. */
 export type ResourceResult =
   | { readonly ok: true; readonly resource: Resource }
   | {
@@ -34,7 +34,7 @@ const NAME = /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/
 const TOOL_NAME = /^[A-Za-z0-9_.-]{1,64}$/
 const NAMESPACE = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/
 
-/** @param apiGroup default `toolgate.dev` */
+/** @param apiGroup `API_GROUP`, such as `toolgate.dev` */
 export function readResource(value: unknown, apiGroup: string): ResourceResult {
   const faults: ResourceFault[] = []
   if (!isObject(value)) {

@@ -9,7 +9,7 @@ const MAX_NAMES = 500
 const MAX_CHANGES = 1_000
 const MAX_BINDINGS = 100
 const MAX_ICONS = 8
-/** The search tools take about 600. */
+/** In tokens; the search tools take about 600. */
 const MIN_BUDGET = 1_000
 const MAX_BUDGET = 200_000
 const TOOL_NAME = { max: 64, pattern: /^[A-Za-z0-9_.-]{1,64}$/, fix: 'use letters, digits, "_", "." and "-"' }

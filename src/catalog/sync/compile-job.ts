@@ -1,4 +1,4 @@
-/** One compilation from text to tools, with data as input and output that a message or JSON can hold, so that it can run in any thread. It fetches no document and never throws. */
+/** One compilation from text to tools, with data as input and output, so that it can run in any thread. It fetches no document and never throws. */
 import { createHash } from 'node:crypto'
 import { asPlainTool } from '../../model/exact-tool.ts'
 import type { ToolSet } from '../../model/tool-set.ts'
@@ -23,7 +23,7 @@ export interface CompileJob {
   readonly credential?: string
   /** Hash of the document whose tools the caller has; the same hash is not compiled again. */
   readonly knownHash?: string
-  /** The documents that `overlays` of the tool-set refer to, in this order. */
+  /** The documents that `overlays` of the tool set refer to, in this order. */
   readonly overlayTexts?: readonly (string | Uint8Array)[]
   /** undefined: the document is one of the operator. */
   readonly bounds?: ToolBounds

@@ -1,4 +1,4 @@
-/** Compares the definitions of tools with those of the last synchronization, and names tools with another meaning and breaking changes. Pure; `definition-store.ts` stores them. */
+/** Makes the definitions of tools, and finds tools with another meaning and breaking changes since the last synchronization. It stores nothing. */
 
 import { createHash } from 'node:crypto'
 import { isObject } from '../../model/is-object.ts'
@@ -80,7 +80,7 @@ function breaks(name: string, before: Arguments, after: Arguments): string[] {
   return found
 }
 
-/** Argument names contain neither spaces nor colons. */
+/** The comparison expects argument names without spaces and colons; those of MCP servers are not checked for them. */
 export function definitionOf(tool: Tool): Definition {
   const said = JSON.stringify([tool.title ?? '', tool.description, tool.annotations])
   const required = new Set(tool.inputSchema.required ?? [])

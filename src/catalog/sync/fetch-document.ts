@@ -1,4 +1,4 @@
-/** Fetches a document over HTTP: conditional, limited in size, without redirects and compression. It uses the egress client only. */
+/** Fetches a document over HTTP: conditional, limited in size and time, without redirects and compression. It parses nothing. */
 import type { Egress } from '../../shared/egress/egress.ts'
 import { httpOnly } from '../../shared/egress/http-only.ts'
 import { DocumentError } from '../compile/document.ts'

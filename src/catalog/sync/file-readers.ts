@@ -1,4 +1,4 @@
-/** Which files a document may refer to: of a url those of its origin, of a ConfigMap its other keys, of a file those in its folder. It parses nothing. */
+/** Readers of the files that a document may refer to: of its origin, the other keys of its ConfigMap, below its folder, or none. They parse no file. */
 import type { Egress } from '../../shared/egress/egress.ts'
 import type { StoredFile } from './document-store.ts'
 import { fetchDocument } from './fetch-document.ts'

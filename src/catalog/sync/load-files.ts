@@ -68,7 +68,7 @@ export class FileLoader {
     return this.#reader.uri
   }
 
-  /** Every address has an entry in `files` afterwards. */
+  /** Every address has an entry in `files` afterwards. @throws RequiredFileError */
   async load(uris: readonly string[]): Promise<void> {
     this.#endsAt ??= performance.now() + this.#limits.timeoutMs
     const queue = [...uris]

@@ -5,7 +5,7 @@ import type { CompileResult } from '../compile/compile-tool-set.ts'
 import { CLIENT_NAME_LENGTH } from '../compile/names.ts'
 import type { ToolFault } from './tool-book.ts'
 
-/** A condition names this many operations and counts the others. */
+/** A list in a condition names this many entries and counts the others. */
 const MAX_NAMED = 20
 /** Kubernetes accepts 32,768. */
 const MAX_MESSAGE_CHARS = 30_000

@@ -1,4 +1,4 @@
-/** Synchronizes one tool-set: obtains the document, compiles it and schedules the next run, one at a time. It publishes no tools. */
+/** Synchronizes one tool-set: obtains its document or MCP lists, compiles them, stores remote ones and schedules the next run. It publishes no tools. */
 
 import { createHash } from 'node:crypto'
 import { writeJson } from '../../model/exact-number.ts'
@@ -80,7 +80,7 @@ export class ToolSetSync {
   #incomplete = false
   /** Addresses of the files that the last local document refers to. */
   #localFiles: readonly string[] = []
-  /** Fingerprint of the last local document, its files and credential, or the reason why they could not be read. */
+  /** Fingerprint of the last local document, its files, overlays and credential, or the reason why they could not be read. */
   #lastLocal: string | undefined
   /** Hashes of the last compiled document and of the other inputs. */
   #known: { readonly specHash: string; readonly inputs: string } | undefined
@@ -108,7 +108,7 @@ export class ToolSetSync {
     await this.#running
   }
 
-  /** Synchronizes when the local document or credential (file, ConfigMap, Secret) has changed. */
+  /** Synchronizes when the local document, its files, an overlay or the credential (file, ConfigMap, Secret) has changed. */
   async syncIfChanged(): Promise<void> {
     if (this.#running !== undefined || !this.toolSet.enabled) return
     const seen = await this.#fingerprintNow().catch(messageOf)
@@ -196,7 +196,7 @@ export class ToolSetSync {
     return noFiles(source?.kind === 'secret' ? 'a document in a Secret' : 'an inline document')
   }
 
-  /** Uses the stored document when the source is unavailable and no tools are served yet, and when it is unmodified. */
+  /** Uses the stored document when the source is unavailable or its document cannot be compiled, and when it is unmodified. */
   async #fromUrl(toolSet: ToolSet, url: string, local: LocalInputs): Promise<SyncOutcome> {
     const { documents, egress } = this.#parts
     const stored = await documents.read(toolSet.namespace, toolSet.name, url)
@@ -285,7 +285,7 @@ export class ToolSetSync {
     return outcome
   }
 
-  /** After a success, waits for the refresh interval; after an error, for the backoff, at most the interval. Both with 10 % jitter. */
+  /** After a success, a remote source waits for the refresh interval; after an error, any source for the backoff, at most the interval; ±10 % jitter. */
   #schedule(): void {
     const { source, enabled } = this.toolSet
     if (this.#closed || !enabled || source === undefined) return

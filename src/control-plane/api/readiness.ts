@@ -1,4 +1,4 @@
-/** State of the control plane for orchestrators and operators: `GET /ready` and `GET /health`. It opens and repairs nothing. */
+/** State of the control plane: `GET /ready` and `GET /health`, and 503 for the rest until the database is open. It opens and repairs nothing. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Hono } from 'hono'
 import { type Store, StoreUnavailable } from '../store/store.ts'
@@ -57,7 +57,7 @@ export class Readiness {
     ]
   }
 
-  /** As of the last query, which is at most some seconds old. */
+  /** As of the last query; when that began more than a second ago, a new one begins and is awaited for a short time. */
   async database(): Promise<DatabaseState> {
     const store = this.#store
     if (store === undefined) return this.#database

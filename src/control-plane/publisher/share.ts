@@ -127,7 +127,7 @@ function subscriber({
   return subscriberTenantId === null ? {} : { subscriber: subscriberOf(application) }
 }
 
-/** So that a call with such a key is refused as what it is. */
+/** So that the refusal of a call with such a key names the state of the subscription. */
 function inactiveShares(
   subscriptions: ShareRows['inactive'],
   keys: ShareRows['keys'],

@@ -15,7 +15,7 @@ export interface AuditFilter {
   readonly until?: Date | undefined
 }
 
-/** What the chain begins behind and ends with. */
+/** The last record of the chain, and its anchor: the record before the first one that is kept. */
 export interface AuditChain {
   readonly seq: number
   readonly hash: string
@@ -39,7 +39,7 @@ export interface AuditRepository {
   /** @param locking `lock`: no record is appended until the transaction ends */
   chain(locking?: 'lock' | 'plain'): Promise<AuditChain>
   /**
-   * Deletes the records before a time, at most `limit`, and moves the anchor behind them.
+   * Deletes the records before a time, at most `limit`, and moves the anchor to the last of them.
    * @returns the new anchor; undefined when there was nothing to delete
    */
   sweep(before: Date, limit: number): Promise<{ readonly seq: number; readonly hash: string } | undefined>

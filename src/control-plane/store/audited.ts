@@ -1,4 +1,4 @@
-/** A transaction whose changes of resources are recorded for the audit, with the state before and after. It omits secrets and large texts. */
+/** A transaction that records for the audit which resources it inserts, updates and removes, before and after. It omits secrets and large texts. */
 import { createHash } from 'node:crypto'
 import type { AuditOrigin } from '../../model/audit.ts'
 import { newId } from '../../model/id.ts'
@@ -18,7 +18,7 @@ interface Rows {
   remove?(id: string): Promise<void>
 }
 
-/** Repository → type of its resources. Uses of keys, consumers seen and reports of gateways are not changes of an actor. */
+/** Repository → type of its resources. Uses of keys, consumers that appear by themselves and reports of gateways are not changes of an actor. */
 const AUDITED = {
   tenants: 'tenant',
   apis: 'api',

@@ -1,4 +1,4 @@
-/** The repositories of a transaction, one interface for each kind of row; further kinds are in files beside it. It contains no query. */
+/** The repositories of a transaction: one interface for each kind of row, and one for the share; others are in files beside it. It contains no query. */
 import type { Api, ApiStatus } from '../../model/api.ts'
 import type { ApiKey, ApiKeyStatus } from '../../model/api-key.ts'
 import type { Consumer, ConsumerStatus } from '../../model/consumer.ts'
@@ -14,7 +14,7 @@ import type { Tenant, TenantStatus, Tier } from '../../model/tenant.ts'
 export interface PageRequest {
   readonly page: number
   readonly limit: number
-  /** A column, with `-` for the opposite order; absent: creation. Equal values are in the order of creation. */
+  /** A column, with `-` for the opposite order; absent: creation. Equal values are ordered by creation, in the same direction. */
   readonly sort?: string | undefined
   /** The text of the filter, where it has one. */
   readonly q?: string | undefined
@@ -42,7 +42,7 @@ interface Rows<T, Filter> {
   insert(row: T): Promise<void>
   find(id: string, locking?: Locking): Promise<T | undefined>
   list(filter: Filter, page: PageRequest): Promise<ListPage<T>>
-  /** Writes every field that can change, sets `updatedAt`, increments `revision` and returns the changed row. */
+  /** Writes every field that can change, sets `updatedAt`, increments `revision` if the row has one, and returns the changed row. */
   update(row: T): Promise<T>
 }
 
@@ -106,7 +106,7 @@ interface ProductFilter extends Search {
 export interface ProductRepository extends Rows<Product, ProductFilter> {
   /** Keeps the row for the history of its subscriptions, but hides it; its slug is free again. */
   remove(id: string): Promise<void>
-  /** Those with an API, locked. */
+  /** Those that contain the API, locked. */
   holding(apiId: string): Promise<readonly Product[]>
 }
 
@@ -311,6 +311,6 @@ export interface ShareRows {
 
 export interface ShareRepository {
   globalPlans(): Promise<readonly PlanRecord[]>
-  /** Of these tenants, or of all when absent. Each table is read once, with a fixed order of rows. */
+  /** Of these tenants, or of all when absent, in a fixed number of queries. The rows of a tenant have a fixed order. */
   load(tenantIds?: readonly string[]): Promise<ShareRows>
 }

@@ -1,4 +1,4 @@
-/** Reads all rows of a database in one snapshot, and writes all rows of another one in one transaction, both as JSON texts. It opens no database and no file. */
+/** Reads the rows of a database in one snapshot, as JSON texts, and migrates and fills an empty one with them. It opens no database and no file. */
 import { type Kysely, sql, type Transaction as Trx } from 'kysely'
 import { MIGRATIONS } from './migrations/index.ts'
 import { createMigrator } from './migrations/run.ts'
@@ -54,7 +54,7 @@ export interface Contents {
   /** Names of the applied migrations: the form of the rows. */
   readonly migrations: readonly string[]
   readonly tables: readonly TableSummary[]
-  /** Keys under which secrets are sealed; the keys themselves are not in the database. */
+  /** Ids of the keys under which secrets of webhooks and bodies of deliveries are sealed; the keys themselves are not in the database. */
   readonly keyIds: readonly string[]
 }
 
@@ -65,7 +65,7 @@ export interface Transfer {
   read(take: (part: TableRows) => Promise<void>): Promise<Contents>
   /**
    * Fills an empty database: applies the given migrations, takes what `fill` puts, compares it with what `fill` returns, and
-   * applies the later migrations. When anything fails, no row is written.
+   * applies the later migrations. When a step before that fails, none of the rows is written.
    * @throws Error when the database has rows, a newer schema, or other rows than expected
    */
   write(

@@ -79,7 +79,7 @@ export interface ClaimedDelivery {
   readonly confidential: readonly string[]
   /** The current secret first; empty when there is none. */
   readonly secrets: readonly string[]
-  /** The reason when body or secret cannot be decrypted: the delivery must not be sent. */
+  /** The reason when body, headers or secret cannot be decrypted: the delivery must not be sent. */
   readonly unreadable: string | undefined
 }
 
@@ -95,7 +95,7 @@ export interface ClaimBounds {
 }
 
 export interface QueueDepth {
-  /** Pending deliveries, due or not. */
+  /** Pending deliveries of tenants that are not suspended, due or not. */
   readonly waiting: number
   /** Being sent now, by any instance. */
   readonly leased: number
@@ -127,7 +127,7 @@ export interface DeliveryRepository {
    * be exceeded briefly when instances claim at the same time. Tenants with the fewest leases come first.
    */
   claim(bounds: ClaimBounds): Promise<readonly ClaimedDelivery[]>
-  /** Writes the outcome and ends the lease. Returns false when the lease has ended before. */
+  /** Writes the outcome and ends the lease. Returns false when the delivery has another lease, or is settled. */
   settle(id: string, lease: string, after: AfterAttempt): Promise<boolean>
   /** Whether an enabled webhook of the tenant is still to receive something. */
   anyPending(tenantId: string): Promise<boolean>

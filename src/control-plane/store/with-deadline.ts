@@ -1,4 +1,4 @@
-/** A store for requests: a caller gets `StoreUnavailable` in time, although a silent server is only noticed later. It contains no query. */
+/** A store for requests: `read` and `write` reject with `StoreUnavailable` after a deadline; the transaction continues. It contains no query. */
 import { type Store, StoreUnavailable } from './store.ts'
 
 const DEADLINE_MS = 5_000
@@ -8,7 +8,7 @@ const REPORT_EVERY_MS = 10_000
 export type OnLate = (message: string, error: unknown) => void
 
 /**
- * The transaction itself continues: after the deadline its outcome is unknown, as after a failure during the commit.
+ * After the deadline the outcome of the transaction is unknown, as after a failure during the commit.
  * @param onLate the pool reports servers that refuse; this, a query that waits, such as for a lock
  */
 export function withDeadline(store: Store, onLate: OnLate, deadlineMs = DEADLINE_MS): Store {

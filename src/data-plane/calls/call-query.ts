@@ -1,8 +1,8 @@
-/** What is asked of the recorded calls, and the rows that are returned: plain data that crosses between threads. It records nothing. */
+/** Queries of recorded calls, the rows and pages they return, and the kind of an outcome: plain data that crosses between threads. It records nothing. */
 import type { CallWindow } from '../../link/call-summary.ts'
 import type { Exchange } from '../pipeline/exchange.ts'
 
-/** `refused`: ended before its work; `failed`: the tool, its backend or this gateway failed. */
+/** `refused`: ended before its work; `failed`: the tool, its backend or this gateway failed, or the call was cancelled. */
 export type CallKind = 'success' | 'refused' | 'failed'
 
 /** Every condition that is given must hold. */

@@ -1,4 +1,4 @@
-/** The latest calls of one thread, in arrays that are written over and over: a call allocates nothing. It masks and sends nothing. */
+/** The latest calls of one thread, in arrays that are written over and over: recording a call allocates nothing. It sends nothing. */
 import { randomBytes } from 'node:crypto'
 import type { CallWindow } from '../../link/call-summary.ts'
 import type { Principal } from '../../model/principal.ts'

@@ -1,4 +1,4 @@
-/** The calls that all threads of the process have recorded, merged. It records none, and leaves a thread out that does not respond. */
+/** The recorded calls and states of all threads of the process, merged, and cursors of pages. It records none; a thread that does not respond is left out. */
 import { type CallWindow, mergedSummary, type Summary, windowOf } from '../../link/call-summary.ts'
 import { getOrSet } from '../../model/once-per.ts'
 import type { Principal } from '../../model/principal.ts'

@@ -83,7 +83,7 @@ export class RecordedCalls {
     }
   }
 
-  /** Caller of the newest call of a consumer. */
+  /** Caller of the newest call that matches and has one. */
   callerOf(query: CallQuery): { readonly atMs: number; readonly principal: Principal } | undefined {
     let found: { readonly atMs: number; readonly principal: Principal } | undefined
     this.ring.visit(query, ({ atMs, principal }) => {

@@ -1,4 +1,4 @@
-/** Follows a control plane over any transport: acks or nacks its updates, replies to its questions, keeps a copy of the last share on disk. It compiles nothing. */
+/** Follows a control plane over any transport: acknowledges or refuses updates, replies to questions, keeps the last share on disk. It compiles nothing. */
 import { join } from 'node:path'
 import { wholeShare } from '../../link/control-share.ts'
 import { type FleetQuestion, type FleetReply, readQuestion } from '../../link/fleet-question.ts'
@@ -287,7 +287,7 @@ export class Follower {
     return this.#invalid === undefined && this.#version !== '' ? this.#version : null
   }
 
-  /** Nacks an invalid update: the last good snapshot stays, in memory and on disk. */
+  /** Refuses an invalid update: the last good snapshot stays, in memory and on disk. */
   #refuse(reason: string): void {
     const { reporter, onFault, log } = this.#options
     const fault = `an update of the control plane is refused: ${reason}`

@@ -1,4 +1,4 @@
-/** Counts that are not confirmed yet, on disk before they are sent, so that a crash of either side neither loses nor repeats them. It sends nothing. */
+/** Counts that are not confirmed yet. With a path they are on disk before they are sent, so that a crash does not lose or repeat them. It sends nothing. */
 
 import type { CountRows } from '../../link/report.ts'
 import type { UsageCount } from '../../link/usage-count.ts'

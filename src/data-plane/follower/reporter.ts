@@ -1,4 +1,4 @@
-/** Sends the reports of a gateway: heartbeats, acks, nacks, counts and actions of administrators. It receives no snapshot. */
+/** Sends the reports of a gateway: heartbeats, acknowledged and refused versions, counts and actions of administrators. It receives no snapshot. */
 
 import type { GatewayState, Report } from '../../link/report.ts'
 import type { ControlPlaneTransport, HelloEvent } from '../../link/transport.ts'
@@ -18,7 +18,7 @@ interface ReporterOptions {
   readonly onDamage: OnDamage
   readonly workers: number
   readonly adminActions: Pick<AdminActions, 'pending' | 'confirm' | 'onAdded'>
-  /** The counts since the previous call; none is returned twice. */
+  /** The status, and the counts since the previous call; none is returned twice. */
   readonly takeState: () => GatewayState
   readonly log: Log
 }
@@ -57,7 +57,7 @@ export class Reporter {
     void this.report()
   }
 
-  /** As the control plane knows it; undefined until it has registered the instance. */
+  /** Assigned by the control plane; undefined before it has registered the instance, and once it no longer has it. */
   get gatewayId(): string | undefined {
     return this.#gatewayId
   }
@@ -80,7 +80,7 @@ export class Reporter {
   async close(): Promise<void> {
     clearInterval(this.#timer)
     this.#closing = true
-    // a report under way that fails would not take the last counts
+    // a report in flight that fails would not take the last counts
     await this.#running
     await this.report()
   }

@@ -5,7 +5,7 @@ import { eventsOf, type MarkedUpdate, type StreamEvent, UpdateReader } from '../
 import { SerialQueue } from '../../shared/async/serial-queue.ts'
 import { appendLines, readLines, replaceLines } from '../../shared/fs/checked-lines.ts'
 
-/** Below this size, reading appended updates is cheap. */
+/** Below this size, reading appended updates is fast. */
 const MIN_REWRITE_BYTES = 1024 * 1024
 
 export class ShareFile {

@@ -51,7 +51,7 @@ export class CallsAdmin {
     this.#serve(call, snapshot, async caller => {
       const query = callQuery(new Parameters(call.request.query), caller)
       const last = positionsOf(call.request.header('last-event-id'), 'Last-Event-ID')
-      // a stream without a body would keep its place, as nothing ends it
+      // a stream without a body would keep its slot, as nothing ends it
       if (call.request.method === 'HEAD')
         return call.respond(200, undefined, ['content-type', 'text/event-stream'])
       if (this.#parts.streams.open(call, caller, query, last)) return

@@ -1,6 +1,6 @@
 /**
- * Limits attempts that fail or need no credential (logins, unknown tools, registrations, discovery) for each client address. Successful
- * calls are not counted. Each thread counts the attempts it serves.
+ * Limits attempts that fail or need no credential (logins, unknown tools, registrations, discovery) for each IPv4 address or IPv6 /64 of
+ * clients. Successful calls are not counted. Each thread counts the attempts it serves.
  */
 import { randomInt } from 'node:crypto'
 import { type Refusal, refuse } from '../../shared/call/refusal.ts'
@@ -21,7 +21,7 @@ const LOOPBACK = ['127.0.0.0/8', '::1/128']
 
 export interface AttemptLimitOptions {
   readonly buckets: Pick<Kernel, 'setBucketRate' | 'takeTokens' | 'tokensLeft'>
-  /** Attempts of an address per minute, and as a burst; 0 turns the limit off. */
+  /** Attempts of an IPv4 address or IPv6 /64 per minute, and as a burst; 0 turns the limit off. */
   readonly perMinute: number
   readonly clientAddress: (request: HttpRequest) => string
   /** CIDRs of clients without limit, in addition to loopback addresses. */

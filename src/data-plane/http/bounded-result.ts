@@ -12,7 +12,7 @@ const PAGING =
 /** Of parts that are left out; further ones are counted in one sentence. */
 const MAX_NOTES = 16
 
-/** @param maxBytes of all texts, links and embedded resources together */
+/** @param maxBytes of all texts, links and embedded resources together, measured in UTF-16 code units */
 export function boundedResult(result: ToolResult, maxBytes: number, tool: Tool): ToolResult {
   if (!isTooLong(result, maxBytes)) return result
   let left = maxBytes

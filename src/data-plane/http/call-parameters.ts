@@ -1,10 +1,10 @@
-/** Reads the query of requests to the admin API. It reads no recorded call. */
+/** Reads queries and cursors of requests to the admin API, and the tenant that the caller is limited to. It reads no recorded call. */
 import { type Principal, reachesEveryTenant } from '../../model/principal.ts'
 import type { CallQuery } from '../calls/call-query.ts'
 import { readCursor } from '../calls/process-calls.ts'
 import type { Positions } from '../calls/recorded-calls.ts'
 
-/** Of a request: why its query is not valid. */
+/** Of a request: why its query or body is not valid. */
 export class ParameterFault extends Error {}
 
 const MAX_VALUE = 200
@@ -67,7 +67,7 @@ export function callQuery(parameters: Parameters, caller: Principal): CallQuery 
   return Object.fromEntries(Object.entries(query).filter(([, value]) => value !== undefined))
 }
 
-/** The only tenant whose calls the caller may see; undefined: every tenant's. */
+/** The only tenant whose data the caller may see; undefined: every tenant's. */
 export function tenantSeenBy(caller: Principal): string | undefined {
   return reachesEveryTenant(caller) ? undefined : (caller.tenant ?? '')
 }

@@ -13,7 +13,7 @@ const NO_HEADERS: readonly string[] = []
 const NOSNIFF = ['x-content-type-options', 'nosniff'] as const
 const JSON_BODY = ['content-type', JSON_TYPE]
 
-/** Adds to every response request id, trace id, `nosniff` and CORS headers. */
+/** Adds request id, trace id and `nosniff` to every response, and CORS headers to all but those of `sendWithOwnCors`. */
 export class Call {
   readonly request: HttpRequest
   readonly response: HttpResponse

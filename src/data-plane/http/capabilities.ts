@@ -7,7 +7,7 @@ import type { ProtocolVersion } from './mcp/versions.ts'
 
 export const TOKEN_OPTIMIZATION = Object.freeze({ supported: true, levels: OPTIMIZATION_LEVELS })
 
-/** Those of every gateway. `prompts` and `resources` are declared with empty lists. */
+/** Those of every gateway. `prompts` and `resources` are declared although their lists are empty. */
 const COMMON = Object.freeze({
   tools: { listChanged: true },
   resources: {},

@@ -74,7 +74,7 @@ export class Cors {
 
   /**
    * Status and headers of a preflight (Fetch standard, "CORS-preflight request"); `headers` does not belong beside them.
-   * @param proxied set when the path is that of a proxied API, which takes every method and these request headers
+   * @param proxied set when the path is that of a proxied API, which also takes PATCH and these request headers
    */
   preflight(
     request: HttpRequest,

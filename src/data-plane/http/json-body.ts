@@ -1,4 +1,4 @@
-/** Reads a bounded JSON body. It returns a value, a call that a `CallReader` recognizes, or a refusal, and does not interpret the value. */
+/** Reads a bounded JSON body and passes on its value, a call that a `CallReader` recognizes, or a refusal. It does not interpret the value. */
 
 import { EXACT_COST_FACTOR, lookingForExact, readJson as parseJson } from '../../model/exact-number.ts'
 import { loneSurrogateAt } from '../../model/lone-surrogate.ts'
@@ -40,7 +40,7 @@ const TOO_DEEP = refuse('payload_too_large', {
 
 const NOT_JSON = refuse('invalid_request', { message: 'The body is not valid JSON in UTF-8.' })
 
-/** `application/json`, with or without parameters; an absent type is taken for it. */
+/** `application/json` or `+json`, with or without parameters; an absent type is taken for it. */
 function isJsonType(contentType: string): boolean {
   if (contentType === 'application/json') return true
   const type = contentType.split(';')[0]!.trim().toLowerCase()

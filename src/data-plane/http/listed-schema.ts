@@ -1,4 +1,4 @@
-/** The input schema as clients list it: every argument, without keywords that add nothing for the one who writes the arguments. It checks nothing; the whole schema does. */
+/** Input schemas and descriptions of tools as lists show them: every argument, without keywords that do not help to write it. It checks no arguments. */
 import type { JsonSchema } from '../../model/json-schema.ts'
 import { linearMatcher } from '../../shared/json-schema/pattern.ts'
 

@@ -21,7 +21,7 @@ export interface Forwarding {
 
 const WITHHELD: ReadonlySet<string> = new Set(WITHHELD_FROM_CLIENTS)
 
-/** @param spanId of the step that calls the upstream */
+/** @param spanId of the request to the upstream */
 export function forwardedHeaders(
   call: Call,
   api: CompiledApi,

@@ -1,4 +1,4 @@
-/** Proxied APIs: runs each request through the pipeline and streams bodies both ways. It does not collect a body: `ApiCache` may. */
+/** Proxied APIs: runs requests with a valid path through the pipeline and streams bodies both ways. It does not collect a body: `ApiCache` may. */
 
 import { isAmbiguousPath } from '../../model/passthrough.ts'
 import { Cancellation } from '../../shared/call/cancellation.ts'

@@ -1,4 +1,4 @@
-/** Address and method → endpoint. The kernel normalizes and matches; this table says what each route means. */
+/** Address and method → endpoint, preflights, and refusals before an endpoint. The kernel normalizes and matches; this table says what each route means. */
 
 import { type Refusal, refuse } from '../../shared/call/refusal.ts'
 import type { HttpHandler } from '../../shared/server/listener.ts'

@@ -1,4 +1,4 @@
-/** What operators read of a tool: its definition, what it costs a model, and its figures. It reads no recorded call. */
+/** What operators read of a tool: its definition, what it costs a model, its figures, and the findings of a `ToolReview`. It reads no recorded call. */
 import { shownFigures } from '../../link/call-summary.ts'
 import type { Figures } from '../../model/call-figures.ts'
 import type { Tool } from '../../model/tool.ts'
@@ -7,7 +7,7 @@ import { originOf } from '../../model/upstream-url.ts'
 import type { CompiledTool } from '../snapshot/snapshot.ts'
 import { definitionTokens } from './tool-view.ts'
 
-/** Findings about a tool that need knowledge from outside the data plane. */
+/** Findings about a tool or a view that need knowledge from outside the data plane. */
 export interface ToolReview {
   /** What a view costs and which clients cannot use it whole. */
   viewNotes(view: ToolView, figures: ViewFigures): readonly string[]

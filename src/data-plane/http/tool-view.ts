@@ -1,4 +1,4 @@
-/** Tools and results as each protocol version may see them: no version sees another's fields. It sends nothing. */
+/** Tools and results in the form of each protocol version, without fields it does not define; serialized lists, estimates of tokens. It sends nothing. */
 
 import { writeJson } from '../../model/exact-number.ts'
 import { oncePer } from '../../model/once-per.ts'
@@ -32,7 +32,7 @@ export function toolView(tool: ListedTool, view: View, compact = false): object 
   // JSON Schema 2020-12 and with it `$defs` came in 2025-11-25: older clients follow no references
   const schemaView = since(view, '2025-11-25') ? <T>(schema: T): T => schema : unfoldSchema
   const { outputSchema } = tool
-  // one tool with a non-object outputSchema makes the whole list fail in legacy clients (docs/reference/http.md)
+  // one tool with a non-object outputSchema makes the whole list fail in legacy clients (docs/reference/mcp.md)
   const showOutput =
     outputSchema !== undefined &&
     since(view, '2025-06-18') &&
@@ -95,7 +95,7 @@ function annotationsOf({ title: listed, description, annotations }: ListedTool, 
   return out
 }
 
-/** The JSON array of one page of a listing; made once per listing and view, in as many turns as it takes. */
+/** The JSON array of one page of a listing; made once per listing, view and page, in as many turns as it takes. */
 export function toolsForm(
   listing: Listing,
   view: View,

@@ -1,4 +1,4 @@
-/** Reads what callers say of a trace (W3C Trace Context, W3C Baggage). What is not valid is as if it were not there. Pure. */
+/** Reads what callers send of a trace (W3C Trace Context, W3C Baggage) and selects the headers to pass on; invalid values count as absent. Pure. */
 
 /** Where a call stands in the caller's trace. */
 interface TraceParent {

@@ -31,7 +31,7 @@ export interface BucketRate {
 
 /**
  * One per thread. Results are those of the last call and valid until the next one: read them before other code runs.
- * No call throws once the routes are loaded.
+ * Only `loadRoutes`, `setBucketRate` and `fillBucket` throw.
  */
 export interface Kernel {
   /** Reads request bodies; its results are separate from those of the other calls. */
@@ -79,7 +79,7 @@ export interface Kernel {
 
   /** Sets a bucket's rate. Tokens taken stay taken; a bucket never used is full. @throws RangeError naming what is out of range. */
   setBucketRate(slot: number, rate: BucketRate): void
-  /** Fills a bucket, as when a slot goes to a new owner. */
+  /** Fills a bucket, as when a slot goes to a new owner. @throws RangeError when the slot does not exist. */
   fillBucket(slot: number): void
   /**
    * Takes `tokens` (at least 1), all or none.

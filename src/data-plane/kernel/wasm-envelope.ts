@@ -1,4 +1,4 @@
-/** The envelope reader in WebAssembly, from the host's side: a body's bytes in, places of its parts out. */
+/** The envelope reader in WebAssembly, from the host's side: a body's bytes in, places of its parts out. It builds no call: `envelope.ts` does. */
 import {
   ARENA_BODY,
   ARENA_MEMBERS,

@@ -1,4 +1,4 @@
-/** Reads metering events back, in protobuf and JSON. It writes none: `event-encoder.ts` does. */
+/** Reads metering events back, in protobuf and JSON. It writes none: `event-encoder.ts` and `kafka-producer.ts` do. */
 import { Reader } from 'protobufjs/minimal.js'
 import { ACCESSES, type MeteringEvent, OUTCOMES } from '../../link/metering-event.ts'
 

@@ -1,4 +1,4 @@
-/** Encodes one event as protobuf directly into a buffer; the part common to many calls is encoded once. It allocates nothing per event. */
+/** Encodes one event as protobuf directly into a buffer; the part common to many calls is encoded once. It allocates no buffer per event. */
 
 import { ACCESSES, type MeteredOutcome, OUTCOMES } from '../../link/metering-event.ts'
 import { codeAt } from '../../model/code-at.ts'
@@ -21,7 +21,7 @@ const MAX_HEAD_BYTES = 2 + EVENT_ID_LENGTH + 16
 export class EventEncoder {
   readonly #ids: EventIds
   readonly #gateway: string
-  /** The beginning of every event; all but the last digits of the id stay the same for a millisecond. */
+  /** The beginning of every event; all but the sequence digits of the id stay the same for a millisecond. */
   readonly #begin = Buffer.alloc(MAX_HEAD_BYTES)
   /** The part of it that is filled. */
   #head: Uint8Array = this.#begin

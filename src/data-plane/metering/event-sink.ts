@@ -17,7 +17,7 @@ export interface EventSinkOptions<E> {
   readonly maxBatch: number
   /** Between a batch with fewer events than `maxBatch` and the next one; for takers to which a batch costs more than its events. */
   readonly gatherMs?: number
-  /** Called with the reason when events are no longer taken, and with undefined once they are again. */
+  /** Called with the reason when events cannot be read, taken or committed, and with undefined once all of it succeeds again. */
   readonly onFault: (fault: string | undefined) => void
   readonly log: Log
 }
@@ -48,7 +48,7 @@ export class EventSink<E> {
     this.#ended = this.#run()
   }
 
-  /** Waits for the current batch, for at most `timeoutMs`. */
+  /** Waits until the spool has no further event or a batch fails, for at most `timeoutMs`. */
   async close(timeoutMs = 3000): Promise<void> {
     this.#closing = true
     this.#wake?.()

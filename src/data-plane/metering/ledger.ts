@@ -16,7 +16,7 @@ export interface WriterReport {
   readonly topic: number
   /** Messages of the topic that repeat an event; consumers of the topic drop them by `event_id`. */
   readonly duplicates: number
-  /** Events that the control plane has counted; undefined when it was not asked. */
+  /** Events that the control plane has counted; undefined when it was not asked, or has counted none. */
   readonly counted: number | undefined
   /** Ranges of sequence numbers that are neither in the spool nor in the topic. */
   readonly gaps: readonly (readonly [first: number, last: number])[]

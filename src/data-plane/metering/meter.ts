@@ -35,7 +35,7 @@ export interface MeteredCall {
   readonly cacheHit: boolean
   /** It took a unit of the consumer's quota. */
   readonly counted: boolean
-  /** '' when the call was allowed. */
+  /** Of the policy decision that refused the call; '' otherwise. */
   readonly decisionId: string
 }
 
@@ -45,6 +45,6 @@ export interface Meter {
    * @returns pending while the response must wait until the event is in its file; it never rejects
    */
   record(origin: CallOrigin, call: MeteredCall): MaybePending<undefined>
-  /** False: events can neither be written nor buffered, and further ones would be lost. */
+  /** False, so that calls are refused: further events would be lost or, with `sync`, the disk does not accept them. */
   readonly ready: boolean
 }

@@ -33,7 +33,7 @@ export function compose(
     return refuse('internal_error')
   }
 
-  /** Starts all settle stages; the response waits for those that are pending. */
+  /** Starts all settle stages; the response waits for those that are pending. The `last` ones run after them. */
   function settle(exchange: Exchange, final: Final): MaybePending<Final> {
     exchange.final = final
     let held: Pending<Final> | undefined

@@ -1,6 +1,6 @@
 /**
- * A stage that a deployment adds from its own module (`STAGES`): the interface, exported as the types of `toolgate/stage`, its checks, and
- * its position among the built-in stages. It loads no module and runs no call.
+ * A stage that a deployment adds from its own module (`STAGES`): the interface, exported as the types of `toolgate/stage`, its checks, its
+ * budget, and its position among the built-in stages. It loads no module and runs no call.
  */
 import { isObject } from '../../model/is-object.ts'
 import { isPending } from '../../shared/call/and-then.ts'
@@ -12,7 +12,7 @@ import { PHASES, type Phase, type Stage } from './stage.ts'
 export type { Exchange, Outcome, Phase, Refusal, Stage }
 
 export interface DeploymentStage extends Stage {
-  /** Milliseconds that one run may take, 1 to 1000. A Promise that is pending longer ends the call with `internal_error`; a synchronous run is logged. */
+  /** Milliseconds that one run may take, 1 to 1000. A Promise pending for longer counts as an exception of the stage; a synchronous run is logged. */
   readonly budgetMs: number
   /** Id of the stage of the same phase that it follows; absent: last in its phase, in `invoke` first. Stages of one place run in the order of the list. */
   readonly after?: string

@@ -66,15 +66,15 @@ export class Exchange {
   answers: ClientAnswers | undefined = undefined
   /** Written by `list-tools`. */
   listing: ToolListing | undefined = undefined
-  /** Milliseconds the backend took, -1 when it was not called. Written by `invoke-tool`. */
+  /** Milliseconds the backend took, -1 when it was not called. Written by `invoke-tool` and `invoke-proxy`. */
   backendMs = -1
-  /** The result was cached, or shared with another call; the backend was not called for this one. Written by `invoke-tool`. */
+  /** The result was cached, or shared with another call; the backend was not called for this one. Written by the caches of results and APIs. */
   cacheHit = false
   requestBytes = 0
   responseBytes = 0
   /** Result for the response; undefined unless token optimization was requested and the call has a result. Written by `optimize-result`. */
   optimized: OptimizedResult | undefined = undefined
-  /** Stages that ran, in order, with their durations; undefined unless they are measured. Written by the runner. */
+  /** Stages before `settle` that ran, in order, with their durations; undefined unless they are measured. Written by the runner. */
   timings: StageTiming[] | undefined = undefined
   /** Of the span that calls the backend (W3C Trace Context, `parent-id`), 16 hex digits; '' when it was not called. */
   backendSpanId = ''

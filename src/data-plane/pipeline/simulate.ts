@@ -3,7 +3,7 @@ import type { Exchange } from './exchange.ts'
 import type { Final, Outcome } from './outcome.ts'
 import type { Phase, Stage } from './stage.ts'
 
-/** `not_simulated`: the stage needs the client, the backend or a count. */
+/** `not_simulated`: nothing was passed to run in place of the stage, because it needs the client, the backend or a count, or is not built in. */
 type StepResult = 'passed' | 'refused' | 'not_simulated' | 'not_reached'
 
 export interface SimulatedStep {

@@ -13,10 +13,10 @@ export type Phase = (typeof PHASES)[number]
  * Return a value, not a Promise, wherever possible: the runner waits only for what is pending.
  */
 export interface Stage {
-  /** Imperative, kebab-case: `authenticate`, `invoke-tool`. Shown in profiles, metrics and `Server-Timing`. */
+  /** Imperative, kebab-case: `authenticate`, `invoke-tool`. Shown in logs, traces, metrics and `Server-Timing`. */
   readonly id: string
   readonly phase: Phase
-  /** A settle stage that runs when the response no longer waits for any other. */
+  /** A settle stage that runs when the response no longer waits for any other; nothing waits for its Promise. */
   readonly last?: true
   run(exchange: Exchange): MaybePending<Outcome>
 }

@@ -1,5 +1,5 @@
 /**
- * Parses and validates the settings file `plans.yaml`: plans, the plans of named consumers, and rules that choose a plan. It applies none
+ * Reads and validates the settings file `plans.yaml`: plans, the plans of named consumers, and rules that choose a plan. It applies none
  * of them to a call: the snapshot does.
  */
 import { readFileSync } from 'node:fs'

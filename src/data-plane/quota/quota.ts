@@ -2,7 +2,7 @@
 import type { PlanLimits } from '../../model/plan.ts'
 import type { ToolRateLimit } from '../../model/tool.ts'
 
-/** Prefix of keys that count calls under an obligation of the policy, in addition to the consumer's limits. Statistics omit them. */
+/** Prefix of keys that count calls under an obligation of the policy, in addition to the consumer's limits. The admin API omits them. */
 export const POLICY_LIMIT_KEY = '~policy '
 
 export type LimitKind = 'second' | 'minute' | 'day' | 'month' | 'burst' | 'tool'

@@ -40,7 +40,7 @@ export type SessionSignal =
   | { readonly kind: 'notification'; readonly message: string }
   /** A subscription to a resource ends. */
   | { readonly kind: 'unsubscribe'; readonly uri: string }
-  /** The client's response to a request of the gateway (elicitation). */
+  /** The client's response to a request of the gateway (elicitation, sampling, roots). */
   | { readonly kind: 'response'; readonly id: string | number; readonly message: unknown }
   /** `notifications/cancelled`. */
   | { readonly kind: 'cancel'; readonly requestId: string | number }
@@ -126,7 +126,7 @@ export interface SessionStore {
   /** Ends it for every instance; false when it was not alive. `unavailable`: it lives on, since its end could not be stored. */
   end(id: string): MaybePromise<boolean | 'unavailable'>
 
-  /** Signals every listener of this session or stream, on all instances. @returns number of listeners */
+  /** Signals every listener of this channel, on all instances. @returns number of listeners here, with Redis plus that of subscribed instances */
   signal(channel: Channel, signal: SessionSignal): MaybePromise<number>
   /** @returns stops listening */
   listen(channel: Channel, listener: (signal: SessionSignal) => void): () => void
@@ -140,7 +140,7 @@ export interface SessionStore {
 
   /**
    * A stream of this session was opened or closed here; an open one keeps it from expiring and from counting as a zombie.
-   * A session of origin `stream` ends with its last legacy stream. When the promise settles, every instance has the change.
+   * A session of origin `stream` ends with its last legacy stream. When the promise settles, every instance has the change, if the store responds.
    */
   setStreaming(id: string, kind: 'legacy' | 'standalone', open: boolean): MaybePromise<void>
   statistics(nowMs: number): MaybePromise<SessionStatistics>

@@ -1,4 +1,4 @@
-/** The listeners of sessions on this instance. It sends nothing to other instances: the stores do. */
+/** The listeners of sessions, streams and tasks in one thread. It sends nothing to other threads and instances: the stores do. */
 import type { SessionSignal } from './session-store.ts'
 
 type Listener = (signal: SessionSignal) => void

@@ -1,4 +1,4 @@
-/** The configuration of a gateway, its only owner: applies each change and has the document that follows served. It compiles nothing and fetches nothing. */
+/** The only owner of a gateway's configuration: it applies each change and has the resulting document served. It compiles nothing and fetches nothing. */
 import { applyChange, type ContentChange, type SnapshotChange, wholeChange } from '../../link/change.ts'
 import { checkingUpdate } from '../../link/check-update.ts'
 import type { ControlShare, ShareUpdate } from '../../link/control-share.ts'

@@ -1,4 +1,4 @@
-/** The control plane's share made ready for requests: APIs, keys by prefix, ids and suspension of tenants. It does not compile again the APIs and keys of tenants that did not change. */
+/** The control plane's share made ready for requests: APIs, keys, tenants, lists of tools. APIs and keys of unchanged tenants are not compiled again. */
 
 import type {
   ApiShare,

@@ -1,4 +1,4 @@
-/** Which limits apply to whom (docs/reference/http.md, Quotas per consumer): subscription, else own plan, else a plan rule, else the specified defaults; and who is blocked. It reads no file and no clock. */
+/** Limits of callers, by subscription, else assigned plan, plan rule or defaults; blocked consumers; faults of subscriptions. It reads no file or clock. */
 
 import {
   apisOfSubscription,
@@ -46,7 +46,7 @@ export class EntitlementIndexer {
 
   /**
    * It may be interrupted often; the next document is begun after it has ended.
-   * @throws Error when a consumer has a plan that does not exist.
+   * @throws Error when a consumer or a plan rule has a plan that does not exist.
    */
   *indexing({ plans, consumers, planRules, control }: SnapshotDocument): Generator<void, Entitlements> {
     if (plans !== this.#filePlans || control.plans !== this.#controlPlans) {

@@ -21,11 +21,11 @@ export interface CompiledTool {
   readonly tool: Tool
   /** Position in the snapshot; dense, so that decisions can be cached in arrays. */
   readonly index: number
-  /** Checks arguments; returns the faults (path and message), empty when they fit. A promise when another thread checks. Never throws. */
+  /** Checks arguments; returns the faults, empty when they fit, or why it did not finish. A promise when another thread checks. Never throws. */
   readonly validate: (args: unknown) => MaybePromise<CheckOutcome>
   /** Of `structuredContent`; undefined: the tool declares no outputSchema. */
   readonly validateOutput?: ((value: unknown) => MaybePromise<CheckOutcome>) | undefined
-  /** Arguments (validated before) → the exact request of the backend, its credential included. Never throws. */
+  /** Arguments (validated before) → the exact request of the backend, with its credential unless that is an OAuth token. Never throws. */
   readonly buildRequest: (args: { readonly [name: string]: unknown }) => BackendRequest
   /** The same for arguments of any size; other work may come between its steps. */
   readonly buildInSteps: (args: { readonly [name: string]: unknown }) => Generator<void, BackendRequest>
@@ -206,7 +206,7 @@ export interface Snapshot {
   isBlocked(tenant: string | undefined, consumer: string): boolean
   /** Why the subscription of a key, or of the consumer to this API, is not served; undefined: it is, or there is none. */
   subscriptionFault(principal: Principal, apiId: string, nowMs: number): SubscriptionFault | undefined
-  /** Every plan that a token of the consumer may have in the tenant; the first that concerns a call decides about it. */
+  /** Every plan that a token of the consumer may have in the tenant, except by plan rules; the first that concerns a call decides about it. */
   plansOf(tenant: string, consumer: string, nowMs: number): readonly PlanChoice[]
   /**
    * The entitlement whose calls are counted under these names (`quotaKey`). undefined: the subscription has ended, or a rule may have

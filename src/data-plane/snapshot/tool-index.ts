@@ -39,7 +39,7 @@ export class ToolIndexer {
 
   /**
    * It may be interrupted after each tool; the next index is begun after it has ended.
-   * @throws Error when two tool-sets bring tools of one name that one caller would see
+   * @throws Error when two tool sets bring tools of one name that one caller would see
    */
   *indexing(lists: readonly (readonly Tool[])[]): Generator<void, ToolIndex> {
     const unchanged =
@@ -108,7 +108,7 @@ function servedBy(entries: readonly CompiledTool[]): ServedFeatures {
   }
 }
 
-/** A tool-set comes before the document of an API: what one tenant publishes must not block the configuration of all. */
+/** A tool set comes before the document of an API: what one tenant publishes must not block the configuration of all. */
 function theOneServed(other: CompiledTool, entry: CompiledTool): CompiledTool {
   if (entry.tool.apiId !== undefined) return other
   if (other.tool.apiId !== undefined) return entry

@@ -1,4 +1,4 @@
-/** Arguments → the bytes of a body, by media type. It sets no header but `Content-Type`. */
+/** Arguments → the body of a request and its `Content-Type`, by media type. It makes no other header. */
 import { writeJson } from '../../model/exact-number.ts'
 import { isObject } from '../../model/is-object.ts'
 import type { BodyBinding } from '../../model/tool.ts'

@@ -1,4 +1,4 @@
-/** Percent-encoding of values for each place of a request (RFC 3986, RFC 6570). It never throws, and no encoded value can end its place in the request. */
+/** Values → text, and its percent-encoding for each place of a request (RFC 3986, RFC 6570). No encoder throws, and no encoded value can end its place. */
 import { writeJson } from '../../model/exact-number.ts'
 import { longJson } from '../../shared/call/long-json.ts'
 
@@ -94,7 +94,7 @@ export function encodeReserved(text: string): string {
   return wellFormed(text).replace(/%(?![0-9A-Fa-f]{2})|[^A-Za-z0-9._~:/?@!$'()*,;=%-]/gu, encodeCharacter)
 }
 
-/** A header value: visible ASCII, space and tab stay; line breaks, controls and everything beyond ASCII are encoded. */
+/** A header value: visible ASCII stays, and space and tab except at the ends; line breaks, controls and everything beyond ASCII are encoded. */
 export function encodeHeader(text: string): string {
   if (/^[\x20-\x7e\t]*$/.test(text)) return text.trim()
   return wellFormed(text)

@@ -1,4 +1,4 @@
-/** The path of a request from its template: no value can add, remove or climb a segment. It builds no query. */
+/** The path of a request from its template: no value can add or remove a segment, or act as a dot segment. It builds no query. */
 import type { ParameterBinding } from '../../model/tool.ts'
 import { encode, wireText } from './encode.ts'
 import { serializeSimple } from './serialize.ts'
@@ -6,7 +6,7 @@ import { serializeSimple } from './serialize.ts'
 type Args = { readonly [name: string]: unknown }
 type Piece = string | ParameterBinding
 
-/** A value that climbs: a dot segment, alone or between slashes of either kind. Many servers decode `%2F` and `%2E` before they look. */
+/** Whether a value has a dot segment, alone or between slashes of either kind. Many servers decode `%2F` and `%2E` before they look. */
 export function climbs(value: string): boolean {
   return value.includes('.') && value.split(/[/\\]/).some(part => part === '.' || part === '..')
 }
@@ -68,7 +68,7 @@ function serializeValue(binding: ParameterBinding, value: unknown): string {
   return serializeSimple(name, value, style, explode, encodePathText)
 }
 
-/** A part that climbs is encoded twice, so that no server between here and the backend reads a dot segment. */
+/** A part with a dot segment is encoded twice, so that no server between here and the backend reads one. */
 function encodePathText(value: string): string {
   return climbs(value) ? encode(encode(value).replaceAll('.', '%2E')) : encode(value)
 }

@@ -1,4 +1,4 @@
-/** A tool of an MCP server made ready to be called: where its calls go, and what they send. It sends nothing. */
+/** A tool, resource or prompt of an MCP server made ready to be called: the address and the messages of its calls. It sends none. */
 import { isObject } from '../../model/is-object.ts'
 import { isPerCaller, type Tool } from '../../model/tool.ts'
 import { credentialKeyOf } from '../../shared/egress/oauth/backend-tokens.ts'

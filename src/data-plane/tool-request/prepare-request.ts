@@ -1,4 +1,4 @@
-/** RequestTemplate → a function from arguments to the exact HTTP request, backend credential included. Pure; it sends nothing and never throws. */
+/** RequestTemplate → a function from arguments to the exact HTTP request, with the credential unless it is of OAuth. It sends nothing and never throws. */
 import { writeJson } from '../../model/exact-number.ts'
 import type { BackendAuthentication, ParameterBinding, RequestTemplate } from '../../model/tool.ts'
 import { type Credential, credentialOf } from '../../shared/egress/backend-credential.ts'

@@ -1,4 +1,4 @@
-/** A tool made ready to be called: its argument check and its request. It calls nothing. */
+/** A tool made ready to be called: the checks of its arguments and its output, its HTTP request and its MCP target. It calls nothing. */
 import { isObject } from '../../model/is-object.ts'
 import type { RequestTemplate, Tool } from '../../model/tool.ts'
 import { andThen } from '../../shared/call/and-then.ts'
@@ -13,7 +13,7 @@ import { prepareRequest } from './prepare-request.ts'
 
 type Args = { readonly [name: string]: unknown }
 
-/** The parts of a CompiledTool. The check covers what no schema says: dot segments in paths, base64 that is none. */
+/** The parts of a CompiledTool. The check covers what no schema says, such as dot segments in paths, sizes, and text that is not base64. */
 export function prepareTool(tool: Tool, checker: Pick<ArgumentChecker, 'prepare'>): PreparedTool {
   const owner = tool.tenant ?? `${tool.namespace}/${tool.toolSet}`
   const checkRequest = requestCheck(tool.request)
@@ -37,7 +37,7 @@ export function prepareTool(tool: Tool, checker: Pick<ArgumentChecker, 'prepare'
   }
 }
 
-/** Servers read no longer request line and header fields. */
+/** Characters: common servers refuse a request line or header field that is longer. */
 const MAX_PARAMETER_CHARS = 64 * 1024
 const MAX_PARAMETER_VALUES = 10_000
 /** Each is a part with its own head. */

@@ -1,4 +1,4 @@
-/** Values → text by style and explode (OpenAPI 3.1 §4.8.12.3, §4.8.12.4). It knows no template; it joins what it is given. */
+/** Values → encoded text by style and explode (OpenAPI 3.1 §4.8.12.3, §4.8.12.4). It reads no template, and its callers choose the encoder. */
 import { isObject } from '../../model/is-object.ts'
 import type { ParameterBinding } from '../../model/tool.ts'
 import { runAtOnce } from '../../shared/async/slices.ts'
@@ -19,7 +19,7 @@ function entriesOf(value: object): [string, unknown][] {
   return Object.entries(value).filter(([, item]) => item !== undefined)
 }
 
-/** Separators of array items in a path or header, not encoded; other styles have theirs. */
+/** Separators of array items in a path or header, before encoding; other styles have theirs. */
 const PLAIN_DELIMITERS: { readonly [style: string]: string } = {
   spaceDelimited: ' ',
   pipeDelimited: '|',
@@ -92,7 +92,7 @@ export function serializePairs(
   return [`${label}=${item(value)}`]
 }
 
-/** `serializePairs` for values of any size: the same text, and other work may come between its steps; several pairs may be one text. */
+/** `serializePairs` for values of any size: the same pairs, and other work may come between its steps. */
 export function* serializeLongPairs(
   name: string,
   value: unknown,

@@ -45,7 +45,7 @@ function actionsOfAny(others: ReadonlySet<string>): ReadonlySet<Action> | undefi
 interface Asked {
   /** Empty when the request names none. */
   readonly actions: ReadonlySet<Action>
-  /** Place of the verb; -1: none. */
+  /** Place of the verb or of the question word; -1: none. */
   readonly verbAt: number
 }
 
@@ -72,7 +72,7 @@ export function askedIn(
   return { actions: isQuestion ? READ : NONE, verbAt: -1 }
 }
 
-/** How well a tool fits the actions: 1 as asked, 0 the opposite. */
+/** How well a tool fits the actions, from 0 (the opposite) to 1 (as asked). */
 export function actionFit({ request: { method, path } }: Tool, wanted: ReadonlySet<Action>): number {
   if (method === 'GET' || method === 'HEAD') return wanted.has('read') ? 1 : 0
   if (method === 'DELETE') return wanted.has('delete') ? 1 : 0

@@ -1,4 +1,4 @@
-/** Nouns of everyday speech → the nouns with which API documents say the same: words of software and trade, among them terms of single products, such as `gist`. It ranks nothing. */
+/** Everyday words → the nouns, and some adjectives, of API documents that mean the same: of software and trade, and terms of single products, such as `gist`. It ranks nothing. */
 
 /** Word of a document: words of people. It holds in this direction only: who writes the word of the document means it. */
 export const NOUNS_SAID_FOR = `

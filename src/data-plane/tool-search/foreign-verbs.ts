@@ -1,6 +1,6 @@
 /** Verbs and adjectives of requests in German, French, Spanish and Portuguese, with some nouns → the English words of API documents. It translates nothing: `translations.ts` does. */
 
-/** English word: its translations without accents. Their endings are compared without (`rootOf`), so one form of each stem is enough. */
+/** English word: its translations without accents. They are compared without endings (`rootOf` of `translations.ts`), so one form of each stem is enough. */
 export const VERBS_IN_ENGLISH = `
     accept: akzeptiere akzeptieren annehmen accepte accepter acepta aceptar aceite aceitar
     accessible: zuganglich erreichbar accesible acessivel

@@ -91,7 +91,7 @@ export interface Named {
   readonly values: number
 }
 
-/** 1 as asked or not known, 0 one thing instead of several or the reverse. */
+/** 1 as asked or not known, 0 one thing instead of several or the reverse; `NOT_SAID_WHICH` one thing that the request does not identify. */
 export function countFit({ words, isCollection }: PathNoun, { counts, values }: Named): number {
   if (isCollection === undefined) return 1
   const plural = counts.get(words.at(-1) ?? '')
@@ -118,7 +118,7 @@ export function unnamedParents({ parents }: PathNoun, { names, freeValues, hasPa
   return unnamed
 }
 
-/** Which share of the nouns with a value, and of the ids without a noun, are places of a tool, or what it creates; 1 when there is none. */
+/** The share of the nouns with a value, the ids without a noun and `owner/name` that are places of a tool, or what it creates; 1 without any. */
 export function identifiedFit({ places, words: noun, creates }: PathNoun, query: Named): number {
   const { identified, prefixes, hasPair } = query
   let met = hasPair && places.some(({ isPair }) => isPair) ? 1 : 0

@@ -1,4 +1,4 @@
-/** A request in the words of a user → the words to search for, with weights. It searches nothing. */
+/** A request in the words of a user → the words to search for, with weights, and the actions, things and values that it names. It searches nothing. */
 import { askedIn } from './actions.ts'
 import { countsOf, type Named } from './path-noun.ts'
 import { isFiller, synonymsOf, withoutPhrases } from './synonyms.ts'

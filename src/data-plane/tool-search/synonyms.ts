@@ -144,7 +144,7 @@ export function isFiller(word: string): boolean {
   return FILLERS.has(word)
 }
 
-/** What a verb and a particle say together. */
+/** Phrases, most of them a verb and a particle, and the single words that replace them. */
 const PHRASES: readonly (readonly [RegExp, string])[] = [
   [/\b(?:sign|log)(?:ged)? ?(?:me )?in\b/gi, 'login'],
   [/\b(?:sign|log)(?:ged)? ?(?:me )?out\b/gi, 'logout'],

@@ -16,7 +16,7 @@ const QUESTIONS = `
     is: existiert existe existen existem steht
 `
 
-/** Of the words below, those that are English too and are not left out. */
+/** Of the small words below, those that are English too: they stay in a request. */
 const ENGLISH_TOO = new Set(wordsOf('is as do no am time para man on will mal plus son more an war'))
 /** Words of these languages that say nothing about a tool. */
 const SMALL_WORDS =
@@ -31,7 +31,7 @@ const SMALL_WORDS =
     seus suas foi mais ao aos pelo pela isso essa esse de schon jetzt heute sofort immer wieder auch deja maintenant aujourd hui toujours encore
     aussi tout suite ahora hoy siempre tambien ja agora hoje sempre tambem`)
 const FOREIGN_FILLERS = new Set(SMALL_WORDS.filter(word => !ENGLISH_TOO.has(word)))
-/** Those that English has too: they are left out of foreign requests, but prove nothing. */
+/** Words that English has too: they do not count when the language of a request is decided. */
 const SHARED = new Set([
   ...wordsOf('will plus son war an me on es en'),
   ...SMALL_WORDS.filter(word => ENGLISH_TOO.has(word)),

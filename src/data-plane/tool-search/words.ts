@@ -1,4 +1,4 @@
-/** Text in any language → the words that are indexed and searched for. It knows no tool. */
+/** Text in any language → the words that are indexed and searched for; and whether an English noun is a plural. It knows no tool. */
 
 /** Longer texts are not read further. */
 const MAX_CHARS = 4_000
@@ -18,7 +18,7 @@ const SPELLINGS = new Map([
 const UNSPACED = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}]/u
 const PIECE = /[\p{L}\p{M}\p{N}]+/gu
 
-/** Lower case without accents, in order, with repetitions; identifiers are split into their words. */
+/** Lower case without accents and English endings, in order, with repetitions; identifiers are split into their words. */
 export function wordsOf(text: string): string[] {
   const words: string[] = []
   for (const [piece] of splitCase(text.slice(0, MAX_CHARS)).matchAll(PIECE)) {

@@ -1,4 +1,4 @@
-/** The cart of a customer: what may become an order. Nothing in it is reserved. */
+/** The cart of a customer, and its checkout, which makes an order of it. Nothing in a cart is reserved. */
 import { lineOf, place, shown } from './placing.ts'
 import { shopConflict, shopInvalid, shopNotFound } from './problem.ts'
 import type { Handlers, ShopResponse } from './request.ts'

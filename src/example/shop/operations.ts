@@ -1,4 +1,4 @@
-/** The operations of the shop's OpenAPI document: finds that of a request and checks query and body against it. It runs none. */
+/** Reads the shop's OpenAPI document, finds the operation of a request, and checks query and body against it. It runs no operation. */
 import { readFile } from 'node:fs/promises'
 import type { JsonSchema } from '../../model/json-schema.ts'
 import { compileValidator } from '../../shared/json-schema/validate.ts'
@@ -40,7 +40,7 @@ export interface Operation {
   readonly segments: readonly string[]
   /** The operation takes an `Idempotency-Key`. */
   readonly repeatable: boolean
-  /** Ignores the query where the document has no parameters. @throws Problem 400 that names every faulty parameter. */
+  /** Ignores the query where the operation has no query parameters. @throws Problem 400 that names every faulty parameter. */
   readQuery(search: URLSearchParams): unknown
   /** @throws Problem 400 that names every faulty field. */
   checkBody(body: unknown): void

@@ -1,4 +1,4 @@
-/** Orders from placed to shipped or cancelled: finding, placing, changing, deleting. */
+/** Orders from placed to shipped or cancelled: finding, placing, changing, deleting. Prices and stock of a new order are in `placing.ts`. */
 import { type OrderInput, place, shown } from './placing.ts'
 import { shopConflict, shopInvalid } from './problem.ts'
 import { type Handlers, type ShopPaging, type ShopRequest, type ShopResponse, shopPageOf } from './request.ts'

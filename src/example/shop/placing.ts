@@ -1,4 +1,4 @@
-/** How an order comes into being: prices fixed, stock taken, all or nothing. It reads no request. */
+/** How an order is placed (prices fixed, stock taken, all or nothing), and the response that shows one. It reads no request. */
 import { shopConflict } from './problem.ts'
 import type { ShopResponse } from './request.ts'
 import {

@@ -1,4 +1,4 @@
-/** Problem documents (RFC 9457), as errors that handlers throw. It renders nothing to the wire. */
+/** Problem documents (RFC 9457), as errors that the shop throws while it reads or handles a request. It sends none: `send.ts` does. */
 
 /** One faulty field: a JSON Pointer into the body, or the name of a query, path or header parameter. */
 export interface ShopFieldFault {

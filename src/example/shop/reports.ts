@@ -6,7 +6,7 @@ import type { Order, ShopState } from './state.ts'
 
 type GroupBy = 'category' | 'customer' | 'month'
 
-/** Number of groups streamed one by one; the others are added up in one step, so that the report ends in time. */
+/** Number of groups with a line of progress; the others are in the report only, so that it ends in time. */
 const MAX_STEPS = 20
 
 export function reportHandlers(state: ShopState): Handlers {
@@ -27,7 +27,7 @@ interface Group {
   cents: number
 }
 
-/** Yields a line per group and, last, the report itself. Ends early after `signal`. */
+/** Yields a line for each of the first groups and, last, the report itself. Throws an AbortError after `signal`. */
 async function* salesReport(
   state: ShopState,
   groupBy: GroupBy,

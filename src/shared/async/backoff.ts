@@ -1,4 +1,4 @@
-/** Exponential backoff: how long to wait before each retry. It does not decide whether to retry. */
+/** Exponential backoff: how long to wait before each retry, and the wait. It does not decide whether to retry. */
 import { setTimeout as sleep } from 'node:timers/promises'
 
 export interface BackoffOptions {

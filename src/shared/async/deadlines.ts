@@ -24,7 +24,7 @@ export class Deadlines<T extends Watched> {
   /** All deadlines lie equally far ahead, so the order of insertion is the order of expiry. */
   readonly #chain = new Chain<T>()
 
-  /** @param maxStepMs of the timer, a fourth of the time-out and 10 ms or more */
+  /** @param maxStepMs of the timer, whose step is a fourth of the time-out, but not longer than this and not shorter than 10 ms */
   constructor(timeoutMs: number, onLate: (item: T) => void, maxStepMs = 1000) {
     this.#onLate = onLate
     this.#stepMs = Math.max(10, Math.min(maxStepMs, timeoutMs / 4))

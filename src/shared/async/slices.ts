@@ -1,7 +1,7 @@
-/** Runs long synchronous work in short slices, so that the event loop is never blocked for long. It does not know the work. */
+/** Runs long synchronous work in short slices, between which other work of the event loop comes, or all at once. It does not know the work. */
 import type { MaybePromise } from '../call/and-then.ts'
 
-/** Well below the 10 ms for which the loop may be blocked, because other work follows each slice. */
+/** Well below the 20 ms for which a thread may be blocked (`test/stalls`), because other work follows each slice. */
 const SLICE_MS = 3
 /** The clock is read once for so many items. */
 const ITEMS_PER_LOOK = 4

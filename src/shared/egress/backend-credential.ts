@@ -1,4 +1,4 @@
-/** Where the credential of the gateway goes in a request to a backend. It stores none. */
+/** Where the fixed credential of the gateway goes in a request to a backend. It stores none, and requests no token of OAuth. */
 import type { BackendAuthentication } from '../../model/tool.ts'
 
 export interface Credential {
@@ -7,7 +7,7 @@ export interface Credential {
   readonly value: string
 }
 
-/** RFC 6750 §2.1, RFC 7617 §2, OpenAPI 3.1 §4.8.27. undefined when there is nothing to show. */
+/** RFC 6750 §2.1, RFC 7617 §2, OpenAPI 3.1 §4.8.27. undefined when there is nothing to show, and for the types of OAuth. */
 export function credentialOf(authentication: BackendAuthentication): Credential | undefined {
   const { type, credential } = authentication
   if (credential === undefined || credential === '') return undefined

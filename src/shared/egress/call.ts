@@ -1,4 +1,4 @@
-/** One outgoing exchange from dispatch to its end: clock, cancellation, and its result, which it is itself. No reading of bodies. */
+/** One outgoing exchange from dispatch to its end: its timeout, its cancellation, and its result, for which callers await the call. It reads no body. */
 import { Deadlines, NOT_WATCHED, type Watched } from '../async/deadlines.ts'
 import type { Cancelable, Cancellation } from '../call/cancellation.ts'
 import { Later } from '../call/later.ts'
@@ -109,7 +109,7 @@ export abstract class Call<R>
     this.fail(failure('timeout', `${this.origin} did not respond completely within ${ms} ms`, this.sent))
   }
 
-  /** Called by undici when a connection is about to carry the request. */
+  /** Called when a connection is about to carry the request. */
   onConnect(abort: () => void): void {
     if (this.#over) return abort()
     this.sent = true

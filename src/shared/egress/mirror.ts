@@ -2,7 +2,7 @@
 import type { MirrorRule } from '../../model/upstream-rules.ts'
 import type { Egress, EgressRequest, EgressStreamRequest } from './egress.ts'
 
-/** Copies of one API that run at once; more are dropped. */
+/** Copies of one API that run at once in a thread; more are dropped. */
 const MAX_IN_FLIGHT = 16
 /** Of a response, which nothing reads. */
 const MAX_RESPONSE_BYTES = 64 * 1024

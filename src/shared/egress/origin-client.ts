@@ -1,4 +1,4 @@
-/** What carries the calls to one origin: what its author chose, own connections for ordinary plain-http requests, undici for everything else. It bounds no calls. */
+/** Dispatches calls to one origin: as its author chose (HTTP/2, pipelining), ordinary ones of plain http over own connections, others by undici. It bounds none. */
 import type { Readable } from 'node:stream'
 import { type buildConnector, type Dispatcher, Pool } from 'undici'
 import { PipelinedPool } from './http1/pipelined-pool.ts'

@@ -10,7 +10,7 @@ const RESERVE = 10
 /** An upstream that is just being replaced may listen again. */
 export const RETRY_AFTER_MS = 30
 
-/** Calls earn a part of a retry each, so that retries are never more than a part of the calls. */
+/** Calls earn a part of a retry each, so that retries beyond the reserve are never more than a part of the calls. */
 export class RetryBudget {
   readonly #perCall: number
   #retries = RESERVE

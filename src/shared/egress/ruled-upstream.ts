@@ -125,7 +125,7 @@ export class RuledUpstream {
     return failsCircuit(outcome) ? 'failed' : 'neutral'
   }
 
-  /** The observers of a response see only one that is not retried. */
+  /** The observers see no response with a status that the rule retries, not even the last one. */
   #observed({ onHead, onChunk }: EgressRequest): Pick<EgressRequest, 'onHead' | 'onChunk'> | undefined {
     const { statuses } = this.#retries
     if (onHead === undefined || onChunk === undefined || statuses.size === 0) return undefined

@@ -1,4 +1,4 @@
-/** Hands a response out as soon as its head is there and lets the body flow. It collects and decodes nothing. */
+/** An outgoing call whose response is handed out when its head arrives, with the body as a stream. It neither collects nor decodes the body. */
 import { BodyStream } from './body-stream.ts'
 import { Call } from './call.ts'
 import type { EgressFailure, EgressHeaders, EgressStreamResponse } from './egress.ts'

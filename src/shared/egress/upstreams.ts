@@ -1,4 +1,4 @@
-/** Calls to upstreams of proxied APIs: one more try where nothing was sent, and none at all while an upstream is down. It opens no connection itself. */
+/** Calls to upstreams of proxied APIs: one retry of an idempotent call that was not sent, no call while the circuit is open. It opens no connection itself. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import {
   type BreakerAdmission,

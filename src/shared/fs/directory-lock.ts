@@ -39,7 +39,7 @@ const MAX_ATTEMPTS = 20
  * can do, checks that the lock has not changed since it was read, and renames its own file over it. Nothing else
  * replaces a lock. A process that dies with a claim is replaced in the same way, by a claim on the claim.
  *
- * @throws Error naming the directory, the process that holds it, and the fix
+ * @throws Error naming the directory, the process that holds it (if one does) and the fix; Error of the file system
  */
 export function lockDirectory(directory: string, options: LockOptions): DirectoryLock {
   const { file, setting } = options

@@ -1,4 +1,4 @@
-/** Takes group and other permissions away from a folder and everything below it. Below it, it follows no symbolic link; it logs nothing. */
+/** Removes the permissions of group and others from a folder and from this user's files and folders below it. It follows no link below it and logs nothing. */
 import {
   closeSync,
   constants,

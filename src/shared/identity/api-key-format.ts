@@ -1,4 +1,4 @@
-/** The text of an API key, `tgk_<8 public>_<32 secret>`: making, reading and digesting it. It looks nothing up. */
+/** The text of an API key, `tgk_<8 public>_<32 secret>`: making, reading, digesting and comparing it. It looks nothing up. */
 import { hash, randomInt } from 'node:crypto'
 import type { KeyDigest } from '../../model/api-key.ts'
 
@@ -19,7 +19,7 @@ export function digestOf(key: string): string {
   return hash('sha256', key, 'hex')
 }
 
-/** Compares every character in any case, so that the time taken reveals nothing about a secret. */
+/** Compares texts of one length to the last character, also after a difference, so that the time taken reveals nothing about a secret. */
 export function sameText(shown: string, known: string): boolean {
   if (shown.length !== known.length) return false
   let difference = 0

@@ -17,7 +17,7 @@ export interface CredentialMemoryOptions {
   /**
    * How many characters at the end make the fingerprint: a few of a signature, which is as good as random; all of a secret.
    * Then only a text whose whole secret has the fingerprint gets as far as a comparison whose time could reveal where
-   * two texts differ; and every process chooses a random multiplier, so that an attacker cannot construct such texts.
+   * two texts differ; and every cache chooses a random multiplier, so that an attacker cannot construct such texts.
    */
   readonly tailChars: number
 }

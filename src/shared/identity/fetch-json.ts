@@ -9,7 +9,7 @@ export type FetchedJson =
 /** GETs a JSON document. Never rejects. */
 export type FetchJson = (url: string) => Promise<FetchedJson>
 
-/** A discovery document or key set is a few KiB; a megabyte is a mistake or an attack. */
+/** A discovery document or key set is a few KiB; half a megabyte is a mistake or an attack. */
 const MAX_DOCUMENT_BYTES = 512 * 1024
 
 export function fetchJsonOver(egress: Egress, timeoutMs = 1_500): FetchJson {

@@ -10,7 +10,7 @@ export interface SigningKey {
   readonly kid: string | undefined
   readonly algorithms: readonly Algorithm[]
   readonly key: KeyObject
-  /** Identifies a key across fetches, independent of its `kid`. */
+  /** Identifies a key across fetches: its `kid` and the public key itself. */
   readonly fingerprint: string
 }
 

@@ -1,4 +1,4 @@
-/** Keeps the provider's keys at hand: loads, refreshes in the background, serves stale ones, cools down. It verifies nothing. */
+/** Loads the provider's keys, refreshes them in the background, keeps stale ones after a failure and limits fetches for unknown keys. It verifies nothing. */
 import { Backoff } from '../async/backoff.ts'
 import type { Log } from '../telemetry/log.ts'
 import { discoverJwksUri } from './discovery.ts'

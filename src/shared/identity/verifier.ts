@@ -8,7 +8,7 @@ export interface TokenVerifier {
    * Never throws and never rejects: an invalid token yields a Refusal, and so does one that cannot be verified now.
    */
   verify(token: string, nowMs: number): Principal | Refusal | Promise<Principal | Refusal>
-  /** True once the provider's keys have been loaded at least once (`/ready`). */
+  /** True once the provider's keys have been loaded at least once (`/ready`); always without a provider. */
   readonly ready: boolean
   /** Evicts the verified tokens that are cached; returns how many there were. */
   clearCache(): number

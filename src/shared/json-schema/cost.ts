@@ -1,4 +1,4 @@
-/** An upper bound of the CPU time that a compiled schema needs for arguments of a given size. It validates nothing and measures no time. */
+/** An upper bound of the CPU time of a compiled schema on arguments of a given size, and counts of its parts. It validates nothing and measures no time. */
 import { holdsExact } from '../../model/exact-number.ts'
 import { isObject } from '../../model/is-object.ts'
 import type { JsonSchema } from '../../model/json-schema.ts'
@@ -9,7 +9,7 @@ import { programBound } from './pattern-bound.ts'
 export interface ArgumentSize {
   /** Members of objects and items of lists, on all levels. */
   readonly values: number
-  /** Characters of all strings and member names. */
+  /** Characters of all strings, member names and exact numbers. */
   readonly chars: number
   readonly depth: number
   /** Some numbers are ones that a double would change. */

@@ -1,4 +1,4 @@
-/** Argument validators: JSON Schema 2020-12 by Ajv, compiled only when first needed. They never throw, never change the arguments, and run in linear time on patterns. */
+/** Validators of arguments by Ajv (JSON Schema 2020-12), a check of schemas, and the size of arguments. Validators never throw or change the arguments. */
 import type { ValidateFunction } from 'ajv'
 import { Ajv2020, type ErrorObject, type Options } from 'ajv/dist/2020.js'
 import ajvFormats from 'ajv-formats'

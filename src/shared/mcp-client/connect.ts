@@ -1,4 +1,4 @@
-/** Opens a connection to an MCP server: chooses transport and version, with the oldest last. It repeats nothing that failed. */
+/** Opens a connection to an MCP server (chooses transport and version, the oldest last), or continues a session that is open. It retries nothing. */
 import { randomUUID } from 'node:crypto'
 import { isObject } from '../../model/is-object.ts'
 import type { Cancellation } from '../call/cancellation.ts'
@@ -192,7 +192,7 @@ function within({ cancellation }: ConnectOptions, deadlineMs: number): RequestOp
   return { timeoutMs, maxResponseBytes: MAX_HANDSHAKE_BYTES, cancellation }
 }
 
-/** A credential is missing or wrong; an older handshake would be refused likewise. */
+/** A credential is missing or wrong, or requests are too many; an older handshake would be refused likewise. */
 function isRefusal(status: number): boolean {
   return status === 401 || status === 403 || status === 429
 }

@@ -93,7 +93,7 @@ export class McpConnection {
         )
   }
 
-  /** Whether a message beside the streams of calls belongs to a call of this connection. */
+  /** Whether a message beside the streams of calls is for this connection: for a call of it, or for no call, such as a ping. */
   concerns(message: Unrequested): boolean {
     if (message.kind === 'request')
       return message.method === 'ping' || this.#receivers.only('onServerRequest') !== undefined

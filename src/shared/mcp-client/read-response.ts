@@ -1,4 +1,4 @@
-/** Reads the response to one POST: JSON, an event stream, or a refusal. It follows a stream to the response, and sends nothing. */
+/** Reads the response to one HTTP request: JSON, an event stream, or a refusal. It follows a stream to the JSON-RPC response, and sends nothing. */
 import { beginInSlices, nextTurn } from '../async/slices.ts'
 import type { MaybePromise } from '../call/and-then.ts'
 import type { EgressFailure, EgressStreamResponse } from '../egress/egress.ts'
@@ -107,12 +107,13 @@ export async function discard({ body }: EgressStreamResponse): Promise<void> {
   }
 }
 
-/** The body of a refused request: its JSON-RPC error, if it holds one. */
+/** The body of a refused request; '' when it cannot be read, or is too long. */
 export async function readErrorText(response: EgressStreamResponse, request: WireRequest): Promise<string> {
   const text = await textOf(response, request, MAX_ERROR_BYTES)
   return typeof text === 'string' ? text : ''
 }
 
+/** The JSON-RPC error in the body of a refused request, else a failure with the status. */
 export async function readError(
   response: EgressStreamResponse,
   request: WireRequest,

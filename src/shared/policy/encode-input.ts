@@ -1,4 +1,4 @@
-/** Writes an input as JSON without what the entrypoint does not read: shorter to encode, cheaper to parse, and arguments of a megabyte stay outside. */
+/** Writes a policy input as JSON, with only the facts that the entrypoint reads and the name of the action. It does not find out which facts are read. */
 import { writeJson } from '../../model/exact-number.ts'
 import type { PolicyInput } from './engine.ts'
 import type { InputPath, Reads } from './reads.ts'

@@ -1,4 +1,4 @@
-/** The interface of a policy engine, in AuthZEN's words. No engine lives here: `opa-wasm/` and `opa-http/` implement it. */
+/** The interfaces of a policy engine, in AuthZEN's words, and of an observer of decisions. It contains no engine: `opa-wasm/` and `opa-http/` do. */
 import type { DenialReason } from '../call/refusal.ts'
 
 /** What the policy is asked (AuthZEN Authorization API 1.0: subject, action, resource, context). */
@@ -59,7 +59,7 @@ export interface Decision {
 /** `Retry-After` of a call that could not be decided (`unavailable`): an interrupted evaluation or an unreachable policy server seldom lasts longer. */
 export const POLICY_RETRY_SECS = 1
 
-/** A policy made ready; one per snapshot and thread. */
+/** A policy made ready to decide, in one thread. */
 export interface PreparedPolicy {
   readonly engine: 'opa-wasm' | 'opa-http'
   readonly revision: string

@@ -8,7 +8,7 @@ const CHECK_LENGTH = 16
 
 interface KeptKey {
   readonly key: string
-  /** This call created it. */
+  /** The file did not exist when this call began: this call, or another process at the same time, created it. */
   readonly fresh: boolean
 }
 

@@ -40,7 +40,7 @@ export function createSealer(secret: string | Uint8Array): Sealer {
   }
 }
 
-/** For stores without webhooks: sealing and opening throw. */
+/** For a store that is opened without a key: sealing and opening throw. */
 export const NO_SEALER: Sealer = Object.freeze({ keyId: '', seal: missingKey, open: missingKey })
 
 function missingKey(): never {

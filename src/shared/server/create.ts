@@ -28,7 +28,7 @@ export function isStrictParser(kind: 'auto' | ListenerKind): boolean {
   return !('native' in loaded) || loaded.isStrict
 }
 
-/** Whether several threads can listen on one port: uWS always can, node:http since Node 22.12 (`reusePort`). */
+/** Whether several threads can listen on one port: uWS always can, node:http on Linux since Node 22.12 and 23.1 (`reusePort`). */
 export function canSharePorts(kind: 'auto' | ListenerKind): boolean {
   if (kind !== 'node' && listenerSupport().kinds.includes('uws')) return true
   const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
@@ -39,8 +39,9 @@ export function canSharePorts(kind: 'auto' | ListenerKind): boolean {
 }
 
 /**
- * `auto` takes uWS where its native build loads, else node:http, which also serves TLS: it replaces a certificate while it runs.
- * @throws Error when `uws` is demanded and its native build does not load; never a silent substitute.
+ * `auto` takes uWS where its native build loads, else node:http. A listener with TLS is node:http for every `kind`: it replaces a certificate
+ * while it runs.
+ * @throws Error when `uws` is demanded, without TLS, and its native build does not load: node:http does not take its place.
  */
 export function createListener(kind: 'auto' | ListenerKind, options: ListenerOptions): Listener {
   if (kind === 'node' || options.tls !== undefined) return new NodeListener(options)

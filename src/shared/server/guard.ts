@@ -1,15 +1,15 @@
 /**
- * What a request head must look like before anything else looks at it, the same for every listener; pure, and
- * it sends no response. It prevents request smuggling: a head two parties could read differently is
- * refused, never repaired (RFC 9112 §3.2, §6.1, §6.3).
+ * What a request head must look like before a handler gets it, the same for every listener. It sends no response and closes
+ * no connection. It prevents request smuggling: a head two parties could read differently is refused, never repaired
+ * (RFC 9112 §3.2, §6.1, §6.3).
  */
 
 import { codeAt } from '../../model/code-at.ts'
 import type { ListenerLimits, ListenerRefusal } from './listener.ts'
 
 /**
- * A body follows only these; DELETE, GET, HEAD and OPTIONS with one are refused (RFC 9110 §9.3: no generally
- * defined meaning).
+ * The methods that are accepted, and whether a body may follow; DELETE, GET, HEAD and OPTIONS with one are refused (RFC 9110
+ * §9.3: no generally defined meaning).
  */
 const METHODS: ReadonlyMap<string, boolean> = new Map([
   ['POST', true],
@@ -46,7 +46,7 @@ export interface RequestHead {
 
 /**
  * Refusals that get a response: a head that is sound but too big (414, 431), and an invalid Host (400, RFC 9112 §3.2).
- * For all others the connection is closed without a response.
+ * For all others that `checkHead` returns, the connection is closed without a response.
  */
 export function statusOfRefusal(refusal: ListenerRefusal): number | undefined {
   if (refusal === 'url_too_long') return 414

@@ -81,7 +81,7 @@ export interface HttpResponse {
   onAbort(listener: () => void): void
   /**
    * Sends the response in one piece. For HEAD the body is measured, not sent. 204 and 304 carry none. A client that stops
-   * reading is cut after about 10 s without progress; until then the body is held, not copied. Once `stream`
+   * reading is cut after 8 to 30 s without progress (each listener has its time); until then the body is held, not copied. Once `stream`
    * has begun a response, another one closes the connection: half a response must not look whole.
    * @param rest follows the body: bytes that many responses share, which are not copied.
    * @throws Error naming a header that must not be sent; nothing has been sent then.
@@ -142,7 +142,7 @@ export interface ListenerOptions {
    * Called with every error of the handler; the client gets status 500. Without it the error is thrown uncaught.
    */
   readonly onHandlerError?: (error: unknown) => void
-  /** Called for every connection the guard closed and every slow reader or sender that was cut; for metrics. */
+  /** Called for every refused head and TLS handshake, and for every slow reader or sender that was cut; for metrics. */
   readonly onRefused: (reason: ListenerRefusal) => void
 }
 

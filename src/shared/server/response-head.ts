@@ -1,6 +1,6 @@
 /**
- * The head of a response, checked and rendered: no header may carry a line break or affect framing. It
- * sends nothing.
+ * The head of a response, checked and rendered: no header may carry a line break or affect framing; and a body of two pieces
+ * as one. It sends nothing.
  */
 import { STATUS_CODES } from 'node:http'
 import { HeadText } from '../call/head-text.ts'

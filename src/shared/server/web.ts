@@ -17,8 +17,8 @@ export interface WebMountOptions {
   /** Scheme of the URLs the handler sees; the authority is the request's Host. */
   readonly scheme: 'http' | 'https'
   /**
-   * Called with every error of the handler or its body stream; the client got 500, or a broken connection once the
-   * response had begun.
+   * Called with every error of the handler or its body stream except BodyTooLarge (413) and errors after a disconnect; the client
+   * gets 500, or a broken connection once the response has begun.
    */
   readonly onError: (error: unknown) => void
 }

@@ -72,7 +72,7 @@ export class HistogramSeries {
   }
 }
 
-/** Series by the value of one label, which is of a closed set. */
+/** Series by the value of one label; its caller bounds the number of values. */
 export class Histogram {
   readonly #bounds: Float64Array
   readonly #series = new Map<string, HistogramSeries>()

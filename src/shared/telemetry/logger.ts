@@ -2,7 +2,7 @@
 import { pino } from 'pino'
 import type { Log } from './log.ts'
 
-/** Fields that never reach a line, even if a caller passes them. */
+/** Fields whose values never reach a line, even if a caller passes them, at the top or up to two levels below. */
 const REDACTED = [
   'authorization',
   'token',

@@ -1,4 +1,4 @@
-/** Every metric of the gateway: type, unit, labels, help text and where its value comes from. It reads no value; names and labels are an interface and are kept. */
+/** Every metric that this project defines: type, unit, labels, help text and source. It reads no value; names and labels are an interface and are kept. */
 
 export interface MetricDefinition {
   readonly type: 'counter' | 'gauge' | 'histogram'

@@ -1,4 +1,4 @@
-/** Counts by what was called: tools, tenants, backends, and refusals by reason and consumer. It bounds every label but the consumer, which its caller bounds. */
+/** Calls by tool, tenant and backend, times by tool, and refusals by reason and consumer. It bounds no reason, outcome or consumer: its caller does. */
 import { getOrSet, oncePer } from '../../model/once-per.ts'
 import type { Tool } from '../../model/tool.ts'
 import { originOf } from '../../model/upstream-url.ts'

@@ -58,7 +58,7 @@ export class FairJobWorker {
   #ended(name: string, owner: Owner): void {
     owner.pending--
     this.#pending--
-    // the table holds owners with pending jobs and, for a while, paused ones
+    // the table holds owners with pending jobs, and paused ones until a later job of theirs has ended
     if (owner.pending === 0 && owner.pausedUntilMs <= performance.now()) this.#owners.delete(name)
   }
 }

@@ -16,7 +16,7 @@ export interface ClientTls {
   readonly key: Renewable | undefined
 }
 
-/** The present content; while the file cannot be read, that of the start. */
+/** The present content; while the file cannot be read or is empty, that of the start. */
 export function presentText({ text, file }: Renewable): string {
   if (file === undefined) return text
   try {

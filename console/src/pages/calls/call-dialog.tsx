@@ -22,7 +22,7 @@ export function CallDialog({ id, onClose }: { readonly id: string; readonly onCl
   )
 }
 
-/** Of another gateway: what its row says, because stages and arguments stay where they were recorded. */
+/** A call in the list of the fleet: the fields of its row, because stages and arguments stay at the gateway that recorded them. */
 export function FleetCallDialog({
   call,
   onClose,

@@ -1,4 +1,4 @@
-/** The rows of the live table: what was recorded, then each call as the gateway reports it. Bounded; gaps are marked. It draws nothing. */
+/** The bounded rows of the live table: recorded calls, then new ones, and a gap for calls that the gateway reports as missed. It draws nothing. */
 import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import type { CallRow, Calls } from '../../api/admin-types.ts'
@@ -10,7 +10,7 @@ const MAX_ROWS = 100_000
 const FIRST_ROWS = 200
 const RECONNECT_MS = 2_000
 
-/** Calls that are missing between two rows. */
+/** Calls between two rows that the gateway reports as missed. */
 export interface Gap {
   readonly id: string
   readonly missed: number

@@ -1,4 +1,4 @@
-/** APIs: a list by status, registration, rules and removal, and the path of a list by tenant. The control plane checks each request. */
+/** APIs: their list with filters, registration, rules and removal; also the path of a list below a tenant. The control plane checks each request. */
 import { useSignal } from '@preact/signals'
 import { control, queryOf } from '../../api/client.ts'
 import { useResource } from '../../api/resource.ts'

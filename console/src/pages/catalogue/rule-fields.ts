@@ -1,4 +1,4 @@
-/** The rules of an API for its calls, as fields of a form: what each is called, and how its text becomes a value. It draws nothing. */
+/** The rules of an API for its calls, as fields of a form: their labels, and how values become text and text becomes values. It draws nothing. */
 
 export interface RuleField {
   /** Within the rule. */

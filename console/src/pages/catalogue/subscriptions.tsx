@@ -1,4 +1,4 @@
-/** Subscriptions: request, approve, reject, revoke; also the plan that one in use requests. A key is shown once, in the response that creates it. */
+/** Subscriptions: request, approve, reject, revoke; also requests for another plan. A key is shown once, in the response that creates it. */
 import { useSignal } from '@preact/signals'
 import { control, queryOf } from '../../api/client.ts'
 import { useResource } from '../../api/resource.ts'
@@ -28,7 +28,7 @@ const STATUS_TITLES: Readonly<Record<Status, string>> = {
 const STATUSES = [['', 'Any'] as const, ...Object.entries(STATUS_TITLES)]
 const LIVE: ReadonlySet<Status> = new Set(['approved', 'suspended'])
 
-/** The plan that a subscription in use requests in place of its plan; null: none, and all of a pending one is requested. */
+/** The plan that a subscription in use requests in place of its plan; null: none. A pending subscription is itself the request. */
 const requestedPlanOf = ({ status, requested_plan }: Subscription): string | null =>
   LIVE.has(status) ? requested_plan : null
 
@@ -77,7 +77,7 @@ export function Subscriptions() {
     await list.reload()
   }
   const isOwn = ({ application }: Subscription): boolean => application === user.value?.consumer
-  /** A request is rejected by those who decide, and withdrawn by its application. */
+  /** A pending request is rejected by a user with that right, and withdrawn by another one. */
   const mayEnd = (each: Subscription): boolean =>
     (LIVE.has(each.status) || (each.status === 'pending_approval' && !may('subscriptions.reject'))) &&
     may('subscriptions.revoke', isOwn(each))

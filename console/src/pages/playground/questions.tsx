@@ -1,4 +1,4 @@
-/** Questions of the gateway during a call, such as a confirmation that the policy asks for, and the user's responses. It calls nothing. */
+/** Questions of the gateway during a call, such as a confirmation that the policy asks for, and the user's responses. The playground sends them. */
 import { useSignal } from '@preact/signals'
 import type { Elicited, Inquiry } from './run-call.ts'
 import { SchemaForm } from './schema-form.tsx'

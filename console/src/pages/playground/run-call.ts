@@ -1,4 +1,4 @@
-/** Calls a tool as a client would, over REST or MCP, and returns status, selected headers, events and body of the response. It draws nothing. */
+/** Calls a tool over REST or MCP, returns status, selected headers, events and body of the response, and reads its questions. It draws nothing. */
 import type { Schema } from '../../api/admin-types.ts'
 import { request } from '../../api/client.ts'
 
@@ -12,7 +12,7 @@ export interface Exchange {
   /** `X-RateLimit-*`, `Server-Timing` and others of the response. */
   readonly headers: readonly (readonly [string, string])[]
   readonly body: unknown
-  /** Of progress notifications, with MCP. */
+  /** The messages before the last one of an event stream, such as progress notifications. */
   readonly events: readonly unknown[]
 }
 

@@ -35,7 +35,7 @@ const COLUMNS = [
   },
 ]
 
-/** At the gateway of this console: for consoles without a control plane. */
+/** At the gateway of this console; the policy editor promotes at the control plane instead. */
 const promoteHere = (): Promise<unknown> => gateway('admin/policy/promote', { method: 'POST' })
 
 export function CandidateCard({

@@ -1,4 +1,4 @@
-/** What the model of a consumer sees: the tools that the policy shows it, and why it does not see the others. The gateway simulates the list. */
+/** The tools that a consumer's model sees, and why not the others, as the gateway simulates them. Without a consumer it shows the user's list. */
 import type { Simulation } from '../../api/admin-types.ts'
 import { gateway } from '../../api/client.ts'
 import { useResource } from '../../api/resource.ts'

@@ -24,7 +24,7 @@ export type Origin = 'gateway' | 'dependency' | 'node' | 'wasm' | 'native'
 
 export interface HotFunction {
   readonly name: string
-  /** `gateway/rest.js:41`, `undici/lib/…:7`, `node:net:12`; '' for native code. */
+  /** `data-plane/http/rest.js:41`, `undici/lib/…:7`, `node:net:12`, `wasm`; '' for native code. */
   readonly place: string
   readonly origin: Origin
   readonly selfUs: number
@@ -35,7 +35,7 @@ export interface HotFunction {
 export interface HotFunctions {
   /** Time in which the thread was not idle. */
   readonly busyUs: number
-  /** Every function once, by self time in descending order. */
+  /** Every function that used time, once, by self time in descending order. */
   readonly functions: readonly HotFunction[]
 }
 

@@ -14,7 +14,7 @@ export interface LoadOptions {
 export interface Load {
   /** Correct responses so far. */
   responses(): number
-  /** Rejects at the first wrong response; resolves after `stop`. */
+  /** Rejects at the first wrong response or failed connection; resolves after `stop`. */
   readonly ended: Promise<void>
   stop(): void
 }

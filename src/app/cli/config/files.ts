@@ -1,4 +1,4 @@
-/** Reads the files of a configuration and joins them to one tree. It sends nothing. */
+/** Reads and checks the files of a configuration, joins them to one tree, and lists the secrets that it names. It sends nothing. */
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { parseDocumentText } from '../../../catalog/document/parse-document.ts'
@@ -12,7 +12,7 @@ export type Tree = Record<string, unknown>
 
 const GROUPS = ['plans', 'apis', 'products', 'consumers', 'webhooks'] as const
 
-/** @param paths files, and folders whose YAML and JSON files are read @throws CommandFailure that lists every fault */
+/** @param paths files, and folders whose YAML and JSON files are read @throws CommandFailure that lists the faults of the first invalid file */
 export function readTree(paths: readonly string[]): Tree {
   const joined: Tree = {}
   for (const file of paths.flatMap(filesAt)) {

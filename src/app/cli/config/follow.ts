@@ -14,7 +14,7 @@ import type { ConfigOptions } from './options.ts'
 /** Shorter than tokens live. */
 const TOKEN_MS = 60_000
 const PAGE = 100
-/** A cluster with more gateways shows the state of the first ones. */
+/** Of a longer list of gateways or APIs, only the first pages are read. */
 const MAX_PAGES = 10
 
 export async function followCluster(options: ConfigOptions, env: CommandContext['env']): Promise<number> {

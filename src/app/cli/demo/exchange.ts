@@ -1,4 +1,4 @@
-/** One HTTP request and its response, as plain data for the transcript. It checks and prints nothing. */
+/** Sends one HTTP request and returns it with its response, as plain data for the transcript. It checks no status and prints nothing. */
 import { BodyTooLarge, type ResponseBody, readResponseBody, requestIdOf } from '../response-body.ts'
 import { DemoFailure } from './demo-failure.ts'
 
@@ -21,7 +21,7 @@ export interface DemoExchange extends Asked {
   readonly tookMs: number
 }
 
-/** @throws DemoFailure without a response. */
+/** @throws DemoFailure without a response, or with one that is too large. */
 export async function exchange(asked: Asked): Promise<DemoExchange> {
   const { method, url, body } = asked
   const form = body instanceof URLSearchParams

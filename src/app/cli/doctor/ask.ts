@@ -1,4 +1,4 @@
-/** One HTTP request, bounded in time and size; redirects are returned, not followed. It does not judge the response. */
+/** One HTTP request, bounded in time and size, and a summary of its response; redirects are returned, not followed. It does not judge the response. */
 import { isObject } from '../../../model/is-object.ts'
 import { BodyTooLarge, readResponseBody, requestIdOf } from '../response-body.ts'
 import { Fault } from './fault.ts'

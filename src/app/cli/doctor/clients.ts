@@ -1,5 +1,5 @@
 /**
- * How the clients people use differ where it matters to a server: what they register, ask for, and put up with. Facts only; it sends nothing.
+ * How the clients people use differ where it matters to a server: what they register, request and accept. Facts only; it sends nothing.
  * Limits and names as published by November 2026. Sources: the clients' documentation and source, for Gemini CLI and Zed also the
  * compatibility tables of zuplo.com (verified 2026-07-31). A loopback redirect address stands for any port (RFC 8252 §7.3).
  */

@@ -1,4 +1,4 @@
-/** The state of one client's steps. Each step reads the findings of those before it. */
+/** The form of a step, and the state of one client's steps: each reads the findings of those before it. It sends nothing. */
 import type { ClientProfile } from './clients.ts'
 
 /** The fields of RFC 8414 §2 that clients read. */

@@ -8,7 +8,7 @@ import {
 } from '../../../data-plane/pipeline/deployment-stage.ts'
 import { refuse } from '../../../shared/call/refusal.ts'
 
-/** @param path undefined: no module @throws Error naming the file, the stage and the fix */
+/** @param path undefined: no module @throws Error naming the file and what is wrong with it */
 export async function loadStages(path: string | undefined): Promise<readonly DeploymentStage[]> {
   if (path === undefined) return []
   try {

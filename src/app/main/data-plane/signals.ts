@@ -1,4 +1,4 @@
-/** What a data plane reports of its calls, its tools and its state, and how one thread asks all of them. It records no call. */
+/** What a data plane reports of its calls, tools, state and process, and how one thread gets such reports of all threads. It records no call. */
 import { lintTool } from '../../../catalog/inspect/lint.ts'
 import { viewNotes } from '../../../catalog/views/view-status.ts'
 import { CallDetails } from '../../../data-plane/calls/call-details.ts'

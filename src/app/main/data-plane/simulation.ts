@@ -1,4 +1,4 @@
-/** Which stages a simulated call runs, and what stands in for those that count, record or send. It runs no call. */
+/** Which stages a simulated call runs or replaces, and why the policy hides a tool. It counts and records nothing, and calls no backend. */
 import type { SimulationParts } from '../../../data-plane/http/admin-simulate.ts'
 import { simulate } from '../../../data-plane/pipeline/simulate.ts'
 import type { Stage } from '../../../data-plane/pipeline/stage.ts'

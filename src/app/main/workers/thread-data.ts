@@ -1,4 +1,4 @@
-/** The data and ports a worker thread starts with. Types only. */
+/** The data and ports a worker thread starts with, and its report that it is ready. Types only. */
 
 import type { MessagePort } from 'node:worker_threads'
 import type { Assumption } from '../../../data-plane/quota/journal/assumption.ts'
@@ -35,7 +35,7 @@ export interface ThreadData {
   readonly clockOffsetMs: number
 }
 
-/** Sent by the thread once it listens. */
+/** Sent by the thread once its data plane is started; the port opens later, unless the thread chose it. */
 export interface ThreadReady {
   readonly port: number
   readonly httpServer: 'uws' | 'node'

@@ -1,4 +1,4 @@
-/** The entry point of a worker thread: a data plane that gets its configuration from the main thread and shares counters with it. */
+/** The entry point of a worker thread: a data plane that gets its configuration from the main thread and shares counters with it. It opens no tool source. */
 import { parentPort, workerData } from 'node:worker_threads'
 import type { ThreadSignals } from '../../../data-plane/calls/process-calls.ts'
 import type { StreamRefusal, StreamSlots } from '../../../data-plane/http/mcp/stream-limiter.ts'
@@ -27,7 +27,7 @@ const REPORT_INTERVAL_MS = 200
 
 const data = workerData as ThreadData
 const line = new PortLine(data.line, {}, 60_000)
-// the process lives as long as its first thread; this one as long as its port
+// the process lives as long as its main thread; this one as long as its port
 data.line.ref()
 // how a thread that crashes is replaced can only be seen when one does
 if (data.settings.testHooks)
@@ -133,7 +133,7 @@ function respond(context: AppContext, plane: DataPlane): void {
     clearInterval(timer)
     report()
   })
-  // a copy of what the first thread serves: it posts changes, because the whole can be large
+  // a copy of the configuration in the main thread, which posts changes, because the whole can be large
   let content: SnapshotContent = EMPTY_CONTENT
   /** Of the change that comes next. */
   let posted: Tool[] = []

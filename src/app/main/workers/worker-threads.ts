@@ -1,6 +1,6 @@
 /**
- * The worker threads as one data plane: sends configuration to all of them, adds up their usage and replaces a thread that has
- * crashed. It serves no call itself.
+ * The worker threads as one data plane: sends configuration to all of them, keeps their stream slots and (without Redis) sessions, adds up
+ * their usage and replaces a thread that has crashed. It serves no call itself.
  */
 
 import { join } from 'node:path'
@@ -215,7 +215,7 @@ class Threads implements WorkerThreads {
     let thread: Thread
     try {
       thread = await opening
-      // no change is under way while it catches up and joins
+      // no change is in flight while it catches up and joins
       await this.#changes.run(async () => {
         if (this.#document !== undefined) await applyTo(thread.line, wholeChange(this.#document))
         this.#threads.set(number, thread)

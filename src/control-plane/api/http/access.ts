@@ -22,7 +22,7 @@ export interface CallOrigin {
   readonly forUser?: boolean
 }
 
-/** @throws Problem unauthorized */
+/** @throws Problem unauthorized, forbidden, unavailable */
 export async function authenticateRequest(
   verifier: TokenVerifier,
   request: Request,

@@ -18,7 +18,7 @@ export interface EndpointCall<Query, Body> {
   readonly tenant: Tenant | undefined
   /** The caller's tenant, where the path names another one and the caller may not act for every tenant. */
   readonly guest: Tenant | undefined
-  /** Set where the endpoint is `narrowable`: the response must be limited to this application. */
+  /** Set by a `narrowable` endpoint when the policy does not allow the whole list: the response must be limited to this application. */
   readonly onlyApplication: string | undefined
   /** '' when absent. */
   readonly ifMatch: string
@@ -31,7 +31,7 @@ export interface EndpointCall<Query, Body> {
   readonly authorize: (action: string, tenant: string | null) => Promise<void>
 }
 
-/** The status is the one that the endpoint declares. */
+/** The status is the one that the endpoint declares; 200 with `text`, 204 without a body. */
 export interface EndpointResult {
   readonly body?: unknown
   /** Instead of `body`, as it is sent. */
@@ -75,7 +75,7 @@ export interface SubjectQuestion
   extends Pick<EndpointCall<unknown, unknown>, 'tx' | 'params' | 'principal' | 'tenant' | 'guest'> {
   /** The caller may act for every tenant. */
   readonly crossesTenants: boolean
-  /** Parsed but not validated; undefined without a body. */
+  /** Parsed but not validated; undefined without a body, or with one that is not valid JSON. */
   readonly rawBody: unknown
 }
 

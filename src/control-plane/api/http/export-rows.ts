@@ -1,4 +1,4 @@
-/** Lists as CSV (RFC 4180) or NDJSON: all rows of a filter in one response. It reads no row. */
+/** Lists as CSV (RFC 4180) or NDJSON: all rows of a filter in one response, up to a limit. It does not query them. */
 import { writeJson } from '../../../model/exact-number.ts'
 import { NDJSON } from './endpoint.ts'
 import { Problem } from './problem.ts'

@@ -6,7 +6,7 @@ const REQUEST_ID = /^[A-Za-z0-9._:-]{1,128}$/
 /** W3C Trace Context §3.2.2 */
 const TRACEPARENT = /^[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}/
 
-/** Request and trace of each request; a response may be made before its headers are. */
+/** The ids of each request, for the log and the audit. */
 const known = new WeakMap<Request, RequestIds>()
 
 export interface RequestIds {

@@ -26,7 +26,7 @@ interface RepeatableRequest {
 
 /**
  * Runs `work` once for a key. A repetition gets the first response; errors are not stored.
- * @throws Problem conflict when the key was used with another body
+ * @throws Problem validation_error for an invalid key, conflict when the key was used with another body
  */
 export async function onlyOnce(
   tx: Transaction,

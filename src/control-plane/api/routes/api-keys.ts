@@ -1,4 +1,4 @@
-/** Routes and schemas of API keys; only the response that creates a key contains it. The rules are in `services/api-keys.ts`. */
+/** Routes and schemas of API keys; only the response that creates or rotates a key contains it. The rules are in `services/api-keys.ts`. */
 import { API_KEY_STATUSES, type ApiKey, keyStatus } from '../../../model/api-key.ts'
 import { applicationOf } from '../../../model/subscription.ts'
 import {
@@ -78,7 +78,7 @@ function issued({ record, key }: IssuedKey, now: Date): EndpointResult {
   return { body: { ...show(record, now), key }, secret: true }
 }
 
-/** A key belongs to the application of its subscription; */
+/** A key belongs to the application of its subscription. */
 async function ownedBy(question: SubjectQuestion): Promise<Subject> {
   const { tx, params } = question
   const key = await tx.keys.find(params.key_id!)
@@ -86,7 +86,7 @@ async function ownedBy(question: SubjectQuestion): Promise<Subject> {
   return subjectOfSubscription(subscription, question)
 }
 
-/** so does a new key. A body without a subscription is refused by validation. */
+/** A new key belongs to the application of its subscription, too. A body without a subscription is refused by validation. */
 async function requestedBy(question: SubjectQuestion): Promise<Subject> {
   const { tx, rawBody } = question
   const id = (rawBody as { subscription_id?: unknown } | null | undefined)?.subscription_id

@@ -1,4 +1,4 @@
-/** Routes of the portal catalog, for callers of a tenant and for visitors: only APIs that their owner made visible, without upstream and limits. */
+/** Routes of APIs in the portal catalog, for callers and visitors: only visible APIs, without upstream and limits. Products are in `products.ts`. */
 import type { Api } from '../../../model/api.ts'
 import { VISITED_TENANTS } from '../../../model/tenant.ts'
 import type { Transaction } from '../../store/store.ts'

@@ -1,4 +1,4 @@
-/** To which tenant and application a subscription belongs when the policy is asked. It asks nothing. */
+/** The policy input of a subscription: its tenant, and whether it belongs to the caller's application. It does not ask the policy. */
 import { applicationOf, type Subscription } from '../../../model/subscription.ts'
 import type { Subject, SubjectQuestion } from '../http/endpoint.ts'
 

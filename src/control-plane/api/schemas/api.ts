@@ -1,4 +1,4 @@
-/** Schemas of APIs in requests, and their fields in the model. It contains no route; those of responses are in `shown-api.ts`. */
+/** Schemas of APIs in requests, and their fields in the model. It contains no route; the schemas of responses are in `shown-api.ts`. */
 import {
   AFTER_SUNSET,
   API_STATUSES,
@@ -189,7 +189,7 @@ export const apiPatch = z
   .partial()
   .openapi('ApiPatch')
 
-/** Fields of a body as in the model; absent fields are undefined. */
+/** Fields of a body as in the model, without `status`; absent fields are undefined. */
 export function apiFields(body: z.output<typeof apiPatch>) {
   const allowed = body.passthrough
   return {

@@ -1,4 +1,4 @@
-/** Schemas of what gateways reply about their recorded calls. Fields of calls that are not known are ignored, because gateways may be newer. */
+/** Schemas of gateways' replies about recorded calls, and the check of a reply. Unknown fields of calls are ignored, because gateways may be newer. */
 import { type FleetReply, MAX_FLEET_CALLS } from '../../../link/fleet-question.ts'
 import { parseJson } from '../../../model/parse-json.ts'
 import { textField } from './fields.ts'

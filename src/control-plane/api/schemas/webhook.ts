@@ -1,4 +1,4 @@
-/** Schemas of webhooks and deliveries in requests and responses. A secret appears in requests only. */
+/** Schemas of webhooks and deliveries in requests and responses, and their conversion. A secret appears in requests only. */
 import { WEBHOOK_EVENT_KINDS } from '../../../model/event.ts'
 import { EVERY_EVENT, MASKED_HEADER, maskedHeaders, type Webhook } from '../../../model/webhook.ts'
 import { DELIVERY_STATUSES, type Delivery } from '../../../model/webhook-delivery.ts'
@@ -71,7 +71,7 @@ const url = httpUrl().openapi({
   description: 'In production, HTTPS only.',
 })
 
-/** A part of `PATCH` and of configuration as code. */
+/** The fields of a webhook in configuration as code, except its secret and headers. */
 export const webhookShape = { url, events, enabled: enabled.default(true) }
 
 export const webhookName = shaped(

@@ -14,7 +14,7 @@ export interface IssuedKey {
   readonly key: string
 }
 
-/** @throws Problem validation_error for an unknown subscription, conflict for one that is not approved */
+/** @throws Problem validation_error for an unknown subscription or a past expiry, conflict for a subscription that is not approved */
 export async function createKey(
   tx: Transaction,
   subscriptionId: string,

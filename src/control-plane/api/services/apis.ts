@@ -85,7 +85,7 @@ export async function findApi(tx: Transaction, id: string): Promise<Api> {
   return found(await tx.apis.find(id), 'API')
 }
 
-/** @throws Problem not_found, precondition_failed, conflict for an invalid status change */
+/** @throws Problem not_found, precondition_failed, validation_error, conflict for an invalid status change or a taken address */
 export async function patchApi(
   tx: Transaction,
   id: string,

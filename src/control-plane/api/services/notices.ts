@@ -5,7 +5,7 @@ import { eventOf } from './subscription-event.ts'
 
 const EXPIRY_NOTICE_MS = 7 * 86_400_000
 
-/** Announces subscriptions that expire soon, at most `limit`, each expiry date once. Returns how many. */
+/** Announces subscriptions that expire soon, at most `limit`, each expiry date once. Returns how many were found. */
 export async function announceExpiring(store: Store, limit: number): Promise<number> {
   const near = await store.write(EVERY_TENANT, tx => tx.subscriptions.expiring(EXPIRY_NOTICE_MS, limit))
   for (const { id, tenantId, expiresAt } of near) {

@@ -186,7 +186,8 @@ export async function resumeSubscription(tx: Transaction, subscription: Subscrip
 
 /**
  * Changes an open subscription; keys stay. The event names the changed fields.
- * @throws Problem precondition_failed, validation_error for an unknown plan, conflict
+ * @param patch its plan exists: the caller has checked that
+ * @throws Problem precondition_failed, conflict
  */
 export async function changeSubscription(
   tx: Transaction,
@@ -201,7 +202,7 @@ export async function changeSubscription(
   )
 }
 
-/** Revokes a subscription and its keys. Idempotent. */
+/** Revokes a subscription and its keys. Idempotent. @throws Problem conflict for an invalid status change */
 export async function revokeSubscription(
   tx: Transaction,
   subscription: Subscription,

@@ -27,7 +27,7 @@ interface NewWebhook extends WebhookFields, Pick<Webhook, 'keysOf'> {
   readonly secretNames?: Webhook['secretNames']
 }
 
-/** Whose keys the webhooks of a caller receive: a tenant admin's those of every application, others their own. */
+/** Whose keys the webhooks of a caller receive: of an admin the keys of every application, of others those of the caller's application. */
 export function keysOf({ consumer, roles }: Principal): string {
   return roles.some(role => role === TENANT_ADMIN || role === PLATFORM_ADMIN) ? EVERY_APPLICATION : consumer
 }

@@ -1,6 +1,6 @@
 /**
- * Migration 2: row-level security, a second check behind the `where` clauses of the repositories. A transaction names its tenant with
- * `set_config('toolgate.tenant', …, true)`; without it no row of a tenant is visible.
+ * Migration 2: row-level security, a second check behind the `where` clauses of the repositories, and the role for users that bypass it. A
+ * transaction names its tenant with `set_config('toolgate.tenant', …, true)`; without it no row of a tenant is visible.
  */
 import { guard, MINE } from './row-security.ts'
 

@@ -1,6 +1,6 @@
 /**
- * Applies missing migrations in one transaction under a lock, forward only, and grants the tables to the role that transactions switch to. It
- * defines no migration.
+ * Lists the applied migrations and applies missing ones in one transaction under a lock, forward only; makes the role that transactions switch
+ * to, and grants it the tables. It defines no migration.
  */
 import { createHash } from 'node:crypto'
 import { type Kysely, sql } from 'kysely'

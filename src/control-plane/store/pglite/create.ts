@@ -27,7 +27,7 @@ export function exists(directory: string): boolean {
 /**
  * Creates the database beside its final directory and renames it when it is complete, so that a kill leaves no partial database.
  * The caller holds the lock of the directory.
- * @throws Error with the output of the child process
+ * @throws Error of the file system, for a directory that is not empty, or with the output of the child process
  */
 export async function create(directory: string): Promise<void> {
   const parent = dirname(directory)

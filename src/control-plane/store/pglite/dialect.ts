@@ -1,4 +1,4 @@
-/** The Kysely dialect of PGlite, whose only connection serves one transaction at a time, first come, first served. It contains no query. */
+/** The Kysely dialect of PGlite, whose only connection serves one transaction at a time, in order. Its only SQL is `begin`, `commit` and `rollback`. */
 import type { PGlite } from '@electric-sql/pglite'
 import {
   type CompiledQuery,

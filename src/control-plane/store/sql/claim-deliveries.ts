@@ -18,7 +18,7 @@ interface Row extends Omit<ClaimedDelivery, 'confidential' | 'secrets' | 'unread
 }
 
 /**
- * Two statements: the first locks webhooks, so that no other instance adds a lease while the second, which sees earlier commits, counts
+ * Two statements after `anyDue`: the first locks webhooks, so that no other instance adds a lease while the second, which sees earlier commits, counts
  * them. Leases use the clock of the database, which all instances share and no test moves.
  */
 export async function claimDeliveries(

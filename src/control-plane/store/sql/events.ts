@@ -1,4 +1,4 @@
-/** The event log: appended events are buffered in the session, and read by sequence number. It delivers no event. */
+/** The event log: buffers new events in the session, reads written ones by sequence number, deletes old ones. `flush-events.ts` writes them. */
 import type { EventRepository } from '../repositories.ts'
 import { inScope } from './listing.ts'
 import type { SqlSession } from './session.ts'

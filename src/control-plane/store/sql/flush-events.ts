@@ -10,8 +10,8 @@ const ROWS_AT_ONCE = 1_000
 
 /**
  * Numbers the events from the one-row clock. Its row lock is held until the commit, so the numbers follow the order of commits and
- * have no gaps; the lock is taken last, which keeps it short and prevents deadlocks: what is written after it refers to rows that
- * were locked before it.
+ * have no gaps; only the lock of the audit chain is taken later, which keeps it short and prevents deadlocks: what is written after
+ * it refers to rows that were locked before it.
  */
 export async function flushEvents(session: SqlSession): Promise<void> {
   const { db, now, pendingEvents } = session

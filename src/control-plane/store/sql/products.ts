@@ -1,4 +1,4 @@
-/** Queries on products; none reads a removed one. */
+/** Queries on products; the reads leave out removed products; `update` and `remove` expect one that `find` has returned. */
 import { type SqlBool, sql } from 'kysely'
 import type { ProductRepository } from '../repositories.ts'
 import { first, given, inScope, isRow, matches, page } from './listing.ts'

@@ -1,4 +1,4 @@
-/** Queries on tenants. Rules of the life cycle are in `model/tenant.ts`. */
+/** Queries on tenants, and the deletion of their metering and usage. Rules of the life cycle are in `model/tenant.ts`. */
 import { sql } from 'kysely'
 import { type Tenant, VISITED_TENANTS } from '../../../model/tenant.ts'
 import type { TenantRepository } from '../repositories.ts'

@@ -1,4 +1,4 @@
-/** Responds to GET requests of APIs with a cache rule from what their upstream sent before (RFC 9111). It holds no response itself. */
+/** Serves GET requests of APIs with a cache rule from earlier responses of the upstream (RFC 9111). `stored-responses.ts` holds the responses. */
 import type { CacheRule } from '../../../model/api-cache.ts'
 import type { CircuitOpen } from '../../../shared/egress/circuit.ts'
 import type { EgressFailure, EgressHeaders, EgressStreamResponse } from '../../../shared/egress/egress.ts'

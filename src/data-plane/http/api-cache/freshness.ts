@@ -39,7 +39,7 @@ export interface Storable {
   readonly freshSecs: number
   /** Its age when it was received. */
   readonly ageSecs: number
-  /** Names in lower case that a request must share with the one before. */
+  /** Names, in lower case, of request headers that must have the same values. */
   readonly varies: readonly string[]
 }
 

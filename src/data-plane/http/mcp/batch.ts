@@ -1,4 +1,4 @@
-/** Batches (MCP 2025-03-26 alone has them): requests run concurrently, each as it would alone and with its own refusal. */
+/** Batches (MCP 2025-03-26 alone has them): checks a batch, runs its requests concurrently, each as it would alone, joins the replies. It runs no method. */
 import { continueWith, type MaybePending } from '../../../shared/call/and-then.ts'
 import { Cancellation } from '../../../shared/call/cancellation.ts'
 import { INVALID_REQUEST } from '../../../shared/call/rpc-errors.ts'

@@ -1,4 +1,4 @@
-/** DELETE at the MCP endpoint: ends a session on every instance, and the sessions with MCP servers that were opened for it. */
+/** DELETE at the MCP endpoint: ends a session on every instance, then its stored sessions with MCP servers that need no token of the caller. */
 import type { ServerAddress } from '../../../shared/mcp-client/protocol.ts'
 import { serverKey } from '../../../shared/mcp-client/server-session-store.ts'
 import type { Snapshot } from '../../snapshot/snapshot.ts'

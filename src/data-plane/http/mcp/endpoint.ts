@@ -69,7 +69,7 @@ export class McpEndpoint {
     const accept = call.request.header('accept')
     if (isMetadataPath(call.request.path) && !accept.includes('text/event-stream'))
       return serverMetadata(this.#parts.gateway, call)
-    // a stream without a body would keep its place, as nothing ends it
+    // a stream without a body would keep its slot, as nothing ends it
     if (call.request.method === 'HEAD') return methodNotAllowed(call)
     if (this.#allowed(call)) void this.#get.get(call, snapshot)
   }

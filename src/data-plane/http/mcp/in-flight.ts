@@ -1,4 +1,4 @@
-/** Calls of sessions in this process, so that cancellations, ends of sessions and client responses reach them. It sends nothing. */
+/** Calls of sessions in this thread, so that cancellations, ends of sessions and client responses reach them. It sends nothing. */
 import type { Cancellation } from '../../../shared/call/cancellation.ts'
 import type { SessionStore } from '../../sessions/session-store.ts'
 import { type RequestId, storedId } from './message.ts'

@@ -1,4 +1,4 @@
-/** Requests of the versions with sessions (up to 2025-11-25): version, session, cancellation and where the response goes. It runs no method. */
+/** Messages of the versions with sessions (up to 2025-11-25): version, session, cancellation and where the response goes. It runs no method. */
 import { withDoubles } from '../../../model/exact-number.ts'
 import { isObject } from '../../../model/is-object.ts'
 import type { Principal } from '../../../model/principal.ts'

@@ -1,4 +1,4 @@
-/** Responses and header readers that several files of the MCP endpoint use. No state. */
+/** Responses, and readers of a header and the query, that several files of the MCP endpoint use. No state. */
 import { type Refusal, refuse as refusalOf } from '../../../shared/call/refusal.ts'
 import { INVALID_REQUEST } from '../../../shared/call/rpc-errors.ts'
 import type { Call } from '../call.ts'
@@ -39,7 +39,7 @@ export function refuseMessage(parts: GatewayParts, call: Call, refusal: Refusal)
   call.respond(refusal.row.status, errorMessage(null, rpcError(refusal, call.requestId)), headers)
 }
 
-/** A refusal of GET or DELETE, which carry no JSON-RPC: the REST form, but a session that is not the caller's does not exist. */
+/** A refusal in the REST form: of GET, DELETE, and a POST whose response goes to another stream. A session that is not the caller's does not exist. */
 export function replyRefused(parts: GatewayParts, call: Call, refusal: Refusal): void {
   if (refusal.reason === 'session_not_found') return replyNotFound(call)
   const headers = refusalHeaders(refusal, challengeContext(parts, call.request.path))

@@ -1,4 +1,4 @@
-/** Subscriptions of sessions to changed resources (up to 2025-11-25). The thread that accepted one holds it; notifications go to the stream of the session wherever it is open. */
+/** Watches resources, and holds the subscriptions of sessions (up to 2025-11-25) that this thread accepted. It writes to no stream: it signals sessions. */
 
 import type { ResourceWatches } from '../../../shared/mcp-client/resource-watches.ts'
 import type { SessionStore } from '../../sessions/session-store.ts'

@@ -31,7 +31,7 @@ const NO_HEADERS: readonly string[] = []
 const BEFORE_ID = Buffer.from('{"jsonrpc":"2.0","id":')
 const AFTER_TEXT = Buffer.from('"}],"isError":false}}')
 
-/** How long a client may keep a list, and for whom (MCP 2026-07-28, "Caching"); our lists depend on the token. */
+/** How long a client may keep a list (MCP 2026-07-28, "Caching"); our lists depend on the token. */
 const LIST_TTL_MS = 60_000
 
 export class ResultWriter {
@@ -86,7 +86,7 @@ export class ResultWriter {
     return { status: 200, headers, body: resultMessage(id, JSON.stringify(whole)) }
   }
 
-  /** A list: modern results say how long and for whom it holds. */
+  /** A list or the content of a resource: modern results say how long and for whom it holds. */
   list(
     id: RequestId,
     resultJson: string,

@@ -31,7 +31,7 @@ export interface SearchCall {
   readonly version: ProtocolVersion
 }
 
-/** What a call of find or describe asks for, or the reply to arguments that are not valid. */
+/** Makes the reply to a call of find or describe. `readSearch` returns a text where the arguments are not valid. */
 export type SearchRequest = (exchange: Exchange, writer: ResultWriter) => MaybePromise<RpcReply>
 
 export function readSearch(call: SearchCall, indexes: ToolIndexes): SearchRequest | string {

@@ -1,4 +1,4 @@
-/** Reads from the address of a request which tools it offers: `/mcp/{toolset}`, `?tags=`, `?tools=`, `?form=`. It knows no tool. */
+/** Reads which tools an address offers (`/mcp/{toolset}`, `?tags=`, `?tools=`, `?form=`), and makes the address for POST requests. It knows no tool. */
 import { oncePer } from '../../../model/once-per.ts'
 import { EVERYTHING, type Selection } from '../../pipeline/selection.ts'
 import type { Call } from '../call.ts'

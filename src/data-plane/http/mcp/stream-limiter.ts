@@ -1,4 +1,4 @@
-/** Limits on open event streams (docs/reference/http.md, SSE connection limits): per address, per tenant, in total, and new ones per minute. */
+/** Limits on open event streams (docs/reference/http.md, SSE connection limits): per address, per tenant, in total, new ones per minute. It opens none. */
 
 export interface StreamLimiterOptions {
   readonly enabled: boolean

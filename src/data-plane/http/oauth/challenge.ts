@@ -1,4 +1,4 @@
-/** The `WWW-Authenticate` values of 401 and 403 (docs/reference/http.md, OAuth and discovery). It decides nothing and sends nothing. */
+/** The Bearer challenges (`WWW-Authenticate`) of 401 and 403 (docs/reference/http.md, OAuth and discovery). It decides nothing and sends nothing. */
 
 /**
  * What a client should ask for first; without it clients ask for every scope there is, admin included. Reading alone would

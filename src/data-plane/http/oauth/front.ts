@@ -36,7 +36,7 @@ export interface OAuthFront {
   register(contentType: string, body: Uint8Array): Promise<OAuthResponse>
 }
 
-/** Starts discovery of the provider; the documents do not wait for it. */
+/** Starts discovery of the provider; of the endpoints only `openidConfiguration` waits for it. */
 export function createOAuthFront({
   gatewayUrl,
   issuer,
@@ -48,7 +48,7 @@ export function createOAuthFront({
   const provider = issuer === undefined ? undefined : new ProviderEndpoints(issuer, egress)
   const discovered = provider?.discover()
   if (!guarded) void discovered?.then(document => warnOfOpenAdminScope(document, log))
-  // without a provider the documents say 503, the two proxies 502: their status tables know no 503
+  // without a provider the documents on it say 503, the two proxies 502: their status tables have no 503
   return {
     pathPrefix: new URL(gatewayUrl).pathname.replace(/\/$/, ''),
     protectedResource: path => protectedResource(gatewayUrl, path),

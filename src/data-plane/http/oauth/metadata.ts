@@ -1,4 +1,4 @@
-/** The discovery documents of the gateway (docs/reference/http.md, OAuth and discovery). It sends no request for them, so that they are always up. */
+/** The documents on the protected resource and the authorization server, and the preflight of documents. It sends no request for them. */
 import { json, type OAuthResponse } from './oauth-response.ts'
 import type { ProviderAddresses } from './provider-endpoints.ts'
 

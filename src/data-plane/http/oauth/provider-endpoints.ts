@@ -43,7 +43,7 @@ export class ProviderEndpoints {
     return this.#addresses
   }
 
-  /** The addresses, after the provider has been asked once with success; when it cannot be asked, as they are supposed to be. */
+  /** The addresses as far as they are known; asks the provider first if it has not responded with success and was not asked within `RETRY_MS`. */
   async learnt(): Promise<ProviderAddresses> {
     if (!this.#learned && performance.now() - this.#triedAt >= RETRY_MS) await this.discover()
     return this.#addresses

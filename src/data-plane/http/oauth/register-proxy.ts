@@ -1,11 +1,11 @@
-/** POST /oauth/register: registers a public PKCE client at the identity provider and has it made fit for the gateway. It keeps nothing. */
+/** POST /oauth/register: registers a public client at the identity provider and, with an admin client, has it made fit for the gateway. It keeps nothing. */
 import type { Egress, EgressResponse } from '../../../shared/egress/egress.ts'
 import type { Log } from '../../../shared/telemetry/log.ts'
 import { type Registration, readRegistration } from './client-metadata.ts'
 import { json, NO_STORE, type OAuthResponse, oauthError, parseObject } from './oauth-response.ts'
 import type { ProviderAdmin } from './provider-admin.ts'
 
-/** Bound of the body; the one who mounts this reads no more. */
+/** Bound of the body; `routes.ts` reads no more. */
 export const MAX_REGISTRATION_BYTES = 32 * 1024
 const MAX_RESPONSE_BYTES = 256 * 1024
 const TIMEOUT_MS = 10_000

@@ -4,7 +4,7 @@ import type { Cancellation } from '../../../shared/call/cancellation.ts'
 import type { Egress, EgressResponse } from '../../../shared/egress/egress.ts'
 import { NO_STORE, type OAuthResponse, oauthError, parseObject } from './oauth-response.ts'
 
-/** Bound of the form; the one who mounts this reads no more. */
+/** Bound of the form; `routes.ts` reads no more. */
 export const MAX_TOKEN_FORM_BYTES = 32 * 1024
 const MAX_RESPONSE_BYTES = 256 * 1024
 const TIMEOUT_MS = 10_000

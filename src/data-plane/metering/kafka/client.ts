@@ -27,7 +27,7 @@ export interface KafkaOptions {
   readonly log: Log
 }
 
-/** The client does not retry: its retries would hide how long a batch has been waiting. */
+/** By default the client does not retry: its retries would hide how long a batch has been waiting. */
 export function kafkaClient({ brokers, clientId, tls, sasl, log }: KafkaOptions): Kafka {
   return new Kafka({
     brokers: [...brokers],

@@ -53,7 +53,7 @@ export class KafkaConsumer {
     }
   }
 
-  /** Returns only after `close`. @throws Error of the crash */
+  /** Returns only after `close`. @throws Error of the connection or of the crash */
   async #consume(): Promise<void> {
     const { topic, group } = this.#options
     const consumer = kafkaClient(this.#options).consumer({

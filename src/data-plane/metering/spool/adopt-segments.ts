@@ -1,18 +1,18 @@
-/** Closes the segments that were growing when the previous process ended. It reads no event. */
+/** Marks as complete the segments that were growing when the previous process ended, and removes empty ones. It reads no event. */
 import { mkdirSync, readdirSync, renameSync, statSync, unlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { segmentFile, segmentsAmong } from './segment-name.ts'
 
 /**
  * Called once, before the first writer of this process begins; the directory belongs to one process at a time.
- * @throws Error of the file system when the directory cannot be created or read
+ * @throws Error of the file system
  */
 export function adoptSegments(directory: string): void {
   mkdirSync(directory, { recursive: true })
   for (const { growing, file, key } of segmentsAmong(readdirSync(directory))) {
     const path = join(directory, file)
     if (!growing) continue
-    // a process that was killed before its first event; in a complete segment, no content is damage
+    // a process that was killed before its first event; an empty complete segment would count as damage
     if (statSync(path).size === 0) unlinkSync(path)
     else renameSync(path, join(directory, segmentFile(key, false)))
   }

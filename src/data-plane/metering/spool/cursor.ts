@@ -26,7 +26,7 @@ export function readCursor(path: string): { readonly state: CursorState; readonl
   return { state: JSON.parse(body) as CursorState, whole: true }
 }
 
-/** Resolves when the cursor survives a power failure. @throws Error of the file system; the old cursor stays then */
+/** Resolves when the cursor is replaced; a power failure may bring the old one back. @throws Error of the file system; the old cursor stays then */
 export async function writeCursor(path: string, state: CursorState): Promise<void> {
   const body = JSON.stringify(state)
   const file = await open(`${path}.new`, 'w')

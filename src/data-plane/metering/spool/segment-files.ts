@@ -32,7 +32,7 @@ export function completeSegment(directory: string, key: string): void {
   }
 }
 
-/** For a segment without events: in a complete one, no content is damage. @throws Error of the file system */
+/** For a segment without events: an empty complete one would count as damage. @throws Error of the file system */
 export function removeSegment(directory: string, key: string): void {
   unlinkSync(join(directory, segmentFile(key, true)))
 }

@@ -101,7 +101,7 @@ export class SpoolReader {
     try {
       return segmentsAmong(readdirSync(this.#options.directory))
     } catch {
-      return [] // no event has been written yet
+      return [] // no event has been written yet, or the directory cannot be read
     }
   }
 

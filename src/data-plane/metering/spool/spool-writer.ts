@@ -54,7 +54,7 @@ export class SpoolWriter implements Meter {
   readonly name = newWriterName()
   readonly counts = {
     events: 0,
-    /** Lost because the disk refused them and no buffer was free: of calls that were in flight when the last one filled up. */
+    /** Lost: the disk refused them and no buffer was free, or the writer was closed before they were written. */
     dropped: 0,
     /** `sync`: responses sent before their event was on disk, after `MAX_HOLD_MS`. */
     unsynced: 0,

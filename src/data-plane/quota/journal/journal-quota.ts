@@ -1,6 +1,7 @@
 /**
  * Quotas of one process that survive it: the table, and a journal that is written before units may be spent. A crash
- * costs a consumer at most the unspent units of one reservation, and never admits more than a limit.
+ * of the process costs a consumer at most the unspent units of one reservation, and never admits more than a limit. It writes no note:
+ * `journal.ts` does.
  */
 import { randomBytes } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'

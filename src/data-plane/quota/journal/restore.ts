@@ -21,7 +21,7 @@ const MINUTE_MS = 61_000
 const DAY_MS = 86_400_000
 const MAX_VERIFIED_BYTES = 100
 
-/** Called before any other thread attaches and any call is counted. @throws Error of the file system */
+/** Called before any other thread attaches and any call is counted. @throws Error of the file system, or that the seed is damaged */
 export function restore(quota: TableQuota, files: readonly SegmentFile[]): RestoreReport {
   const report: ReadReport = { notes: 0, skippedBytes: 0, damage: [], trustedFrom: 0 }
   const { table } = quota

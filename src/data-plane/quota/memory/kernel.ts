@@ -1,4 +1,4 @@
-/** The types of the calls of `assembly/window.ts`, and the creation of the region on which they work. It counts nothing. */
+/** The types of the calls of `assembly/window.ts`, and the creation, sharing and joining of the region they work on. It counts nothing. */
 import { randomUUID } from 'node:crypto'
 import { createKernel, type KernelHandle } from '../../kernel/create.ts'
 import type { SharedMemory } from '../../kernel/layout.ts'

@@ -51,7 +51,7 @@ const KINDS: readonly LimitKind[] = ['second', 'minute', 'day', 'month', 'burst'
 const MAX_LIMIT = 2 ** 31 - 1
 /** A sub-window of the second, finer than the resolution of `Retry-After`. */
 const GRAIN_MS = 13
-/** Other threads may spend the units reserved for this call; after this many times there is an error. */
+/** Other threads may spend the units reserved for this call; after this many times the call is refused (`busy`). */
 const MAX_ATTEMPTS = 64
 
 /** By the status of a take. */
@@ -76,7 +76,7 @@ export interface Reserver {
     lacking: Lacking,
     since: number | undefined,
   ): true | QuotaRefusal | Promise<true | QuotaRefusal>
-  /** Called when a call was the first of its consumer; it has not been granted yet. */
+  /** Called before `reserve` when a call is the first of its consumer and lacks something; it has not been granted yet. */
   created?(request: QuotaRequest): void
   /** Called for every grant. @param unitsLeft units that the consumer has left to spend */
   granted?(request: QuotaRequest, unitsLeft: number): void

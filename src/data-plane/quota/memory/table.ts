@@ -85,7 +85,7 @@ export class QuotaTable {
     this.#offsetMs = calibrate() - this.#headMs[HEAD_EPOCH / 8]!
   }
 
-  /** Milliseconds since shortly before the region was created, the same in every thread. */
+  /** Milliseconds since `PAST_MS` before the region was created, the same in every thread. */
   nowMs(): number {
     return performance.now() + this.#offsetMs + this.#headMs[HEAD_SKEW / 8]!
   }

@@ -1,4 +1,4 @@
-/** The connection to Redis: a call gets its response or fails in time, and a lost connection is restored. It contains no script. */
+/** The connections to Redis, for commands and for messages: a command fails in time, and a lost connection is restored. It contains no script. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import {
   openConnection,

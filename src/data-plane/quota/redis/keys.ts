@@ -1,4 +1,4 @@
-/** Names of keys in Redis. All keys of a script share a hash tag, so that a cluster keeps them on one node. */
+/** Names of keys in Redis. All keys of a script share a hash tag, so that a cluster keeps them on one node. It reads and writes none. */
 import { createHash } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 import type { QuotaKey } from '../quota.ts'

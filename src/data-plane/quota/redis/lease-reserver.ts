@@ -1,7 +1,7 @@
 /**
  * Reserves units and slots by leases, and renews them ahead of demand. A call waits for Redis only when this process holds
  * no unit or slot for it and no denial is cached, and never longer than the response time of the connection. It counts
- * calls only to estimate demand: the table counts use.
+ * calls, but no use of a limit: the table does.
  */
 
 import { setTimeout as sleep } from 'node:timers/promises'

@@ -1,6 +1,6 @@
 /**
- * Requests leases of consumers' units from Redis, credits them to the table and returns idle ones. It counts nothing:
- * units are spent in the table. At most one request per consumer of this process is in flight, from any of its threads.
+ * Requests leases of consumers' units and slots from Redis, credits them to the table, returns idle ones and applies resets. It counts no
+ * use: units are spent in the table. At most one request per consumer of this process is in flight, from any of its threads.
  */
 import type { Journal } from '../journal/journal.ts'
 import { BUSY, HASHED, READ_DAY } from '../memory/abi.ts'
@@ -20,7 +20,7 @@ const MIN_SLOTS = 4
 /** After a response this recent, Redis must still hold the consumer. */
 const KNOWN_MS = 100_000
 const NAMES_KEPT = 4_096
-/** As many as consumers in the table: without its generation a consumer would be reset again. */
+/** As many as consumers in a table of default size: without its generation a consumer would be reset again. */
 const MAX_GENERATIONS = 131_072
 
 export interface LeaseOptions {

@@ -35,7 +35,7 @@ export interface RedisQuotaOptions extends Omit<JournalQuotaOptions, 'dir' | 'un
   readonly dir?: string
   /** Prefix of every key. Default `toolgate:quota`. */
   readonly keyPrefix?: string
-  /** Duration of a lease in milliseconds; units of a killed instance are unavailable for this time. Default 2,000. */
+  /** Milliseconds of a lease, `LONG_LEASE` times as many far from the limits; units of a killed instance are unavailable for as long. Default 2,000. */
   readonly leaseMs?: number
   /** Longest call in ms; calls in flight of a disconnected instance count for this time. Default 60,000. */
   readonly maxCallMs?: number

@@ -1,4 +1,4 @@
-/** Serves another thread of the process from the one that holds the connection to Redis. It counts nothing. */
+/** Serves another thread of the process from the one that holds the connection to Redis. It decides nothing: the parts it receives do. */
 import type { PortLine } from '../../../shared/threads/port-line.ts'
 import type { Lacking, TableQuota } from '../memory/table-quota.ts'
 import type { QuotaStatistics, QuotaUse } from '../quota.ts'

@@ -1,6 +1,6 @@
 /**
- * Events of resumable streams, evicted some time after their end. Bounded in events and UTF-16 code units for each stream (the newest event is
- * always kept), and in streams and code units in total. It sends nothing.
+ * Events of resumable streams, evicted some time after their end or last event. Bounded in events and UTF-16 code units for each stream (the
+ * newest event is always kept), and in streams and code units in total. It sends nothing.
  */
 import type { Replay, ReplayEvent } from '../session-store.ts'
 

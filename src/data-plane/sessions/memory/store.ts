@@ -1,4 +1,4 @@
-/** Sessions of one process, in memory, bounded. Ids survive a restart because they are signed; replay buffers do not. */
+/** Sessions of one process, in memory; bounded, except those with streams. Signed ids survive a restart; events, tasks and records of ends do not. */
 import type { KeyRing } from '../key-ring.ts'
 import { mintSessionId, readSessionId } from '../session-id.ts'
 import {

@@ -6,7 +6,7 @@ import type { RedisConnection } from './connection.ts'
 const KEY = 'toolgate:{session-keys}'
 const REFRESH_MS = 30_000
 const BACKOFF = { firstMs: 50, maxMs: 1_000 }
-/** Ids that no key has signed do not make a read of each instance more often. */
+/** Minimum time between two reads in an instance because of ids that no key has signed. */
 const MIN_REREAD_MS = 1_000
 /** A start does not wait longer for Redis. */
 const MAX_START_MS = 1_000

@@ -1,4 +1,4 @@
-/** Sessions in Redis, ready for use: two connections, the keys that all instances share, and the store. It chooses nothing. */
+/** Opens sessions in Redis: two connections, the keys that all instances share, the stores of sessions and of MCP server sessions. It chooses nothing. */
 import { redisServerSessions } from '../../../shared/redis/server-sessions.ts'
 import type { RedisTarget } from '../../../shared/redis/servers.ts'
 import type { Log } from '../../../shared/telemetry/log.ts'

@@ -1,4 +1,4 @@
-/** Replay buffers of resumable streams in Redis lists, bounded in events, bytes and time. */
+/** Replay buffers of resumable streams in Redis lists, bounded in events, bytes and time. It delivers none to a listener. */
 import type { Replay, ReplayEvent } from '../session-store.ts'
 import type { RedisConnection } from './connection.ts'
 
@@ -11,7 +11,7 @@ const END = 'end'
 const keyOf = (stream: string): string => `toolgate:{r:${stream}}`
 const sizeOf = (stream: string): string => `toolgate:{r:${stream}}:bytes`
 
-/** Adds a row; the oldest go beyond the bounds, never the newest. The size is counted beside, so that nothing is read to know it. */
+/** Adds a row and removes the oldest ones beyond the bounds, never the newest. The size is counted beside, so that nothing is read to know it. */
 const APPEND = `
 local count = redis.call('RPUSH', KEYS[1], ARGV[1])
 local bytes = redis.call('INCRBY', KEYS[2], #ARGV[1])

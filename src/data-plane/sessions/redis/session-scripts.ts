@@ -1,7 +1,7 @@
 /** The Lua scripts of sessions in Redis. KEYS[1] is the session; none of them reads another key. */
 
 /**
- * Renews the TTL and returns the state; false when the session has ended.
+ * Renews the TTL and returns the state; false when the session has ended or expired.
  * A session that Redis does not know (it restarted empty) is stored again, if its age is below the TTL; so is its owner.
  */
 export const TOUCH = `
@@ -39,7 +39,7 @@ redis.call('HSET', KEYS[1], 'seen', ARGV[1], 'legacy', ARGV[3], 'owner', owner)
 redis.call('PEXPIRE', KEYS[1], ARGV[2])
 return owner`
 
-/** Marks it ended for a TTL; 1 when it was alive. */
+/** Marks it ended for a TTL; 1 unless it was marked before. */
 export const END = `
 local alive = redis.call('HGET', KEYS[1], 'ended') == false
 redis.call('DEL', KEYS[1])

@@ -17,7 +17,7 @@ import {
 import { SignalListeners } from '../signal-listeners.ts'
 import { JoinedTaskStore } from './joined-tasks.ts'
 
-/** How long a found session counts as alive. Other changes of it evict the cached entry at once. */
+/** How long a found session counts as alive. Other changes of it in this process evict the cached entry at once. */
 const CACHE_MS = 1000
 const MAX_CACHED = 10_000
 /** How often this thread reports the sessions in use, so that they do not expire, and those without listeners. */

@@ -1,4 +1,4 @@
-/** Serves the sessions of this thread to the other threads of the process, and keeps their caches consistent. It stores no session. */
+/** Serves the sessions and tasks of this thread to the other threads of the process, and keeps their caches consistent. It stores none. */
 import type { PortLine } from '../../../shared/threads/port-line.ts'
 import type {
   ReplayEvent,

@@ -36,7 +36,7 @@ export function authenticate(tokens: TokenVerifier, apiKeys: ApiKeyVerifier | un
   }
 }
 
-/** The check of a token or an API key; it has no caller without one. */
+/** The check of a token or, without one, of an API key; it refuses when both are absent. */
 export function verifyCredentials(
   tokens: TokenVerifier,
   apiKeys: ApiKeyVerifier | undefined,

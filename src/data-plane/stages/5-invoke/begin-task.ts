@@ -1,4 +1,4 @@
-/** Lets a call run as a task where its tool and its client want that, once every check has passed. It does not send the task. */
+/** Lets a call run as a task where its tool and client want that, after every check, and gives the timeout of its backend. It does not send the task. */
 import { refuse } from '../../../shared/call/refusal.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import { isCall } from '../../pipeline/operation.ts'

@@ -1,4 +1,4 @@
-/** Rewrites the texts of large results in a worker thread, because parsing them would block this one. It rewrites nothing itself. */
+/** Has a worker thread rewrite the texts of large results, because parsing them would block this one. It rewrites nothing itself. */
 import { nextTurn } from '../../../shared/async/slices.ts'
 import { FairJobWorker } from '../../../shared/threads/fair-job-worker.ts'
 import type { WorkerJob } from '../../../shared/threads/job-worker.ts'

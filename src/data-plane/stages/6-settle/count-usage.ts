@@ -1,4 +1,4 @@
-/** Adds up what the control plane wants to know of each call: use of subscriptions and keys, consumers seen. It sends nothing. */
+/** Adds up what the control plane wants to know of tool calls and proxied calls: use of subscriptions and keys, consumers seen. It sends nothing. */
 import type { Principal } from '../../../model/principal.ts'
 import { isCall } from '../../pipeline/operation.ts'
 import type { Stage } from '../../pipeline/stage.ts'
@@ -20,7 +20,7 @@ export interface UsageDelta {
   readonly consumersSeen: readonly { readonly tenant: string; readonly subject: string; readonly at: Date }[]
 }
 
-/** Consumers whose last use is kept between two collections; later ones are not reported before the next. */
+/** Entries of each kind that are kept between two collections; further ones are not counted. */
 const MAX_ENTRIES = 100_000
 
 const MS_PER_DAY = 86_400_000

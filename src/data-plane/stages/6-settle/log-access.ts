@@ -6,7 +6,7 @@ import { isCall } from '../../pipeline/operation.ts'
 import type { Stage } from '../../pipeline/stage.ts'
 import { outcomeOf, statusOf } from './record-metrics.ts'
 
-/** One line; `telemetry/` writes it. */
+/** One line; the logger of the process writes it. */
 export interface AccessRecord {
   readonly request_id: string
   readonly trace_id: string

@@ -1,4 +1,4 @@
-/** Makes a metering event of each call that passed authentication, and refuses calls whose events could not be stored. It stores and sends nothing. */
+/** Makes a metering event of each authenticated tool or proxied call, and refuses exchanges while events cannot be stored. It stores and sends nothing. */
 
 import type { MeteredOutcome } from '../../../link/metering-event.ts'
 import { oncePer } from '../../../model/once-per.ts'
@@ -24,7 +24,7 @@ const OUTCOME_OF: { readonly [R in RefusalReason]?: MeteredOutcome } = {
 }
 
 export interface Metering {
-  /** Refuses calls whose events could not be stored. */
+  /** Refuses every exchange while events cannot be stored. */
   readonly admit: Stage
   readonly settle: Stage
 }

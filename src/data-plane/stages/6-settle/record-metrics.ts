@@ -1,4 +1,4 @@
-/** Counts how each exchange ended. It keeps no label whose number of values a caller could raise without bound. */
+/** Reports how each exchange ended and how long it took, and names its outcome and status for other stages. It bounds no label: telemetry does. */
 
 import { REFUSALS } from '../../../shared/call/refusal.ts'
 import type { TracedValue } from '../../../shared/telemetry/histogram.ts'
@@ -6,7 +6,7 @@ import type { TargetCall } from '../../../shared/telemetry/target-counts.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import type { Stage } from '../../pipeline/stage.ts'
 
-/** Where the counts go; `telemetry/` implements it. */
+/** Where the counts go; `shared/telemetry` implements it. */
 export interface CallMetrics {
   /**
    * @param consumer '' for callers that were not authenticated.

@@ -1,4 +1,4 @@
-/** Builds what the policy is asked about one exchange. In the data plane, no other file says which facts a policy sees. */
+/** Builds the policy input about one exchange, and the key of its cached decisions. In the data plane, no other file chooses what a policy sees. */
 
 import { oncePer } from '../../../model/once-per.ts'
 import { reachesEveryTenant } from '../../../model/principal.ts'
@@ -50,7 +50,7 @@ function subjectOf(exchange: Exchange): PolicyInput['subject'] {
   }
 }
 
-/** The part about a tool, which is the same in all questions; gone with the tool's snapshot. */
+/** The part about a tool, which is the same in all inputs; collected with the compiled tool. */
 const toolResource = oncePer(({ tool }: CompiledTool) =>
   Object.freeze({
     type: tool.feature === undefined ? 'tool' : tool.feature.kind === 'prompt' ? 'prompt' : 'resource',

@@ -1,4 +1,4 @@
-/** Shortens tool results for language models: `moderate` drops empty and repeated values, `aggressive` also shortens long ones. Markers replace all but empty values. */
+/** Shortens texts of tool results: `moderate` drops empty and repeated JSON values, `aggressive` also cuts lists and texts. It leaves `structuredContent` unchanged. */
 import { readJson, writeJson } from '../../../model/exact-number.ts'
 import { isObject } from '../../../model/is-object.ts'
 import { beginsAsContainer } from '../../../model/json-text.ts'
@@ -32,7 +32,7 @@ export function optimize(result: ToolResult, level: ActiveLevel): OptimizedResul
 }
 
 /**
- * JSON texts that are too large for this thread are shortened elsewhere before, so that `optimize` finds them.
+ * Shortens large texts before `optimize`, which then finds them: JSON by `shorten`, because it is too large for this thread, plain text here.
  * @param shorten undefined when the text stays as it is
  */
 export async function optimizeLargeTexts(

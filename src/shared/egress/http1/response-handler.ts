@@ -4,7 +4,7 @@ import type { EgressHeaders } from '../egress.ts'
 export interface ResponseHandler {
   /** The call has ended (cancelled, timed out): it must not be sent any more. */
   readonly over: boolean
-  /** A connection is about to carry the request; `abort` takes the request back, or closes the connection once bytes have left. */
+  /** A connection is about to carry the request; `abort` takes the request back, or closes the connection (of HTTP/2: the stream) once bytes have left. */
   onConnect(abort: () => void): void
   /**
    * A head has arrived; also called for each informational response (status below 200).

@@ -36,7 +36,7 @@ export interface ExchangeOwner {
 
 export class Http2Exchange {
   readonly request: StreamRequest
-  /** A byte of the response has arrived. */
+  /** The head of the final response has arrived. */
   hasHead = false
   readonly #stream: ClientHttp2Stream
   readonly #owner: ExchangeOwner

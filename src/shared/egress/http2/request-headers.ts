@@ -12,7 +12,7 @@ interface HeadParts {
 const OF_THE_CONNECTION = new Set(['connection', 'keep-alive', 'proxy-connection', 'te', 'http2-settings'])
 /** A caller who names one wants something that HTTP/2 has not, or would disagree with the frames. */
 const REFUSED = new Set(['transfer-encoding', 'upgrade', 'expect', 'trailer'])
-/** Calls of different callers share a connection: their credentials stay out of its compression (RFC 7541 §7.1.3). */
+/** Calls of different callers share a connection: the credentials in these fields stay out of its compression (RFC 7541 §7.1.3). */
 const CREDENTIALS = ['authorization', 'cookie', 'x-api-key']
 const TOKEN = /^[!#$%&'*+\-.^_`|~\dA-Za-z]{1,256}$/
 const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/

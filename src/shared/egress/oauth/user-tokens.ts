@@ -31,7 +31,7 @@ interface Opened {
 
 interface UserTokensOptions {
   readonly egress: Egress
-  /** Called once, when they are first needed. */
+  /** Called when they are first needed, and again after it has failed. */
   readonly open: () => Promise<Opened>
   /** Unix ms. */
   readonly now: () => number

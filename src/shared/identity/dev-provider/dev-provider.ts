@@ -72,8 +72,8 @@ export async function startDevProvider(options: DevProviderOptions): Promise<Dev
 }
 
 /**
- * Keeps pages of other origins and rebound names from everything but a navigation. The library lets every origin read, so its cross-origin
- * headers are dropped for those that are not allowed.
+ * Refuses requests to names that are not served, and requests of pages of other origins except GET and HEAD, which a navigation needs. The
+ * library lets every origin read, so its cross-origin headers are dropped for those that are not allowed.
  * @returns false when the request was refused
  */
 function admitPage(

@@ -59,7 +59,7 @@ async function grantFor(
   resource: string | string[] | undefined,
 ): Promise<string> {
   const grant = new provider.Grant({ accountId: account.id, clientId: params.client_id ?? '' })
-  // only clients that registered themselves sign people in
+  // only public clients sign people in: those that registered themselves, or that a metadata document describes
   const allowed = new Set<string>(
     [...OIDC_SCOPES, ...account.scopes].filter(scope => REGISTERED_SCOPES.includes(scope)),
   )

@@ -2,7 +2,7 @@
 
 /** What a credential of the development provider may carry into a token. */
 interface Grants {
-  /** With the prefix `platform:`; more is never granted. */
+  /** With the prefix `platform:`; no other scope with this prefix is granted. */
   readonly scopes: readonly string[]
   /** Go into `realm_access.roles`. */
   readonly roles: readonly string[]

@@ -11,7 +11,7 @@ export interface Member {
   /** In this thread it takes effect before it returns. */
   activate(): void | Promise<void>
   discard(): void
-  /** What was asked of late. */
+  /** Inputs of recent decisions. */
   recent(): readonly PolicyInput[] | Promise<readonly PolicyInput[]>
   shadow(): ShadowStatus | undefined | Promise<ShadowStatus | undefined>
 }

@@ -1,4 +1,4 @@
-/** A bundle in a file. It is read again when the file has changed, also when another file was put in its place. */
+/** A bundle in a file. It is read again when the file has changed, also when another file was put in its place; only its size is checked. */
 import { readFile, stat } from 'node:fs/promises'
 import { BUNDLE_LIMITS } from '../bundle.ts'
 import type { BundleSource } from './source.ts'

@@ -5,7 +5,7 @@ import { SerialQueue } from '../../async/serial-queue.ts'
 
 export interface KeptBundle {
   readonly revision: string
-  /** Unix ms: when it was in force last, from. */
+  /** Unix ms: when it was put in force, the last time. */
   readonly since: number
 }
 
@@ -20,7 +20,7 @@ export class BundleHistory {
     this.#dir = dir
   }
 
-  /** Keeps a bundle under its revision, once, and deletes the oldest beyond the limit. */
+  /** Keeps a bundle under its revision, once, and deletes the oldest beyond the limit. One whose revision does not fit a file name is left out. */
   keep({ revision, since }: KeptBundle, bundle: Uint8Array): Promise<void> {
     return this.#changes.run(async () => {
       const name = `${since}-${revision}.tar.gz`

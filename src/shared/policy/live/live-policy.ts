@@ -22,7 +22,7 @@ export interface PolicyStatus {
   /** Why the newest bundle is not served; undefined when it is. */
   readonly fault: string | undefined
   readonly swaps: number
-  /** Bundles, however often each was tried. */
+  /** Bundles; one that is tried several times in a row counts once. */
   readonly rejected: number
 }
 

@@ -1,4 +1,4 @@
-/** A candidate bundle that is asked what the live one is asked, later and aside, and only counts what it would have decided otherwise. */
+/** A candidate bundle that decides on the inputs of the live one, later and outside of calls; the decisions that differ are counted. It decides no call. */
 import type { Decision, PolicyInput, PreparedPolicy } from '../engine.ts'
 import { countFlip, type Flip, type FlipKinds, sortedFlips } from '../log/flips.ts'
 import { subjectKeyOf } from '../subject-key.ts'

@@ -20,7 +20,7 @@ export interface PendingRetry {
 
 export interface Watching {
   readonly retry: PendingRetry | undefined
-  /** Ends it, and waits for what is under way. */
+  /** Ends it, and waits for the read or the offer in flight. */
   stop(): Promise<void>
 }
 
@@ -32,8 +32,8 @@ export function retryAfter(attempts: number): PendingRetry {
 }
 
 /**
- * Asks the source every so often; one question at a time. Waits longer, up to a minute or `pollMs`, whichever is longer, while it fails. A bundle that was refused
- * is offered again though the source has not changed: what refused it (a busy machine, a thread that ended) may have passed.
+ * Asks the source every so often; one question at a time. Waits longer, up to a minute or `pollMs`, whichever is longer, while it fails. A bundle
+ * that was refused is offered again though the source has not changed: what refused it (a busy machine, a thread that ended) may have passed.
  * @param onBundle whether the bundle was taken
  * @param onFault why the source cannot be read; undefined when it can be read again
  */

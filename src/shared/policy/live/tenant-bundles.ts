@@ -48,7 +48,7 @@ export class TenantBundles {
 
   /**
    * Takes up what has changed in the folder, and tries again what was refused.
-   * @throws Error when the folder cannot be read; what was read before goes on deciding.
+   * @throws Error when the folder cannot be read or holds too many bundles; what was read before goes on deciding.
    */
   async refresh(): Promise<void> {
     const names = (await readdir(this.#dir)).flatMap(name => FILE.exec(name)?.[1] ?? [])

@@ -1,4 +1,4 @@
-/** The platform's policy with a tenant's own on top: the second can deny more and oblige more, never less. It evaluates nothing itself. */
+/** The platform's policy with those of the caller's and the resource's tenant on top: they can only deny and oblige more. It evaluates nothing itself. */
 import { oncePer } from '../../../model/once-per.ts'
 import { andThen } from '../../call/and-then.ts'
 import { policyUnavailable } from '../decision.ts'

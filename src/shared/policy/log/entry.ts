@@ -13,7 +13,7 @@ export interface DecisionEntry {
   readonly allow: boolean
   readonly reasons: readonly DenialReason[]
   readonly unavailable?: boolean
-  /** True: an argument was masked, so that a rule that reads it may decide otherwise when it is replayed. */
+  /** True: an argument was masked or left out, or a response of the client was, so that a rule that reads it may decide otherwise in a replay. */
   readonly masked?: boolean
 }
 

@@ -1,4 +1,4 @@
-/** Why a decision came out as it did: the rules that fired, with file and line, and the scopes that would have been enough. */
+/** Why a policy decides as it does: the rules with the codes of its reasons, their file and line, and the scopes that would be enough. It records nothing. */
 import type { DenialReason } from '../../call/refusal.ts'
 import type { BundleRule } from '../bundle.ts'
 import type { Decision, PolicyInput, PreparedPolicy } from '../engine.ts'

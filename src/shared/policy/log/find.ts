@@ -5,7 +5,7 @@ import { parsed } from './reader.ts'
 import { newestFilesOf } from './tail.ts'
 
 const CHUNK_BYTES = 1024 * 1024
-/** A line is never longer: arguments are masked to less. */
+/** A line is not longer: arguments are masked, or are at most as long as the body of a request. */
 const MAX_LINE_BYTES = 4 * 1024 * 1024
 
 /** @returns undefined when the decision is not in the log, or the log does not exist. */

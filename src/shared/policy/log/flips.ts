@@ -1,4 +1,4 @@
-/** Decisions that turned, counted by kind. Bounded: what goes beyond is one kind for each direction. */
+/** Decisions that turned, counted by kind; all kinds beyond a bound count as one for each direction. It makes no decision. */
 import type { Decision, PolicyInput } from '../engine.ts'
 
 export type FlipDirection = 'allow→deny' | 'deny→allow'

@@ -1,4 +1,4 @@
-/** Searches a decision log from its end, in chunks, across the files of all threads. It holds one chunk for each thread, and stops after a bounded number of bytes. */
+/** Searches a decision log from its end, over the files of all threads. It holds a chunk (or a longer line) of each thread, and reads a bounded part. */
 import { open, stat } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { nextTurn } from '../../async/slices.ts'

@@ -1,11 +1,11 @@
-/** The last decisions of a log, read from its end, and its files in that order. It holds at most a bounded part of one file at a time. */
+/** The last decisions of a log, read from its end, and its files in that order. It reads a bounded part of each file, and does not merge those of threads. */
 import { closeSync, openSync, readSync, statSync } from 'node:fs'
 import type { DecisionEntry } from './entry.ts'
 import { filesOf, parsed } from './reader.ts'
 
 const MAX_READ_BYTES = 8 * 1024 * 1024
 
-/** @returns oldest first; empty when the log does not exist. */
+/** @returns oldest first, file by file; empty when the log does not exist. */
 export function lastDecisions(path: string, count: number): readonly DecisionEntry[] {
   const entries: DecisionEntry[] = []
   for (const file of newestFilesOf(path)) {

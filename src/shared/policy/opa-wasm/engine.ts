@@ -23,7 +23,7 @@ export interface OpaWasmOptions {
 
 const MIB = 1024 * 1024
 
-/** Evaluated once when a bundle is loaded: an operation that does not exist. */
+/** Evaluated when a bundle is loaded: an operation that does not exist. */
 const PROBE: PolicyInput = {
   subject: {
     type: 'anonymous',

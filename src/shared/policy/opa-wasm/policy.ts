@@ -1,4 +1,4 @@
-/** A bundle made ready to decide: memory of decisions first, the WebAssembly instance after it. It reads no files. */
+/** A bundle made ready to decide: from the cache of decisions where it can, else by the WebAssembly instance. It reads no files. */
 import { writeJson } from '../../../model/exact-number.ts'
 import type { Bundle } from '../bundle.ts'
 import { decisionOf, type OnPolicyFailure, policyUnavailable } from '../decision.ts'
@@ -103,7 +103,7 @@ export class OpaWasmPolicy implements PreparedPolicy {
     this.#results.clear()
   }
 
-  /** Evaluates once and says what is wrong with the response; undefined when it is a decision, or the policy's own "undefined". */
+  /** Evaluates, also to warm up, and says what is wrong with the response; undefined when it is a decision, or the policy's own "undefined". */
   probe(input: PolicyInput): string | undefined {
     let text: string
     try {

@@ -17,7 +17,7 @@ export interface BuildOptions {
   /** Address of the `opa` program. */
   readonly opa: string
   readonly env: Environment
-  /** Absent: it runs without bounds, for the author at the machine. */
+  /** Absent: it runs without the bounds of `confineOpa`, for the author at the machine. */
   readonly run?: RunOpa
   /** Must take what was built: a bundle that no gateway could load is a fault here, not there. @throws Error saying why not */
   readonly trial: (bundle: Uint8Array) => Promise<void>

@@ -1,4 +1,4 @@
-/** Runs `opa` on sources that arrived over the network: bounded in time, memory and output, without network and without the environment of this process. */
+/** Runs `opa` on sources from the network, with bounds of time, output and (not on Windows) memory. It allows no network function and passes on no setting. */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { RunOpa } from './never.ts'

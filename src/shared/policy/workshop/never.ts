@@ -1,4 +1,4 @@
-/** Finds rules that no input can make deny, by partial evaluation (`opa eval --partial`): their data or their own conditions rule them out. */
+/** Finds rules that no input can make deny, by partial evaluation (`opa eval --partial`) of a copy of the sources. It changes no source. */
 
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

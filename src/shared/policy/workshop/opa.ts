@@ -1,4 +1,4 @@
-/** The `opa` program that authors work with: the pinned version, found or installed. It is needed to build, to test and to compile drafts, never to decide a call. */
+/** The pinned `opa` that authors work with, found or installed, and how programs are run. It is needed to build, test and compile drafts, not for calls. */
 import { execFile } from 'node:child_process'
 import { accessSync, constants } from 'node:fs'
 import { basename, delimiter, join, resolve } from 'node:path'

@@ -1,4 +1,4 @@
-/** Downloads the official release of a policy program and checks its SHA-256. It runs no program and builds none. */
+/** Downloads the release of a policy program, from its publisher or a mirror, and checks its SHA-256. It runs no program and builds none. */
 import { createHash } from 'node:crypto'
 import { mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
@@ -25,10 +25,10 @@ export interface Release {
 }
 
 /**
- * Downloads a release into `target`, unless its server cannot be reached.
+ * Downloads a release into `target`, if it can be downloaded and written.
  * `POLICY_TOOLS_URL` names a mirror (`<url>/<program>/v<version>/<file>`); `OPA_SHA256` and `REGAL_SHA256` pin the digest,
  * which otherwise is the one that the release publishes beside the program.
- * @returns undefined when the program was written; the reason when the release cannot be reached
+ * @returns undefined when the program was written; the reason when it could not be downloaded or written
  * @throws Error when the program does not have the digest, or the address of the mirror is not allowed
  */
 export async function downloadRelease(

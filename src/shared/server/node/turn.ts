@@ -1,5 +1,5 @@
 /**
- * One request-response exchange on a node:http connection: who is still there, whose time is up, and how it ends.
+ * One request-response exchange on a node:http connection: its state, the time limits of the client, and how it ends.
  * It renders no response but 408 and 500.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
@@ -23,8 +23,8 @@ export interface NodeContext {
 
 const EMPTY_BODY = ['content-length', '0']
 /**
- * A client that takes nothing for this long is cut; node looks at progress once per period, so it takes 8 to 16
- * s, uWS 8 to 12.
+ * A client that takes nothing for this long is cut; node looks at progress once per period, so it takes 8 to 16 s. With uWS it
+ * takes 8 to 12 s, with its newer build 30 s.
  */
 const STALL_MS = 8_000
 /**
@@ -112,7 +112,7 @@ export class NodeTurn implements Watched {
     message.resume()
   }
 
-  /** Watches a client that owes us reading: without progress for about 10 s it is cut. */
+  /** Watches a client that owes us reading: without progress for 8 to 16 s it is cut. */
   watchReader(): void {
     if (this.#isWatched) return
     this.#isWatched = true
@@ -168,7 +168,7 @@ export class NodeTurn implements Watched {
     this.#watchSender()
   }
 
-  /** A sender has `bodyTimeoutMs` for its body, and is cut after 8 to 16 s without progress, as with uWS. */
+  /** A sender has `bodyTimeoutMs` for its body, and gets 408 after 8 to 16 s without progress. */
   #watchSender(): void {
     this.context.bodies.watch(this)
     this.message.socket.setTimeout(STALL_MS)

@@ -1,7 +1,7 @@
 /**
  * A streamed response of the uWS listener with its own count of what a client makes us hold: natively the first
  * sign of a client that does not read comes after 4 MB in the kernel, and everything later would be buffered
- * without end.
+ * without end. It holds no native response: the turn does.
  */
 import type { ResponseStream } from '../listener.ts'
 import type { NativeResponse } from './native.ts'

@@ -1,4 +1,4 @@
-/** CodeMirror with what the policy editor needs, loaded when the page is opened. It knows no draft and sends nothing. */
+/** CodeMirror as the policy editor needs it; `code-editor.tsx` loads it on demand. It stores no draft and sends nothing. */
 import {
   autocompletion,
   closeBrackets,
@@ -13,7 +13,7 @@ import { EditorView, highlightActiveLine, keymap, lineNumbers } from '@codemirro
 import { tags } from '@lezer/highlight'
 import { completeRego, rego, type Schema } from './rego.ts'
 
-/** What is wrong in a line, from 1. */
+/** A fault in a line. Rows and columns count from 1. */
 export interface Mark {
   readonly row: number
   readonly column: number | null

@@ -1,4 +1,4 @@
-/** Keeps the draft in this tab, so that a look at another page does not lose it. It sends nothing. */
+/** Keeps the policy draft in the session storage of the tab, so that opening another page does not lose it; compares drafts. It sends nothing. */
 
 /** Path → text. */
 export type Files = Readonly<Record<string, string>>

@@ -1,4 +1,4 @@
-/** Rego for CodeMirror: colors of the tokens, and completion of input fields, their values, keywords and built-in functions. It compiles nothing. */
+/** Rego for CodeMirror: kinds of tokens, and completion of input fields, their values, keywords and built-in functions. It compiles nothing. */
 import type { Completion, CompletionContext, CompletionResult } from '@codemirror/autocomplete'
 import { StreamLanguage, type StringStream } from '@codemirror/language'
 
@@ -70,7 +70,7 @@ const optionOf = (label: string, { description, type }: Schema): Completion => (
   ...(description === undefined ? {} : { info: description }),
 })
 
-/** Fields of the input behind `input.…`, its values between quotes behind `==`, and words. */
+/** Fields after `input.…`, values of a field in quotes after `=` or `==`, else keywords and built-in functions. */
 export function completeRego(schema: Schema, context: CompletionContext): CompletionResult | null {
   const field = context.matchBefore(/\binput(?:\.\w+)*\.\w*/)
   if (field !== null) {

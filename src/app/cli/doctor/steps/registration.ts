@@ -76,7 +76,7 @@ function fixOf(status: number, error: unknown, { client }: Visit): string {
   return 'The identity provider rejects the registration: look for the rejected field in its log.'
 }
 
-/** Deletes the registered client where the server allows it. @returns the outcome */
+/** Deletes the registered client where the server allows it. @returns a warning when it remains */
 export async function takeBack(visit: Visit): Promise<string | undefined> {
   const { registered } = visit
   if (registered === undefined) return undefined
