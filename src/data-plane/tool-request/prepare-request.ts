@@ -47,10 +47,10 @@ export function prepareRequest(
 
 function prepareQuery(template: RequestTemplate, credential: Credential | undefined): (args: Args) => string {
   const parameters = template.parameters.filter(parameter => parameter.in === 'query')
-  const secret = credential?.place === 'query' ? `${encode(credential.name)}=` : undefined
+  const secret = credential?.place === 'query' ? credential : undefined
   const fixed = [
     ...(template.query === undefined ? [] : [template.query]),
-    ...(secret === undefined ? [] : [secret + encode(credential!.value)]),
+    ...(secret === undefined ? [] : [`${encode(secret.name)}=${encode(secret.value)}`]),
   ]
   if (parameters.length === 0) {
     const whole = fixed.length > 0 ? `?${fixed.join('&')}` : ''
@@ -61,12 +61,26 @@ function prepareQuery(template: RequestTemplate, credential: Credential | undefi
     for (const parameter of parameters) {
       const value = args[parameter.argument]
       if (value === undefined || value === null) continue
-      for (const pair of pairsOf(parameter, value)) {
-        // The keys of an exploded object come from the caller: none may stand in for the gateway's credential.
-        if (secret === undefined || !pair.startsWith(secret)) pairs.push(pair)
-      }
+      for (const pair of pairsOf(parameter, value))
+        if (secret === undefined || !namesCredential(pair, secret)) pairs.push(pair)
     }
     return pairs.length > 0 ? `?${pairs.join('&')}` : ''
+  }
+}
+
+/** The keys of an exploded object come from the caller: none may stand in for the credential of the gateway, in whatever spelling a backend accepts. */
+function namesCredential(pair: string, { name }: Credential): boolean {
+  // some backends separate pairs with a semicolon, which `allowReserved` leaves as it is
+  return pair.split(';').some(part => decodedName(part).toLowerCase() === name.toLowerCase())
+}
+
+function decodedName(pair: string): string {
+  const end = pair.indexOf('=')
+  const name = (end < 0 ? pair : pair.slice(0, end)).replaceAll('+', ' ').trim()
+  try {
+    return decodeURIComponent(name)
+  } catch {
+    return name
   }
 }
 
@@ -92,7 +106,8 @@ function prepareHeaders(
   const fixed = ['accept', template.accept]
   if (credential?.place === 'header')
     fixed.push(credential.name.toLowerCase(), encodeHeader(credential.value))
-  const crumb = credential?.place === 'cookie' ? `${credential.name}=${encode(credential.value)}` : undefined
+  const secret = credential?.place === 'cookie' ? credential : undefined
+  const crumb = secret === undefined ? undefined : `${secret.name}=${encode(secret.value)}`
   return args => {
     const lines = [...fixed]
     for (const parameter of parameters) {
@@ -104,7 +119,8 @@ function prepareHeaders(
       for (const parameter of cookies) {
         const value = args[parameter.argument]
         if (value === undefined || value === null) continue
-        for (const pair of pairsOf(parameter, value)) crumbs.push(pair)
+        for (const pair of pairsOf(parameter, value))
+          if (secret === undefined || !namesCredential(pair, secret)) crumbs.push(pair)
       }
       if (crumbs.length > 0) lines.push('cookie', crumbs.join('; '))
     }

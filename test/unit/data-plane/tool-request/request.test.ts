@@ -186,6 +186,29 @@ describe('the credential', () => {
     const key: BackendAuthentication = { type: 'apiKey', in: 'query', name: 'key', credential: 'k' }
     expect(sentWith(key, { q: { key: 'mine', other: 1 } }).url).toMatch(/\?key=k&other=1$/)
   })
+
+  it.each(['key', 'KEY', '%6bey', '%6Bey', 'a=1;key'])(
+    'cannot be sent a second time as %s, where reserved characters are allowed',
+    name => {
+      const parameter = { name: 'q', in: 'query', allowReserved: true, schema: {} }
+      const { request: open } = onlyTool(withParameters('/a', [parameter]))
+      const built = prepareRequest(open, { type: 'apiKey', in: 'query', name: 'key', credential: 'k' }).build(
+        {
+          q: { [name]: 'mine', other: 1 },
+        },
+      )
+      expect(built.url).toMatch(/\?key=k&other=1$/)
+    },
+  )
+
+  it.each(['sid', 'SID'])('cannot be sent a second time as the cookie %s', name => {
+    const parameter = { name: 'c', in: 'cookie', explode: true, schema: {} }
+    const { request: open } = onlyTool(withParameters('/a', [parameter]))
+    const built = prepareRequest(open, { type: 'apiKey', in: 'cookie', name: 'sid', credential: 'k' }).build({
+      c: { [name]: 'mine', other: 1 },
+    })
+    expect(header(built.headers, 'cookie')).toBe('sid=k; other=1')
+  })
 })
 
 describe('no argument', () => {
