@@ -115,6 +115,9 @@ describe.each(CARRIERS)('HTTP/2 %s', (_, isTls) => {
           expect(response.headers.raw.some(text => text.startsWith(':'))).toBe(false)
         }
       expect(await bodyOf(egress, ask(backend, '/empty'))).toBe('')
+      // a name that every object has
+      expect(await bodyOf(egress, ask(backend, '/empty', { headers: ['Constructor', 'x'] }))).toBe('')
+      expect(Object.entries(backend.lastHeaders)).toContainEqual(['constructor', 'x'])
       for (const headers of [
         ['x-a', 'b\r\nx-c: d'],
         ['x a', 'b'],

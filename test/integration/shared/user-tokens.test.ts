@@ -156,6 +156,53 @@ describe('in files', () => {
     expect(await tokens.token(authentication, place)).toMatchObject({ reason: 'not_connected' })
   })
 
+  it.each([
+    ['succeeds', undefined],
+    ['is refused', 'invalid_grant'],
+  ])(
+    'keeps the account with which the user connects again while a refresh of the one before %s',
+    async (_, error) => {
+      await connect(instance())
+      const before = await instance().token(authentication, place)
+      let finish: (() => void) | undefined
+      oauth.respond = response => {
+        oauth.respond = undefined
+        finish = () =>
+          error === undefined
+            ? response
+                .writeHead(200)
+                .end('{"access_token":"user.before","token_type":"bearer","refresh_token":"r"}')
+            : response.writeHead(400).end(JSON.stringify({ error }))
+      }
+      const refreshing = instance().token(authentication, place, String(before))
+      await expect.poll(() => finish).toBeDefined()
+      const connecting = connect(instance())
+      // the code has been exchanged; what it stands for is stored as soon as the refresh has ended
+      await new Promise(resolve => setTimeout(resolve, 300))
+      finish?.()
+      await Promise.all([refreshing, connecting])
+      expect(await instance().token(authentication, place)).toMatch(/^user\.(?!before)/)
+    },
+  )
+
+  it('keeps the account that was connected while the lock of a refresh had expired', async () => {
+    await connect(instance())
+    const before = await instance().token(authentication, place)
+    const store = fileConnections(directory)
+    const unlocked: ConnectionStore = { ...store, lock: async () => async () => {} }
+    let finish: (() => void) | undefined
+    oauth.respond = response => {
+      oauth.respond = undefined
+      finish = () => response.writeHead(400).end('{"error":"invalid_grant"}')
+    }
+    const refreshing = instance(unlocked).token(authentication, place, String(before))
+    await expect.poll(() => finish).toBeDefined()
+    await connect(instance(unlocked))
+    finish?.()
+    expect(await refreshing).toMatch(/^user\./)
+    expect(await instance().token(authentication, place)).toMatch(/^user\./)
+  })
+
   it('counts a connection as absent when it cannot be opened, and ends one that the server has withdrawn', async () => {
     await connect(instance())
     expect(await instance(undefined, 'z'.repeat(32)).token(authentication, place)).toMatchObject({

@@ -49,7 +49,8 @@ export function http2Headers(
 }
 
 function add(fields: Record<string, string>, name: string, value: string): void {
-  const present = fields[name]
+  // names come from the caller: `constructor` is one
+  const present = Object.hasOwn(fields, name) ? fields[name] : undefined
   if (present === undefined) fields[name] = value
   // RFC 9110 §5.3; of cookies: RFC 9113 §8.2.3
   else fields[name] = `${present}${name === 'cookie' ? '; ' : ', '}${value}`

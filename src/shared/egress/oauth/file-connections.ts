@@ -11,7 +11,7 @@ const TAKEN: ReadonlySet<string> = new Set([
   ...(process.platform === 'win32' ? ['EPERM'] : []),
 ])
 
-/** @param directory created when the first connection is stored; only this user can read its files */
+/** @param directory created with the first lock or connection; only this user can read its files */
 export function fileConnections(directory: string): ConnectionStore {
   const pathOf = (key: string): string => join(directory, `${key}.sealed`)
 
@@ -46,6 +46,7 @@ export function fileConnections(directory: string): ConnectionStore {
         if (since !== undefined && Date.now() - since.mtimeMs > ms) await released(place, holder)
         return undefined
       }
+      await mkdir(directory, { recursive: true, mode: 0o700 })
       const own = randomUUID()
       const draft = join(directory, `${key}.${own}`)
       await mkdir(draft, { mode: 0o700 })

@@ -147,9 +147,27 @@ export class UserTokens {
       resource: authentication.oauth!.resource,
     })
     if (issued.kind === 'fault') return issued
-    const nowMs = this.#options.now()
-    await this.#write(keyOf(authentication, place), grantedFrom(issued, nowMs, nowMs))
+    const key = keyOf(authentication, place)
+    // a refresh of the grant before could write, or remove, after this
+    const unlock = await this.#lock(key)
+    try {
+      const nowMs = this.#options.now()
+      await this.#write(key, grantedFrom(issued, nowMs, nowMs))
+    } finally {
+      await unlock?.()
+    }
     return undefined
+  }
+
+  /** @returns undefined when another one holds the lock for longer than a refresh may take */
+  async #lock(key: string): Promise<(() => Promise<void>) | undefined> {
+    const { store } = await this.#opened()
+    const untilMs = performance.now() + MAX_WAIT_MS
+    for (;;) {
+      const unlock = await store.lock(key, LOCK_MS)
+      if (unlock !== undefined || performance.now() > untilMs) return unlock
+      await sleep(POLL_MS)
+    }
   }
 
   /** Removes the connection, and revokes its tokens where the server has an address for that. @throws Error when the store is unavailable */
@@ -207,17 +225,22 @@ export class UserTokens {
       refresh_token: refreshToken,
     })
     if (issued.kind === 'token') {
+      const current = await this.#read(key)
       // disconnected in the meantime
-      if ((await store.read(key)) === undefined) {
+      if (current === undefined) {
         await revokeToken(egress, identityOf(authentication), issued.refreshToken ?? issued.value)
         return NOT_CONNECTED
       }
+      // connected again in the meantime, perhaps with another account
+      if (current.refreshToken !== refreshToken) return current.accessToken
       const next = { ...issued, refreshToken: issued.refreshToken ?? refreshToken }
       await this.#write(key, grantedFrom(next, now(), connectedAtMs))
       return issued.value
     }
     // also when the client's own secret or address is wrong: the grant is still good
     if (issued.isGrantOver !== true) return isUsable ? accessToken : issued
+    const current = await this.#read(key)
+    if (current !== undefined && current.refreshToken !== refreshToken) return current.accessToken
     // the user has withdrawn the grant, or it has ended
     await store.remove(key)
     return NOT_CONNECTED
