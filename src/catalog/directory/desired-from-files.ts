@@ -45,6 +45,9 @@ export async function desiredFromFiles(
             resource: path,
             message: `ToolView ${keyOf(value)} is defined in another file too: remove one of them`,
           })
+      } else if (tools.has(keyOf(result.resource.value))) {
+        const message = `Tool ${keyOf(result.resource.value)} is defined in another file too: remove one of them`
+        faults.push({ resource: path, message })
       } else tools.set(keyOf(result.resource.value), result.resource.value)
     }
   }

@@ -86,8 +86,8 @@ export class Leader {
     const wasLeading = this.leading
     // Counted from before the request and shorter than the lease, for whose whole duration other instances wait.
     this.#leadsUntil = before + this.#leaseMs * 0.8
+    if (!wasLeading) onLeading()
     this.#seen = await api.readLease(namespace, name)
     this.#seenAt = performance.now()
-    if (!wasLeading) onLeading()
   }
 }

@@ -24,6 +24,7 @@ export interface DefinitionRecord {
 
 const MEANING_CHARS = 16
 const MAX_LISTED = 50
+const ENCODED = /[\s:%\p{Cc}\p{Cs}]/u
 /** Tools compared before other work gets its turn. */
 const SLICE = 1_000
 
@@ -80,13 +81,13 @@ function breaks(name: string, before: Arguments, after: Arguments): string[] {
   return found
 }
 
-/** The comparison expects argument names without spaces and colons; those of MCP servers are not checked for them. */
+/** Names and types of arguments are percent-encoded: those of MCP servers may contain spaces and colons. */
 export function definitionOf(tool: Tool): Definition {
   const said = JSON.stringify([tool.title ?? '', tool.description, tool.annotations])
   const required = new Set(tool.inputSchema.required ?? [])
   const parts = [createHash('sha256').update(said).digest('hex').slice(0, MEANING_CHARS)]
   for (const [name, schema] of Object.entries(tool.inputSchema.properties ?? {}))
-    parts.push(`${name}:${typeOf(schema)}${required.has(name) ? '!' : ''}`)
+    parts.push(`${encodePart(name)}:${encodePart(typeOf(schema))}${required.has(name) ? '!' : ''}`)
   return parts.join(' ')
 }
 
@@ -95,9 +96,18 @@ function meaningOf(definition: Definition): string {
 }
 
 function argumentsOf(definition: Definition): Arguments {
-  const parts = definition.slice(MEANING_CHARS + 1).split(' ')
-  const pairs = parts.map(part => part.split(':') as [string, string])
-  return new Map(pairs.filter(([name]) => name !== ''))
+  const found = new Map<string, string>()
+  for (const part of definition.slice(MEANING_CHARS + 1).split(' ')) {
+    // a record of an earlier version may contain a name that is not encoded
+    const end = part.lastIndexOf(':')
+    if (end >= 0) found.set(part.slice(0, end), part.slice(end + 1))
+  }
+  return found
+}
+
+/** @returns the same text where it is as documents usually have it; an unpaired surrogate, which has no encoding, is replaced */
+function encodePart(text: string): string {
+  return ENCODED.test(text) ? encodeURIComponent(text.toWellFormed()) : text
 }
 
 function typeOf(schema: unknown): string {

@@ -215,9 +215,7 @@ export class ToolSetSync {
     const { etag } = fetched.kind === 'unmodified' ? stored! : fetched
     const bytes = outcome.document ?? (fetched.kind === 'unmodified' ? stored!.bytes : fetched.bytes)
     const document = { url, etag, bytes, files: seen }
-    if (stored === undefined || !isSame(stored, document))
-      await documents.write(toolSet.namespace, toolSet.name, document)
-    return outcome
+    return this.#keep(outcome, stored, document)
   }
 
   /** As for a document with an address: the stored list serves while the server is unavailable. */
@@ -226,18 +224,34 @@ export class ToolSetSync {
     const { namespace, name, source } = toolSet
     this.#listing ??= new ServerListing(egress, () => void this.sync())
     const stored = await documents.read(namespace, name, source.url)
-    let outcome: SyncOutcome
+    let outcome: Linked
+    let copy: Uint8Array
     try {
       const bytes = await this.#listing.read(toolSet, local.credential)
-      const copy = Uint8Array.from(bytes)
+      copy = Uint8Array.from(bytes)
       outcome = await this.#compile(bytes, new FileLoader(noFiles('a list of tools')), local)
-      const document = { url: source.url, etag: undefined, bytes: copy, files: new Map() }
-      if (outcome.kind !== 'fault' && (stored === undefined || !isSame(stored, document)))
-        await documents.write(namespace, name, document)
     } catch (error) {
-      outcome = { kind: 'fault', message: messageOf(error) }
+      return this.#fallback({ kind: 'fault', message: messageOf(error) }, stored, local)
     }
-    return outcome.kind === 'fault' ? this.#fallback(outcome, stored, local) : outcome
+    if (outcome.kind === 'fault') return this.#fallback(outcome, stored, local)
+    return this.#keep(outcome, stored, { url: source.url, etag: undefined, bytes: copy, files: new Map() })
+  }
+
+  /** Stores what was compiled. A full disk is a fault, which is retried, but not a reason to serve other tools. */
+  async #keep(
+    outcome: Exclude<Linked, { kind: 'fault' }>,
+    stored: StoredDocument | undefined,
+    document: StoredDocument,
+  ): Promise<SyncOutcome> {
+    if (stored !== undefined && isSame(stored, document)) return outcome
+    const { namespace, name } = this.toolSet
+    try {
+      await this.#parts.documents.write(namespace, name, document)
+      return outcome
+    } catch (error) {
+      const message = `its tools are served, but the copy for a restart cannot be stored: ${messageOf(error)}`
+      return { kind: 'fault', message, fallback: outcome }
+    }
   }
 
   /** The outcome of the stored document, when there is one. */

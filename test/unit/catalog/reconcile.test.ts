@@ -1,5 +1,7 @@
-/** The reconciler by itself: the order of phases, and one synchronization at a time for each tool-set. */
-import { mkdtempSync, rmSync } from 'node:fs'
+/** The reconciler by itself: the order of phases, one synchronization at a time for each tool set, and a document that cannot be stored. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
@@ -36,7 +38,7 @@ const compiler: ToolSetCompiler = {
   async close() {},
 }
 
-function start(): Reconciler {
+function start(documents = new DocumentStore(dataDir, noDamage)): Reconciler {
   const statuses = {
     async write({ name }: { name: string }, { phase }: { phase: string }) {
       phases.push(`${name} ${phase}`)
@@ -58,7 +60,7 @@ function start(): Reconciler {
       now: Date.now,
       viewStatuses: statuses,
       review: reviewView,
-      documents: new DocumentStore(dataDir, noDamage),
+      documents,
       definitions: new DefinitionStore(dataDir, noDamage),
     },
     () => {},
@@ -123,5 +125,24 @@ describe('synchronizations of one tool-set', () => {
     expect(compiled).toBe(1)
     await reconciler.apply({ toolSets: [desired('calm', 'a', 'b')], manualTools: [], views: [], faults: [] })
     expect(compiled).toBe(2)
+  })
+})
+
+describe('a document that cannot be stored', () => {
+  it('serves its tools from the first synchronization on, and the fault is reported', async () => {
+    const server = createServer((_, response) => response.end(documentOf('a')))
+    await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+    // a file in the place of the folder
+    const blocked = join(dataDir, 'blocked')
+    writeFileSync(blocked, '')
+    await reconciler.close()
+    reconciler = start(new DocumentStore(blocked, () => {}))
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/openapi.json`
+    const source = { kind: 'url', url, refreshIntervalMs: 60_000 } as const
+    const unstored = { ...desired('unstored'), toolSet: { ...toolSet(), name: 'unstored', source } }
+    await reconciler.apply({ toolSets: [unstored], manualTools: [], views: [], faults: [] })
+    expect(reconciler.generated()[0]?.tools.map(tool => tool.name)).toEqual(['a'])
+    expect(phases.at(-1)).not.toBe('unstored Ready')
+    server.close()
   })
 })
