@@ -32,6 +32,10 @@ export function verifyAudit(
       anchorSeq: ends.anchorSeq,
       fault,
     })
+    if (known?.seq === seq && known.hash !== hash)
+      return report(
+        `the last deleted record ${seq} has a different hash than the known one: the chain was replaced`,
+      )
     for (;;) {
       const batch = await tx.audit.list({}, { after: seq }, BATCH)
       if (batch.length === 0) break

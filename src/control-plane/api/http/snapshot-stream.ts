@@ -61,12 +61,18 @@ export function mountStream(app: Hono, parts: MountParts, closing: AbortSignal):
       },
     }
     const closed = new AbortController()
-    const events = await services.fleet.connect(hello, {
-      from: context.req.header('last-event-id') ?? from ?? null,
-      endsAfterMs: Math.max(0, principal.expiresAtMs - options.now()),
-      signal: AbortSignal.any([closing, context.req.raw.signal, closed.signal]),
-    })
+    // counted before the wait for the database: many may connect at once
     open++
+    const events = await services.fleet
+      .connect(hello, {
+        from: context.req.header('last-event-id') ?? from ?? null,
+        endsAfterMs: Math.max(0, principal.expiresAtMs - options.now()),
+        signal: AbortSignal.any([closing, context.req.raw.signal, closed.signal]),
+      })
+      .catch((error: unknown) => {
+        open--
+        throw error
+      })
     const stream = bodyOf(
       encode(events, () => open--),
       closed,

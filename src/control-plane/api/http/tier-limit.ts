@@ -18,11 +18,15 @@ interface Lease {
   held: number
   /** Requests of this hour that no instance has leased, as of the last query. */
   unclaimed: number
+  /** Unix ms; until then nothing is held and no query is made: a client that continues after a 429 makes no transactions. */
+  readonly exhaustedUntilMs: number
 }
 
 const HOUR_MS = 3_600_000
 /** A lease is 1/50 of the limit: few writes, and little is lost when an instance is killed. */
 const LEASE_PARTS = 50
+/** Other instances return what they have not used when they end. */
+const EXHAUSTED_MS = 5_000
 
 export class TierLimit {
   readonly #store: Store
@@ -44,6 +48,8 @@ export class TierLimit {
     const hourMs = nowMs - (nowMs % HOUR_MS)
     for (;;) {
       const lease = this.#leases.get(tenant.id)
+      if (lease?.hourMs === hourMs && lease.limit === limit && nowMs < lease.exhaustedUntilMs)
+        return usageOf(lease, nowMs, false)
       if (lease?.hourMs === hourMs && lease.limit === limit && lease.held > 0) {
         lease.held--
         return usageOf(lease, nowMs, true)
@@ -80,12 +86,13 @@ export class TierLimit {
       tx.tierUsage.take(tenantId, hour, want, limit),
     )
     const before = this.#leases.get(tenantId)
-    const kept = before?.hourMs === hourMs ? before.held : 0
+    const held = granted + (before?.hourMs === hourMs ? before.held : 0)
     this.#leases.set(tenantId, {
       hourMs,
       limit,
-      held: kept + granted,
+      held,
       unclaimed: Math.max(0, limit - taken),
+      exhaustedUntilMs: held === 0 ? this.#now() + EXHAUSTED_MS : 0,
     })
   }
 }
