@@ -124,7 +124,8 @@ export function guardProduction(settings: GuardedSettings, read: Reader): void {
 }
 
 function isPlainHttp(address: string): boolean {
-  if (!address.startsWith('http:') || !URL.canParse(address)) return false
+  // a scheme is case-insensitive (RFC 3986 §3.1)
+  if (!URL.canParse(address) || new URL(address).protocol !== 'http:') return false
   return !isLoopback(hostOf(address))
 }
 
