@@ -137,7 +137,7 @@ describe('the SBOM', () => {
     }
   })
 
-  it('lists no package that only development needs', () => {
+  it('lists neither the test runner nor the formatter nor the compiler, which only development needs', () => {
     const names = sbom.components.map((component: { 'bom-ref': string }) => component['bom-ref'])
     expect(names.filter((name: string) => /^(vitest|@biomejs\/biome|typescript)@/.test(name))).toEqual([])
   })

@@ -8,7 +8,7 @@ const ROOT = new URL('../../', import.meta.url).pathname
 
 const READ =
   /\.(tsx?|css|html|mjs|py|go|lua|sh|md|rego|proto|json|ya?ml|tpl|service|txt)$|^(\.ci\/run|Containerfile)$/
-/** Generated files, documents and bundles of others, names of goods in the example shop, words of those who search, and the files that hold the words themselves. */
+/** Generated files, documents and bundles of others, results of benchmarks, goods of the example shop, words of searches, files that hold the banned words. */
 const EXEMPT =
   /\.generated\.ts$|package-lock\.json$|^bench\/results\/|^test\/fixtures\/(openapi|policy\/endless|policy\/misbehaving|policy\/costly)\/|^docs\/glossary\.md$|^CONTRIBUTING\.md$|^bench\/RESULTS\.md$|^src\/example\/shop\/seed\.ts$|^src\/data-plane\/tool-search\/(verbs|everyday-nouns|everyday-verbs)\.ts$|^test\/unit\/example\/|^test\/architecture\/language/
 

@@ -1,4 +1,4 @@
-/** The tables that `rules.ts` checks: layers and adapters of `src`, where vendor packages are imported, and bounds of files. It checks nothing itself. */
+/** The tables that `rules.ts` applies: imports of `src`, places of vendors, of the environment and of console output, bounds of files. It checks nothing. */
 
 /** Imports point down only: a file may import its own folder and everything below it. Folders of one layer do not import each other. */
 export const LAYERS: readonly (readonly string[])[] = [

@@ -41,7 +41,7 @@ interface Edge {
   readonly to: string
 }
 
-/** Every relative import of the files, with the file it names. */
+/** Every relative import of the files except style sheets, with the file it names. */
 function* edges(files: readonly SourceFile[]): Generator<Edge> {
   for (const file of files)
     for (const specifier of file.imports)

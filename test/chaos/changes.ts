@@ -1,4 +1,4 @@
-/** Changes at the control planes during a chaos run: APIs, subscriptions and keys are created, patched, rotated, revoked and deleted. It notes what was acknowledged. */
+/** Changes of APIs, subscriptions and keys during a chaos run: it records what control planes acknowledge, and checks at the end that gateways serve it. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Accounts } from './accounts.ts'
 import { now } from './backend.ts'
@@ -15,7 +15,7 @@ interface Life {
   readonly subscriptionId: string
   /** Accepted: those of the subscription that were not replaced. */
   readonly keys: string[]
-  /** Replaced or revoked. */
+  /** Replaced by a rotation. */
   readonly oldKeys: string[]
   upstream: string
   subscribed: boolean
@@ -165,7 +165,7 @@ class ControlClient {
     this.#record = record
   }
 
-  /** @returns the body. @throws Error when it is refused, or not acknowledged for a minute */
+  /** @returns the body. @throws Error when it is refused, or not acknowledged within 90 s */
   // biome-ignore lint/suspicious/noExplicitAny: bodies of every shape
   async change(method: 'POST' | 'PATCH' | 'DELETE', path: string, body?: object): Promise<any> {
     const key = `chaos-${this.#record.seed}-${this.#sent++}`

@@ -1,4 +1,4 @@
-/** `npm run chaos`: a whole deployment under load, a random fault every 20 s, and external oracles. It prints progress and the result, and judges by the exit code. */
+/** `npm run chaos`: a deployment under load, random faults and oracles, or swaps of a policy. It prints progress and result; the exit code is the verdict. */
 import { writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { parseDurationMs } from '../../src/model/duration.ts'

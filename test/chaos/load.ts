@@ -1,4 +1,4 @@
-/** The calls of a chaos run at a steady pace, drawn from a seeded mix, to gateways that are up. It records each and judges only its response. */
+/** Calls of a chaos run to gateways that are up: a seeded mix at a steady pace, and bursts. It records each, and judges only response and policy revision. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Accounts, AGENTS, BURST_CONSUMERS, BURST_LIMIT, MINUTE_CONSUMERS } from './accounts.ts'
 import { now } from './backend.ts'

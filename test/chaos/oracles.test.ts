@@ -1,4 +1,4 @@
-/** The oracles of a chaos run find what they are for, in records made by hand, and do not find what a delay can explain. No process is started. */
+/** The oracles of a chaos run, except that of resources, on records made by hand, and the schedule of the faults of a seed. No process is started. */
 import { describe, expect, it } from 'vitest'
 import { encodeWithLibrary } from '../oracles/event-proto.ts'
 import type { BackendCall } from './backend.ts'
@@ -32,7 +32,7 @@ const seen = (
 })
 
 describe('the limit of a minute', () => {
-  /** One call every 10 s from 0 to 60 s, each with that delay between caller and backend. */
+  /** Seven calls, one every `everyMs`; each reaches the backend `delayMs` after its start. */
   const check = (delayMs: number, everyMs: number) => {
     const times = Array.from({ length: 7 }, (_, at) => at * everyMs)
     return checkMinutes(

@@ -1,8 +1,8 @@
 /** What a chaos run observed: each call, each acknowledged change, each fault with its times. It judges nothing. */
 
 /**
- * proxy, rest, mcp, list: callers without a limit, at the backend `main`. side: a proxied API at the backend `side`. minute, burst: callers at
- * their limit. session, stream: MCP sessions, which Redis holds. change: a request to a control plane.
+ * proxy, rest, mcp: callers without a limit, at the backend `main`. list: lists of tools, without a backend. side: a proxied API at the backend
+ * `side`. minute, burst: callers at their limit. session, stream: MCP sessions, which Redis holds. change: a request to a control plane.
  */
 export type Kind =
   | 'proxy'
@@ -20,7 +20,7 @@ export interface CallRecord {
   readonly kind: Kind
   /** Name of the gateway or control plane. */
   readonly member: string
-  /** `X-Request-ID`. */
+  /** `X-Request-ID`; method and path of a change; empty for a stream. */
   readonly id: string
   /** Milliseconds since the epoch. */
   readonly startedAt: number
@@ -28,7 +28,7 @@ export interface CallRecord {
   readonly status: number
   /** Whether the response is what a caller expects; 429 is, for callers at their limit. */
   readonly ok: boolean
-  /** The start of the body, or why there is no response; empty where all is well. */
+  /** The start of the body, or why no response came; empty where all is well, except for 429 at a limit. */
   readonly detail: string
 }
 
@@ -54,9 +54,9 @@ export interface RunRecord {
   readonly calls: CallRecord[]
   readonly faults: FaultRecord[]
   readonly promised: PromisedEvent[]
-  /** Violations that the load itself saw, each a sentence. */
+  /** Violations that were seen during the run, each a sentence. */
   readonly violations: string[]
-  /** Milliseconds from the acknowledgement of a change until every gateway that is up served it. */
+  /** Milliseconds from the approval of a subscription until every gateway that is up served its key; measured for at most 30 s. */
   readonly propagationMs: number[]
   /** Request ids of calls whose response promises a metering event. */
   readonly metered: Set<string>

@@ -1,4 +1,4 @@
-/** MCP sessions with an open stream each during a chaos run, used at every gateway in turn. It opens a session again when one is lost. */
+/** MCP sessions with an open stream each during a chaos run, used at gateways drawn at random. It opens another session when one has ended. */
 import { type IncomingMessage, request } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Accounts, AGENTS } from './accounts.ts'

@@ -1,4 +1,4 @@
-/** The short form of a chaos run: one seed, three faults, every oracle. `npm run chaos` is the long one. */
+/** The short form of a chaos run: one seed, three faults, and the oracles; too short to judge the growth of memory. `npm run chaos` is the long one. */
 import { expect, it } from 'vitest'
 import { WITHOUT_POSTGRES } from '../contract/store/postgres-cluster.ts'
 import { hasKafka, KAFKA_HINT } from '../services/kafka/kafka-server.ts'

@@ -1,4 +1,4 @@
-/** What one document of the corpus becomes, and whether every claim about its tools holds. It keeps nothing between documents. */
+/** What one document of the corpus becomes, and whether every claim about its tools holds. No result depends on an earlier document. */
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import ajvFormats from 'ajv-formats'
 import type { CompileOutcome } from '../../src/catalog/sync/compile-job.ts'
@@ -25,7 +25,7 @@ export function corpusToolSet(): ToolSet {
   }
 }
 
-/** Faults of tools, by kind; empty when every claim holds. */
+/** Faults of tools; empty when every claim holds. */
 export function faultsOf(tools: readonly Tool[]): string[] {
   const faults: string[] = []
   const names = new Set(tools.map(tool => tool.name))
@@ -83,7 +83,7 @@ export interface RoundTrips {
   readonly valid: number
   /** No arguments were found that fit the inputSchema. */
   readonly ungenerated: number
-  /** The original document's own schema cannot be compiled, so nothing can be said. */
+  /** The check by the original document threw, as for a schema that cannot be compiled, so nothing can be said. */
   readonly unjudged: number
   readonly reasons: readonly string[]
 }

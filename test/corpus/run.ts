@@ -1,4 +1,4 @@
-/** The corpus job: every document through the real compiler, every claim checked, the score printed. It is run by `scripts/corpus.mjs`. */
+/** The corpus job: documents go through the real compiler, claims about their tools are checked and scored. A script and a test run it. It prints nothing. */
 import { readFileSync } from 'node:fs'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { createCompiler } from '../../src/catalog/sync/compiler.ts'
@@ -28,7 +28,7 @@ export interface RunOptions {
   readonly roundTripEvery: number
   readonly compileSchemas: boolean
   readonly onDocument?: (name: string, ms: number) => void
-  /** Stops before the next document when it responds true: the score counts what was done. */
+  /** Stops before the next document when it returns true: the score counts what was done. */
   readonly stop?: () => boolean
 }
 

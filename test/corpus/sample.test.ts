@@ -1,4 +1,4 @@
-/** A pinned sample of 200 real documents, and the examples of OpenAPI 2.0, 3.0 and 3.1 that @readme/oas-examples ships. */
+/** A pinned sample of 200 real documents, and examples of @readme/oas-examples: operations become tools with valid schemas, nearly all calls fit. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'

@@ -1,4 +1,4 @@
-/** The search over 1,347 tools of GitHub, Stripe, Petstore and the shop: written requests, tokens of a first turn, time. */
+/** The search over 1,347 tools of GitHub, Stripe, Petstore and the shop: written requests, tokens of a first turn, tools that the caller may not see. */
 import { countTokens } from 'gpt-tokenizer/encoding/o200k_base'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { searchTools } from '../../src/data-plane/http/search-tools.ts'

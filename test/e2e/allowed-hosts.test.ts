@@ -1,4 +1,4 @@
-/** The names under which each listener of a newcomer's instance serves, over raw requests: gateway, control plane, provider and metrics. */
+/** The names (`Host`) under which gateway, control plane, provider and metrics serve, and which pages get a token of the embedded provider. */
 import { request } from 'node:http'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Deployment, deploy } from '../fixtures/deployment.ts'

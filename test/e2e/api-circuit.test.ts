@@ -45,7 +45,7 @@ it('does not concern other APIs of the same upstream', async () => {
   expect(statuses).toEqual([200, 200])
 })
 
-it('closes with a probe that succeeds, and opens for longer with one that fails', async () => {
+it('closes with a probe that succeeds, and opens again with one that fails', async () => {
   backend.script(resets)
   await vi.waitUntil(async () => (await strict.call()).status === 502, { timeout: 10_000, interval: 50 })
   const refused = await strict.call()

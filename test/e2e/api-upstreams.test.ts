@@ -105,7 +105,7 @@ it('checks that hang or are slow fail; with no address left calls get 503 with R
   await vi.waitUntil(async () => (await checked.call()).status === 200, SOON)
 })
 
-it('checks are one per address and interval, with jitter', async () => {
+it('each address is checked about once per interval', async () => {
   for (const { seen } of backends) seen.length = 0
   await new Promise(resolve => setTimeout(resolve, 3000))
   for (const backend of backends) {

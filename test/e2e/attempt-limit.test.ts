@@ -1,4 +1,4 @@
-/** Failed and unauthenticated attempts of one address over HTTP: what counts, who is refused, and when the limit ends. */
+/** Failed and unauthenticated attempts of one address over HTTP: what counts, who is refused, when the limit ends; and the bound of registrations. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Deployment, deploy, post, read } from '../fixtures/deployment.ts'
 
@@ -57,7 +57,7 @@ describe('an address with failed logins', () => {
     expect((await list('192.0.2.2', admin)).status).toBe(200)
   })
 
-  it('gets one attempt back after a twelfth of a minute', async () => {
+  it('gets one attempt back after a fifth of a minute', async () => {
     await post(`${gateway.running.addresses.api_url}/test/clock`, { advance: '13s' })
     expect((await list(address, admin)).status).toBe(200)
     expect((await list(address)).status).toBe(401)

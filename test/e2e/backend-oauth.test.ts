@@ -107,7 +107,7 @@ async function call(name: string, args: object = {}, token = admin) {
   return json.result ?? json
 }
 
-/** What the backend sees once earlier tokens are gone. */
+/** Ends the tokens issued so far, and clears the recorded requests and tokens. */
 async function fresh(): Promise<void> {
   oauth.endAccessTokens()
   oauth.requests.length = 0
@@ -180,7 +180,7 @@ describe('client credentials', () => {
       (r: import('node:http').ServerResponse) => r.end(JSON.stringify({ access_token: 'a\r\nx: y' })),
       'contains no token',
     ],
-  ])('says so when the authorization server %s, and calls no backend', async (_, respond, said) => {
+  ])('says so when the authorization server %s, and does not repeat the call', async (_, respond, said) => {
     await fresh()
     await call('machine_read')
     await fresh()

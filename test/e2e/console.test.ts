@@ -1,4 +1,4 @@
-/** The server side of the console over HTTP, without a browser: files, cookies, which requests it refuses, and when a session ends. */
+/** The server side of the console over HTTP, without a browser: files, cookies, logins, rights, refused requests, streams, and when a session ends. */
 import { once } from 'node:events'
 import { request } from 'node:http'
 import { type AddressInfo, createServer } from 'node:net'
@@ -227,7 +227,7 @@ it('ends the stream at the gateway when the page leaves', async () => {
   }
 })
 
-it('requests a new token when the old one expires, and ends a session that was not used for an hour after that', async () => {
+it('requests a new token when the old one expires, and ends a session that was not used for three hours', async () => {
   const { cookie } = await signIn('demo-admin')
   const advance = (by: string) =>
     post('/test/clock', {}, JSON.stringify({ advance: by })).then(({ status }) => expect(status).toBe(200))

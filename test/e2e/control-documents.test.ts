@@ -1,4 +1,4 @@
-/** OpenAPI documents of registered APIs, and what a deleted tenant leaves behind, over the control plane of a running deployment. */
+/** OpenAPI documents of registered APIs and their state, and events of a deleted tenant, over the control plane of a running deployment. */
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { until } from '../contract/webhooks/sending.ts'
 import { type Deployment, deploy, type ReadResponse, read } from '../fixtures/deployment.ts'
@@ -95,7 +95,7 @@ it('numbers of a document keep their digits', async () => {
   expect((await api('GET', `/apis/${created.json.id}`)).text).toContain(schema)
 })
 
-it('webhooks receive subscription.revoked for each subscription of a deleted tenant, retried until they accept', async () => {
+it('webhooks receive subscription.revoked for each subscription of a deleted tenant, which remains while a retry is pending', async () => {
   let refusals = 0
   const hook = await receiver((response, { payload }) => {
     const refuse = (payload as { event: string }).event === 'subscription.revoked' && refusals++ < 1

@@ -1,4 +1,4 @@
-/** The walk of a tenant through the control plane, seen at the gateway: API, subscription, key, proxied calls, tools, usage, revocation. */
+/** The walk of a tenant through the control plane, seen at the gateway: from an API to a revoked key; also open APIs, hourly rates, a closed upstream. */
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, expect, it } from 'vitest'

@@ -1,4 +1,4 @@
-/** A real `toolgate serve` under umask 000: nothing in DATA_DIR can be read or written by another user, whatever was there before. */
+/** A real `toolgate serve` under umask 000: DATA_DIR becomes private to its user; a folder of another user, or shared by all, stays open, with a warning. */
 
 import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'

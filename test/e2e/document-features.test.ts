@@ -202,7 +202,7 @@ it('declares completion, and reports entries that cannot be served', async () =>
     expect(status).toContain(reason.replaceAll('\\\\\\"', '\\"'))
 })
 
-it('asks the policy, takes quota and records the call under the name of the resource', async () => {
+it('asks the policy and records the call under the name of the resource', async () => {
   const before = await gateway.post('/mcp', rpc('resources/read', { uri: 'shop://products' }), admin)
   expect(before.headers.get('x-policy-revision')).toBeTruthy()
   const response = await fetch(

@@ -1,4 +1,4 @@
-/** What a token of one tenant with the scope `platform:admin` reaches on both planes, and how `SCOPES` combines rights. */
+/** What a token of one tenant with the scope `platform:admin` reaches on both planes, and how `SCOPES=intersection` combines rights. */
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { type TwoTenants, twoTenants } from '../fixtures/two-tenants.ts'
 

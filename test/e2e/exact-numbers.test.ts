@@ -1,4 +1,4 @@
-/** Numbers pass through a running gateway with the value they were written with, whatever a double makes of them. */
+/** Numbers pass through a running gateway with the value they were written with, and schemas compare that value, not the double next to it. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Deployment, deploy, type ReadResponse } from '../fixtures/deployment.ts'
 import {

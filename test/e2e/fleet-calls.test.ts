@@ -1,4 +1,4 @@
-/** Calls of two gateway processes at their control plane, over the real link: merged, per tenant, and without the one that has stopped. */
+/** Calls of two gateways, both in this process, at their control plane over the real link: merged, refused to other callers, and without a stopped gateway. */
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { type Deployment, deploy } from '../fixtures/deployment.ts'
 

@@ -1,7 +1,7 @@
 /**
- * Every address that a caller can supply — webhook, callback, upstream of an API, document, base and endpoint of tools — in every hostile
- * spelling, against a whole deployment as in production: none leads to a connection to a canary on this machine. Every fourth spelling;
- * with SOAK=1 all of them. (The guard itself meets all of them in test/contract/egress.)
+ * Addresses that a caller can supply — webhook, callback, upstream of an API, document, base and endpoint of tools — in hostile spellings,
+ * against a whole deployment as in production: none leads to a connection to a canary on this machine. Every fourth spelling; with SOAK=1
+ * all of them. (The guard itself meets all of them in test/contract/egress. Mirrors and MCP servers are not tested here.)
  */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { type AddressInfo, createServer, type Server } from 'node:net'

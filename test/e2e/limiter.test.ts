@@ -1,4 +1,4 @@
-/** Each limit of docs/reference/http.md, SSE connection limits, at its border, over HTTP, with its default. */
+/** The limits of docs/reference/http.md, SSE connection limits, except IDLE_TIMEOUT, at their border over HTTP; with their defaults, except MAX_TOTAL. */
 import { afterAll, afterEach, describe, expect, it } from 'vitest'
 import { type Deployment, deploy, post } from '../fixtures/deployment.ts'
 import { type OpenedStream, openStream } from '../fixtures/open-streams.ts'

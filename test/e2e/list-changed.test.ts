@@ -1,4 +1,4 @@
-/** A changed tool-set is announced to exactly the clients whose list it changes, in every era. */
+/** A changed tool set is announced to exactly the clients whose list it changes, in every era. */
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

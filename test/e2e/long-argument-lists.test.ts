@@ -1,4 +1,4 @@
-/** One caller sends a long list of objects that must be unique; the requests of all others are served meanwhile. */
+/** A call with a long list of objects that must be unique: other requests are served while it is checked, and a repeated object is refused. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'

@@ -1,4 +1,4 @@
-/** Notices of a running deployment arrive at a real SMTP server, encrypted and signed in. */
+/** Notices of a running deployment arrive at a real SMTP server, over TLS and with a login. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

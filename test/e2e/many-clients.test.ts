@@ -1,4 +1,4 @@
-/** Many official clients at once on one process: sessions, streams and calls with pauses longer than the connections live, and none may be lost. 60 by default; CLIENTS=500 takes a minute. */
+/** Many official clients at once on one process, and none may be lost. 60 by default; CLIENTS=500 takes a minute; its pauses outlast idle connections. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'

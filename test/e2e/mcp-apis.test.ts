@@ -1,4 +1,4 @@
-/** Control-plane APIs of type mcp: registered, listed by the gateway, called with keys and plans, changed, and removed. */
+/** Control-plane APIs of type mcp: registered, listed by the gateway, called with keys, changed, exported, retired, and served while another server hangs. */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -76,7 +76,7 @@ it('serves the tools of the server under the path of the API', async () => {
   expect(one.json.result.tools.every(({ name }: { name: string }) => name.startsWith('crm_'))).toBe(true)
 })
 
-it('is called with an approved subscription only, with its key, and counted', async () => {
+it('is called with an approved subscription only, with its key', async () => {
   expect(await call('crm_echo', { text: 'no' }, {}, agent)).toMatchObject({ isError: true })
   expect(server.calls).not.toContain('no')
   const base = apis.replace(/\/apis$/, '')

@@ -1,4 +1,4 @@
-/** Resources, prompts and completion of an MCP server through the gateway, for every version of the protocol. */
+/** Resources, prompts and completion of an MCP server in every version of the protocol; its notifications, log messages and sampling. */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -138,7 +138,7 @@ it('refuses what does not exist, and arguments that do not fit', async () => {
   expect((await post('completion/complete', { ref: {} })).json.error.code).toBe(-32602)
 })
 
-it('counts a read against the quota, and meters and decides it under its own name', async () => {
+it('asks quota and policy for a read, and records it under its own name', async () => {
   const limited = await gateway.token('demo-agent')
   const read = await gateway.post('/mcp', rpc('resources/read', { uri: 'demo://items/9' }), limited)
   expect(read.headers.get('x-ratelimit-limit')).not.toBeNull()
@@ -174,7 +174,7 @@ it('serves the official client, which reads the capabilities first', async () =>
   await client.close()
 })
 
-it('notifies a session of changed resources until it unsubscribes', async () => {
+it('notifies a session of changed resources, and refuses a subscription to an unknown one', async () => {
   const client = await connected()
   const updated: string[] = []
   client.setNotificationHandler(

@@ -1,4 +1,4 @@
-/** The legacy era on the wire: initialize, sessions, batches, HTTP+SSE, streams and resume, on both paths. */
+/** The legacy era on the wire: initialize and requests on both paths, sessions, batches, refusals, HTTP+SSE, streams, resumption, origins. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Deployment, deploy, read, rpc } from '../fixtures/deployment.ts'
@@ -107,7 +107,7 @@ describe.each(['/mcp', '/mcp/sse', '/mcp/', '/mcp/sse/'])('POST %s', path => {
 })
 
 describe('a batch', () => {
-  it('runs its items concurrently, each with its own refusal', async () => {
+  it('has a response or a refusal for each item that is not a notification', async () => {
     const items = [
       rpc('tools/call', CALL),
       rpc('ping'),
@@ -428,7 +428,7 @@ describe('progress and resume', () => {
     await unknown.close()
   })
 
-  it('cancels the call at the backend and sends no response', async () => {
+  it('ends the stream of a cancelled call without a response, and takes no cancellation of another principal', async () => {
     const id = await open('/mcp', '2025-06-18')
     const headers = { ...bearer(), accept: BOTH, 'content-type': 'application/json', 'mcp-session-id': id }
     const body = rpc('tools/call', { ...SLOW, _meta: { progressToken: 1 } }) as { id: number }

@@ -1,4 +1,4 @@
-/** The modern era (2026-07-28) on the wire: envelope, headers, results, subscriptions, cancellation by closing. */
+/** The modern era (2026-07-28) on the wire: envelope, headers, results, progress, acknowledged subscriptions. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Deployment, deploy } from '../fixtures/deployment.ts'
 import { EventReader } from '../fixtures/event-stream.ts'
@@ -188,7 +188,7 @@ describe('streams', () => {
     expect(progress).toBeGreaterThanOrEqual(3)
   })
 
-  it('acknowledge a subscription with the honoured subset', async () => {
+  it('acknowledge a subscription to changed tools, with its id', async () => {
     const body = modern('subscriptions/listen', {
       notifications: { toolsListChanged: true, promptsListChanged: true },
     })

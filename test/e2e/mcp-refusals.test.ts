@@ -1,4 +1,4 @@
-/** Refused calls over JSON-RPC, in each protocol version: the session of a client lives on, the model reads why, and the books say 429 or 403. */
+/** Refused calls over JSON-RPC, in each protocol version: the session of a client goes on, the model reads the reason, and metrics count 429 or 403. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { ERROR_META_KEY } from '../../src/data-plane/http/refusal-body.ts'
 import { OPA_VERSION } from '../../src/shared/policy/workshop/opa.ts'

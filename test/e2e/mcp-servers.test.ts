@@ -1,4 +1,4 @@
-/** Tools of an MCP server through the gateway: list, call, policy, quarantine, changes, sessions of callers. */
+/** Tools of an MCP server through the gateway: list, call, policy, sessions of callers, questions, a changed list, and a server that is unavailable. */
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -249,7 +249,7 @@ it('serves a changed list, and reports it to clients', async () => {
   await by.close()
 })
 
-it('serves the last list while the server is unavailable, and names the reason in the status', async () => {
+it('serves the last list while the server is unavailable, and calls it when it is back', async () => {
   const port = Number(new URL(server.url).port)
   await server.close()
   const failed = await call('test_echo', { text: 'x' })

@@ -10,7 +10,7 @@ beforeAll(async () => {
 })
 afterAll(() => gateway.stop())
 
-it.each(['/mcp/sse', '/mcp'])('connects at %s, lists the tools and places an order', async path => {
+it.each(['/mcp/sse', '/mcp'])('connects at %s, lists the tools and creates a customer', async path => {
   const token = await gateway.token('demo-agent')
   const transport = new StreamableHTTPClientTransport(new URL(`${gateway.url}${path}`), {
     requestInit: { headers: { authorization: `Bearer ${token}` } },

@@ -1,4 +1,4 @@
-/** What is checked first, seen from raw sockets and clients: a caller without a valid token is refused before its body is read, and counted names are counted. */
+/** Tokens are checked before bodies, and quota before the name of a tool, seen from raw sockets and clients; also sizes and characters of bodies. */
 import { connect } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Deployment, deploy, read } from '../fixtures/deployment.ts'

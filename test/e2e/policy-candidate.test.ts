@@ -1,4 +1,4 @@
-/** A candidate in the shadow of a running gateway, its promotion, and a tenant's own bundle on top. */
+/** A candidate that is evaluated beside the live bundle of a running gateway, its promotion, and a tenant's bundle on top. */
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -66,7 +66,7 @@ afterAll(async () => {
 })
 
 describe('a candidate', { timeout: 60_000 }, () => {
-  it('that is not there, or has not been compared, is not promoted', async () => {
+  it('that is not there is not promoted', async () => {
     expect(await promote()).toMatchObject({ status: 409, json: { error: 'not_promoted' } })
   })
 
@@ -121,7 +121,7 @@ describe('a candidate', { timeout: 60_000 }, () => {
 describe('the bundle of a tenant', { timeout: 60_000 }, () => {
   const own = join(tenants, 'acme.tar.gz')
 
-  it('denies its own callers more, and no others', async () => {
+  it('denies its callers more, and lists no tools for them', async () => {
     writeFileSync(
       own,
       changed('strict', ({ operations }) => {

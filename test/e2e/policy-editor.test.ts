@@ -178,7 +178,7 @@ describe.skipIf(missing)('the policy editor (needs opa: npm run policy:test)', {
       expect((await ask(method, path, body, viewer)).status, path).toBe(403)
   })
 
-  it('leaves no folder of a draft behind', () => {
+  it('leaves no temporary file of a promotion behind', () => {
     expect(existsSync(join(dir, 'bundle.tar.gz.promoted'))).toBe(false)
   })
 })

@@ -1,4 +1,4 @@
-/** What operators learn about the policy of a running gateway: why a call was denied, and what the decision log holds. */
+/** What operators read about the policy of a running gateway: why a call was denied, what the decision log holds, and which revision decided. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -76,7 +76,7 @@ describe('a denial', () => {
     expect(json.reasons[0].rules[0].line).toBeGreaterThan(1)
   })
 
-  it('is explained to no one else, and an invalid id starts no search', async () => {
+  it('is explained to no one else, and an unknown or invalid id is refused', async () => {
     const { decision_id } = await denied()
     expect((await get(`/admin/policy/decisions/${decision_id}`, viewer)).status).toBe(403)
     for (const id of ['00000000-0000-4000-8000-000000000000', 'x', '..%2f..%2fetc'])
@@ -114,7 +114,7 @@ it('holds what the control plane decided, too', async () => {
   }, 15_000)
 })
 
-it('names its revision in every response of a call', async () => {
+it('names its revision in the response of a call', async () => {
   const { revision, engine } = (await get('/admin/policy', admin)).json
   expect(engine).toBe('opa-wasm')
   const response = await gateway.post(

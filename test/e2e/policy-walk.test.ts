@@ -1,4 +1,4 @@
-/** The walk in `policies/README.md`, as a new author takes it: every command of it, in its order, with what it must say. */
+/** The walk in `policies/README.md`, as a new author takes it: its commands after `npm start`, in their order, with what they must say. */
 import { execFile } from 'node:child_process'
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

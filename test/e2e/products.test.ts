@@ -1,4 +1,4 @@
-/** A subscription to a product at a running gateway: one key and one quota for all of its APIs, and none for another API. */
+/** A subscription to a product at a running gateway: one key and one quota for all of its APIs, none for another API, and a changed or deleted product. */
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { type Subscribed, type TwoTenants, twoTenants } from '../fixtures/two-tenants.ts'
 

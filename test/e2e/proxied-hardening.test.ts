@@ -1,4 +1,4 @@
-/** What passes between callers and upstreams of proxied APIs over raw sockets: withheld by default, allowed for one API by its `passthrough`. */
+/** Headers and paths of proxied APIs: withheld or refused by default, allowed for one API by its `passthrough`; nosniff on both planes. */
 import { createServer, type Server } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'

@@ -1,6 +1,6 @@
 /**
- * The quotas of docs/reference/http.md over HTTP: each row as REST, JSON-RPC and item of a batch show it; midnight and the end of a
- * month; usage metrics, the clock of the embedded provider, and plans of self-registered clients.
+ * The limits of plans (docs/reference/http.md) over HTTP: each as REST, JSON-RPC and item of a batch show it; midnight and the end of a
+ * month; usage metrics, the clock of the embedded provider, and plans of self-registered clients. Rates of tools, APIs and policies are not covered.
  */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -12,7 +12,7 @@ import { type Deployment, deploy, type ReadResponse, rpc } from '../fixtures/dep
 import { clientToken } from '../fixtures/tokens.ts'
 
 const DAY_MS = 86_400_000
-/** One plan for each row; consumers are named for their plan, so that each test has its own counters. */
+/** One plan for each limit; consumers are named for plan and form, so that each form has its own counters. */
 const PLANS = {
   second: { perSecond: 2 },
   minute: { perMinute: 3 },
@@ -27,7 +27,7 @@ let gateway: Deployment
 let dataDir: string
 let key: Awaited<ReturnType<typeof importJWK>>
 let kid: string
-/** What the deployment's clock shows. */
+/** The clock of the deployment at its last move; at first that of the machine. */
 let clockMs = Date.now()
 
 beforeAll(async () => {

@@ -1,4 +1,4 @@
-/** The calls that a gateway of two threads has recorded, over the wire: list, one, stream, figures, and what a tenant's administrator sees of them. */
+/** What administrators read of a gateway of two threads: recorded calls, figures, decisions, simulations, audit; those of a tenant see only that tenant. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import type { IncomingMessage } from 'node:http'
 import { tmpdir } from 'node:os'
@@ -85,7 +85,7 @@ describe('GET /admin/calls', () => {
     expect(ids.sort()).toEqual(json.calls.map((row: { id: string }) => row.id).sort())
   })
 
-  it('finds refused and failed calls by kind, reason, tool, tenant, duration and request id', async () => {
+  it('finds refused calls by kind, reason, tool and request id, and none of another tenant or duration', async () => {
     await call('shop_getProduct', { productId: 'nonsense' }, agent, { 'x-request-id': 'bad-argument' })
     await call('no_such_tool', {}, agent, { 'x-request-id': 'unknown-tool' })
     await call('shop_getProduct', { productId: 'P-1' }, 'not-a-token', { 'x-request-id': 'anonymous' })
@@ -103,7 +103,7 @@ describe('GET /admin/calls', () => {
     expect(await found('min_ms=100000')).toEqual([])
   })
 
-  it('is 400 for a query that is not valid, 403 without the scope, and not recorded itself', async () => {
+  it('refuses a query that is not valid, is 403 without the scope, and is recorded only when it is refused', async () => {
     for (const query of ['limit=0', 'min_ms=x', 'cursor=abc', `tool=${'x'.repeat(300)}`])
       expect((await get(`/admin/calls?${query}`)).json, query).toMatchObject({ error: 'invalid_request' })
     expect((await get('/admin/calls', agent)).status).toBe(403)
@@ -118,7 +118,7 @@ describe('GET /admin/calls/{id}', () => {
     return get(`/admin/calls/${json.calls[0].id}`, token)
   }
 
-  it('shows stages, masked arguments, caller and decision of a call while someone looks', async () => {
+  it('shows stages, arguments, caller and decision of a call while someone looks', async () => {
     await get('/admin/calls')
     const args = { productId: 'P-1001' }
     await call('shop_getProduct', args, agent, { 'x-request-id': 'watched' })
@@ -210,7 +210,7 @@ describe('GET /admin/calls/stream', () => {
     resumed.response.destroy()
   })
 
-  it('marks the gap when more calls came than one event holds', async () => {
+  it('counts each call of a burst once, as sent or as missed, with at most 50 in one event', async () => {
     const stream = await follow('?request_id=burst')
     await expect.poll(() => stream.events().length, SOON).toBe(1)
     await Promise.all(

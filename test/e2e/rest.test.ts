@@ -1,4 +1,4 @@
-/** REST access, refusals and health of a running gateway. */
+/** Tool lists and calls over REST, refusals, discovery, health, metrics and admin endpoints of a running gateway. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Deployment, deploy, read, rpc } from '../fixtures/deployment.ts'
 
@@ -52,7 +52,7 @@ describe('tool list', () => {
 
 describe('tool call', () => {
   it.each(['/mcp/v1/tools/invoke', '/mcp/tools/call'])(
-    'POST %s calls the backend and shows the standing',
+    'POST %s calls the backend, and names the request and the trace',
     async path => {
       const response = await gateway.post(path, { name: 'shop_listProducts', arguments: {} }, admin)
       expect(response.status).toBe(200)

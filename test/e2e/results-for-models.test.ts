@@ -1,4 +1,4 @@
-/** What a model reads of backend responses over MCP: header fields, failures, bounds, pages of HTML, structured content, files. A real backend, a running gateway. */
+/** What a model reads of backend responses and of the tool list over MCP: header fields, failures, bounds, files. The backend sends fixed bytes. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
 import { createServer } from 'node:net'

@@ -1,4 +1,4 @@
-/** A scripted agent completes twenty tasks with the 845 tools of GitHub through search alone, against a backend that checks each request. */
+/** A scripted agent completes twenty tasks with the 845 tools of GitHub by search alone, at a backend that checks requests; tokens of its first turn. */
 import { copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -14,7 +14,7 @@ import { KNOWN, type Step, TASKS } from './search-agent-tasks.ts'
 
 const required = process.env.REQUIRE_SERVICES === '1'
 const ENDPOINT = '/mcp/github?tools=search'
-/** Every fact of a tool that a step may choose; further ones are not tried. */
+/** Maximum number of tools that one step tries: the limit of its search. */
 const MAX_TRIED = 5
 
 type Facts = { [name: string]: unknown }
@@ -75,7 +75,7 @@ describe.skipIf(!LARGE_INSTALLED && !required)(
       (await ask('tools/call', { name, arguments: args })).result
     const textOf = (result: ReadResponse['json']): string => result.content[0].text
 
-    /** Takes the first tool that was found whose required arguments are known; after a failure the next. */
+    /** Calls the found tools whose arguments are known, in their order, until one succeeds. */
     async function take(step: Step, facts: Facts): Promise<void> {
       expected = step
       const found = JSON.parse(

@@ -74,7 +74,7 @@ describe.each([
   ['REST', rest, 'invoke-tool'],
   ['JSON-RPC', jsonRpc, 'invoke-tool'],
 ])('%s', (_, call, invoke) => {
-  it('gives an administrator every stage, the upstream and the total', async () => {
+  it('gives an administrator the stages, the upstream and the total', async () => {
     const { status, headers } = await call(admin, ASKS)
     expect(status).toBe(200)
     const entries = entriesOf(headers)

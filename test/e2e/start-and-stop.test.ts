@@ -41,7 +41,7 @@ async function endOf(
   return { code, signal, stderr }
 }
 
-/** Status and body of a GET; 0 while nothing listens. */
+/** Status and body of a GET; 0 without a JSON response. */
 async function get(url: string): Promise<readonly [number, Record<string, unknown>]> {
   try {
     const response = await fetch(url)

@@ -1,4 +1,4 @@
-/** Sessions and streams of one deployment without stream limits: what is counted, who is shed, and what the switch switches off. */
+/** Sessions and streams with SSE_LIMITER_ENABLED=false: what is counted, that a client that does not read is shed, and that no stream limit applies. */
 import { connect, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'

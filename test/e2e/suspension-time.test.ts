@@ -1,4 +1,4 @@
-/** A suspended tenant within a second, in one process and with the planes apart: calls, tools, streams and webhooks, measured over the wire. */
+/** A suspension takes effect within a second (median), in one process and with the planes apart: calls, paths, tools, streams. Webhooks wait for its end. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { type ReadResponse, rpc } from '../fixtures/deployment.ts'

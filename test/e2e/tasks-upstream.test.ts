@@ -1,4 +1,4 @@
-/** Tasks whose backend or MCP server goes on after its first response: one execution when the token is refused meanwhile, questions put once. */
+/** Tasks that a backend or MCP server continues after its first response: one execution when a token is refused, questions put once, states at an interval. */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'

@@ -1,4 +1,4 @@
-/** Calls that run as tasks in 2025-11-25, over HTTP: result after another request, cancellation, another caller, bounds, one metered call. */
+/** Calls that run as tasks in 2025-11-25, over HTTP: results of later requests, accepted work, tasks of a server, cancellation, other callers, bounds. */
 
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
@@ -162,7 +162,7 @@ describe('tasks of 2025-11-25', () => {
     expect(server.seen.filter(method => method === 'tools/call')).toHaveLength(2)
   }, 30_000)
 
-  it('are cancelled once, and end the call', async () => {
+  it('are cancelled once, and have no result then', async () => {
     const { taskId } = await begin(20_000)
     expect((await ask('tasks/cancel', { taskId })).result.status).toBe('cancelled')
     expect((await ask('tasks/cancel', { taskId })).error.code).toBe(-32602)

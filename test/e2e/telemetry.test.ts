@@ -167,7 +167,7 @@ it('continues the trace of the caller, through the stages, to the upstream', asy
   expect(resources.join()).toContain('gateway-of-the-test')
 })
 
-it('reports the status of a proxied response in metric, log line and both spans; a status of 400 and above is an error of the request alone', async () => {
+it('reports the status of a proxied response in metric, log line and both spans; a status of 400 and above is an error of the outgoing request alone', async () => {
   const traceId = TRACE.replace('0af7', 'c0d7')
   const headers = { traceparent: `00-${traceId}-${PARENT}-01` }
   const response = await fetch(`${addresses.gateway_url}/t/traced/open/gone`, { headers })

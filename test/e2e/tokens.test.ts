@@ -1,4 +1,4 @@
-/** Every token that must be refused gets the specified response at the gateway, over REST and JSON-RPC. */
+/** Tokens with one fault each get the specified refusal of the gateway, over REST and JSON-RPC; so does a REST request without a token. */
 import { createHmac, createPublicKey, type KeyObject } from 'node:crypto'
 import { mkdtempSync, readFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -55,7 +55,7 @@ const CASES: readonly [string, () => string | Promise<string>, string, RegExp][]
     /algorithm|signed JWT/,
   ],
   ['signed with the public key as a secret (HS256)', () => hs256(), 'unauthorized', /algorithm/],
-  ['signed with an unknown key', () => signed({}, 'no-such-key'), 'unauthorized', /key/],
+  ['that names an unknown key', () => signed({}, 'no-such-key'), 'unauthorized', /key/],
   ['tampered with', () => tampered(), 'unauthorized', /signature/],
   ['without exp', () => signed({ exp: undefined }), 'unauthorized', /claim/],
   [

@@ -1,4 +1,4 @@
-/** Tool search and selections on the wire: the three tools in place of the list, in every protocol version and on HTTP+SSE streams, and addresses that offer a part of the tools. */
+/** Tool search and selections on the wire: three tools in place of the list, in every version and over HTTP+SSE; addresses of a part; the server info. */
 import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -231,7 +231,7 @@ it('shows the policy the target tool, and metrics no search tool', async () => {
   for (const name of SEARCH_TOOLS) expect(metrics).not.toContain(name)
 })
 
-it('takes a unit of quota for the call, and none for find and describe', async () => {
+it('takes a unit of quota for the call, and none for find', async () => {
   const remaining = async (params: object) => {
     const response = await gateway.post('/mcp?tools=search', rpc('tools/call', params), agent)
     return response.headers.get('x-ratelimit-remaining')

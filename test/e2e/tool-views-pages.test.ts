@@ -1,4 +1,4 @@
-/** Lists of more than one page on the wire: by name, in the order of a ToolView, and behind the search tools. Each page goes on where the one before ended. */
+/** Lists of more than one page on the wire: by name, in the order of a ToolView, after the search tools. Each page continues where the one before ended. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -194,7 +194,7 @@ describe('a view that is bound to the caller', () => {
     expect(result.cacheScope).toBe('private')
   })
 
-  it('leaves the tool its own name in records and figures', async () => {
+  it('leaves the tool its own name in recorded calls', async () => {
     const look = call('look_up', { productId: 'P-1008' })
     await expect.poll(async () => (await send('/mcp', 'tools/call', look, agent)).result?.isError).toBe(false)
     const response = await fetch(`${gateway.url}/admin/calls?consumer=demo-agent&limit=1`, {

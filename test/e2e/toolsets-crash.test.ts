@@ -60,7 +60,7 @@ afterAll(async () => {
 
 type Published = readonly (readonly [string, string])[]
 
-/** Runs the process until it published `enough` sets, lets it go on for a while and kills it; what it published. */
+/** Runs the process and kills it `afterMs` after its first output. @returns the sets that it published */
 async function runAndKill(afterMs: number): Promise<Published[]> {
   const script = await bundledScript(CHILD)
   return new Promise(resolve => {

@@ -1,4 +1,4 @@
-/** Errors that no code expected, in real processes and threads: which of them end the process, and that they are counted and logged without secrets. */
+/** Errors that no code expected, in the process of a control plane: which of them end it, and that the others are counted and logged without secrets. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

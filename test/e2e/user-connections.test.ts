@@ -1,4 +1,4 @@
-/** Accounts that users connect at backends: the refusal, the page, tokens of two users, refresh, revocation, a failing authorization server. */
+/** Accounts that users connect at backends: refusal or question, the page, tokens of two users, refresh, revocation, a failing authorization server. */
 import { createHash, randomBytes } from 'node:crypto'
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
@@ -199,7 +199,7 @@ it('keeps the connection while the authorization server fails', async () => {
   expect(await call(token)).toMatchObject({ isError: false })
 })
 
-it('does not connect with another state, from another page, or when it is not granted', async () => {
+it('does not connect with another state, from another page, or to an unknown tool set', async () => {
   const browser = new CookieBrowser()
   const list = await signIn(browser, `${home}/login`, 'developer')
   const foreign = await browser.open(`${home}/return?code=x&state=guessed`)

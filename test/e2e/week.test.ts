@@ -1,6 +1,6 @@
 /**
- * A week in the life: two teams with configuration in git, subscriptions, versions, a migration, a rollback; every change seen by a
- * receiver of webhooks, by the gateway and by the audit. `WEEK=1` runs 40 APIs and 300 subscriptions on every topology.
+ * A week of one deployment: two teams with configuration in git, subscriptions, versions, a migration, a rollback; the changes are checked
+ * at a receiver of webhooks, at the gateway and in the audit. `WEEK=1` runs 40 APIs and 300 subscriptions on every topology.
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { WITHOUT_POSTGRES } from '../contract/store/postgres-cluster.ts'

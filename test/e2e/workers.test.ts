@@ -1,4 +1,4 @@
-/** Several threads on one port behave as one gateway: calls, limits, sessions, streams, configuration, a crash in the middle. */
+/** Several threads on one port behave as one gateway: calls, limits, sessions, streams, administration, crashes and the end. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -13,7 +13,7 @@ const PER_MINUTE = 40
 const CALL = { name: 'shop_getProduct', arguments: { productId: 'P-1001' } }
 const BOTH = { accept: 'application/json, text/event-stream' }
 
-/** Every thread that this process starts, by the names of their scripts: those that serve calls among them. */
+/** Every thread that this process starts; those that serve calls are among them. */
 const started: Worker[] = []
 process.on('worker', worker => started.push(worker))
 
@@ -146,7 +146,7 @@ describe(`a gateway of ${THREADS} threads`, () => {
     expect(new Set(rows.map(({ json }) => json.daily_count))).toEqual(new Set([0]))
   })
 
-  it('replaces a thread that crashes; the others, sessions and counts go on', async () => {
+  it('replaces threads that crash; a session goes on', async () => {
     const id = await initialize()
     const serving = started.filter(({ threadId }) => threadId > 0)
     for (const worker of serving) worker.postMessage('crash')
@@ -158,7 +158,7 @@ describe(`a gateway of ${THREADS} threads`, () => {
     expect(new Set(calls.map(({ status }) => status))).toEqual(new Set([200]))
   }, 120_000)
 
-  it('drains all of them when it stops', async () => {
+  it('refuses connections once it has stopped', async () => {
     await gateway.stop()
     await expect(call()).rejects.toThrow('ECONNREFUSED')
   }, 60_000)

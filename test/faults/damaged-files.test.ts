@@ -1,4 +1,4 @@
-/** Damage to files in DATA_DIR: the next start reports it, or ends with the file and the fix; it never grants a limit again without notice. FAULTS=all does every damage to every kind of file. */
+/** Damage to files in DATA_DIR: the next start reports it, or ends and names the file; no limit is granted again. FAULTS=all does all that applies. */
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -199,7 +199,7 @@ describe('damage to the files of a gateway', () => {
   interface Kind {
     readonly file: RegExp
     readonly damages: readonly string[]
-    /** `ends`: the start ends with the file and the fix; `reports`: it goes on, and log, health and metric name the file. */
+    /** `ends`: the start ends with 78 and names the file; `reports`: it goes on, the log names the file, health and metric the part. */
     readonly outcome: 'ends' | 'reports'
     /** Deleted, so that the file is read. */
     readonly without?: RegExp
@@ -246,7 +246,7 @@ describe('damage to the files of a gateway', () => {
   })
 
   test.each(rows)(
-    '%s, %s: it is reported, or the start ends with the file and the fix',
+    '%s, %s: it is reported, or the start ends and names the file',
     async (_, damage, { file: path, outcome, without, named }) => {
       const { started, file, dataDir } = await startWith(path, damage, without)
       const expected = named === undefined ? file : fileOf(dataDir, named)

@@ -1,4 +1,4 @@
-/** A start on a disk that accepts no data ends with the directory and the fix. It covers no disk that fails later. */
+/** A start on a disk that is full, nearly full or read-only ends and names the directory. It covers no disk that fails later. */
 import { execFileSync, spawnSync } from 'node:child_process'
 import { mkdtempSync, rmdirSync, statfsSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -9,7 +9,7 @@ import { FREE_PORTS } from '../fixtures/free-ports.ts'
 const REPOSITORY = join(import.meta.dirname, '../..')
 const isRoot = process.getuid?.() === 0
 
-/** A tmpfs for DATA_DIR, prepared by `prepare`. */
+/** Starts `toolgate serve` with DATA_DIR on a tmpfs that `prepare` has filled; the mount options apply after that. */
 function startOn(
   options: string,
   prepare: (directory: string) => void,
@@ -49,7 +49,7 @@ describe.skipIf(!isRoot)('a start (run as root: file systems are mounted)', () =
     expect(code).toBe(78)
   })
 
-  test('on a read-only file system: names the directory and the fix', () => {
+  test('on a read-only file system: names the directory and the reason', () => {
     const { code, text, directory } = startOn('ro', () => {})
     expect(text).toContain(`DATA_DIR (${directory}) is on a read-only file system`)
     expect(code).toBe(78)

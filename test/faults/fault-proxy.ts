@@ -1,4 +1,4 @@
-/** A TCP proxy that breaks its connections in every way of the matrix, also while they are open, per direction and per kind of connection. Loopback only; it checks nothing. */
+/** A TCP proxy that breaks connections in every way of the matrix, also open ones, per direction and kind. It listens on loopback and checks nothing. */
 import { connect, createServer, type Server, type Socket } from 'node:net'
 import { freePort } from '../fixtures/free-ports.ts'
 
@@ -16,7 +16,7 @@ export interface FaultProxy {
   readonly port: number
   /** Open connections to the server. */
   readonly connections: number
-  /** Chunks relayed in both directions so far. */
+  /** Chunks that arrived in both directions so far; held ones count again when they are relayed. */
   readonly relayed: number
   /** For open and new connections. @param direction both when absent */
   set(behavior: Behavior, direction?: Direction): void
@@ -24,7 +24,7 @@ export interface FaultProxy {
   reset(): void
   /** Resets each connection as soon as its client has sent something, before the response. */
   resetInFlight(): void
-  /** Resets the open connections and refuses new ones. */
+  /** Resets the open connections and refuses new ones; after `only`, it resets new ones once they are selected. */
   refuse(): Promise<void>
   /** Only connections whose client sent this afterwards or before are faulty; undefined: all of them. Set it before the fault. */
   only(sent: RegExp | undefined): void
@@ -47,7 +47,7 @@ interface Link {
 const RELAY: Behavior = { kind: 'relay' }
 const MAX_SENT_CHARACTERS = 4_096
 
-/** @param target any URL of the server; its port may be 0 until `retarget` of a test knows it */
+/** @param target any URL of the server; only host and port count @param onPort of the proxy; a free one when absent */
 export async function startFaultProxy(target: string, onPort?: number): Promise<FaultProxy> {
   const { hostname, port: targetPort } = new URL(target)
   const links = new Set<Link>()

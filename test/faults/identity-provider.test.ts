@@ -1,4 +1,4 @@
-/** The identity provider behind the fault proxy: known keys go on, new ones are fetched once it is back, and nobody's token is called invalid meanwhile. */
+/** The identity provider behind the fault proxy: new keys get 503 until it is back and are fetched then, no token is called invalid, known keys stay valid. */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect } from 'vitest'

@@ -1,4 +1,4 @@
-/** Kafka behind the fault proxy: no call waits for it, and each call with a response has its event in the topic afterwards. */
+/** Kafka behind the fault proxy: no call waits for it, and each call that returned 200 has its event in the topic afterwards. */
 import { randomUUID } from 'node:crypto'
 import { expect } from 'vitest'
 import { readEvent } from '../../src/data-plane/metering/event-codec.ts'

@@ -60,7 +60,7 @@ async function open(): Promise<World> {
   }
 }
 
-/** The document of the tool-set with another summary of its operations. */
+/** The document of the tool set with another summary of its operations. */
 function withSummary(spec: { readonly [field: string]: unknown }, summary: string): object {
   const text = (spec.openAPISpec as { readonly inline: string }).inline
   const document = JSON.parse(text) as { paths: { [path: string]: { get: object } } }

@@ -18,7 +18,7 @@ export type Moment = (typeof MOMENTS)[number]
 export type CellName = `${Fault} @ ${Moment}`
 
 export interface Expected {
-  /** Statuses of calls while the fault lasts. 429 and 503 always need `Retry-After`; no other status may occur. */
+  /** Statuses of calls while the fault lasts. 429 and 503 always need `Retry-After`; no other status may occur, except 503 at the start. */
   readonly calls: readonly number[]
   /** What health and metric report once the fault has been noticed; `any`: it may be over before. */
   readonly state: 'faulty' | 'fine' | 'any'
@@ -36,7 +36,7 @@ export interface Table {
   readonly expected: Readonly<Record<Fault, Expected>>
   /** Where a cell differs from the row of its fault. */
   readonly cells?: { readonly [cell in CellName]?: Partial<Expected> }
-  /** The same for all cells of a moment; `cells` comes before it. */
+  /** The same for all cells of a moment; `cells` takes precedence. */
   readonly moments?: { readonly [moment in Moment]?: Partial<Expected> }
   readonly never: readonly Never[]
   /** Cells of the short form, at least one for each kind of defect that occurs. */

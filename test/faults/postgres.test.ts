@@ -71,7 +71,7 @@ async function open(): Promise<World> {
   return {
     subject,
     dependency: breakProxy(proxy),
-    // a connection that is silent for 2 s is checked, and given up within 2 s more
+    // a query without a response for 1.5 s is checked, and its connection is given up within 1.5 s more
     maxCallMs: 6_000,
     call: () => (calls++ % CHANGE_EVERY === 0 ? change() : get('/v1/tenants?page_size=1')),
     longCall: change,

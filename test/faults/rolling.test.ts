@@ -1,6 +1,7 @@
 /**
  * Rolling restarts of 3 gateways and 2 control planes under load through load balancers that follow the health address, while PostgreSQL and
- * Redis fail over: no call may fail, and no process exits. `ROLLING_ROUNDS=20` runs the long form.
+ * Redis fail over: no call of a gateway fails, a change may get 503 while PostgreSQL fails over, and no process exits by itself.
+ * `ROLLING_ROUNDS=20` runs the long form.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

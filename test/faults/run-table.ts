@@ -1,4 +1,4 @@
-/** Runs the rows of one table as tests: fault at its moment, calls and state meanwhile, recovery, and nothing lost. It knows no dependency. */
+/** Runs the rows of a table as tests: fault at its moment, calls, state, recovery, nothing lost; FAULTS_REPORT gets the results. It knows no dependency. */
 import { appendFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
@@ -17,7 +17,7 @@ const CALLERS = 4
 const PAUSE_MS = 25
 
 export interface RunOptions {
-  /** undefined where the server of the dependency is missing, and the hint that installs it. */
+  /** Why the rows are skipped, with the hint that installs the missing server; undefined where they can run. */
   readonly skip?: string | undefined
   readonly open: () => Promise<World>
 }

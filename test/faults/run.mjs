@@ -1,6 +1,6 @@
 /**
- * Runs the whole matrix, or the dependencies that are named, and prints each row as it ends and a table at the end. It tests nothing itself.
- * Usage: npm run faults -- [FILE…]   FILE: part of a file name such as `postgres`. Exit code 0: every row passed.
+ * Runs the tests of this folder with the whole matrix, or the named files; prints each row as it ends and a table at the end. It tests nothing.
+ * Usage: npm run faults -- [FILE…]   FILE: start of a file name such as `postgres`. Exit code 0: every test passed or was skipped.
  */
 import { spawn } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, watch, writeFileSync } from 'node:fs'

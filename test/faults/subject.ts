@@ -1,4 +1,4 @@
-/** The gateway process of a world with all that it needs: identity provider, control plane, backend, one tool-set. All of them work; the world breaks one. */
+/** The gateway process of a world with all that it needs: identity provider, control plane, backend, one tool set. All of them work; the world breaks one. */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'

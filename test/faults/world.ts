@@ -14,7 +14,7 @@ export interface Called {
 export interface Seen {
   /** Status of `/ready`; 0 without a response. */
   readonly ready: number
-  /** `/mcp/health` or `/health` reports a fault. */
+  /** `/mcp/health` of a gateway, or `/ready` of a control plane, reports a fault. */
   readonly isDegraded: boolean
   /** The metric of the dependency reports a fault. */
   readonly isCounted: boolean
@@ -23,7 +23,7 @@ export interface Seen {
 }
 
 export interface Breakable {
-  /** Resolves when the fault is in effect; it lasts until `restore`, except resets, which are instants. */
+  /** Resolves when the fault is in effect; it lasts until `restore`, except `reset while idle`, which is an instant. */
   apply(fault: Fault): Promise<void>
   restore(): Promise<void>
 }
@@ -53,7 +53,7 @@ export interface World {
 
 const SLOW_MS = 200
 
-/** Breaks all connections through a proxy. */
+/** Breaks the connections through a proxy, or those that its `only` selects. */
 export function breakProxy(proxy: FaultProxy): Breakable {
   return {
     async apply(fault) {

@@ -1,4 +1,4 @@
-/** Inputs that once failed, and a short seeded form of `npm run fuzz` for each target. */
+/** Inputs that once failed, and 300 seeded mutations for each target. Unlike `npm run fuzz` it measures no coverage. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'

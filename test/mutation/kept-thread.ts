@@ -34,7 +34,7 @@ class KeptThread extends ThreadsPoolWorker {
 
 let kept: KeptThread | undefined
 
-/** One thread for all runs: right only with one worker and without isolation. */
+/** One thread at a time for all runs: right only with one worker and without isolation. */
 export const keptThread = {
   name: 'kept-thread',
   createPoolWorker: (options: PoolOptions) => (kept ??= new KeptThread(options)),

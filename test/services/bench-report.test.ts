@@ -1,4 +1,4 @@
-/** The report of the bench in a real browser: charts of the figures it was given, no error on the console, no request to anywhere. */
+/** The report of the bench in a real browser: charts of its figures, no error on the console, no request elsewhere; and its form in Markdown. */
 import { execFile } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'

@@ -1,4 +1,4 @@
-/** Every client of the matrix when its call is refused (policy, quota, backend, scope, token, gateway): what its user reads, and whether its session works on. */
+/** Clients of the matrix when a call is refused: what the user reads, and whether the session goes on. `CLIENTS=all` adds the clients of EXTRA. */
 import { existsSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { ERROR_META_KEY } from '../../src/data-plane/http/refusal-body.ts'

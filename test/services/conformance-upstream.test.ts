@@ -1,4 +1,4 @@
-/** The client scenarios of the official conformance suite against the gateway as the client of MCP servers. What a gateway cannot support stands here with its reason. */
+/** The client scenarios of the official conformance suite with the gateway as client of MCP servers; what it does not support is listed with its reason. */
 import { spawn } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,4 +1,4 @@
-/** The console on two gateways in a real browser: calls of both, revisions that differ in red, and the gateway that does not reply. */
+/** The console on two gateways in a real browser: calls of both, revisions that differ in red, accessibility, and the gateway that does not reply. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

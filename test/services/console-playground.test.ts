@@ -1,4 +1,4 @@
-/** The playground in a real browser: what the policy has confirmed is shown as a question, and only an accepted one reaches the backend. */
+/** The playground in a real browser: a confirmation that the policy requires is shown as a question, and only an accepted one leads to the backend. */
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import type { IncomingMessage } from 'node:http'
 import { join, resolve } from 'node:path'
@@ -56,7 +56,7 @@ describe.skipIf(missing)(`the playground${HINT}`, { timeout: 120_000 }, () => {
     return questions
   }
 
-  it('asks what the policy has confirmed, and calls the backend once it is', async () => {
+  it('asks for the confirmation that the policy requires, and calls the backend once it is given', async () => {
     const questions = await callUntilAsked()
     expect(await shown.accessibilityFaults()).toEqual([])
     const folder = process.env.SCREENSHOTS

@@ -1,4 +1,4 @@
-/** A denial from the console to the fix: explain it, compare a candidate on the traffic, promote it, while every call gets a response. */
+/** A denial from the console to the fix: explanation, comparison of a candidate, promotion without a failed call; and a draft up to its rollback. */
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -132,7 +132,7 @@ describe.skipIf(missing)(`states in the console${hint}`, () => {
     ).toEqual(['Keys', 'Revoke'])
   })
 
-  it('filters subscriptions by every state, and offers what the state allows', async () => {
+  it('offers a filter for every state of subscriptions, and what the state allows', async () => {
     const one = await register('decided')
     const made: Record<string, { id: string }> = {}
     for (const status of SUBSCRIPTION_STATUSES) {
@@ -196,7 +196,7 @@ describe.skipIf(missing)(`states in the console${hint}`, () => {
     expect([...names].sort()).toEqual([...WEBHOOK_EVENT_KINDS].sort())
   })
 
-  it('filters the audit by every type of resource', async () => {
+  it('filters the audit by products, and offers other types of resources', async () => {
     await send('POST', 'tenants/acme/products', {
       slug: 'audited',
       name: 'Audited',

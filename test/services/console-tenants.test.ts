@@ -40,7 +40,7 @@ const SCROLL = `new Promise(done => {
   requestAnimationFrame(next)
 })`
 
-/** Leaves 120,000 px below what is seen. */
+/** Leaves 120,000 px below the upper edge of what is seen. */
 const TO_THE_END = `(() => {
   const table = document.querySelector('section.live')
   table.scrollTop = table.scrollHeight - 120_000
@@ -138,7 +138,7 @@ describe.skipIf(missing)(
       expect(await response.json()).toMatchObject({ plan: 'large', status: 'approved' })
     })
 
-    it('shows a viewer nothing of another tenant, on any page, with any filter', async () => {
+    it('shows a viewer nothing of another tenant, also with that tenant as the filter', async () => {
       const { id } = await send('POST', 'tenants', { name: 'globex', tier: 'enterprise' })
       const api = await register(id, CANARY)
       await send('POST', 'plans', { slug: CANARY, name: CANARY, tenant_id: id })

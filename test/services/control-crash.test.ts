@@ -72,7 +72,7 @@ async function write(url: string, reported: Acknowledged, round: number, writer:
       }
     }
   } catch {
-    // The process was killed in the middle of a request: nothing was acknowledged.
+    // The process was killed in the middle of a request, or responded 5xx: nothing was acknowledged.
   }
 }
 

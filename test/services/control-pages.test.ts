@@ -1,4 +1,4 @@
-/** `/docs` and `/redoc` in a real browser: they draw every operation, and ask no other host for anything. */
+/** `/docs` and `/redoc` in a real browser: they draw every operation and ask no other host; `/docs` names the address under which it was opened. */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { type Browser, chromium } from 'playwright-core'
@@ -36,7 +36,7 @@ describe.skipIf(missing)(
       await plane?.close()
     })
 
-    /** Opens a page until it has drawn every text; gives a picture of it and every address it asked for. */
+    /** Opens a page until it has drawn every text; gives a picture of it and every address it asked for, but those that its policy blocks. */
     async function open(address: string, texts: readonly string[]) {
       const page = await browser.newPage({ viewport: { width: 1_200, height: 2_400 } })
       const asked: string[] = []
@@ -74,7 +74,7 @@ describe.skipIf(missing)(
       240_000,
     )
 
-    it('/docs sends its requests to the address under which it was opened', async () => {
+    it('/docs offers the address under which it was opened as its server', async () => {
       const proxy = createServer((request, response) => {
         const path = request.url!.replace(/^\/gw\/api/, '')
         fetch(served.url + path).then(async page => {

@@ -1,4 +1,4 @@
-/** A Python client generated from the served document: the generator leaves nothing out, and a program that uses the client does what it should. */
+/** A Python client generated from the served document: the generator leaves no operation out, and a program that uses the client gets the expected results. */
 import { execFile } from 'node:child_process'
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

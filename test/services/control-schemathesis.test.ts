@@ -1,4 +1,4 @@
-/** Schemathesis against the served document: no 5xx and no undeclared response, in generated cases of every operation. SOAK=1 runs the long form. */
+/** Schemathesis against the served document: no 5xx, no undeclared response in generated cases of all operations but the stream. SOAK=1: the long form. */
 import { execFileSync, spawn } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,4 +1,4 @@
-/** `toolgate db copy|backup|restore`: the rows of an embedded database in PostgreSQL, identical, or none. `TRANSFER=all` uses 5,000 subscriptions. */
+/** `toolgate db copy|backup|restore`: the rows of an embedded database in another database, identical, or none. `TRANSFER=all` uses 5,000 subscriptions. */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

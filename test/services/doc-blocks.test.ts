@@ -1,6 +1,6 @@
 /**
- * Every command of the pages: executed here, executed by the file that is named, or with the reason why it cannot run. A command without one
- * fails. `DOC_BLOCKS=all` also runs what takes longer than a minute. Data blocks are read by the parsers of the product.
+ * Every command of the pages: executed here, found in the file that executes it, or with the reason why it cannot run; any other one fails the test.
+ * `DOC_BLOCKS=all` also executes what takes longer than a minute. Data blocks without `…` are parsed; tool sets, tools and views are read as resources.
  */
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'

@@ -1,4 +1,4 @@
-/** The static site of the pages, served from its files: every link leads to a page and a heading, search finds text, and nothing is requested elsewhere. */
+/** The static site of the pages, served from its files: links within it lead to a page and a heading, search finds text, nothing is requested elsewhere. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'

@@ -1,4 +1,4 @@
-/** `toolgate doctor` through a real nginx: with HTTP/1.0, below a path prefix with and without the well-known location, and with TLS. */
+/** The checks of `toolgate doctor` through a real nginx: with HTTP/1.0, below a path prefix with and without the well-known location, and with TLS. */
 import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process'
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

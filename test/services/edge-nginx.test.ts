@@ -1,4 +1,4 @@
-/** The nginx example of docs/edge.md, run by the real nginx in front of both listeners: calls, event streams, bodies, forwarded addresses. */
+/** The nginx example of docs/edge.md, run by the real nginx in front of both listeners: calls, bodies, event streams, HTTP/1.0. No forwarded address. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,4 +1,4 @@
-/** GatewayBinding and GatewayInstance objects of a real API server, applied by `toolgate config follow` to a real control plane, by the rights of the chart. */
+/** GatewayBinding and GatewayInstance objects of a real API server, applied by `toolgate config follow` to a control plane, with the rights of the chart. */
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
@@ -187,7 +187,7 @@ describe.skipIf(!isInstalled && !required)(
       })
     }, 240_000)
 
-    it('ends with 0 at SIGTERM and releases its Lease, so that another instance leads at once', async () => {
+    it('ends with 0 at SIGTERM and releases its Lease, so that another instance can lead at once', async () => {
       const holder = async () =>
         (await kube.get('Lease', 'toolgate-bindings', 'toolgate', 'coordination.k8s.io/v1'))?.spec
       expect(await holder()).toMatchObject({ holderIdentity: 'one' })

@@ -1,4 +1,4 @@
-/** The chart of both planes: rendered for each set of values, and accepted by a real API server under Pod Security `restricted` without a warning. */
+/** The chart of both planes, rendered for each set of values: an API server accepts its built-in objects under Pod Security `restricted` without a warning. */
 import { execFileSync, spawnSync } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'

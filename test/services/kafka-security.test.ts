@@ -21,7 +21,7 @@ import { type Environment, PASSWORD, type SecuredKafka, startSecuredKafka } from
 
 const WAYS = ['client certificate', 'plain', 'scram-sha-256', 'scram-sha-512', 'oauthbearer'] as const
 const WRONG = 'wrong-horse-4711'
-/** Events of each mechanism during a restart. */
+/** Bound of the events of each mechanism before and during the restart. */
 const MAX_MADE = 2_000
 
 describe.skipIf(!hasKafka())(`Kafka with TLS and SASL (${KAFKA_HINT})`, () => {

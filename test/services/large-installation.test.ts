@@ -76,7 +76,7 @@ describe.skipIf(WITHOUT_POSTGRES)(`${ROWS} subscriptions${POSTGRES_HINT}`, { tim
     return performance.now() - startedAt
   }
 
-  it('are served by gateways soon after each change, in little memory', async () => {
+  it('are served by gateways after each change, with LARGE=1 within the bounds of time and memory', async () => {
     const gateways = [planes.gateway, second]
     const before = gateways.map(residentMiB)
     // rows that no control plane wrote are read at the start

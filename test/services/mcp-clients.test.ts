@@ -1,4 +1,4 @@
-/** The official TypeScript clients, each transport and era, on both paths: what a client does from connecting to ending, and what happens to a call whose connection breaks. */
+/** The official TypeScript clients with each transport, era and path: what a client does from connecting to ending, and a call whose connection breaks. */
 import { existsSync } from 'node:fs'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { type Deployment, deploy } from '../fixtures/deployment.ts'

@@ -1,4 +1,4 @@
-/** Calls that the policy has confirmed, or asks about, with the official clients of both eras: what the user sees, and what reaches the backend. */
+/** Calls that the policy has the user confirm, or asks questions about, with the official clients of both eras: what the user sees and the backend gets. */
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { existsSync } from 'node:fs'
 import type { IncomingMessage } from 'node:http'
@@ -22,7 +22,7 @@ const HINT = `needs the clients (scripts/services.sh conformance) and opa ${OPA_
 
 type Connect = (elicit?: Elicit) => Promise<McpClient>
 
-/** Its operation deletes, and the policy has that confirmed. */
+/** Its operation deletes, and the policy requires a confirmation. */
 const DESTROY = 'test_elicitation'
 const YES = { action: 'accept', content: { confirm: true } }
 
@@ -100,7 +100,7 @@ describe.skipIf(missing)(`confirmations: ${HINT}`, { timeout: 90_000 }, () => {
       expect(reached).toEqual([])
     })
 
-    it('without the capability is rejected, and learns which one it lacks', async () => {
+    it('without the capability is rejected with the reason', async () => {
       client = await connect()
       const called = client.call(DESTROY, { message: 'row 7' })
       // the modern era has an error for it (-32021); before, a refused call is a result

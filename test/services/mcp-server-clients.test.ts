@@ -1,6 +1,6 @@
 /**
- * Every client of the matrix calls an MCP server through the gateway while connections on both sides are reset and the server restarts: the
- * server executes each call once. Many sessions at once, again and again, leave the memory of the gateway as it was.
+ * The clients of the matrix (all with CLIENTS=all) call an MCP server through the gateway while connections on both sides are reset and the server
+ * restarts: the server executes each call once. Many sessions at once, again and again, let the heap of the gateway grow by less than 3 MB.
  */
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -78,7 +78,7 @@ async function strike(fault: Fault): Promise<void> {
   if (fault === 'connections of the client are reset during a call') clientLink.reset()
 }
 
-/** Another process of the server at the same address, which knows no session. */
+/** A new server at the same address, as after a restart: it has no session. */
 async function restartServer(): Promise<void> {
   const port = Number(new URL(server.url).port)
   await server.close()

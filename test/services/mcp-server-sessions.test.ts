@@ -153,7 +153,7 @@ afterAll(async () => {
   rmSync(root, { recursive: true, force: true })
 })
 
-/** Another process of the server at the same address, which knows no session. */
+/** A new server at the same address, as after a restart: it has no session. */
 async function restartServer(): Promise<void> {
   const port = Number(new URL(server.url).port)
   await server.close()

@@ -1,4 +1,4 @@
-/** Real MCP servers behind a gateway: the reference servers, directly and over the bridge, FastMCP, and those of the Go and Java SDK; with restarts and lost connections. */
+/** Real MCP servers behind a gateway, with restarts and lost connections: reference servers, directly and over the bridge, FastMCP, the Go and Java SDK. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -168,7 +168,7 @@ describe.skipIf(missing)(`MCP servers${HINT}`, () => {
     },
   )
 
-  it('a client sees progress of a server, and cancels a call', async () => {
+  it('a client sees progress of a server, and a call that it cancels is rejected', async () => {
     const client = new Client({ name: 't', version: '1' })
     const requestInit = { headers: { authorization: `Bearer ${admin}` } }
     await client.connect(

@@ -1,6 +1,6 @@
 /**
  * Calls while broker and gateway die: events at an independent consumer, rows at the control plane. Short by default; `SOAK=1` makes 50,000
- * calls in each mode of durability, with the broker away for a minute three times and the gateway killed 20 times.
+ * calls in each mode of durability, with the broker unavailable for a minute three times and the gateway killed 20 times.
  */
 import { readFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'

@@ -1,4 +1,4 @@
-/** OAuth end to end: the official client's own flow against the gateway in front of a real Keycloak. */
+/** OAuth end to end in front of a real Keycloak: the flow of the official client, the login of the console, the doctor, and errors of the provider. */
 import { auth, type OAuthClientProvider } from '@modelcontextprotocol/sdk/client/auth.js'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'

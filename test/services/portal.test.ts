@@ -399,7 +399,7 @@ describe.skipIf(missing)(`the portal${missing ? ' (skipped: apt-get install chro
     await manage('tenants/globex', { status: 'active' }, 'PATCH')
   })
 
-  it('is used with the keyboard alone', async () => {
+  it('is used with the keyboard, once the link of the API has the focus', async () => {
     const { page, open: show } = await open()
     await show('')
     await page.getByRole('link', { name: 'Parcels', exact: true }).waitFor()

@@ -1,4 +1,4 @@
-/** What PostgreSQL refuses at the start: what waiting cannot correct ends the start with exit code 78. */
+/** A control plane that PostgreSQL refuses for a reason that waiting cannot correct ends its start with exit code 78. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'

@@ -1,4 +1,4 @@
-/** Row-level security by itself: what a query without any filter sees, written by hand past the repositories. */
+/** Row-level security by itself: what queries without a filter see, past the repositories; and `db migrate`, which switches it on for privileged users. */
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openMigratedStore, openStore } from '../../src/control-plane/store/open.ts'

@@ -1,4 +1,4 @@
-/** Signals between instances over a real server: heard by others, and a lost connection comes back and says so. */
+/** Signals between instances over a real server: the others receive them, also after a lost connection, which is reported because some may be missing. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -38,7 +38,7 @@ describe.skipIf(WITHOUT_POSTGRES)(`signals over PostgreSQL${POSTGRES_HINT}`, () 
       tx.events.append({ kind: 'plan.updated', tenantId: null, resourceId: 'plan', data: {} })
     })
 
-  /** Makes changes until the listener hears one. */
+  /** Makes changes until the listener receives a signal of the kind. */
   async function hears(kind: Signal['kind']): Promise<void> {
     heard.length = 0
     for (let attempt = 0; attempt < 200 && !heard.some(signal => signal.kind === kind); attempt++) {

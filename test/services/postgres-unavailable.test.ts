@@ -1,4 +1,4 @@
-/** A control-plane process whose PostgreSQL drops connections, restarts or falls silent: it stays up, responds 503 meanwhile and loses nothing it acknowledged. */
+/** PostgreSQL that drops connections, stops, falls silent or is read-only: the control plane stays up, responds 503 and keeps acknowledged changes. */
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
@@ -115,7 +115,7 @@ describe.skipIf(WITHOUT_POSTGRES)(`a control plane without its PostgreSQL${POSTG
     expect(rows.rows.filter(row => row.created !== '1')).toEqual([])
   }
 
-  /** Changes reach the gateways again: the publisher works, and so does what it hears of changes by. */
+  /** Changes reach the gateways again: the publisher works, and so does the connection on which it receives signals. */
   async function expectPublication(): Promise<void> {
     const name = `published-${randomUUID().slice(0, 8)}`
     expect((await control.call('POST', '/tenants', { body: { name, tier: 'enterprise' } })).status).toBe(201)

@@ -127,7 +127,7 @@ describe.skipIf(MISSING && !REQUIRED)(`promtool${HINT}`, () => {
     }
   }, 90_000)
 
-  it('answers each question of the page with its query, in less than a minute', async () => {
+  it('shows with each query of the page what was caused, in less than a minute each', async () => {
     const token = await gateway.token('demo-agent')
     const call = (name: string) =>
       gateway.post('/mcp/tools/call', { name, arguments: { productId: 'P-1003' } }, token)
@@ -171,7 +171,7 @@ describe.skipIf(MISSING && !REQUIRED)(`promtool${HINT}`, () => {
   }, 120_000)
 })
 
-/** One PromQL line for each of the four questions, in the order of the page. */
+/** The PromQL of the section "Four questions" in the order of the page: one for each question, and one for when a change was served. */
 function queriesOfPage(): readonly string[] {
   const page = readFileSync(new URL('../../docs/monitoring.md', import.meta.url), 'utf8')
   const section = page.split('## Four questions')[1]!.split('\n## ')[0]!

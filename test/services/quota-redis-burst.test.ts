@@ -1,4 +1,4 @@
-/** One to three gateways on a real Redis: the calls in their backend at once never exceed the burst limit, and nearly reach it. */
+/** One to three gateways on a real Redis: the calls in their backend at once never exceed the burst limit. The share they use is printed, not asserted. */
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'

@@ -1,4 +1,4 @@
-/** The quota contract on a real Redis, and the clock that tests move. */
+/** The quota contract on a real Redis, the clock that tests move, and a restart after a reset. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

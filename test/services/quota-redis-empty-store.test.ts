@@ -1,4 +1,4 @@
-/** A gateway process loses its disk while Redis loses its data: what was admitted is recorded nowhere, and is not admitted again. */
+/** A gateway loses its disk, and Redis its data. QUOTA_EMPTY_STORE=wait admits no call while earlier ones may count; `trust` begins again. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -13,9 +13,9 @@ import { REDIS_HINT, RedisServer, withoutRedis } from './redis/redis-server.ts'
 
 const LIMIT = 30
 const CALL = { name: 'shop_listProducts', arguments: {} }
-/** The longest lease, and the rolling minute. */
+/** Longer than the longest lease and the rolling minute together. */
 const CLOSED_MS = 72_000
-/** `FAULTS=all` also waits for the end of that time. */
+/** `FAULTS=all` also waits for the end of that time, and runs the test of `trust`. */
 const IS_LONG = process.env.FAULTS === 'all'
 
 describe.skipIf(withoutRedis)(`a gateway with a Redis that lost its data${REDIS_HINT}`, () => {
@@ -51,7 +51,7 @@ describe.skipIf(withoutRedis)(`a gateway with a Redis that lost its data${REDIS_
       QUOTA_EMPTY_STORE: emptyStore,
     })
   }
-  /** The process ends, and its directory and all data of Redis are gone. */
+  /** Ends the process, removes its directory, and restarts Redis without data. */
   async function loseAll(): Promise<void> {
     await gateway!.kill()
     await server.kill()

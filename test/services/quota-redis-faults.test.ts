@@ -1,4 +1,4 @@
-/** Redis killed, paused, emptied, an instance killed with it, all in mid-load: never above a limit, no one waits, and it goes on within five seconds. */
+/** Redis is killed, paused or emptied under load: no limit is exceeded, and calls go on within five seconds unless an instance died with the data. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import type { PlanLimits } from '../../src/model/plan.ts'
@@ -129,7 +129,7 @@ describe.skipIf(withoutRedis)(`Redis in trouble under load${REDIS_HINT}`, () => 
   )
 
   beside(
-    'an instance that dies together with the data takes its use with it: nothing is granted until that has left the minute',
+    'an instance that dies together with the data takes its use with it: nothing more is granted while that may count',
     async () => {
       const { grants, reports } = await run({ perMinute: 400 }, 8, async (server, load) => {
         await sleep(1500)

@@ -1,4 +1,4 @@
-/** Two gateways behind one Redis: one quota for both, what an administrator changes at one applies at the other at once, and health reports when Redis is unavailable. */
+/** Two gateways on one Redis: one quota, orders of an administrator apply at both, and health reports that Redis is unavailable until it is back. */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -37,7 +37,7 @@ describe.skipIf(withoutRedis)(`two gateways on one Redis${REDIS_HINT}`, () => {
     const common = {
       REDIS_URL: server.url,
       PLANS: join(dir, 'plans.yaml'),
-      // so long that only an order of the other gateway can make a listing fresh
+      // so long that only an order of an administrator can make a listing fresh
       QUOTA_STATS_TTL: '5m',
       AUTH_ISSUER: provider.issuer,
     }
@@ -132,7 +132,7 @@ describe.skipIf(withoutRedis)(`two gateways on one Redis${REDIS_HINT}`, () => {
       .toBeLessThanOrEqual(1)
   }, 60_000)
 
-  test('without Redis both go on with what they hold, say so, and recover within five seconds', async () => {
+  test('without Redis calls are still decided, health reports it, and both recover within five seconds', async () => {
     expect(await health(one)).toMatchObject({ status: 'healthy' })
     expect((await call(one, wide)).status).toBe(200)
     await server.kill()

@@ -1,4 +1,4 @@
-/** Two and four instances on a real Redis, one consumer, saturating load: never above a limit, nearly all of it, nearly all calls decided without the network. */
+/** Two or four instances on a real Redis, one consumer, saturating load: no limit is exceeded; second and day are nearly used up, with few waits. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { mostSurelyInside } from '../unit/data-plane/kernel/window/oracle.ts'
 import { type LoadJob, prepareLoad, sum, together } from './redis/load.ts'
@@ -71,7 +71,7 @@ describe.skipIf(withoutRedis)(`instances under load${REDIS_HINT}`, () => {
   )
 
   beside.each(SOAK ? [2, 4] : [4])(
-    '%i instances share a minute and a day without one unit too many',
+    '%i instances share a day without one unit too many',
     async instances => {
       const limits = { perSecond: 5000, perMinute: 700, perDay: 600, perMonth: 10_000 }
       await untilGood(async () => {

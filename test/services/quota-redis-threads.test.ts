@@ -1,4 +1,4 @@
-/** Worker threads of two instances on one Redis: one thread of each holds the connection, the others count in its table; one limit for all of them. */
+/** Two instances on one Redis, the first with two more threads, which count in the table of the thread with the connection: one limit for all. */
 import { MessageChannel } from 'node:worker_threads'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openRedisQuota, type RedisQuota } from '../../src/data-plane/quota/redis/redis-quota.ts'
@@ -85,7 +85,7 @@ describe.skipIf(withoutRedis)(`threads on Redis${REDIS_HINT}`, () => {
     expect(granted(reports).length).toBeGreaterThan(20)
   }, 60_000)
 
-  test('a reset by a thread holds everywhere at once, and every thread and instance hears that caches are to be cleared', async () => {
+  test('a reset by a thread holds everywhere, and both instances and the other thread are notified to clear caches', async () => {
     const job = { key: 'a/reset', limits: { perDay: 20 }, seconds: 0.3, atOnce: 4, everyMs: 4 }
     expect(granted(await everywhere(job))).toHaveLength(20)
     expect(granted(await everywhere(job))).toHaveLength(0)
@@ -103,7 +103,7 @@ describe.skipIf(withoutRedis)(`threads on Redis${REDIS_HINT}`, () => {
     expect(reports.map(({ cleared }) => cleared)).toEqual([1, 0])
   }, 60_000)
 
-  test('while Redis is unavailable nothing is granted beyond what is held, and no one waits for it', async () => {
+  test('while Redis is unavailable the limit holds and no call waits for it; when it is back, calls are granted', async () => {
     const job = { key: 'a/away', limits: { perSecond: 100 }, seconds: 1, atOnce: 2, everyMs: 4 }
     await server.kill()
     const reports = await inThreads(job)

@@ -1,4 +1,4 @@
-/** Quotas and sessions on Redis as providers offer it: TLS with an ACL user, sentinels, a cluster. A server ends under load; no limit is exceeded, and calls go on. */
+/** Quotas and sessions on Redis as providers offer it: TLS with an ACL user, sentinels, a cluster. A server ends under load; limits hold, and calls go on. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -139,7 +139,7 @@ function startLoad(quotas: readonly Quota[]) {
     longestMs: 0,
     lagMs: 0,
     grants: (name: string): Span[] => grants.get(name) ?? [],
-    /** Milliseconds without a grant of a second's units. */
+    /** Longest time without a grant of `rate` after this moment, in ms. */
     longestGapAfter(at: number): number {
       const ends = [at, ...load.grants('rate').flatMap(({ to }) => (to > at ? [to] : []))].sort(
         (a, b) => a - b,

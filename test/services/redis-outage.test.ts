@@ -1,4 +1,4 @@
-/** A gateway process whose link to Redis fails in every way and comes back: it never exits, serves meanwhile, and gets signals again. */
+/** A link to Redis is reset, refused, delayed or hangs: the gateway serves meanwhile and gets signals again, and sessions end at both gateways. */
 
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

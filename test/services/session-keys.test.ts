@@ -1,4 +1,4 @@
-/** The keys that sign session ids, shared through a Redis that is slow at the start, restarts empty, or is read by several instances at once. */
+/** The keys that sign session ids, shared through a Redis that is slow at the start or restarts empty, and the sessions that another instance signed. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { KeyRing, RingKey } from '../../src/data-plane/sessions/key-ring.ts'
 import { connectRedis, type RedisConnection } from '../../src/data-plane/sessions/redis/connection.ts'

@@ -1,4 +1,4 @@
-/** Sessions and their streams belong to the caller that opened them: what another tenant gets who knows their ids, for each session store. */
+/** Sessions and their streams belong to the caller that opened them: other tenants and users who know their ids are refused, for each session store. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -84,7 +84,7 @@ for (const [name, env, needsRedis] of STORES) {
       params: { name: 'shop_runSalesReport', arguments: { stepMs }, _meta: { progressToken: id } },
     })
 
-    /** A call with progress: its stream, cut after the first event, and the id of its first one. */
+    /** Begins a call with progress and cuts its stream after two messages. @returns the id of the first one */
     async function cutCall(session: string): Promise<string> {
       const events = new EventReader(
         await post('/mcp', report('secret-report', 100), headersOf(victim, session)),
@@ -95,7 +95,7 @@ for (const [name, env, needsRedis] of STORES) {
       return first.id!
     }
 
-    /** Everything in a refusal except the id of the request. */
+    /** Status, three headers and the body of a refusal, without the id of the request. */
     async function refusalOf(response: Response): Promise<object> {
       const { status, headers, text } = await read(response)
       const seen = ['content-type', 'mcp-session-id', 'www-authenticate'].map(header => headers.get(header))

@@ -1,6 +1,6 @@
 /**
- * Two gateways in their own processes behind one Redis, with a load balancer in front that takes them in turn: a
- * session, a stream and a resume belong to both, and the death of one takes no session with it.
+ * Two gateways in separate processes on one Redis, behind a load balancer that takes them in turn: each serves, resumes, cancels and ends
+ * what the other began, and when one is killed, no session is lost.
  */
 import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -224,7 +224,7 @@ describe.skipIf(!hasRedis())(`two gateways behind one Redis (${REDIS_HINT})`, ()
     await Promise.all(streams.map(events => events.close()))
   })
 
-  it('counts sessions once, at any instance', async () => {
+  it('reports the same counts of sessions at any instance', async () => {
     const counts = await Promise.all(
       [one, other].map(async gateway => {
         const response = await fetch(`${gateway.listenerUrl}/admin/sessions/stats`, {

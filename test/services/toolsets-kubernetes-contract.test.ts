@@ -13,7 +13,7 @@ import { openCluster } from './kube/kube-world.ts'
 
 const required = process.env.REQUIRE_SERVICES === '1'
 const EXAMPLES = dirname(createRequire(import.meta.url).resolve('@readme/oas-examples/package.json'))
-/** What an object of a cluster may hold. */
+/** Below what an object of a cluster may hold. */
 const MAX_BYTES = 900_000
 
 describe.skipIf(!KUBE_INSTALLED && !required)('Kubernetes (bring it: scripts/services.sh kubernetes)', () => {

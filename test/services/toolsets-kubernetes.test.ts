@@ -1,4 +1,4 @@
-/** What only a cluster has, against a real API server: objects and their owners, columns, subresources, least rights, leaders. */
+/** The Kubernetes source on a real API server: owners, columns, subresources, least rights, leaders, a whole gateway, a server that is unavailable. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

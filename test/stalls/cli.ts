@@ -1,4 +1,4 @@
-/** `npm run stalls`: searches for inputs that block a serving thread. It prints progress and the result, and judges by the exit code. */
+/** `npm run stalls`: searches for inputs that block a serving thread, and prints progress and the result. Exit code 1: something was found. */
 import { parseArgs } from 'node:util'
 import { runSearch, say } from '../fixtures/search-command.ts'
 import { MAX_TURN_MS, type SearchResult, searchStalls } from './search.ts'

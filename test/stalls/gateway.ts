@@ -147,7 +147,7 @@ export class StallGateway {
     this.#token = ((await issued.json()) as { access_token: string }).access_token
   }
 
-  /** @returns status and beginning of the body; a status of 0 when the connection was closed */
+  /** @returns status, beginning of the body and id of a session; a status of 0 when the request failed */
   async post(
     path: string,
     body: string | Uint8Array<ArrayBuffer>,
@@ -178,7 +178,7 @@ export class StallGateway {
     return (await this.post('/mcp', body)).session
   }
 
-  /** Since the last time it was asked. */
+  /** Of a serving thread since the last time it was asked, in CPU milliseconds; it reads 64 KiB of the log at most. */
   async longestTurn(): Promise<number> {
     await sleep(SETTLE_MS)
     const bytes = Buffer.alloc(64 * 1024)

@@ -1,4 +1,4 @@
-/** Loaded into a gateway by `--import`: reports each turn of a serving thread that used much CPU time. It changes nothing there. */
+/** Loaded into a gateway by `--import`: writes the CPU time of long turns of a serving thread to STALL_LOG. It changes no call and no response. */
 import { appendFileSync, openSync, readSync, writeFileSync } from 'node:fs'
 import { Session } from 'node:inspector'
 import { join } from 'node:path'

@@ -17,7 +17,7 @@ const REPEATS = 3
 export interface Finding {
   readonly seed: number
   readonly what: string
-  /** CPU milliseconds of the longest turn: the first time, and the least of the repetitions. */
+  /** CPU milliseconds of the longest turn: in the first run, and the least of all runs. */
   readonly firstMs: number
   readonly leastMs: number
   readonly status: number
@@ -42,7 +42,7 @@ export interface SearchOptions {
   readonly onProgress?: (line: string) => void
 }
 
-/** The ways of a result to its caller: as JSON, as event, as event that is kept for those who resume, in a batch. */
+/** The ways of a result to its caller: as JSON, as event, as event that is kept for resumption, in a batch. */
 const WAYS = ['rest', 'rpc', 'stream', 'session', 'batch'] as const
 type Way = (typeof WAYS)[number]
 

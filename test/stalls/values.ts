@@ -1,4 +1,4 @@
-/** Generates arguments and responses that are costly to read, to check and to encode, up to a size. It checks nothing. */
+/** Generates arguments and responses of about a given size that are costly to read, to check and to encode. It checks nothing. */
 import type { Random } from '../chaos/random.ts'
 import type { Schema } from './documents.ts'
 
@@ -72,7 +72,7 @@ export function hostileValue(random: Random, chars: number): unknown {
   }
 }
 
-/** Fits the outer form of a schema, so that the inner one is reached, and is large below. */
+/** Mostly fits the outer form of a schema, so that the inner one is reached, and is large below. */
 export function valueFor(random: Random, schema: Schema, chars: number, depth = 0): unknown {
   if (depth > 6 || random.below(8) === 0) return hostileValue(random, chars)
   const child = (of: unknown, share: number) => valueFor(random, (of ?? {}) as Schema, share, depth + 1)

@@ -1,4 +1,4 @@
-/** `npm run upgrade`: replaces the planes of an older version by this one under load, and back. It builds the older version first, and judges by the exit code. */
+/** `npm run upgrade`: builds the older version if it is a commit, and runs the upgrade of `run.ts`; the exit code says whether something was found. */
 import { execFileSync } from 'node:child_process'
 import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -29,7 +29,7 @@ function parse() {
   }).values
 }
 
-/** @returns the directory of the build of a commit, below `dir` */
+/** Clones and builds a commit in `dir`. @returns `dir` */
 function build(ref: string, dir: string): string {
   say(`building ${ref} in ${dir}`)
   execFileSync('git', ['clone', '--quiet', '.', dir])

@@ -1,4 +1,4 @@
-/** An upgrade step by step under load: old and new planes side by side on one PostgreSQL and one Redis, and the way back. It prints nothing itself. */
+/** An upgrade under load: old planes are replaced one by one on one PostgreSQL and one Redis, and one gateway goes back. It prints nothing itself. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -21,7 +21,7 @@ const MAX_WAIT_MS = 30_000
 const SHUTDOWN_DELAY = '5s'
 
 export interface UpgradeResult {
-  /** Empty when every call was served; a change that does not arrive fails the run. */
+  /** The first 20; empty when every call was served. A change that does not arrive fails the run. */
   readonly findings: readonly string[]
   readonly calls: number
   /** Versions of the planes, and milliseconds until both gateways served an API created in this step. */

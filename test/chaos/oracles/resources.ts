@@ -1,4 +1,4 @@
-/** Memory and descriptors of each process over its lifetime: samples from /proc, and whether they grow. It ends no process. */
+/** Memory and descriptors of each process over its lifetime, from /proc, and whether they grow; the CPU pressure of the machine. It ends no process. */
 import { readdirSync, readFileSync } from 'node:fs'
 import type { Member } from '../system.ts'
 
@@ -82,7 +82,7 @@ export class Resources {
   }
 }
 
-/** Since it was created; 0 where the kernel does not measure it. */
+/** Share of the time since it was created in which a process waited for a processor; 0 where the kernel does not measure it. */
 export class Pressure {
   readonly #startedAt = performance.now()
   readonly #before = waitedMs()

@@ -1,4 +1,4 @@
-/** The audit on both databases: who changed what, before and after, who may read it; a chain that shows every alteration, and its retention. */
+/** The audit on both databases: who changed what, before and after; who may read and search it; its chain after concurrent writers, and its retention. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { Maintenance } from '../../../src/control-plane/maintenance.ts'
 import { verifyAudit } from '../../../src/control-plane/store/audit-chain.ts'
@@ -216,7 +216,7 @@ describe.each(DATABASES)('the audit on $name', { timeout: 60_000 }, database => 
       ])
     })
 
-    it('is verified while writers compete', async () => {
+    it('can be verified after writers have competed', async () => {
       const name = (at: number): object => ({ name: `Plan ${at}` })
       await plane.call('platform', 'POST', '/v1/plans', { slug: 'busy', name: 'Busy' })
       const before = await verifyAudit(plane.store)

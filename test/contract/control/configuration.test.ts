@@ -1,4 +1,4 @@
-/** Configuration as code over the routes: round trip, dry run, owners, drift, prune, rights. */
+/** Configuration as code over the routes: round trip, dry run, owners, drift, prune, secrets, limits, rollback, rights. The command has a separate file. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Cluster } from '../store/postgres-cluster.ts'
 import { type Caller, DATABASES, openPlane, type Plane, populate, type World } from './plane.ts'
@@ -55,7 +55,7 @@ describe.each(DATABASES)('configuration as code on $name', database => {
       expect(world.acme).toMatch(/^ten_/)
     })
 
-    it('creates everything in one transaction, with the events of single requests, and applies twice alike', async () => {
+    it('creates everything in one request, with the events of single requests, and applies twice alike', async () => {
       const body = {
         owner: 'platform',
         plans: { bronze: { name: 'Bronze', rate_limit_per_minute: 10 } },

@@ -1,4 +1,4 @@
-/** Consumers of a tenant, changed by its administrators: block, name, plan, notes; and gateways that are gone. */
+/** Consumers of a tenant, changed by its administrators: block, name, plan, notes; and gateways that are removed and connect again. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Cluster } from '../store/postgres-cluster.ts'
 import { DATABASES, openPlane, type Plane, populate, type World } from './plane.ts'

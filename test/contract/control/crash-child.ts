@@ -1,4 +1,4 @@
-/** The process that the kill rounds kill: a control plane on a given database, its caller the platform. It never ends by itself. */
+/** The process that the kill rounds kill: a control plane on a given database that takes each caller for the platform. It is started, not imported. */
 import { createControlPlane } from '../../../src/control-plane/api/control-plane.ts'
 import { openMigratedStore } from '../../../src/control-plane/store/open.ts'
 import { principal } from '../../../src/model/principal.ts'

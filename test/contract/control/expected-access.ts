@@ -1,4 +1,4 @@
-/** Who may do what, written down from docs/reference/policy-input.md, Scopes and roles of the shipped policy by hand: the oracle for the shipped policy behind the control plane. */
+/** Who may do what, by hand from the scopes and roles in docs/reference/policy-input.md: the oracle for the shipped policy at the control plane. */
 import type { Caller } from './plane.ts'
 
 const READ: readonly Caller[] = ['platform', 'admin', 'devops', 'viewer', 'app']

@@ -317,7 +317,7 @@ describe('a gateway that runs apart from its control plane', () => {
     await expect.poll(second.fault, SOON).toContain('cannot be followed')
   })
 
-  it('adds counts exactly once, though responses are lost and it restarts', async () => {
+  it('adds counts exactly once, though its connections are reset and it restarts', async () => {
     const before = await counted()
     const dir = directory()
     const first = edge('counts', dir)
@@ -325,7 +325,7 @@ describe('a gateway that runs apart from its control plane', () => {
     first.count(used(5))
     await first.reporter.report()
     await expect.poll(counted, SOON).toBe(before + 5)
-    // counted while the control plane is unreachable: kept for the next start
+    // its connections are reset: counts that the last report does not deliver are kept for the next start
     proxy.mute()
     proxy.reset()
     first.count(used(3))
@@ -450,7 +450,7 @@ describe('the share on disk', () => {
     appendFileSync(path, '0123 {"name":"begin"')
     expect(await load(path)).toEqual([versions[2], expect.stringContaining('ends within an update')])
 
-    // cut anywhere, also between two lines
+    // cut at every seventh byte
     for (let length = 0; length < whole.length; length += 7) {
       writeFileSync(path, whole.subarray(0, length))
       const [version, damage] = await load(path)
@@ -458,7 +458,7 @@ describe('the share on disk', () => {
       else expect([NONE, ...versions], `${length} bytes`).toContain(version)
     }
 
-    // one bit of each byte in turn: never served as it is, and never unnoticed
+    // one bit of every seventh byte in turn: never served as it is, and never unnoticed
     for (let at = 0; at < whole.length; at += 7) {
       const flipped = Buffer.from(whole)
       flipped[at]! ^= 1

@@ -1,4 +1,4 @@
-/** What a gateway that is behind does not serve yet: counted in versions, named by tenant, and limited to the tenant of the caller. */
+/** What a gateway that is behind does not serve yet: counted in versions, named by tenant and resource, and limited to the tenant of the caller. */
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { type Caller, type ForeignCaller, openPlane, type Plane, populate, type World } from './plane.ts'
 

@@ -40,7 +40,7 @@ export function resolve(schema: Schema, schemas: { readonly [name: string]: Sche
     : Object.assign({}, ...parts.map(part => resolve(part, schemas)), schema)
 }
 
-/** Bad values for every property of a body, nested ones included. */
+/** Bad values for every property of a body and of its nested objects; not for those of objects in arrays. */
 export function breakages(
   schema: Schema,
   schemas: { readonly [name: string]: Schema },

@@ -1,4 +1,4 @@
-/** What the endpoints mean, one after the other: the walk from tenant to revoked key, limits, filters, and the borders of each state. */
+/** What the endpoints of subscriptions, keys and APIs do in each state: approval, rotation, expiry, revocation, deletion, documents, usage against limits. */
 import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { expireDue } from '../../../src/control-plane/api/services/subscriptions.ts'
@@ -105,7 +105,7 @@ describe.each(DATABASES)('the control plane on $name', database => {
       expect(events[3]!.data.reason).toBe('unpaid')
     })
 
-    it('stores no key in the database, not even in the stored response', async () => {
+    it('stores no key in the share, the events or the list of keys, and repeats it in a replayed response', async () => {
       const { at } = await subscribe()
       const headers = { 'idempotency-key': 'keep-nothing' }
       const first = await plane.call('admin', 'POST', `${at}/approve`, {}, headers)
@@ -187,7 +187,7 @@ describe.each(DATABASES)('the control plane on $name', database => {
       })
     })
 
-    it('moves an API from active over deprecated to retired, and not back', async () => {
+    it('moves an API between active and deprecated and on to retired, and not back from there', async () => {
       const id = await anApi()
       const move = async (status: string) =>
         (await plane.call('admin', 'PATCH', `${base}/apis/${id}`, { status })).status

@@ -56,7 +56,7 @@ describe.each(DATABASES)('lists on $name', database => {
         expect((await read(`sort=${sort}`, consumers)).items[0].subject, sort).toBe('seen')
     })
 
-    it('of deliveries are searched by event and error, and sorted', async () => {
+    it('of deliveries are searched by event, and sorted', async () => {
       const webhooks = `/v1/tenants/${world.acme}/webhooks`
       const hook = { url: 'https://hooks.example/x', events: ['*'] }
       const { id } = (await plane.call('admin', 'POST', webhooks, hook)).body

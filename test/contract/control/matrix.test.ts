@@ -1,4 +1,4 @@
-/** Every operation of the served document × {valid, each invalid field, missing token, each role, other tenant, unknown id, repeated}. */
+/** Operations of the document, without streams and visitors, × {valid, repeated, invalid field, token, role, other or suspended tenant, unknown id}. */
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { controlPlaneDocument } from '../../../src/control-plane/api/endpoints.ts'
@@ -123,7 +123,7 @@ describe.each(DATABASES)('operations on $name', database => {
 
       async function prepare() {
         const recipe = await RECIPES[operation.operationId]!(plane, world)
-        // Deleting and changing tenants would pull the rug from under the other tests.
+        // What changes or deletes a tenant gets a separate one: the other tests use acme.
         const own = path === '/tenants/{tenant_id}' && method !== 'GET' ? await aTenant() : world.acme
         return { recipe, tenant: own }
       }

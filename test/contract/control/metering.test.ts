@@ -80,7 +80,7 @@ describe.each(DATABASES)('metering on $name', database => {
       })
     })
 
-    it('counts once also when two take the same events at the same time', async () => {
+    it('counts once also when four take the same events at the same time', async () => {
       const writer = (number: number) => anEvent(number, world).event_id.replace('9234', 'a234')
       const events = [1, 2, 3, 4, 5].map(number =>
         anEvent(number, world, { event_id: writer(number), occurred_at: '2026-02-01T00:00:00.000Z' }),

@@ -1,4 +1,4 @@
-/** Every endpoint of the table × each kind of caller × resources of its application and of another one, over the wire. */
+/** Endpoints about an application × each kind of caller × its own things and those of another, over HTTP; the other endpoints only for subscribers. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { ENDPOINTS } from '../../../src/control-plane/api/endpoints.ts'
 import type { Endpoint } from '../../../src/control-plane/api/http/endpoint.ts'

@@ -178,7 +178,7 @@ export async function openPlane({ cluster, options, mail }: PlaneOptions = {}): 
   }
 }
 
-/** The databases every contract test runs on. */
+/** The databases that contract tests run on; some run on one of them only. */
 export const DATABASES = [
   { name: 'PGlite', skip: false, start: async () => undefined },
   { name: `PostgreSQL${POSTGRES_HINT}`, skip: WITHOUT_POSTGRES, start: startCluster },

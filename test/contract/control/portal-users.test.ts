@@ -1,4 +1,4 @@
-/** Users of a page who share its OAuth client: each is a separate application, and none sees or changes what belongs to another. */
+/** Users of a page who share its OAuth client: each is a separate application, and no subscriber sees or changes what belongs to another. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { principal } from '../../../src/model/principal.ts'
 import { refuse } from '../../../src/shared/call/refusal.ts'

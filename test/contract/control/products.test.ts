@@ -124,7 +124,7 @@ describe.each(DATABASES)('products on $name', database => {
       expect((await plane.call('subscriber', 'GET', '/v1/portal/products?q=hidden')).body.total).toBe(0)
     })
 
-    it('hand their subscriptions over to another product, with keys and plan', async () => {
+    it('hand their subscriptions over to another product, which keep their plan', async () => {
       const body = { slug: 'next', name: 'Next', plan: 'gold', api_ids: [second] }
       const next = (await as('admin', 'POST', '/products', body)).body.id
       const twice = await as('app', 'POST', '/subscriptions', { application: 'twice', product_id: product })
@@ -193,7 +193,7 @@ describe.each(DATABASES)('products on $name', database => {
       ])
     })
 
-    it('end with their subscriptions and keys, and their slug is free again', async () => {
+    it('end with their subscriptions, and their slug is free again', async () => {
       expect((await as('viewer', 'DELETE', `/products/${product}`)).status).toBe(403)
       expect((await as('admin', 'DELETE', `/products/${product}`)).status).toBe(204)
       expect((await as('admin', 'GET', `/subscriptions/${subscription}`)).body).toMatchObject({

@@ -1,4 +1,4 @@
-/** From a committed change to every gateway: stream, resumption, acknowledgements, drift, and tenants that come and go with them. */
+/** From a committed change to every gateway: stream, poll, resumption, acknowledgements, drift, usage, and tenants that come and go with them. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createControlPlane } from '../../../src/control-plane/api/control-plane.ts'
 import { Publisher } from '../../../src/control-plane/publisher/publisher.ts'

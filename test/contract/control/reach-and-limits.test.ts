@@ -1,4 +1,4 @@
-/** Who sees what, how much of it, and what happens when several ask at once: catalog, exports, plans, tier limits, names, deletion. */
+/** Who sees what, how much of it, and what happens when several ask at once: catalog, lists, plans, tier limits, names, deletion, seeds, request ids. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { patchConsumer } from '../../../src/control-plane/api/services/consumers.ts'
 import { seedTenants } from '../../../src/control-plane/api/services/seed.ts'
@@ -177,7 +177,7 @@ describe.each(DATABASES)('the control plane on $name', database => {
       expect(other.status).toBe(201)
     })
 
-    it('deletes a tenant that no gateway serves, with everything it owns, and frees its name', async () => {
+    it('deletes a tenant that no gateway serves, refuses changes to it meanwhile, and frees its name', async () => {
       const id = (await plane.call('platform', 'POST', '/v1/tenants', { name: 'leaving' })).body.id
       await plane.call('platform', 'POST', `/v1/tenants/${id}/apis`, {
         name: 'A',

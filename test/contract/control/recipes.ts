@@ -1,4 +1,4 @@
-/** For every operation of the document: how to make a thing it can be called on, and a valid call. A missing recipe fails the matrix. */
+/** For every operation that the matrix calls: how to make a thing it can be called on, and a valid call. A missing recipe fails the matrix. */
 import type { Plane, World } from './plane.ts'
 
 export interface Recipe {

@@ -1,4 +1,4 @@
-/** Every operation of the served document × every role × {own tenant suspended, another tenant, another one that is suspended}: nothing leaks. */
+/** Every operation of the matrix × every role of a tenant × {other tenant, none or one of the two suspended; own tenant, suspended}: nothing leaks. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Cluster } from '../store/postgres-cluster.ts'
 import { MAY } from './expected-access.ts'
@@ -39,7 +39,7 @@ const ROLES = (Object.keys(CALLERS) as Caller[]).filter(name => !['stranger', 'm
 const OF_ACME = ROLES.filter(name => CALLERS[name].tenant === 'acme')
 const FOREIGN = OF_ACME.map((name): ForeignCaller => `globex:${name}`)
 
-/** Some 400 calls each. One database: token and policy refuse before the store is asked, and `store.test.ts` checks its rules on both. */
+/** Some 700 calls each. One database: token and policy refuse before the store is asked, and `store.test.ts` checks its rules on both. */
 const TIMEOUT_MS = 180_000
 
 describe(`a tenant on ${ONE_DATABASE.name}`, { timeout: TIMEOUT_MS }, () => {

@@ -1,4 +1,4 @@
-/** A TypeScript client generated from the served document: its types accept the calls that the control plane accepts, and no others. */
+/** A TypeScript client generated from the served document: its types accept a program whose calls succeed, and refuse a field that the document lacks. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import openapiTS, { astToString } from 'openapi-typescript'

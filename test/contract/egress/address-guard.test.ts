@@ -1,4 +1,4 @@
-/** No spelling, resolver or reconnect may lead an outgoing call to an address that is not public; shown with canary servers. */
+/** No spelling, resolver or reconnect may lead an outgoing call to an address that is neither public nor allowed; shown with canary servers. */
 import type { LookupAddress } from 'node:dns'
 import { connect as tcpConnect } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'

@@ -1,4 +1,4 @@
-/** Loopback servers for the egress tests: plain HTTP, and raw sockets that misbehave on purpose. Nothing is mocked. */
+/** Loopback servers for the egress tests (plain HTTP, and raw sockets that misbehave on purpose), and a deferred promise. Nothing is mocked. */
 import { createServer, type RequestListener } from 'node:http'
 import { type AddressInfo, createServer as createTcpServer, type Server, type Socket } from 'node:net'
 

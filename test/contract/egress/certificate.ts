@@ -1,4 +1,4 @@
-/** A certificate of localhost for tests over TLS, made by openssl. It is written once per process. */
+/** A certificate of localhost for tests over TLS, made by openssl once per process. It leaves no file. */
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -76,7 +76,7 @@ describe('own connections', () => {
     expect(backend.connections()).toBe(2)
   })
 
-  /** Three idle connections; on those that carry the first responses `ignores` decides what gets none. */
+  /** Three idle connections. `ignores` decides which later requests get no response; `isOld` says that one came on one of the three. */
   async function threeIdle(egress: Egress, ignores: (path: string, isOld: boolean) => boolean) {
     const old = new Set<Socket>()
     let held: (() => void)[] | undefined = []
@@ -123,7 +123,7 @@ describe('own connections', () => {
     },
   )
 
-  it('stay when a call over another is cancelled at once', async () => {
+  it('stay when a call over another times out after 50 ms', async () => {
     const held: (() => void)[] = []
     const backend = keep(
       await rawBackend((socket, received) => {

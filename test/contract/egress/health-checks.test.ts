@@ -1,4 +1,4 @@
-/** Health checks of addresses over the wire: they use the HTTP version that calls of the upstream use. It judges no turn of the calls. */
+/** Health checks of addresses over the wire: they use the HTTP version that calls of the upstream use. Which address a call gets is not tested here. */
 import { spawnSync } from 'node:child_process'
 import { expect, it, onTestFinished, vi } from 'vitest'
 import type { Traffic } from '../../../src/model/traffic.ts'

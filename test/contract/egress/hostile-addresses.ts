@@ -151,7 +151,7 @@ const V6 = [
   '2a00::200:5efe:a9fe:a9fe',
 ] as const
 
-/** Names that every resolver turns into loopback. */
+/** Names that resolvers turn into loopback; some do not resolve the one that ends with a dot. */
 const NAMES = [
   'localhost',
   'LOCALHOST',

@@ -16,7 +16,7 @@ export interface Http2Backend extends TestBackend {
   readonly requests: readonly string[]
   /** Those that are open. */
   readonly sessions: ReadonlySet<ServerHttp2Session>
-  /** Streams that one connection had at a time. */
+  /** Highest number of streams that one connection had at a time. */
   readonly maxStreams: number
   readonly lastHeaders: IncomingHttpHeaders
   /** Resolves when so many requests have come. */

@@ -1,4 +1,4 @@
-/** A server that receives requests in lines and responds when the test says so. It checks nothing. */
+/** A server that receives several requests on each connection (a line) and responds when the test says so. It checks nothing. */
 
 import type { AddressInfo } from 'node:net'
 import { createServer, type Socket } from 'node:net'
@@ -17,7 +17,7 @@ export interface LineBackend extends TestBackend {
   readonly requests: readonly string[]
   /** Those that are open. */
   readonly lines: readonly Line[]
-  /** Requests that one connection had in flight. */
+  /** Highest number of requests that one connection had in flight. */
   readonly maxPending: number
   /** Resolves when so many requests have come. */
   seen(count: number): Promise<void>

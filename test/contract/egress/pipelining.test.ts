@@ -34,8 +34,8 @@ const askAll = (
 ) => Promise.all(some.map(path => bodyOf(egress, ask(backend, path, more))))
 
 /**
- * Four connections of which each has one request in flight that is not responded to; further requests have to wait in the lines. The backend
- * responds to everything that `hold` does not name.
+ * Four connections of which each has one request in flight without a response; further requests have to wait in the lines. The backend responds
+ * to nothing until `respondAlways`.
  */
 async function fourBusy(egress: Egress, more: Partial<EgressRequest> = {}) {
   const backend = keep(await lineBackend())
@@ -45,7 +45,7 @@ async function fourBusy(egress: Egress, more: Partial<EgressRequest> = {}) {
 }
 
 describe('pipelining', () => {
-  it('is off without the option, and never for a single call', async () => {
+  it('is off without the option', async () => {
     const backend = keep(await lineBackend())
     const egress = client({ maxConnectionsPerOrigin: 2 })
     const all = askAll(egress, backend, paths(1, 4), { transport: undefined })

@@ -1,4 +1,4 @@
-/** Bodies that flow through: both directions, backpressure, and every way in which one of them can end early. */
+/** Bodies that flow through: both directions, backpressure, and how one of them can end early. */
 import { createHash, randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
@@ -182,7 +182,7 @@ overBoth('a stream that ends early', () => {
     await closed
   })
 
-  it('closes it when it is destroyed, read or not, and ends the reader', async () => {
+  it('closes it when it is destroyed while it is read, and ends the reader', async () => {
     const { backend, closed } = await endless()
     const { body } = await open(client(), to(backend))
     const reading = drain(body)
@@ -222,7 +222,7 @@ overBoth('a stream that ends early', () => {
     await expect(iterator.next()).rejects.toThrow(/closed the connection before the response was complete/)
   })
 
-  it('fails the call, and stops pulling, when the request body breaks', async () => {
+  it('fails the call when the request body breaks', async () => {
     const backend = keep(
       await httpBackend((request, response) => void request.on('error', () => {}).pipe(response)),
     )

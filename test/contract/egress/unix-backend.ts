@@ -1,4 +1,4 @@
-/** HTTP servers on Unix sockets for the egress tests, and the addresses that name them. Nothing is mocked. */
+/** HTTP servers on Unix sockets for the egress tests, a folder for the sockets, and the addresses that name them. Nothing is mocked. */
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
 import { createServer, type RequestListener, type Server } from 'node:http'
 import { tmpdir } from 'node:os'
@@ -14,7 +14,7 @@ export interface UnixBackend {
 
 export const unixUrl = (path: string): string => `http+unix://${encodeURIComponent(path)}`
 
-/** A folder with a short path, whose name is resolved. */
+/** A folder with a short path: the system bounds the length of the path of a socket. */
 export function socketFolder(): { readonly path: string; remove(): void } {
   const path = mkdtempSync(join(tmpdir(), 'tg-'))
   // other users may look for sockets in it

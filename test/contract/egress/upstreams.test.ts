@@ -191,7 +191,7 @@ describe('the circuit of an upstream', () => {
     expect(upstreams.openCircuits).toBe(0)
   })
 
-  it('opens when it hangs, and sends one probe while twenty wait', async () => {
+  it('opens when it hangs, and sends one of twenty calls as its probe', async () => {
     let arrived = 0
     const port = await listen(createServer(() => arrived++))
     const { upstreams } = counted(keep(createEgress({ allow: [], allowLoopback: true })))

@@ -130,7 +130,7 @@ onEachListener('request bodies', kind => {
     expect(tooLarge).toBe(1)
   })
 
-  it('cuts a sender whose body does not arrive in time, with 408 without a response', async () => {
+  it('cuts a sender whose body does not arrive in time, with 408 where the handler has not responded', async () => {
     let aborted = 0
     const { port, refused } = await openListener(
       kind,

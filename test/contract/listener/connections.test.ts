@@ -61,7 +61,7 @@ onEachListener('connections', kind => {
     await client.until('</split?here=1>')
   })
 
-  it('reads a request line that is split at every place', async () => {
+  it('reads a head that is split at every third place', async () => {
     const { port } = await openListener(kind, (request, response) =>
       response.send(200, [], `<${request.path}>`),
     )

@@ -4,7 +4,7 @@ import type { ListenerKind } from '../../../src/shared/server/create.ts'
 import { COMPLIANCE, type HeadCase, MALFORMED, type Outcome, SMUGGLING } from './heads.ts'
 import { isStrictUws, onEachListener, openListener, pause, RawClient, waitFor } from './kit.ts'
 
-/** Long enough for a response, far below the 10 s after which a silent connection ends. */
+/** Long enough for a response, far below the 10 s (30 s in the newer build of uWS) after which a silent connection ends. */
 const SILENCE_MS = 150
 const PATIENCE_MS = 4_000
 

@@ -1,6 +1,6 @@
 /**
- * Request heads and what must become of them: compliance, smuggling, malformed, modelled on the categories of
- * Http11Probe. Where the two listeners honestly differ, both outcomes stand here. Data only.
+ * Request heads and their outcome on each listener: compliance, smuggling, malformed, modelled on the categories of Http11Probe.
+ * Where the listeners or the two builds of uWS differ, each outcome stands here. Data only.
  */
 
 /**

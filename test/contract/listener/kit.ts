@@ -82,7 +82,7 @@ export class RawClient {
   receivedBytes = 0
   closed = false
   readonly whenClosed: Promise<void>
-  /** Large downloads are counted, not kept. */
+  /** false: received bytes are counted, not kept, as for large downloads. */
   keep = true
 
   constructor(port: number) {

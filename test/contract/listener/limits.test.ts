@@ -48,7 +48,7 @@ onEachListener('limits of a head', kind => {
   })
 
   if (kind === 'node') {
-    it('takes 64 headers, where the native parser of uws stops at 48', async () => {
+    it('takes 64 headers, where the older native parser of uws stops at 48', async () => {
       const { port } = await openListener(kind, (request, response) =>
         response.send(200, [], `${request.rawHeaders.length / 2} headers`),
       )

@@ -7,7 +7,7 @@ import { expect, it } from 'vitest'
 import type { HttpResponse } from '../../../src/shared/server/listener.ts'
 import { head, onEachListener, openListener, pause, RawClient, waitFor } from './kit.ts'
 
-onEachListener('answers', kind => {
+onEachListener('responses', kind => {
   it('frames text and bytes with their length and keeps the connection', async () => {
     const { port } = await openListener(kind, (request, response) => {
       if (request.path === '/text') response.send(200, ['content-type', 'text/plain; charset=utf-8'], 'grüße')
@@ -237,7 +237,7 @@ onEachListener('answers', kind => {
     await client.until(new RegExp(`content-length: ${body.length}`, 'i'))
   })
 
-  it('lets a client that reads nothing hold at most one response', async () => {
+  it('runs no more requests of a client that reads nothing once the kernel buffers are full', async () => {
     let responded = 0
     const body = Buffer.alloc(64 << 10)
     const { port } = await openListener(kind, (_request, response) => {

@@ -1,6 +1,6 @@
 /**
- * What is cut after 10 s (30 s in the newer build of uWS) without progress: a reader that stops, a sender that trickles,
- * a head that never ends. Takes as long.
+ * What is cut after 10 s (30 s in the newer build of uWS) without progress: a reader that stops, a body that does not arrive,
+ * a head that never ends, an idle connection. Takes as long.
  */
 import { expect, it } from 'vitest'
 import { head, isStrictUws, onEachListener, openListener, RawClient, waitFor } from './kit.ts'

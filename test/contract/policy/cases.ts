@@ -142,7 +142,7 @@ function essence(decision: Decision): unknown {
 export interface ContractSubject {
   /** The engine with the shipped policies. */
   readonly policy: () => PreparedPolicy
-  /** Every how many cases one is asked; 1 = all. An engine behind a network need not be asked 40,000 times. */
+  /** Every how many cases one is asked; 1 = all. An engine behind a network need not be asked 180,000 times. */
   readonly stride: number
 }
 

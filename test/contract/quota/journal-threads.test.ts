@@ -1,4 +1,4 @@
-/** Worker threads on the quotas of one process with a journal: one limit for all of them, kept over a restart, resets at once. */
+/** Worker threads that share the journaled quotas of one process: one limit, kept over a restart and a thread that ends; resets, orders to clear caches. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-/** The contract of every quota store, in real time: each kind of limit, resets, listings, prepared keys. */
+/** The contract of every quota store, in real time: each kind of limit, changed limits, resets, statistics, use of a key, prepared keys. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type {

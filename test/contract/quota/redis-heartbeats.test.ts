@@ -1,4 +1,4 @@
-/** Heartbeats of an instance on a real Redis: what they state, what an instance learns by them alone, and what an administrator's request does without a response. */
+/** Heartbeats of an instance on a real Redis: their content, what an instance receives by them alone, and requests of an administrator without a response. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-/** When an instance requests, renews, reports and returns the units of a consumer, read from what it sends to a real Redis. */
+/** When units of a consumer are requested, reported, returned and end, also without responses and after a loss of data, read from requests to a real Redis. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { QuotaRefusal } from '../../../src/data-plane/quota/quota.ts'
 import type { PlanLimits } from '../../../src/model/plan.ts'
@@ -267,7 +267,7 @@ describe.skipIf(!hasRedis())(`the units of a consumer (${REDIS_HINT})`, () => {
       expect(requested()).toHaveLength(2)
     })
 
-    it('are granted at once after a reset', async () => {
+    it('are requested at once after a reset', async () => {
       const day = { perDay: 8 }
       await two.take('acme/daily', day)
       expect(await one.take('acme/daily', day)).toMatchObject({ granted: false, kind: 'day' })

@@ -1,4 +1,4 @@
-/** Few calls over several simulated instances: how many of them are decided without waiting for Redis, and never more than the limit. */
+/** Few calls over several simulated instances: the share decided without waiting for Redis, and never more grants in a minute than a limit per minute. */
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { keysUnder } from '../../../src/data-plane/quota/redis/keys.ts'
@@ -13,7 +13,7 @@ vi.mock('../../../src/data-plane/quota/redis/instance.ts', () => ({
   instanceIn: () => ({ id: current.opening!.id, incarnation: current.opening!.incarnation }),
 }))
 
-/** Of a deployment. */
+/** The default of a deployment. */
 const LEASE_MS = 2_000
 const INSTANCES = 4
 /** Long enough that the first units of a rolling minute return. */

@@ -215,7 +215,7 @@ describe.skipIf(!hasRedis())(`what instances share (${REDIS_HINT})`, () => {
 
     const four = { burst: 4 }
 
-    it('gets slots that the first did not use at three looks', async () => {
+    it('gets slots that the first does not use', async () => {
       await beginFirst(one, four)
       expect(await slotsOf()).toEqual([4])
       expect(await two.take(NAME, four)).toMatchObject({ granted: false, kind: 'burst', used: 4, limit: 4 })
@@ -232,7 +232,7 @@ describe.skipIf(!hasRedis())(`what instances share (${REDIS_HINT})`, () => {
       })
     })
 
-    it('gets an equal part of slots that the first uses, as its calls end', async () => {
+    it('gets slots that the first uses, as its calls end', async () => {
       const calls = [await beginFirst(one, four), ...begin(one, four, 3)]
       await until(async () => {
         await two.run(60)
@@ -275,7 +275,7 @@ describe.skipIf(!hasRedis())(`what instances share (${REDIS_HINT})`, () => {
     })
   })
 
-  it('drops a consumer five seconds after its last lease, and with it the counts of the others', async () => {
+  it('drops a consumer after its last lease has ended, and with it the counts of the others', async () => {
     const limits = { perMinute: 100 }
     const two = await deployment.open()
     await beginFirst(one, limits)

@@ -1,4 +1,4 @@
-/** What instances with one Redis promise each other: after a lost subscription, a lost Redis, a lost heartbeat, and about their keys. */
+/** What instances with one Redis share: sessions, their owners, streams and keys; and what each does after a lost subscription, or without Redis. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

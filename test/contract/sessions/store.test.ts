@@ -1,4 +1,4 @@
-/** What every session store promises, on each adapter; on Redis also what two instances promise together. */
+/** What every session store promises, on each adapter; also what two threads, or two instances with one Redis, promise together. */
 import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -63,7 +63,7 @@ function contract(make: (clock: Clock) => Promise<SessionStore>): void {
     })
   })
 
-  it('keeps tasks of each owner apart, as many as are allowed, for as long as they last', async () => {
+  it('keeps tasks of each owner apart, as many as are allowed', async () => {
     const { tasks } = store
     const task = (id: string, owner: string): TaskRecord => ({
       id,
@@ -105,7 +105,7 @@ function contract(make: (clock: Clock) => Promise<SessionStore>): void {
     }
   })
 
-  it('keeps a session while it is used, until a TTL after its last use', async () => {
+  it('keeps a session for longer than its TTL while it is used', async () => {
     const { id } = await store.create({ ...FACTS, createdAtMs: clock.nowMs })
     for (let round = 0; round < 3; round++) {
       clock.nowMs += TTL_MS - 1000
@@ -315,7 +315,7 @@ describe('memory', () => {
     store.close()
   })
 
-  it('evicts the session that was idle longest when it is full, never one with a stream', async () => {
+  it('evicts a session when it is full, not one with a stream', async () => {
     const clock = new Clock()
     const store = new MemorySessionStore({
       keys: fileKeyRing(ringFile(), clock.now),
@@ -483,7 +483,7 @@ describe.skipIf(!hasRedis())(`redis (${REDIS_HINT})`, () => {
     })
     const { id } = await store.create({ ...FACTS, createdAtMs: clock.nowMs })
     own.process.kill('SIGSTOP')
-    // what the store itself would wait for, it would wait for every time; a busy machine it is not always
+    // a wait of the store itself would occur in every round; a delay of a busy machine does not
     const took: number[] = []
     for (let n = 0; n < 5; n++) {
       const startedAt = performance.now()

@@ -1,4 +1,4 @@
-/** The directory source, seen as any source: resources are files, status is files. */
+/** The directory source behind the interface of the suites: resources are written as files, and the status is read from files. */
 import { Deployment } from '../../unit/catalog/deployment.ts'
 import { API_VERSION, NAMESPACE, type SourceWorld } from './source-world.ts'
 

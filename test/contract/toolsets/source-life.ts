@@ -1,4 +1,4 @@
-/** The five synchronization rules, the phases and the status of a tool-set (docs/reference/toolset.md, Synchronization), for every source. */
+/** Synchronization, phases and status of a tool set (docs/reference/toolset.md, Synchronization), for every source; and its life with an MCP server. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { serve } from '../../unit/catalog/deployment.ts'
 import { sourceMcp } from './source-mcp.ts'

@@ -1,4 +1,4 @@
-/** Every row of the ToolSet tables (docs/reference/toolset.md, ToolSet), for every source. */
+/** A ToolSet's document, selector, defaults, naming and refused values (docs/reference/toolset.md), for every source. It tests no overlays or overrides. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { serve } from '../../unit/catalog/deployment.ts'
 import { documentOf, inline, namesOf, phaseOf, ready, type SourceWorld, toolsOf } from './source-world.ts'

@@ -62,7 +62,7 @@ export async function eventually<T>(
   }
 }
 
-/** Waits for a phase that was reported for the current state of the resource. */
+/** Waits until the status shows this phase; right after a change it may still be the status of the state before. */
 export function phaseOf(
   world: SourceWorld,
   name: string,

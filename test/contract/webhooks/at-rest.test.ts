@@ -1,4 +1,4 @@
-/** Neither a webhook's secret or header values nor a key on its way out stands in the files of the database, in no row and in no log of it. */
+/** Secrets and header values of webhooks, and keys sent to them, are not in the files of the database; and which webhooks of a tenant receive a key. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { PGlite } from '@electric-sql/pglite'
@@ -17,8 +17,8 @@ function filesHold(directory: string, text: string): string[] {
     .filter(path => readFileSync(path).includes(text))
 }
 
-it('is what the bytes on disk say', async () => {
-  // Echoes what it got, and fails at first, so that the delivery has to be kept.
+it('neither secrets, header values nor keys are in the files of the database', async () => {
+  // Echoes what it got, and always fails, so that the delivery has to be kept.
   const one = await receiver((response, { raw }) => response.writeHead(500).end(raw))
   const sending = await openSending()
   const secret = 'a-secret-that-must-not-be-on-disk'
@@ -52,7 +52,7 @@ it('is what the bytes on disk say', async () => {
   }
 })
 
-it('includes headers that an earlier version has stored in the clear', async () => {
+it('seals headers that an earlier version has stored in the clear', async () => {
   const sending = await openSending()
   const directory = join(sending.plane.dataDir, 'postgres')
   try {

@@ -1,4 +1,4 @@
-/** The process that the kill rounds kill: a control plane that sends its webhooks, and one address whose change is always rolled back. */
+/** The process that the kill rounds kill: a control plane that sends its webhooks, and one endpoint whose change is always rolled back. */
 
 import { createControlPlane } from '../../../src/control-plane/api/control-plane.ts'
 import { revokeSubscription } from '../../../src/control-plane/api/services/subscriptions.ts'
@@ -38,7 +38,7 @@ await startWebhooks({
 const control = createControlPlane({
   store,
   verifier: { ready: true, verify: () => platform, clearCache: () => 0, close() {} },
-  // What may be done is not the question here; the policy's own suites ask it.
+  // Everything is allowed here: the suites of the policy test its decisions.
   policy: () => ({
     engine: 'opa-wasm',
     revision: 'crash',

@@ -116,7 +116,7 @@ describe.each(DATABASES)('deliveries on $name', database => {
       await acme.call('DELETE', `/webhooks/${hook}`)
     })
 
-    it('contain a key once, and no part of it is stored: not in a row, not in a response that echoes it', async () => {
+    it('contain a key, which is not stored: not in a row, not in a response that echoes it', async () => {
       // Fails first and echoes, so that the sealed body is kept for the second attempt.
       let failures = 0
       const one = await open((response, { raw, headers }) => {

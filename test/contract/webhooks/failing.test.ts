@@ -1,4 +1,4 @@
-/** Webhooks whose deliveries fail: the others of the tenant are notified, once. */
+/** Webhooks whose deliveries fail: the others of the tenant are notified once, and again after a delivery has arrived in between. */
 import { createServer, type Server } from 'node:http'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { EVERY_TENANT } from '../../../src/control-plane/store/store.ts'

@@ -1,4 +1,4 @@
-/** A control plane of the contract suites that also sends its webhooks, and short words for what tests do with both. It runs no test. */
+/** A control plane of the contract suites that also sends its webhooks, and functions for what tests do with both. It runs no test. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { startWebhooks, type Webhooks } from '../../../src/control-plane/webhooks/webhooks.ts'
 import { createEgress, type EgressOptions } from '../../../src/shared/egress/client.ts'
@@ -18,7 +18,7 @@ export interface Sending {
   close(): Promise<void>
 }
 
-/** What a tenant's administrator does. */
+/** Requests for one tenant, sent by an administrator of the platform. */
 export interface Workplace {
   readonly id: string
   webhook(url: string, fields?: object): Promise<string>

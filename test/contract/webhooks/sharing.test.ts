@@ -1,4 +1,4 @@
-/** Several instances share the work: each delivery is sent once, four of an endpoint at once at most, and no tenant waits for another. */
+/** Instances that send webhooks together, three on PostgreSQL, one on PGlite: each delivery once, four of an endpoint at once, no tenant waits for another. */
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -4,7 +4,7 @@ import { everyFault, type Table } from '../matrix.ts'
 export const IDENTITY_PROVIDER: Table = {
   dependency: 'identity provider',
   expected: everyFault(
-    // tokens of known keys get 200, which every row verifies besides
+    // tokens of known keys get 200 or the same status; every row verifies 200 after the return
     { calls: [503], state: 'faulty' },
     {
       'reset while idle': { calls: [200, 503], state: 'any' },

@@ -1,4 +1,4 @@
-/** Commands that run until they are stopped, as processes of the sources: a signal ends each, also while it starts. */
+/** `toolgate config follow` as a process of the sources: SIGTERM and SIGINT end it with 0 while its first request waits for a response. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'

@@ -1,4 +1,4 @@
-/** The directory source: phases, sources, failures, collisions, edits. */
+/** The directory source: phases, changes of files and of meaning, failures, collisions, edits, documents behind a URL. It calls no tool. */
 import { mkdirSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
@@ -72,7 +72,7 @@ describe('a tool-set', () => {
     await until(() => d.tools[0]?.authentication.credential === 'rotated', 'the changed secret')
   })
 
-  it('without its secret is in Error, and never reveals a credential', async () => {
+  it('without its secret has an error that names the missing file', async () => {
     d.write(
       'shop.yaml',
       toolSetResource('shop', {
@@ -221,7 +221,7 @@ describe('a failure', () => {
     expect(d.status('shop')).toMatchObject({ toolCount: 1, lastError: expect.stringContaining('HTML') })
   })
 
-  it('in several fields is reported completely: field, reason, fix', async () => {
+  it('in several fields is reported for each of them', async () => {
     d.write('shop.yaml', {
       apiVersion: API_VERSION,
       kind: 'ToolSet',

@@ -1,4 +1,4 @@
-/** Hostile documents: a fault with a message or sound tools, in time, and nothing else happens. */
+/** Hostile documents and servers, and the bounds of the compiler: a fault with a message or sound tools, in time, and no other tool set is disturbed. */
 import { gzipSync } from 'node:zlib'
 import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { createCompiler } from '../../../src/catalog/sync/compiler.ts'
@@ -57,7 +57,7 @@ describe('bounds of the compiler', () => {
     ),
   })
 
-  it('on time end the worker, and the next document is compiled by another', async () => {
+  it('on time are reported, and another compiler compiles the next document', async () => {
     const compiler = createCompiler({ timeoutMs: 50, maxHeapMb: 512, idleMs: 1000 })
     expect(await compiler.compile({ document: big, toolSet: toolSet() })).toMatchObject({
       kind: 'fault',

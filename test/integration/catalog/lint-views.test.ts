@@ -1,4 +1,4 @@
-/** `toolgate toolset lint` with ToolViews: they are checked against the tool sets of their folder, as serve would serve them. */
+/** The inspection of `toolgate toolset lint` for ToolViews: they are checked against the tool sets of their folder, as serve would serve them. */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-/** What the backend receives for forms of OpenAPI that change the request: QUERY, additional methods, tsv, optional and empty bodies, inheritance. */
+/** Forms of OpenAPI that change arguments or request: QUERY, additional methods, tsv, optional and empty bodies, security parameters, inheritance. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { compileToolSet } from '../../../src/catalog/compile/compile-tool-set.ts'
 import type { Tool } from '../../../src/model/tool.ts'

@@ -1,4 +1,4 @@
-/** Login at a gateway that behaves as providers do, and how a session goes on when its token expires: one refresh for requests at the same time, outages, an end; of the console and of the page of connections. */
+/** Login and sessions of the console and of the page of connections at a test provider: refresh, outages, the end, forms of other sites. No browser runs. */
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'

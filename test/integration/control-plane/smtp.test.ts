@@ -1,4 +1,4 @@
-/** Mails to a real SMTP server: encryption, login, refusals, servers that hang, and texts that try to become headers. */
+/** Mails to a real SMTP server, and to one that sends single bytes: encryption, login, refusals, time limits, texts that try to become headers. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { createServer, type Server } from 'node:net'
 import { tmpdir } from 'node:os'

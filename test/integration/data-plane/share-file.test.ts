@@ -1,4 +1,4 @@
-/** The share on disk over many starts: its size stays bounded. It checks no content; `test/contract/control/follower.test.ts` does. */
+/** The share on disk over many starts: its size stays bounded. It checks the version, not the content; `test/contract/control/follower.test.ts` does. */
 import { mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-/** Commands of the bridge that cannot be started, or do not end by themselves: what its client gets, and that none outlives the bridge. */
+/** Commands of the bridge that cannot be started or do not end by themselves, and a port in use: what its client gets; no command outlives the bridge. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { tmpdir } from 'node:os'
@@ -50,7 +50,7 @@ const isAlive = (pid: number): boolean => {
   }
 }
 
-/** A session of the server, which SIGTERM does not end, with the id of a process that keeps its input open. */
+/** A session, and the process id of its server, which SIGTERM does not end. */
 async function opened(url: string): Promise<{ session: Record<string, string>; pid: number }> {
   const response = await post(url, INITIALIZE)
   const session = { 'mcp-session-id': response.headers.get('mcp-session-id')! }

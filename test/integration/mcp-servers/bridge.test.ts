@@ -1,4 +1,4 @@
-/** The bridge with a server of the official SDK on stdio: sessions, crashes, bounds, isolation, shutdown; and the client of the gateway through it. */
+/** The bridge and its command with a server of the official SDK on stdio: sessions, crashes, bounds, isolation, shutdown; the gateway's client calls it. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { tmpdir } from 'node:os'
@@ -124,7 +124,7 @@ it('reports a process that ends in a call, and the next call gets a new one', as
   })
 })
 
-it('starts a command that crashes at once after growing pauses', async () => {
+it('pauses before it starts a command again that crashes at once', async () => {
   const { url, log } = await bridged({ env: { CRASH: '1' } })
   const sessions = opened()
   const outcomes = []

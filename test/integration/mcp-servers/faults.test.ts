@@ -1,4 +1,4 @@
-/** The MCP client against servers that respond wrongly, late or not at all: each failure has its reason, and no call runs twice. */
+/** The MCP client against scripted servers: wrong, late and missing responses have their reasons, no call runs twice, and versions are negotiated. */
 import type { ServerResponse } from 'node:http'
 import { afterEach, describe, expect, it } from 'vitest'
 import { Cancellation } from '../../../src/shared/call/cancellation.ts'
@@ -242,7 +242,7 @@ it('sends the level of log messages again after the server has not taken it, and
   expect(levels).toEqual(['debug', 'debug', 'debug'])
 })
 
-it('does not send a credential to an endpoint of another origin', async () => {
+it('refuses an endpoint of another origin before the call is sent', async () => {
   const server = await scripted(({ request }, response) => {
     if (request.method !== 'GET') return ended(response, 405)
     response.writeHead(200, { 'content-type': 'text/event-stream' })

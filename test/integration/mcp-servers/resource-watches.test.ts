@@ -49,7 +49,7 @@ it.each([
   ['acknowledges', event('notifications/subscriptions/acknowledged', { notifications: {} })],
   ['has reported a change over', event('notifications/resources/updated', { uri: 'file:///a' })],
 ])(
-  'a stream that the server %s is opened again within a second, each time',
+  'a stream that the server %s is opened again within 1.5 s, each time',
   async (_, streamed) => {
     const at = await askedAt(streamed, 4)
     // without a reset the delays would be 1, 2 and 4 s

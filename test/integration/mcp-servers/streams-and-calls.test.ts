@@ -1,4 +1,4 @@
-/** Streams of MCP servers that stay open beside calls to the same host: they take no connection of calls, and have a bound. It reads no message of a stream. */
+/** Streams of MCP servers that stay open beside calls to the same host: they take no connection of calls, and have a bound. No server ends a stream. */
 import { afterEach, describe, expect, it } from 'vitest'
 import type { BackendAuthentication } from '../../../src/model/tool.ts'
 import { createEgress } from '../../../src/shared/egress/client.ts'

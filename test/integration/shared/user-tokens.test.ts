@@ -1,4 +1,4 @@
-/** Tokens of users in their stores: one refresh over several instances, a lock whose holder has ended, a disconnect during a refresh. */
+/** Tokens of users in files: one refresh over several instances, locks whose holder has ended, disconnects, refusals. It opens no database. */
 import { mkdtempSync, readdirSync, rmSync, utimesSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -230,7 +230,7 @@ describe('in files', () => {
     expect(await instance().token(authentication, place, String(token))).toMatch(/^user\./)
   })
 
-  it('uses a token without a refresh token until its end or until the backend refuses it', async () => {
+  it('uses a token without an end and without a refresh token until the backend refuses it', async () => {
     const forever = '{"access_token":"user.forever","token_type":"bearer"}'
     oauth.respond = response => response.writeHead(200).end(forever)
     await connect(instance())

@@ -1,4 +1,4 @@
-/** Taking tokens in plain JavaScript, by the rules of assembly/bucket.ts and on the same memory, so both may run side by side. */
+/** Taking and counting tokens in plain JavaScript, by the rules of assembly/bucket.ts and on the same memory, so both may run side by side. */
 import {
   BUCKET_CAPACITY,
   BUCKET_FULL_AT,

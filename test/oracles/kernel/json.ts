@@ -119,7 +119,7 @@ export class JsonSteps {
     }
   }
 
-  /** Half of a surrogate pair is none. */
+  /** Half of a surrogate pair is not accepted. */
   #escape(at: number): number {
     if (this.byte(at) !== 0x75) return SIMPLE_ESCAPES.has(this.byte(at)) ? at + 1 : -1
     const code = this.#hex(at + 1)
@@ -157,7 +157,7 @@ export class JsonSteps {
     return character >= 0xd800 && character <= 0xdfff ? -1 : at + size
   }
 
-  /** RFC 8259 §6, where a double has the value for certain: fifteen characters, two digits of exponent, no `-0`, no `-0.0`. */
+  /** RFC 8259 §6, where a double has the value for certain: at most 15 characters and 2 digits of exponent, no `-0`, no `-0.0`. */
   number(at: number): number {
     const from = at
     if (this.byte(at) === MINUS) at++

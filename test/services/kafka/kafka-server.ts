@@ -1,4 +1,4 @@
-/** A Kafka for one suite, started by scripts/kafka.mjs, and its topic as an independent consumer (kcat) reads it. No assertions. */
+/** A Kafka for one suite, started by scripts/kafka.mjs, and its topics as an independent consumer (kcat) reads them. No assertions. */
 import { type ChildProcess, execFile, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'

@@ -1,4 +1,4 @@
-/** A broker with a listener for client certificates and one for every SASL mechanism, and the settings that connect to each. No assertions. */
+/** A broker with a listener for client certificates and one for four SASL mechanisms, and the settings that connect with each. No assertions. */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { startDevProvider } from '../../../src/shared/identity/dev-provider/dev-provider.ts'

@@ -14,7 +14,7 @@ import { API_VERSION, eventually, NAMESPACE, type SourceWorld } from '../../cont
 import { noDamage } from '../../fixtures/no-damage.ts'
 import type { Kube } from './kube.ts'
 
-/** @param kube whatever tool-sets it holds are taken away first */
+/** @param kube its tool sets, tools and tool views are deleted first */
 export async function openCluster(kube: Kube, log: Log = SILENT): Promise<SourceWorld> {
   const dataDir = mkdtempSync(join(tmpdir(), 'toolsets-kube-'))
   const egress = createEgress({ allow: [], allowLoopback: true })

@@ -133,7 +133,7 @@ export class Kube {
     return (JSON.parse(text) as { message: string }).message
   }
 
-  /** undefined when it is not there. */
+  /** undefined when the status is not 200. */
   async get(
     kind: string,
     name: string,
@@ -164,7 +164,7 @@ export class Kube {
     await this.request('DELETE', pathOf({ apiVersion, kind, metadata: { name, namespace } }))
   }
 
-  /** Takes every tool-set and tool away. */
+  /** Deletes every tool set, tool and tool view. */
   async clear(): Promise<void> {
     for (const namespace of ['tenant-acme', 'tenant-other', 'platform']) {
       for (const plural of ['toolsets', 'tools', 'toolviews']) {

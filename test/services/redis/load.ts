@@ -1,4 +1,4 @@
-/** Several instances on one Redis under load, and what all of them together were granted. */
+/** Starts several instances on one Redis, lets them begin together, and adds up their reports. The load itself is in `load-instance.ts`. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -17,10 +17,10 @@ export interface LoadJob {
   readonly tool?: { readonly requestsPerMinute: number; readonly burst: number }
   readonly dir?: string
   readonly seconds: number
-  /** So many calls every so many milliseconds. */
+  /** Calls that begin together, every `everyMs` milliseconds. */
   readonly atOnce: number
   readonly everyMs: number
-  /** Calls stay in flight for so long; absent: no time. */
+  /** How long a granted call stays in flight; absent: no time. */
   readonly holdMs?: number
 }
 
@@ -30,6 +30,7 @@ export interface LoadReport {
   calls: number
   /** Calls that waited for Redis. */
   waited: number
+  /** Longest wait of a call that has ended; calls without an outcome are not counted. */
   longestMs: number
   /** Longest delay of the process's own event loop. */
   lagMs: number

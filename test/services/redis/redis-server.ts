@@ -1,4 +1,4 @@
-/** A real redis-server of the test's own: a free port, a directory that goes with it, and what can happen to it. */
+/** A real redis-server for one test, on a free port and in a new directory: it can be killed, restarted and paused. It asserts nothing. */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -16,7 +16,7 @@ export function hasRedis(): boolean {
   }
 }
 
-/** Whether to skip, and the name of what is skipped, with the command that brings it. */
+/** Whether to skip, and what titles then say: the command that installs the server. */
 export const withoutRedis = !hasRedis() && process.env.REQUIRE_SERVICES !== '1'
 export const REDIS_HINT = withoutRedis ? ' (skipped: apt-get install -y redis-server)' : ''
 

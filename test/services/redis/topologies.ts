@@ -12,15 +12,15 @@ export const PASSWORD = 'p@ss/word:1'
 /** As `docs/reference/settings.md` names it. */
 const ACL = '~toolgate:* &toolgate:* +@read +@write +@scripting +@pubsub +@connection +info +time'
 
-/** How long a server that failed stays away. */
+/** How long a master that failed over stays down. */
 const RETURN_MS = 3_000
 
 export interface Topology {
   /** Settings that connect to it. */
   readonly env: Readonly<Record<string, string>>
-  /** Ends the server that holds the counts: it comes back, or another one takes over. */
+  /** Ends a server that holds counts: it is restarted without data, or its replica takes over. */
   fail(): Promise<void>
-  /** Ends the master, or stops it without closing its connections; resolves when another one has taken over and the old one is its replica. Only with sentinels. */
+  /** Ends the master, or stops it with open connections; resolves when another one is master and the old one its replica. Only with sentinels. */
   failOver?(how: 'killed' | 'hung'): Promise<void>
   /** Moves a part of the data to another server while it is used; only in a cluster. */
   move?(): Promise<void>

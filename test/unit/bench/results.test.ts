@@ -1,4 +1,4 @@
-/** Result lines from the writer to the verdict: what is written is read again, and judged against a table. */
+/** Result lines from the writer to the verdict and the page: statistics, units, the format, and the committed table of targets. It runs no case. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

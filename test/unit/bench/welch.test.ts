@@ -1,4 +1,4 @@
-/** Welch's test against figures of R and of published examples, and what a comparison may say. */
+/** Welch's test against figures of R and of a published example, and what a comparison may say. */
 import { describe, expect, it } from 'vitest'
 import { compared } from '../../../bench/compare/verdict.ts'
 import { welch } from '../../../bench/compare/welch.ts'

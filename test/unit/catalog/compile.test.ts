@@ -1,4 +1,4 @@
-/** Documents → tools: what is selected, described, bound and reported. */
+/** Documents compiled to tools: what is selected, described, limited and skipped, with servers, authentication and outputs. */
 import { describe, expect, it } from 'vitest'
 import { compileToolSet } from '../../../src/catalog/compile/compile-tool-set.ts'
 import { DocumentError } from '../../../src/catalog/compile/document.ts'

@@ -16,7 +16,7 @@ describe('HTML', () => {
     expect(tool.description).toBe(expected)
   })
 
-  it('is removed from summaries, parameters and fields, not from examples', () => {
+  it('is removed from summaries and parameters, not from examples', () => {
     const parameter = { name: 'p', in: 'query', description: '<i>Page</i>', schema: { example: '<b>x</b>' } }
     const { inputSchema } = onlyTool(withParameters('/a', [parameter]))
     expect(inputSchema.properties?.p).toMatchObject({ description: 'Page\nExample: <b>x</b>' })

@@ -1,4 +1,4 @@
-/** `toolset lint` accepts a file exactly when the gateway serves every resource of it: generated files, most of them broken. */
+/** `toolset lint` accepts a file exactly when the gateway serves every resource of it: generated files, many of them broken. */
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { stringify } from 'yaml'

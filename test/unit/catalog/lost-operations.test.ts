@@ -80,7 +80,7 @@ describe('references', () => {
     expect(found.every(({ fix }) => fix !== '')).toBe(true)
   })
 
-  it('in examples, defaults, constants and extensions are values', () => {
+  it('in examples, enumerations and extensions are values', () => {
     const value = { $ref: 'nowhere.json' }
     const { status, message } = outcomeOf(
       body({

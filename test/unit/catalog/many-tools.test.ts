@@ -1,4 +1,4 @@
-/** ToolSets with more tools than clients use at once: the note in the status, and how `listing: search` is read and applied. */
+/** ToolSets with more tools than some clients use at once: the note in the status, and `listing: search`, which removes it. */
 import { describe, expect, it } from 'vitest'
 import { PENDING, toolSetStatus } from '../../../src/catalog/sync/status.ts'
 import { compile, openapi } from './build.ts'

@@ -1,4 +1,4 @@
-/** Tools of an MCP server: reading the source, compiling its list, selection, overrides, hostile definitions. */
+/** Tools, resources and prompts of an MCP server: reading the source, compiling its lists, selection, overrides, hostile definitions. */
 import { describe, expect, it } from 'vitest'
 import { lintToolSet } from '../../../src/catalog/inspect/lint.ts'
 import { readResource } from '../../../src/catalog/resource/resource.ts'
@@ -225,7 +225,7 @@ describe('a list', () => {
     expect(result.tools[0]!.inputSchema.properties).toEqual({})
   })
 
-  it('serves the sound tools of a hostile list, and says why the others are missing', () => {
+  it('serves the sound tools of a hostile list, and names the others as skipped', () => {
     const { result } = compile([
       tool('sound'),
       tool('array', { inputSchema: { type: 'array' } }),
@@ -312,7 +312,7 @@ describe('resources and prompts', () => {
     expect(names({ overrides: [{ operation: 'file:///a', hidden: true }] })).toHaveLength(2)
   })
 
-  it('are skipped with the reason when they cannot be used', () => {
+  it('are skipped when they cannot be used', () => {
     const { tools, skipped } = compileLists({
       resources: [{ uri: 'no scheme' }, {}, { uri: `x:${'y'.repeat(3000)}` }, ...lists.resources],
       resourceTemplates: [{ uriTemplate: 'x:{a}{b}' }],

@@ -1,4 +1,4 @@
-/** OpenAPI schemas → JSON Schema 2020-12. */
+/** OpenAPI schemas compiled to JSON Schema 2020-12: keywords, references, composition, hostile schemas. */
 
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { describe, expect, it } from 'vitest'
@@ -85,7 +85,7 @@ describe('keywords', () => {
 })
 
 describe('readOnly and writeOnly', () => {
-  it('readOnly fields are not arguments, required or not', () => {
+  it('readOnly fields are not arguments, even when required', () => {
     const schema = {
       type: 'object',
       required: ['id', 'name'],
@@ -254,7 +254,7 @@ describe('hostile schemas', () => {
   })
 })
 
-it('a whole document of references at path level is followed', () => {
+it('a reference at path level is followed', () => {
   const document = openapi(
     { '/a': { $ref: '#/components/pathItems/A' } },
     { components: { pathItems: { A: { get: { operationId: 'viaRef' } } } } },

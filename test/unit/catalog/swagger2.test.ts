@@ -1,4 +1,4 @@
-/** Swagger 2.0: parameters, bodies, forms, servers, security. */
+/** Swagger 2.0: parameters, bodies, forms, servers, security, outputs. */
 import { describe, expect, it } from 'vitest'
 import { compileToolSet } from '../../../src/catalog/compile/compile-tool-set.ts'
 import { DEFAULT_TOOL_DEFAULTS } from '../../../src/model/tool-set.ts'
@@ -104,7 +104,7 @@ describe('Swagger 2.0', () => {
     expect(Buffer.from(await (form.get('file') as Blob).arrayBuffer())).toEqual(Buffer.from([0, 1, 2]))
   })
 
-  it('finds shared parameters and basic authentication', () => {
+  it('finds shared parameters and the place of an API key', () => {
     const rest = {
       parameters: { Page: { name: 'page', in: 'query', type: 'integer' } },
       securityDefinitions: { key: { type: 'apiKey', in: 'header', name: 'X-Old-Key' } },

@@ -1,4 +1,4 @@
-/** Which addresses in resources may be Unix sockets: those of upstreams. Documents, token endpoints and icons may not. */
+/** Which addresses in resources may be Unix sockets: backends and MCP servers. Documents, OAuth endpoints, icons and websites may not. */
 import { describe, expect, it } from 'vitest'
 import { type ResourceFault, ResourceFields } from '../../../src/catalog/resource/fields.ts'
 import { readTool } from '../../../src/catalog/resource/tool-resource.ts'

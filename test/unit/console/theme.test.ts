@@ -1,4 +1,4 @@
-/** Themes of the portal: what they set, and the field that each fault names. */
+/** Themes of the portal: what they set, the field that each fault names, and the contrast of colors. */
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { contrastOf, mixOf } from '../../../src/console/contrast.ts'

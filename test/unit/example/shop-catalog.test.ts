@@ -1,4 +1,4 @@
-/** The example shop as a server: catalog, document, errors, streaming, shutdown. Every response is checked against the document. */
+/** The example shop as a server: catalog, document, errors, streaming, shutdown. What `ask` receives is checked against the document. */
 import { request } from 'node:http'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { ShopClient } from './shop-client.ts'
@@ -144,7 +144,7 @@ describe('the sales report', () => {
     expect(arrivals.at(-1)! - arrivals[0]!).toBeGreaterThan(100)
   })
 
-  it('stops when the caller disconnects, and the shop lives on', async () => {
+  it('may lose its caller, and the shop goes on', async () => {
     const leaving = new AbortController()
     const response = await fetch(`${client.shop.url}/reports/sales?stepMs=50`, { signal: leaving.signal })
     await response.body!.getReader().read()
@@ -187,7 +187,7 @@ describe('errors', () => {
 })
 
 describe('stopping', () => {
-  it('cuts open requests, and a shop started again is as at first', async () => {
+  it('cuts connections, and a shop started again is as at first', async () => {
     await client.ask('POST /orders/O-5006/cancel')
     const open = fetch(`${client.shop.url}/reports/sales?stepMs=2000`).then(response => response.text())
     await Promise.all([expect(open).rejects.toThrow(), client.shop.close()])

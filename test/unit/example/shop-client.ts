@@ -1,4 +1,4 @@
-/** Talks to a running shop in tests and checks every response against the shop's own OpenAPI document. */
+/** Starts an example shop, sends requests to it, and checks each response on a documented path against the shop's OpenAPI document. */
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import formats from 'ajv-formats'
 import { type Shop, startShop } from '../../../src/example/shop/shop.ts'
@@ -54,7 +54,7 @@ export class ShopClient {
     return responded
   }
 
-  /** @throws Error when the document does not describe the status, or describes another body. */
+  /** @throws Error when the document does not describe the status or type, or describes another body. A path that it does not list is not checked. */
   #check(method: string, path: string, { status, headers, body }: Responded): void {
     const template = Object.keys(this.document.paths).find(known =>
       new RegExp(`^${known.replace(/\{[^}]+\}/g, '[^/]+')}$`).test(path),

@@ -1,4 +1,4 @@
-/** What customers do in the example shop: carts, orders, reviews. Every response is checked against the document. */
+/** What customers do in the example shop: carts, orders, reviews, accounts. Every response is checked against the document. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { ShopClient } from './shop-client.ts'
 
@@ -106,7 +106,7 @@ describe('the life of an order', () => {
     expect((await client.ask(`DELETE /orders/${id}`)).status).toBe(409)
   })
 
-  it('gives the stock back when it is cancelled, and only then can be deleted', async () => {
+  it('gives the stock back when it is cancelled, and can then be deleted', async () => {
     const { id } = (await client.ask('POST /orders', { body: ORDER })).body
     const cancelled = await client.ask(`POST /orders/${id}/cancel`, { body: { reason: 'too late' } })
     expect(cancelled.body.cancellation.reason).toBe('too late')

@@ -1,4 +1,4 @@
-/** The form of `passthrough`, of the rules for calls and of APIs of type mcp in updates: absent from an older control plane, else complete. */
+/** Fields of APIs, of their rules, of APIs of type mcp and of keys in updates: which may be absent, how faults are named, and the steps of the check. */
 import { expect, it } from 'vitest'
 import { checkingUpdate } from '../../../src/link/check-update.ts'
 import { runAtOnce } from '../../../src/shared/async/slices.ts'

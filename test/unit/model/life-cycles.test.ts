@@ -1,4 +1,4 @@
-/** Tenants, APIs, gateways, deployments and identifiers: their legal moves and derived states. */
+/** Tenants, APIs, gateways, deployments and identifiers: their legal moves, limits and derived states. */
 import { describe, expect, it } from 'vitest'
 import { API_STATUSES, type Api, moveApi, tenantGatewayUrl } from '../../../src/model/api.ts'
 import { SYNCING_FOR_MS, syncStatus } from '../../../src/model/deployment.ts'

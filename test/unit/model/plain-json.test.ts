@@ -18,7 +18,7 @@ it('writes nothing else than JSON.stringify, whatever the object', () => {
   let written = 0
   fc.assert(
     fc.property(fc.dictionary(fc.string({ unit: 'binary' }), fc.jsonValue()), value => {
-      // of a dictionary without prototype
+      // the generated object may have no prototype
       const object = JSON.parse(JSON.stringify(value))
       const json = plainJson(object)
       if (json === undefined) return

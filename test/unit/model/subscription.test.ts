@@ -1,4 +1,4 @@
-/** The subscription's life cycle: which moves are legal, and what each leaves behind. */
+/** The subscription's life cycle: which moves are legal, what each leaves behind, and the limits that follow. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import {

@@ -1,4 +1,4 @@
-/** States of a delivery: the two documented tables and a manual retry; and the body of a message. */
+/** States of a delivery after each attempt and a manual retry, the waits between attempts, and the body of a message. */
 import { describe, expect, it } from 'vitest'
 import { WEBHOOK_EVENT_KINDS } from '../../../src/model/event.ts'
 import { isoMicroseconds, messageBody, sampleData } from '../../../src/model/webhook.ts'
@@ -86,7 +86,7 @@ describe('a message', () => {
     )
   })
 
-  it.each(WEBHOOK_EVENT_KINDS)('of a test for %s has every field of a real one', kind => {
+  it.each(WEBHOOK_EVENT_KINDS)('of a test for %s has the fields of its kind', kind => {
     const ofSubscription = ['subscription_id', 'api_id', 'api_name', 'consumer_id', 'plan', 'status']
     const ofWebhook = ['webhook_id', 'webhook_name', 'host', 'failed_deliveries', 'status_code', 'error']
     expect(Object.keys(sampleData(kind, at))).toEqual(

@@ -1,6 +1,6 @@
 /**
- * Instances of the quota store on a simulated clock and network: their code and their Lua scripts are the real ones, the
- * scripts run in a real Redis that is given the time. It decides by a seed when messages arrive and what fails.
+ * Instances of the quota store on a simulated clock and network. Their code is the real one; their Lua scripts run in a real
+ * Redis, with TIME, run id and PUBLISH replaced. A seed decides when messages arrive and which are lost; tests cause other faults.
  */
 import type { Redis } from 'ioredis'
 import { vi } from 'vitest'
@@ -64,7 +64,7 @@ export class World {
     this.random = randomOf(seed)
   }
 
-  /** Opens an instance; `ready` after some 100 ms, as membership has to be known to the others. */
+  /** Opens an instance, which is `ready` once the others know it; the first of a deployment waits 1.5 s, with `distrustEmpty` longer. */
   open(id: string, incarnation: number, distrustEmpty = false, leaseMs = LEASE_MS): Node {
     const node: Node = {
       id,

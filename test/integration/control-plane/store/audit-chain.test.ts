@@ -1,4 +1,4 @@
-/** Audit records altered behind the control plane: `toolgate audit verify` reports it, and row-level security refuses what it covers. */
+/** `toolgate audit verify` accepts unchanged records of the embedded database and reports an altered one; row-level security prevents updates. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -70,7 +70,7 @@ it('detects an altered record, and verifies again when it is restored', async ()
   expect((await verify()).code).toBe(0)
 }, 60_000)
 
-it('lets no transaction of the service change a record, and none of a tenant delete one', async () => {
+it('lets the service change no record, and a tenant delete none of the platform', async () => {
   const affected = await raw(async db => {
     await db.exec(`set role toolgate_app`)
     const counts: (number | undefined)[] = []

@@ -53,7 +53,7 @@ describe('toolgate db', () => {
     expect(await run(...args)).toMatchObject({ code: 64, err: expect.stringMatching(/--help/) })
   })
 
-  it('names the supported forms of DATABASE_URL', async () => {
+  it('refuses another form of DATABASE_URL and names postgres://', async () => {
     expect(await status({ DATABASE_URL: 'sqlite:x' })).toMatchObject({
       code: 78,
       err: expect.stringContaining('postgres://'),

@@ -1,4 +1,4 @@
-/** The spool on a disk that fails at one step and recovers: the process goes on, no event is lost, and each fault ends with its cause. */
+/** The spool and its delivery on a disk that fails at one step and recovers: the process goes on, no event is lost, and each fault ends with its cause. */
 import { mkdirSync, readdirSync, readlinkSync, rmdirSync, unlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'

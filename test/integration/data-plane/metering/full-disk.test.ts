@@ -1,4 +1,4 @@
-/** A disk that takes no more (a limit of the size of files stands for it): calls go on, what is lost is counted, and it recovers by itself. */
+/** A full disk, simulated by a limit on file sizes: `batch` accepts calls while events fit in memory, `sync` none; losses are counted, both recover. */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { createRequire } from 'node:module'
@@ -56,7 +56,7 @@ async function close(): Promise<void> {
 afterEach(() => void child.kill('SIGKILL'))
 
 describe('a full disk', () => {
-  it('with `batch`: events wait in memory; before they no longer fit, further calls are refused', async () => {
+  it('with `batch`: events wait in memory; when they no longer fit, calls are refused and lost events are counted', async () => {
     const directory = spoolDirectory()
     start(directory, 'batch', 40)
     const before = await record(20)

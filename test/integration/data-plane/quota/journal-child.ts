@@ -1,4 +1,4 @@
-/** A process that takes from a journal quota as fast as it can, a line when it begins and a dot for every call it was granted, until it is killed. */
+/** Takes from a journal quota as fast as it can until it is killed: writes a line break when it begins and a dot for each granted call. It asserts nothing. */
 import { writeSync } from 'node:fs'
 import { openJournalQuota } from '../../../../src/data-plane/quota/journal/journal-quota.ts'
 

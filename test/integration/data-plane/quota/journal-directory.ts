@@ -1,4 +1,4 @@
-/** A directory for a journal, and what a crash leaves of one. */
+/** A directory for a journal, and a copy of one as a crash leaves it. It opens no journal. */
 import { cpSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -12,7 +12,7 @@ export function newDirectory(): string {
   return join(dir, 'quota')
 }
 
-/** A copy of what is on the disk now, as a process that ends this instant would leave it. */
+/** A copy of what is on the disk now, as a process that ends this instant would leave it, without its lock. */
 export function crashed(dir: string): string {
   const copy = newDirectory()
   cpSync(dir, copy, { recursive: true, filter: source => !source.endsWith('/lock') })

@@ -1,4 +1,4 @@
-/** A journal on a disk that fails, beside threads that hold a slot, and closed at any moment: no count is lost, and it goes on. */
+/** A journal on a disk that fails, beside a thread that holds a slot, and closed before a segment has all counters: no count is lost, and calls go on. */
 import { readdirSync, readlinkSync } from 'node:fs'
 import { afterEach, describe, expect, test } from 'vitest'
 import { openJournalQuota } from '../../../../src/data-plane/quota/journal/journal-quota.ts'
@@ -87,7 +87,7 @@ describe('a disk that fails when a segment is full', () => {
     await quota.close()
   })
 
-  test('syncs notes again that it could not sync', async () => {
+  test('retries the sync of notes while it fails', async () => {
     const dir = newDirectory()
     const faults: string[] = []
     const options = { dir, ...SMALL, syncMs: 5, onFault: (error: Error) => faults.push(error.message) }
@@ -99,7 +99,7 @@ describe('a disk that fails when a segment is full', () => {
     await quota.close()
   })
 
-  test('at the end of the process: the directory is free and the counts are there', async () => {
+  test('or at close: the directory is free and the counts are there', async () => {
     const dir = newDirectory()
     const quota = openJournalQuota({ dir, ...SMALL })
     expect(take(quota, 'quiet')).toBe(true)

@@ -1,4 +1,4 @@
-/** The journal's files: bounded, whole or skipped, of one process at a time. */
+/** The journal's files: bounded in size, one for each thread, of one process at a time; damage is skipped or counts as used limits. It kills no process. */
 import {
   closeSync,
   ftruncateSync,
@@ -57,7 +57,7 @@ describe('damage', () => {
     await quota.close()
   })
 
-  test('bits that flip anywhere never keep the rest from being read', async () => {
+  test('bits that flip in a note never keep the other notes from being read', async () => {
     const dir = newDirectory()
     const quota = openJournalQuota({ dir, ...SMALL })
     for (let i = 0; i < 40; i++) take(quota, `consumer-${i}`, 1)
@@ -178,7 +178,7 @@ describe('damage', () => {
     expect(() => openJournalQuota({ dir, ...SMALL })).toThrow(
       /seed has 5 bytes instead of 16\. Restore the file/,
     )
-    // The lock was given back.
+    // The lock was released.
     expect(readdirSync(dir)).not.toContain('lock')
   })
 })
@@ -208,7 +208,7 @@ describe('size', () => {
     expect(notesOf(dir)).toHaveLength(1)
   })
 
-  test('a table that has become smaller says whom it has no place for', async () => {
+  test('a table that has become smaller restores what fits, and counts what it drops', async () => {
     const dir = newDirectory()
     const quota = openJournalQuota({ dir, ...SMALL })
     for (let i = 0; i < 10; i++) take(quota, `consumer-${i}`, 1)

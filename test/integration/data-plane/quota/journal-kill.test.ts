@@ -1,4 +1,4 @@
-/** `kill -9` in the middle of load, repeatedly: no consumer gets more than the limit, and each kill costs at most one reservation. */
+/** `kill -9` in the middle of load, repeatedly: the consumer gets no more than its limit, and each kill costs at most one reservation. */
 import { spawn } from 'node:child_process'
 import { expect, test } from 'vitest'
 import { openJournalQuota } from '../../../../src/data-plane/quota/journal/journal-quota.ts'

@@ -136,7 +136,7 @@ describe('after an orderly end', () => {
 })
 
 describe('after a crash', () => {
-  test('the counts are never below what was admitted and at most one reservation above', async () => {
+  test('the counts are never below what was admitted and at most one reservation above for each crash', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.integer({ min: 1, max: 5000 }),

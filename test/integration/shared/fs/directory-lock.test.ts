@@ -1,4 +1,4 @@
-/** The directory lock: one holder at a time, also across processes, and a dead holder never blocks. */
+/** The directory lock: one holder at a time, also across processes, and the lock of a dead holder is taken over. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import {
   existsSync,

@@ -1,4 +1,4 @@
-/** Bundles as archives: hostile ones are refused, ours are the same bytes everywhere. */
+/** Bundles as archives: hostile ones are refused, and ours are the same bytes whatever the order of their files. It compiles no policy. */
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -110,7 +110,7 @@ describe('unpack refuses', () => {
     )
   })
 
-  it('every truncation', () => {
+  it('a truncated archive', () => {
     const whole = packed({ a: 'x'.repeat(1500), b: 'y' })
     for (let length = 0; length < whole.length; length += 97) {
       expect(() => unpack(whole.subarray(0, length), LIMITS)).toThrow(/truncated|not a gzip file|damaged/)

@@ -1,4 +1,4 @@
-/** Bundles built with the real `opa`: the committed one is what the sources compile to, and what authors read is true. */
+/** Bundles built with the real `opa`: the committed one is what the sources compile to, and faults of a policy are refused with a message that names them. */
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -24,7 +24,7 @@ describe('the committed bundle', () => {
     expect(revision).toBe(revisionOf(readSources(POLICIES)))
   })
 
-  it('declares what it reads, and its decisions are cached', () => {
+  it('declares what it reads, and its decisions are cacheable', () => {
     const { reads, readsFound, rules } = readBundle(readFileSync(SHIPPED))
     expect(reads.cacheable).toBe(true)
     expect(readsFound?.paths).toEqual(reads.paths)

@@ -1,4 +1,4 @@
-/** `toolgate policy diff` on a recorded log of 100,000 decisions: in seconds, and exactly the flips of a seeded change. */
+/** `toolgate policy diff` on a recorded log of 100,000 decisions: within 20 s, and exactly the flips of a seeded change. */
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-/** The bundles that were in force, in a real directory: each revision is listed once, also while it is kept again and after a kill in between. */
+/** The bundles that were in force, in a real directory: no revision is listed twice, also while it is kept again and after a kill in between; 20 are kept. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -23,7 +23,7 @@ it('lists a revision once, with the time when it was in force last, after a kill
   expect(Buffer.from((await history.read('first'))!).toString()).toBe('new')
 })
 
-it('lists a revision once at every moment while it is kept again', async () => {
+it('never lists a revision twice while it is kept again', async () => {
   const history = new BundleHistory(dir)
   let isKeeping = true
   const seen: string[][] = []

@@ -1,4 +1,4 @@
-/** The how-to pages, followed to the letter: what they show passes every check, and decides what they say. */
+/** The how-to pages, followed to the letter: what they show passes every check and decides what they say. `how-to-ask.test.ts` has the one on questions. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'

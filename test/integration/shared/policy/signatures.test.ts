@@ -1,4 +1,4 @@
-/** Signed bundles, signed by the real `opa sign`: what was signed passes, and nothing else. */
+/** Signed bundles, signed by the real `opa sign`: what was signed passes, also as the same JSON in another form, and nothing else does. */
 import { generateKeyPairSync } from 'node:crypto'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -24,7 +24,7 @@ const kinds = {
 const publicPem = (kind: keyof typeof kinds) =>
   kinds[kind].publicKey.export({ type: 'spki', format: 'pem' }) as string
 
-/** The shipped files, with the odd text in data.json, signed. */
+/** The shipped files, with odd text in data.json, signed. */
 async function signed(kind: keyof typeof kinds): Promise<Map<string, Uint8Array>> {
   const files = unpack(readFileSync(SHIPPED), BUNDLE_LIMITS)
   files.set('data.json', Buffer.from('{"ü":"\u2028<&>\\b","b":[1,2.5,null,true],"a":{"z":1,"y":"\\u0007"}}'))

@@ -1,4 +1,4 @@
-/** How the output of `opa` is reported to authors: checks and drafts. A shell script stands in the place of opa, so that it can fail in every way; the real opa runs in build.test.ts. */
+/** Checks and drafts of policies, and the confined `opa`: shell scripts replace opa and regal, so that they can fail in every way. build.test.ts runs opa. */
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -24,7 +24,7 @@ interface Response {
 }
 const ENV = { PATH: '/usr/bin:/bin' }
 
-/** A program that responds by its first argument, or by the first two where those are listed, and records what it was called with. */
+/** A program that responds by the first listed command with which its arguments begin, and records what it was called with. */
 function program(name: string, responses: Readonly<Record<string, Response>>): string {
   const parts = Object.entries(responses).map(([command, { out = '', err = '', exitCode = 0 }], at) => {
     const file = join(dir, `${name}-${at}`)

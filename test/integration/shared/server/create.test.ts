@@ -1,4 +1,4 @@
-/** Which listener is chosen on which platform; the platforms we are not on are played by child processes. */
+/** Which listener is chosen, in child processes: on a platform without a native build, and where the JavaScript fallback of uWebSockets is requested. */
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { describe, expect, it } from 'vitest'

@@ -7,7 +7,7 @@ import type { Worker } from 'node:worker_threads'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { JobWorker, type WorkerJob } from '../../../../src/shared/threads/job-worker.ts'
 
-/** Responds with its thread and the count of jobs it has run, unless the job names a fault; then a fault follows `afterMs` later. */
+/** Responds with its thread and the count of jobs it has run. The fault of a job follows `afterMs` later; without `afterMs` it replaces the response. */
 const PROGRAM = `
 import { parentPort, threadId } from 'node:worker_threads'
 let jobs = 0

@@ -8,7 +8,7 @@ for (let i = 0; i < 20; i++) aliases.push(`b${i}: &b${i} [${`*${i === 0 ? 'a' : 
 
 it.each([
   ['a fault of the syntax', 'a: {'],
-  ['aliases that expand without end', aliases.join('\n')],
+  ['aliases that expand exponentially', aliases.join('\n')],
   ['an alias without an anchor', 'a: *nowhere'],
 ])('%s', (_, text) => {
   const read = () => readYaml('tree.yaml', text)

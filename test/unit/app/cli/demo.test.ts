@@ -1,4 +1,4 @@
-/** The demo against gateways that misbehave: it must notice, say what it expected, and never show a token. The good walk is an e2e test. */
+/** The demo against gateways that misbehave: it says what it expected, shows no whole token, and exits with 1 or 64. The good walk is an e2e test. */
 import { createServer, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterEach, describe, expect, it, vi } from 'vitest'

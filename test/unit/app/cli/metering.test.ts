@@ -1,4 +1,4 @@
-/** `toolgate metering`: the events in the spool, and those missing from it. The topic is tested in test/services. */
+/** `toolgate metering` on a spool, and the ledger that joins spool, topic and counters. Reading the topic is tested in test/services. */
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'

@@ -1,4 +1,4 @@
-/** What a command makes of a response: JSON, text, or the JSON-RPC response among the events of a stream, over a real connection. */
+/** The body of a response to a command, over a real connection: bounded text, its JSON value, or the JSON-RPC response among events. */
 import { createServer, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setImmediate as nextTurn } from 'node:timers/promises'
@@ -35,7 +35,7 @@ const EVENTS = [
   event(RESULT),
 ]
 
-/** Piece by piece, and the stream stays open behind it. */
+/** Piece by piece; the stream stays open afterwards. */
 async function writeEvents(response: ServerResponse): Promise<void> {
   const bytes = Buffer.from(EVENTS.join(''))
   for (let at = 0; at < bytes.length; at += 11) {
@@ -71,7 +71,7 @@ describe('an event stream', () => {
 })
 
 describe('any other response', () => {
-  it('is JSON where it can be read as such, else text', async () => {
+  it('is read as text and as its JSON value', async () => {
     const url = await serving('application/json', response => response.end('{"a":1}'))
     expect(await readResponseBody(await fetch(url), undefined)).toEqual({
       isStream: false,

@@ -1,4 +1,4 @@
-/** Which deployments log that a control plane gets no metrics, and which do not. */
+/** Which deployments get the warning that a control plane has no metrics, and which do not. It logs nothing. */
 import { expect, it } from 'vitest'
 import { missingMetrics } from '../../../../src/app/main/metering.ts'
 import { readSettings } from '../../../fixtures/settings.ts'

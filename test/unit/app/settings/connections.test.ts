@@ -1,4 +1,4 @@
-/** The settings of connections to Kafka, Redis and bundle servers: which combinations are refused, by name. */
+/** The settings of connections (Kafka, Redis, bundle servers, database, control plane) and of certificates: which combinations are refused, by name. */
 import { describe, expect, it } from 'vitest'
 import { inspectSettings } from '../../../../src/app/settings.ts'
 

@@ -1,4 +1,4 @@
-/** The processor limit of a cgroup, read from files as kernels write them. */
+/** The processor limit of a cgroup, read from files as kernels write them, and the threads that WORKERS=auto makes of it. */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'

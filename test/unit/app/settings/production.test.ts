@@ -1,4 +1,4 @@
-/** What production refuses by name, what `ALLOW_INSECURE` lifts, and misspelled names. */
+/** What production refuses by name, what `ALLOW_INSECURE` lifts, listeners that other machines reach, and misspelled names. */
 import { describe, expect, it } from 'vitest'
 import { inspectSettings } from '../../../../src/app/settings.ts'
 

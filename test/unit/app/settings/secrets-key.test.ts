@@ -1,4 +1,4 @@
-/** `SECRETS_KEY`: taken when it is long enough, refused by name when not, made and kept when absent. */
+/** `SECRETS_KEY` is refused by name when it is too short. In its absence a key file is made and kept; a damaged one is refused, not replaced. */
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

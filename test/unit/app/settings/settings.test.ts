@@ -1,4 +1,4 @@
-/** What the environment may say, and how all its faults come back at once. */
+/** Settings read from the environment and from files that it names, and how all faults are reported at once. Other files here test single settings. */
 import { mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-/** Where tool-sets come from, as TOOLSETS, KUBECONFIG, POD_NAMESPACE and POD_NAME say it. */
+/** Where tool sets come from, as TOOLSETS, KUBECONFIG, POD_NAMESPACE and POD_NAME say it. */
 import { mkdtempSync, writeFileSync } from 'node:fs'
 import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-/** Every kind of alteration of an audit chain is reported, with the number of the record. */
+/** An intact audit chain is verified; changed and missing records, an altered end and a replaced chain are reported. It opens no database. */
 import { createHash } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { verifyAudit } from '../../../../src/control-plane/store/audit-chain.ts'

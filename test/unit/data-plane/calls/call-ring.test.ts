@@ -1,4 +1,4 @@
-/** The ring of calls: what it keeps, overwrites and finds, and how the rings of several threads are read as one. */
+/** The ring of calls: what it keeps, overwrites and finds; summaries and details of calls; and how the rings of several threads are read as one. */
 import { describe, expect, it } from 'vitest'
 import { CallDetails } from '../../../../src/data-plane/calls/call-details.ts'
 import { CallRing } from '../../../../src/data-plane/calls/call-ring.ts'

@@ -1,4 +1,4 @@
-/** Counting between two reports. */
+/** Counts between two reports are added up, and taken once. It sends no report. */
 import { describe, expect, it } from 'vitest'
 import { Counts } from '../../../../src/data-plane/follower/counts.ts'
 

@@ -1,4 +1,4 @@
-/** Which responses the cache of an API keeps while the address changes: none that the upstream began before the change. */
+/** Which responses the cache of an API keeps when an address is changed or the cache is cleared: none of it that the upstream began before. */
 import { expect, it } from 'vitest'
 import { ApiCache } from '../../../../src/data-plane/http/api-cache/api-cache.ts'
 import type { CompiledApi } from '../../../../src/data-plane/snapshot/snapshot.ts'

@@ -71,7 +71,7 @@ describe('the limit', () => {
     expect(seen.addresses).toBe(counted + 2)
   })
 
-  it('counts failed logins and unknown tools, and nothing else', () => {
+  it('counts unknown tools, and neither replies nor refusals for other reasons', () => {
     const { limit, from } = limiter({ perMinute: 1 })
     const call = from('192.0.2.1')
     const counted = (...reasons: Parameters<typeof refuse>[0][]) =>

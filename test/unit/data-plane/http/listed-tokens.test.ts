@@ -69,7 +69,7 @@ describe('a compact list', () => {
   })
 })
 
-/** Without descriptions, examples, and the patterns that a full list leaves out for an example; definitions in place of references to them. */
+/** Without descriptions, examples and patterns: a full list leaves out a pattern that has an example. */
 function withoutTexts(node: unknown): unknown {
   if (Array.isArray(node)) return node.map(withoutTexts)
   if (node === null || typeof node !== 'object') return node

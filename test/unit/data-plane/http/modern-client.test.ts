@@ -1,4 +1,4 @@
-/** States that a client carries from a question to the repeated call, and what it can and cannot make of them. */
+/** States that a client carries from a question to the repeated call: for which calls they open, and which results of questions are accepted. */
 import { describe, expect, it } from 'vitest'
 import { verdictOn } from '../../../../src/data-plane/http/mcp/elicitation-results.ts'
 import { InquiryStates } from '../../../../src/data-plane/http/mcp/inquiry-states.ts'

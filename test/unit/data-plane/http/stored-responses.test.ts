@@ -1,4 +1,4 @@
-/** The bounds of kept responses: per tenant, in all, and that one tenant does not take the part of another. */
+/** Stored responses: bounds per tenant and in all, callers and variants, and the removal of those of an API. It does not decide which may be stored. */
 import { expect, it } from 'vitest'
 import { StoredResponses } from '../../../../src/data-plane/http/api-cache/stored-responses.ts'
 import type { CompiledApi } from '../../../../src/data-plane/snapshot/snapshot.ts'
@@ -33,7 +33,7 @@ it('many small responses count with what they take beside their bodies', () => {
   expect(stored.bytes).toBeLessThanOrEqual(8 * MIB)
 })
 
-it('in all 64 MiB are kept; a tenant with few responses keeps them', () => {
+it('in all at most 64 MiB are kept; a tenant with few responses keeps them', () => {
   const stored = new StoredResponses()
   const small = anApi('small')
   keep(stored, small, '/', 1000)

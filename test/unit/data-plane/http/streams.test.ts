@@ -1,4 +1,4 @@
-/** Open event streams on real listeners and sockets, with a clock that the test moves: heartbeats, idle time-out, longest life. */
+/** Open event streams on real listeners and sockets, with a clock that the test moves: heartbeats, reasons to end. */
 
 import { connect, type Socket } from 'node:net'
 import { afterEach, expect, it } from 'vitest'

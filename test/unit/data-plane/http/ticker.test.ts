@@ -1,4 +1,4 @@
-/** The timer that many calls and streams share: which items are called, and that removed ones are not. */
+/** The timer that many calls and streams share: which items are called, that removed ones are not, and that short-lived ones do not become old. */
 import { getHeapSpaceStatistics } from 'node:v8'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { type Ticked, Ticker } from '../../../../src/data-plane/http/mcp/ticker.ts'

@@ -1,4 +1,4 @@
-/** What the built module is allowed to be: memory in, integers out, nothing that a second instance could overwrite. */
+/** What the built module may hold: an imported shared memory, and no data that a second instance would write. Also its constants and arena. */
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 // @ts-expect-error a script without types

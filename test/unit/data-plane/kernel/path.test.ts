@@ -1,4 +1,4 @@
-/** Path normalization by tables: the RFC's own examples, and what must be refused. Each holds for the kernel and for its twin. */
+/** Path normalization by tables: the examples of RFC 3986, and what must be refused. Each holds for the kernel and for its twin. */
 import { describe, expect, test } from 'vitest'
 import {
   MAX_PATH_BYTES,

@@ -1,4 +1,4 @@
-/** The kernel, its twin, and a list searched row by row find the same route for 100,000 generated requests. */
+/** The kernel and its twin find the same route for 100,000 generated requests, and a list searched row by row for every eighth of them. */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { METHOD_NOT_ALLOWED, NOT_FOUND } from '../../../../src/data-plane/kernel/abi.ts'
@@ -52,7 +52,7 @@ const request = fc.record({
     .map(([segments, end]) => segments.map(one => `/${one}`).join('') + end || '/'),
 })
 
-/** What a pattern asks of each segment, best first in plain text order: `0word`, `1` parameter, `2` rest. */
+/** What a pattern asks of each segment, best first in plain text order: `0` word, `1` parameter, `2` rest. */
 function ranks(pattern: string): string {
   return pattern
     .split('/')

@@ -1,4 +1,4 @@
-/** The host's constants are the kernel's. */
+/** The host's constants are the kernel's, and words of the header that only the host uses are free there. */
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import * as host from '../../../../src/data-plane/quota/memory/abi.ts'

@@ -45,7 +45,7 @@ function duringEviction<T>({ words, entryAt, tableLock }: ReturnType<typeof cons
 }
 
 describe('a slot that another thread has locked', () => {
-  test('is named by every call that has to wait for it', () => {
+  test('is named by calls that have to wait for it', () => {
     const { kernel, table, out, slot, words } = consumer()
     const key = () => table.writeKey('a')
     const calls: [string, () => number][] = [

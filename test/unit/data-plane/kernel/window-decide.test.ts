@@ -131,7 +131,7 @@ describe('calendar', () => {
     expect(made.take('a', 1000, next, { month: 1 })).toBe(TAKE_GRANTED)
   })
 
-  test('day and month are those of Date, from 1970 to 2106', () => {
+  test('the month ends as that of Date, from 1970 to 2106', () => {
     const made = smallTable()
     fc.assert(
       fc.property(fc.integer({ min: 0, max: 4_294_000_000 }), secs => {

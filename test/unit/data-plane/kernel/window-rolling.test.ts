@@ -1,4 +1,4 @@
-/** Rolling windows against the log: never more than the limit anywhere, never refused without cause, full use under load. */
+/** Rolling windows against the log: never more than the limit anywhere, never refused without cause, at least 59/60 of it under load. */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { OUT_SLOT, TAKE_GRANTED, TAKE_REFUSED } from '../../../../src/data-plane/quota/memory/abi.ts'

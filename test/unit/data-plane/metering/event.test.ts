@@ -13,7 +13,7 @@ const text = fc.string({ unit: 'grapheme', maxLength: 60 })
 const size = fc.integer({ min: 0, max: Number.MAX_SAFE_INTEGER })
 
 describe('the encoder', () => {
-  it('writes what the generated code reads, for every event', () => {
+  it('writes what the decoder and protobufjs read, for every event', () => {
     const buffer = Buffer.alloc(MAX_EVENT_BYTES + 10)
     fc.assert(
       fc.property(

@@ -1,4 +1,4 @@
-/** The spool: what is written is read, once, in order; damage costs what it hit and is counted. */
+/** The spool: what is written is read, once, in order; damage costs what it hit and is counted; the oldest segments above the limit are dropped. */
 import {
   existsSync,
   mkdirSync,
@@ -35,7 +35,7 @@ function segments(directory: string): string[] {
     .map(name => join(directory, name))
 }
 
-/** @param every events between two waits for the disk, so that segments can change */
+/** A spool of several segments: each event waits for the disk, so that segments can change. */
 async function writtenInSegments(count: number, segmentBytes: number): Promise<string> {
   const directory = spoolDirectory()
   const writer = aWriter(directory, { segmentBytes, durability: 'sync' })

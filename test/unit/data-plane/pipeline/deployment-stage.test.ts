@@ -1,4 +1,4 @@
-/** Stages of a deployment: what is refused at the start, where they run, and what becomes of outcomes that are late or not valid. */
+/** Stages of a deployment and the example of deploy/stages: faults at the start, positions, and outcomes that are late or not valid. */
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { loadStages } from '../../../../src/app/main/data-plane/deployment-stages.ts'
@@ -98,7 +98,7 @@ describe('the position of a stage', () => {
     )
   })
 
-  it('is behind every other settle stage when it is last', async () => {
+  it('is behind the other settle stages of the deployment when it is last', async () => {
     const runs: string[] = []
     const settles = (id: string, fields: Partial<DeploymentStage> = {}) =>
       own({ id, phase: 'settle', run: () => void runs.push(id), ...fields })

@@ -1,4 +1,4 @@
-/** The quota of one thread, besides its decisions: what it reports, its revision, and orders of other threads to clear caches. */
+/** The quota of one thread: reports, revision, slow tools, orders of other threads to clear caches, and plans files that cannot be read. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, describe, expect, it } from 'vitest'
 import { Notices } from '../../../../src/data-plane/quota/memory/notices.ts'

@@ -1,4 +1,4 @@
-/** The in-process store, on clocks of the test's own. */
+/** The in-process quota: windows, limits, seconds until a retry, a full table, names and locks. Tests set its clocks, except for `advance`. */
 import { Worker } from 'node:worker_threads'
 import { describe, expect, test } from 'vitest'
 import { createQuotaRegion } from '../../../../src/data-plane/quota/memory/kernel.ts'

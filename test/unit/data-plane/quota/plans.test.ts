@@ -1,4 +1,4 @@
-/** The plans file: what it may say, and how its faults are named. */
+/** The seeded plans, and the plans file: what it may say, and how its faults are named. */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -11,7 +11,7 @@ const byslug = (plans: readonly { slug: string }[]) =>
   Object.fromEntries(plans.map(plan => [plan.slug, plan]))
 
 describe('what it says', () => {
-  test('the seeded plans are the documented ones', () => {
+  test('the seeded plans have these limits', () => {
     expect(byslug(SEEDED_PLANS)).toEqual({
       community: {
         slug: 'community',

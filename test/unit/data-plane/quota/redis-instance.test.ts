@@ -1,4 +1,4 @@
-/** The identity of an instance in its directory: kept over restarts, and refused when it is damaged. */
+/** The identity of an instance: new without a directory; in one, kept over restarts, and refused when its file is damaged. */
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-/** Reservations of a thread without a connection to Redis: what it asks the other thread for, what it caches, what it reports. The other end of the line responds as a test says. */
+/** Reservations in a thread without a connection to Redis: what it asks the other thread, caches and reports. Each test plays the other thread. */
 import { MessageChannel } from 'node:worker_threads'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { createQuotaRegion } from '../../../../src/data-plane/quota/memory/kernel.ts'
@@ -117,7 +117,7 @@ describe('a reservation', () => {
     ])
   })
 
-  it('counts as waited when Redis was asked, or no response came', async () => {
+  it('counts as waited when Redis was asked, and not again when its call has waited already', async () => {
     await reserve('a')
     expect(reserver.waited).toBe(1)
     respond = () => ({ ...GRANTED, waited: false })
@@ -225,7 +225,7 @@ describe('grants', () => {
   })
 
   it.each([
-    ['falls to 40 percent of the most', [100, 41, 40], ['a', 3, 0, 40]],
+    ['falls to 40 percent of the maximum', [100, 41, 40], ['a', 3, 0, 40]],
     ['is used up', [1, 0], ['a', 2, 0, 0]],
   ])('are reported at once when what is left %s', async (_, unitsLeft, report) => {
     for (const left of unitsLeft) reserver.granted(requestOf('a'), left)

@@ -1,4 +1,4 @@
-/** Sessions in memory to the millisecond: who counts as alive, who goes when it is full, whose keys sign. */
+/** Sessions in memory, with a set clock: which are alive, which are evicted when the store is full, and the keys that sign their ids. */
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -181,7 +181,7 @@ describe('the keys that sign ids', () => {
       ...Array.from({ length: 8 }, () => true),
     ])
     expect(ring.find(200)).toBeUndefined()
-    // another process reads the same
+    // another ring on the same file, as of another process, reads the same
     const again = fileKeyRing(join(dir, 'eight.json'), () => clock.ms)
     expect(again.current().id).toBe(keys.at(-1)!.id)
     expect(Buffer.from(again.find(keys[5]!.id)!.secret)).toEqual(Buffer.from(keys[5]!.secret))

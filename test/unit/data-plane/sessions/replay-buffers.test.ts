@@ -1,4 +1,4 @@
-/** The buffers of all streams together: bounded in bytes, and empty again when their time has come. */
+/** Buffers of resumable streams: their bounds for each stream and for all together, and when they are evicted. */
 import { expect, it } from 'vitest'
 import { ReplayBuffers } from '../../../../src/data-plane/sessions/memory/replay-buffers.ts'
 

@@ -1,4 +1,4 @@
-/** What the control plane's share becomes in a snapshot: APIs by prefix, keys, limits of subscriptions and consumers. */
+/** What the control plane's share and the plans file become in a snapshot: APIs by prefix, keys, tools, limits and blocked consumers. */
 import { describe, expect, it } from 'vitest'
 import { SnapshotCompiler } from '../../../../src/data-plane/snapshot/compile.ts'
 import { keyLookup } from '../../../../src/data-plane/snapshot/key-records.ts'
@@ -333,7 +333,7 @@ describe('keys', () => {
     expect(['globex', 'initech'].map(subscriberAfter)).toEqual(['globex', 'initech'])
   })
 
-  it('give the same record as long as they do not change', () => {
+  it('give the same record in each lookup of a snapshot', () => {
     const snapshot = snapshotOf()
     const lookup = keyLookup(() => snapshot)
     expect(lookup('tgk_1')).toBe(lookup('tgk_1'))
@@ -351,7 +351,7 @@ describe('tools', () => {
     expect([...snapshot.toolsOf(undefined).keys()]).toEqual(['alpha', 'beta'])
   })
 
-  it('of a tool-set come before those of an API, whichever is first', () => {
+  it('of a tool set come before those of an API, whichever is first', () => {
     const [ofApi, ofSet] = [aTool({ apiId: 'api_1', toolSet: 'api' }), aTool()]
     for (const tools of [
       [ofApi, ofSet],
@@ -376,7 +376,7 @@ describe('tools', () => {
     expect(prepared).toEqual(['alpha', 'beta', 'get_order'])
   })
 
-  it('of one tenant change while all other lists stay', () => {
+  it('of one tenant follow its share', () => {
     const serve = compiler()
     const globex = tenant({ name: 'globex', tools: [aTool({ name: 'theirs', tenant: 'globex' })] })
     const names = ['first', 'second'].map(name => {

@@ -1,4 +1,4 @@
-/** An incremental compiler against one that compiles each document whole: after any sequence of changes both serve the same. */
+/** An incremental compiler serves what a compilation of the whole document does, after generated changes; also its steps and its shared table. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { SnapshotCompiler } from '../../../../src/data-plane/snapshot/compile.ts'
@@ -92,7 +92,7 @@ function tenantOf({ tenant, suspended, apis, keys, tool }: Drawn): TenantShare {
   }
 }
 
-/** Everything a request could ask of a snapshot. */
+/** What both snapshots must have alike; the numbers of their APIs may differ. */
 function reported(snapshot: Snapshot) {
   const ids = TENANTS.flatMap(name => SLOTS.map(at => `api_${name}_${at}`))
   const without = (id: string) => {
@@ -180,7 +180,7 @@ describe('an incremental compiler', () => {
     expect(third.keyOf('tgk_00')).toBeUndefined()
   })
 
-  it('leaves out the tool of an API that a tool-set has a tool of the same name for', () => {
+  it('leaves out the tool of an API when a tool set has a tool of the same name', () => {
     const own = aTool({ name: 'echo', tenant: null, toolSet: 'platform-set' })
     const share = tenantOf({
       tenant: 0,

@@ -1,4 +1,4 @@
-/** Versions, compilation and the swap of snapshots. */
+/** Versions of documents, compilation, and the swap of snapshots and policies; 20,000 tools in slices. */
 import { describe, expect, it } from 'vitest'
 import { SnapshotCompiler } from '../../../../src/data-plane/snapshot/compile.ts'
 import { SnapshotHolder } from '../../../../src/data-plane/snapshot/holder.ts'
@@ -32,7 +32,7 @@ describe('seal', () => {
 })
 
 describe('compile', () => {
-  it('refuses two tools of one name that one caller would see, and names both tool-sets', () => {
+  it('refuses two tools of one name that one caller would see, and names both tool sets', () => {
     expect(() => aSnapshot({ tools: [aTool(), aTool({ tenant: null, toolSet: 'platform-set' })] })).toThrow(
       /"get_order".*"platform-set".*"shop"/,
     )

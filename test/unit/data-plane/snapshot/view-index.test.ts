@@ -1,4 +1,4 @@
-/** Which ToolView a caller gets: by name within its tenant, and by the most specific binding. */
+/** Which ToolViews are bound to a caller, most specific first, which one a name means, and which tools they offer. */
 import { describe, expect, it } from 'vitest'
 import { isOffered, offerOf } from '../../../../src/data-plane/pipeline/offer.ts'
 import { EVERYTHING } from '../../../../src/data-plane/pipeline/selection.ts'

@@ -1,4 +1,4 @@
-/** What the usage counter reports to the control plane: each call once, on its day, with the latest time. */
+/** What the usage counter reports to the control plane: each call once, on its day, with the latest time; also counts of another thread. */
 import { expect, test } from 'vitest'
 import { UsageCounter } from '../../../../src/data-plane/stages/6-settle/count-usage.ts'
 import { aPrincipal, exchange } from '../../../fixtures/exchange.ts'

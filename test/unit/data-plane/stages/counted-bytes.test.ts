@@ -1,4 +1,4 @@
-/** The bytes of a long text are counted in steps, and are those of the whole text. */
+/** Long texts in steps: their bytes, and numbers that a double would change. The results are those for the whole text. */
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { countingBytes } from '../../../../src/data-plane/stages/shared/token-optimization.ts'

@@ -1,4 +1,4 @@
-/** Large texts of results are rewritten in another thread, with the result that the same code has in this one. */
+/** Large texts of results are rewritten in another thread, with the result that the same code has in this one; pending ones are bounded. */
 import { afterAll, describe, expect, it } from 'vitest'
 import { LargeTexts } from '../../../../src/data-plane/stages/5-invoke/large-texts.ts'
 import {

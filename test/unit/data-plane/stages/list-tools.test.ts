@@ -1,4 +1,4 @@
-/** Which callers share a kept list of tools: those between whom the policy cannot distinguish, and no others. */
+/** Which callers share a cached list of tools: those that the policy does not distinguish, none with a policy server; and suggestions. */
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterEach, describe, expect, it } from 'vitest'

@@ -1,4 +1,4 @@
-/** A result of an MCP server that is one short text reaches the caller as bytes, equal to the longer way; any other goes the longer way. */
+/** A result of an MCP server that is one short text becomes bytes that hold the same result; any other goes the longer way. */
 import { describe, expect, it } from 'vitest'
 import { MAX_TEXT_BYTES, TextReply } from '../../../../src/data-plane/pipeline/text-reply.ts'
 import { mcpResult, plainTextOf } from '../../../../src/data-plane/stages/5-invoke/mcp-result.ts'

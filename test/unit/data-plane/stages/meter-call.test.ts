@@ -1,4 +1,4 @@
-/** Which calls become events, with which outcome, and that a response waits for its event where required. */
+/** Which calls become events and with which outcome, responses that wait for their event, and calls refused while no event can be stored. */
 import { describe, expect, it } from 'vitest'
 import type { CallOrigin, Meter, MeteredCall } from '../../../../src/data-plane/metering/meter.ts'
 import { compose } from '../../../../src/data-plane/pipeline/compose.ts'
@@ -59,7 +59,7 @@ describe('the meter stage', () => {
     expect(eventOf(ended(reply, { tenant: undefined }))!.origin.tenantId).toBe('')
   })
 
-  it('gives every way to end one of the documented outcomes', () => {
+  it('gives refusals and failures their outcomes', () => {
     const outcomes: Partial<Record<RefusalReason, string>> = {}
     for (const reason of Object.keys(REFUSALS) as RefusalReason[])
       outcomes[reason] = eventOf(ended(refuse(reason)))!.call.outcome

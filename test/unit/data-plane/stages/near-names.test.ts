@@ -1,4 +1,4 @@
-/** Names near an unknown one. */
+/** Names that are suggested for an unknown tool: which, how many, and in what time. */
 import { describe, expect, it } from 'vitest'
 import { nearNames } from '../../../../src/data-plane/stages/3-limit/near-names.ts'
 

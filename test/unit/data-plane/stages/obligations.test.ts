@@ -1,4 +1,4 @@
-/** Obligations of a decision: what is read, what is refused, what is removed from a result. */
+/** Obligations of a decision: what is read, refused and counted, and what is removed from a result. */
 import { describe, expect, it } from 'vitest'
 import { authorize } from '../../../../src/data-plane/stages/4-decide/authorize.ts'
 import { limitDecision } from '../../../../src/data-plane/stages/4-decide/limit-decision.ts'
@@ -80,7 +80,7 @@ describe('what a decision obliges to', () => {
 })
 
 describe('limit', () => {
-  it('counts each consumer and tool apart, beside the plan', () => {
+  it('counts each consumer and tool apart', () => {
     const quota = createMemoryQuota()
     const stage = limitDecision(quota)
     const run = (consumer: string, tool = 'get_order') => {

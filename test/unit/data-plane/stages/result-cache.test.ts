@@ -1,4 +1,4 @@
-/** Which calls share a result, and which never do. */
+/** Which calls share a result and which never do; cancellation of shared calls, the size of the cache, and clearing it. */
 import { describe, expect, it } from 'vitest'
 import type { Exchange } from '../../../../src/data-plane/pipeline/exchange.ts'
 import type { Outcome } from '../../../../src/data-plane/pipeline/outcome.ts'

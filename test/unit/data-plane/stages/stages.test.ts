@@ -1,4 +1,4 @@
-/** Each stage by itself: what it writes into the exchange and what it refuses. */
+/** Stages of each phase by themselves: what they write into the exchange and what they refuse. It does not cover every stage. */
 import { describe, expect, it } from 'vitest'
 import type { Exchange } from '../../../../src/data-plane/pipeline/exchange.ts'
 import type { Reply } from '../../../../src/data-plane/pipeline/outcome.ts'
@@ -270,7 +270,7 @@ describe('authorize', () => {
 })
 
 describe('list-tools', () => {
-  it('lists what the policy would let the caller call, without arguments, and caches it per class of callers', async () => {
+  it('lists what the policy would let the caller call, without arguments, and caches it', async () => {
     let asked = 0
     const policy = aPolicy(input => {
       asked++

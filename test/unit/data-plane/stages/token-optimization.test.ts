@@ -1,4 +1,4 @@
-/** What each level of token optimization leaves out, and that it says so. */
+/** Token optimization: what each level leaves out and says so, the stage that runs it once, and the header that chooses the level. */
 import fc from 'fast-check'
 import { describe, expect, it, vi } from 'vitest'
 import { readLevel } from '../../../../src/data-plane/http/optimization-level.ts'

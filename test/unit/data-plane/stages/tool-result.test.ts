@@ -1,4 +1,4 @@
-/** Turns backend responses into the content of tool results, part by part. */
+/** Backend responses as content of tool results: types and charsets, multipart, structured content, and large bodies in steps. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { MAX_PARTS } from '../../../../src/data-plane/stages/5-invoke/multipart-response.ts'

@@ -1,4 +1,4 @@
-/** All stages in their order over real parts: what a call that is rejected leaves behind, and who is served at all. */
+/** All stages in their order over real parts: what a refused call leaves behind, and which callers are served at all. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { compose, type Pipeline } from '../../../../src/data-plane/pipeline/compose.ts'
 import { SnapshotCompiler } from '../../../../src/data-plane/snapshot/compile.ts'
@@ -133,7 +133,7 @@ afterAll(async () => {
 })
 
 describe('a plan of one call in flight', () => {
-  it('has its slot free again after a later stage has rejected the call', async () => {
+  it('has its slot free again after a later stage has refused the call', async () => {
     serve(acme())
     for (let calls = 0; calls < 3; calls++)
       expect(await call({ id: 7 })).toMatchObject({ reason: 'invalid_arguments' })
@@ -161,7 +161,7 @@ it('a call is in flight for a drain until its response no longer waits for the d
 })
 
 describe('a blocked consumer', () => {
-  it('is rejected before anything is counted for it', async () => {
+  it('is refused before anything is counted for it', async () => {
     serve(acme({ consumers: [{ subject: 'app', plan: null, blocked: true }] }))
     expect(await call({ id: '7' })).toMatchObject({ reason: 'consumer_blocked' })
     const before = quota.statistics()

@@ -1,4 +1,4 @@
-/** Requests with arguments of any size: the same bytes in steps as at once, in short steps, and bounds where each value costs. */
+/** Requests with long arguments: the same bytes in steps as at once, in short steps, and bounds where each value costs. */
 import { describe, expect, it } from 'vitest'
 import type { BodyBinding, Tool } from '../../../../src/model/tool.ts'
 import { runAtOnce } from '../../../../src/shared/async/slices.ts'

@@ -68,7 +68,7 @@ const PATH: [string, boolean, unknown, string][] = [
   ['matrix', true, ARRAY, ';color=blue;color=black;color=brown'],
   ['matrix', true, OBJECT, ';R=100;G=200;B=150'],
 ]
-/** Every style of a place with each simple type, explode or not: it makes no difference. */
+/** Simple values, which explode does not change: with every style of a path, and with form in a query. */
 const SIMPLE: [unknown, string][] = [
   ['blue', 'blue'],
   [7, '7'],

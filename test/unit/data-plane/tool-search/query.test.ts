@@ -46,7 +46,7 @@ describe('what a request wants', () => {
   })
 })
 
-it('is not said by participles', () => {
+it('what a request wants is not said by participles', () => {
   const { actions } = readQuery('Lines added and removed per week')
   expect(actions.has('create') || actions.has('delete')).toBe(false)
 })

@@ -1,4 +1,4 @@
-/** The search over tools: words of several languages, what a request does, sources, parts, and how many indexes are kept. Figures over real documents: test/corpus/search.test.ts. */
+/** The search over tools: languages, what a request does, sources, parts, and kept indexes. Figures over real documents: test/corpus/search.test.ts. */
 import { describe, expect, it } from 'vitest'
 import type { CompiledTool, Snapshot } from '../../../../src/data-plane/snapshot/snapshot.ts'
 import { ToolIndex } from '../../../../src/data-plane/tool-search/tool-index.ts'
@@ -119,7 +119,7 @@ describe('indexes', () => {
     new Map(Array.from({ length: count }, (_, n) => [`${name}${n}`, entry(`${name}${n}`, name)]))
   const shared = toolsOf('shared', 2)
 
-  it('are kept by tenant, while the tools stay the same', async () => {
+  it('are kept for each set of tools, while it stays the same', async () => {
     const own = toolsOf('own', 3)
     const snapshot = {
       toolsOf: (tenant?: string) => (tenant === 'acme' ? own : shared),

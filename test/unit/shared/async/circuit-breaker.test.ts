@@ -62,7 +62,7 @@ describe('a circuit', () => {
     expect(breaker.admit(A, 1_000).state).toBe('probe')
   })
 
-  it('does not stay open longer because of calls that were under way when it opened', () => {
+  it('does not stay open longer because of calls that were in flight when it opened', () => {
     const breaker = new CircuitBreaker(OPTIONS)
     const late = breaker.admit(A, 0)
     failing(breaker, 3, 0)

@@ -1,4 +1,4 @@
-/** Requests during a run lead to one more run, at whatever moment they come. */
+/** Requests during a run lead to one more run, at whatever moment they come; none follows a stop. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, it } from 'vitest'
 import { CoalescedRun } from '../../../../src/shared/async/coalesced-run.ts'

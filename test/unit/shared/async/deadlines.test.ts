@@ -1,5 +1,5 @@
 /**
- * The common timer: nothing is late before its time, nothing is removed, and what was removed never fires.
+ * The common timer: an item is late after the timeout, by at most half of it more, and never after it was removed.
  */
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
 import { Deadlines, NOT_WATCHED, type Watched } from '../../../../src/shared/async/deadlines.ts'

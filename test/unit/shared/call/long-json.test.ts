@@ -1,4 +1,4 @@
-/** Long JSON texts in pieces: the same text as in one. */
+/** Long JSON texts in pieces: the same text as in one; and which values count as long. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { readJson, writeJson } from '../../../../src/model/exact-number.ts'

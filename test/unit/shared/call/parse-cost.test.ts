@@ -1,4 +1,4 @@
-/** The bound of the time that a JSON text takes to parse: high where it is, low for ordinary records. */
+/** The bound of the time to parse a JSON text: low for ordinary records, high for many different names, and found in milliseconds. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { parseCost } from '../../../../src/shared/call/parse-cost.ts'

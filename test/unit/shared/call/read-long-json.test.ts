@@ -1,4 +1,4 @@
-/** Long JSON is read in groups: the same values and the same types of errors as when it is read at once. */
+/** Long JSON read in groups: the values, types of errors and lone surrogates are those of reading at once; and the number of steps. */
 import { describe, expect, it } from 'vitest'
 import { readJson } from '../../../../src/model/exact-number.ts'
 import { loneSurrogateAt } from '../../../../src/model/lone-surrogate.ts'
@@ -81,7 +81,7 @@ describe('readLongJson', () => {
     expect(found).toBeGreaterThan(50)
   })
 
-  it('keeps a member named __proto__ one', () => {
+  it('keeps a member named __proto__ as a member', () => {
     const text = '{"__proto__":{"admin":true,"a":1},"b":1}'
     const { value } = read(text, 1) as { value: { admin?: boolean } }
     expect(value.admin).toBeUndefined()

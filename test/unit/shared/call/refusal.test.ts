@@ -1,4 +1,4 @@
-/** The table of refusals: the form of every message, and the exact text of those that are pinned. It renders nothing. */
+/** The table of refusals: the form of every message and challenge, and the exact text of pinned messages. It renders nothing. */
 import { describe, expect, it } from 'vitest'
 import { REFUSALS, type RefusalReason, refuse } from '../../../../src/shared/call/refusal.ts'
 
@@ -11,7 +11,7 @@ describe('every refusal', () => {
     expect(message.length).toBeLessThanOrEqual(200)
   })
 
-  it.each(reasons)('%s has a challenge if and only if a credential or a scope would help', reason => {
+  it.each(reasons)('%s has a challenge if its status is 401, else none but insufficient_scope', reason => {
     const { status, oauth } = REFUSALS[reason] as { status: number; oauth?: string }
     if (status === 401) expect(oauth).toBeDefined()
     else expect(oauth ?? 'insufficient_scope').toBe('insufficient_scope')

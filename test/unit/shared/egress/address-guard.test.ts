@@ -1,4 +1,4 @@
-/** Which addresses the guard lets through, range by range. */
+/** Which addresses and Unix sockets the guard lets through, range by range, and which entries of the allow list it refuses. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { createAddressGuard } from '../../../../src/shared/egress/address-guard.ts'
@@ -69,7 +69,7 @@ describe('the address guard', () => {
     )
   })
 
-  it('refuses any text that is not an address', () => {
+  it('throws for no text, and refuses what only resembles an address', () => {
     fc.assert(
       fc.property(fc.string(), text => {
         const refusal = closed.refusal(text, 'x')

@@ -1,4 +1,4 @@
-/** The choice among addresses: exact by weight for any weights, and none that is unavailable. */
+/** The choice among addresses: exact by weight, none that is unavailable, another one for a retry, and the wait when none is left. */
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { CircuitBreaker } from '../../../../src/shared/async/circuit-breaker.ts'

@@ -1,4 +1,4 @@
-/** Calls of an upstream with rules, over real connections: what is particular to cancellation, addresses and budgets. */
+/** Upstreams with rules: cancellation in the delay before a retry (over a real connection), reuse across snapshots, and their URLs. */
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { Traffic } from '../../../../src/model/traffic.ts'
 import { Cancellation } from '../../../../src/shared/call/cancellation.ts'
@@ -61,7 +61,7 @@ it('rules that a snapshot keeps are the same upstream; others are removed', () =
   expect(ruled.of(rulesOf(SLOW))).not.toBe(before)
 })
 
-it('an API without these rules has none, and costs nothing', () => {
+it('an API without these rules has none', () => {
   expect(upstreamRulesOf('api', backend.url, undefined)).toBeUndefined()
   expect(upstreamRulesOf('api', backend.url, NONE)).toBeUndefined()
 })

@@ -146,7 +146,7 @@ describe('verifying a key', () => {
     expect(lookups()).toBe(4)
   })
 
-  it('caches no more than its capacity', () => {
+  it('caches no more than its capacity, rounded up to whole buckets', () => {
     const entries = Array.from({ length: 150 }, () => known())
     const { verifier, lookups } = verifierOf(...entries)
     for (const entry of entries) verifier.verify(entry.key, 0)

@@ -1,4 +1,4 @@
-/** Just enough of a browser for login flows: follows redirects by hand and keeps cookies per host. No assertions. */
+/** Just enough of a browser for login flows: follows redirects by hand, keeps cookies and sends all of them to every host. No assertions. */
 
 export class Browser {
   readonly #cookies = new Map<string, string>()
@@ -26,7 +26,7 @@ export class Browser {
     return response
   }
 
-  /** Follows redirects until a page comes or the address begins with `until`, which is returned without opening it. */
+  /** Follows up to 12 redirects until a page comes or the address begins with `until`, which is returned without opening it. */
   async follow(
     url: string,
     until: string,

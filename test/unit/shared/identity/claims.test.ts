@@ -1,4 +1,4 @@
-/** Claims → principal, claim by claim, and that no payload whatever makes the mapping throw. */
+/** Claims → principal, claim by claim, and that no JSON payload makes the mapping throw. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { principalOf } from '../../../../src/shared/identity/claims.ts'
@@ -44,7 +44,7 @@ describe('the mapping', () => {
       expect(map({ tenant })).toMatchObject({ reason: 'token_claims' })
   })
 
-  it('ignores lists that hold anything but text', () => {
+  it('ignores items that are not text, and values that are not lists', () => {
     expect(
       map({ roles: [1, null, {}, ['x'], 'ok'], groups: 'cpi-admin', realm_access: 'cpi-admin' }),
     ).toMatchObject({
@@ -60,7 +60,7 @@ describe('the mapping', () => {
       ])
   })
 
-  it('never throws, and never gives a principal to claims without a future expiry', () => {
+  it('never throws, and gives no principal to claims that expired longer ago than the clock skew', () => {
     const value = fc.oneof(fc.jsonValue(), fc.constantFrom('https://idp', 'gw', 1.8e9, 1.9e9))
     const names = fc.constantFrom(
       'iss',

@@ -1,4 +1,4 @@
-/** The memory of verified credentials behaves like a bounded map with a time limit, whatever the keys look like. */
+/** The cache of verified credentials: never a principal for another text or after its expiry, and a bounded number, whatever the texts look like. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { type Principal, principal } from '../../../../src/model/principal.ts'
@@ -35,7 +35,7 @@ describe('the credential memory', () => {
         }
         for (const [token, expected] of model) {
           const found = memory.get(token, nowMs)
-          // Bounded: something may have been given up, but never too old, never a stranger's.
+          // Bounded: an entry may have been evicted, but none is too old or that of another text.
           if (found !== undefined) {
             expect(found).toBe(expected.principal)
             expect(expected.untilMs).toBeGreaterThan(nowMs)

@@ -1,4 +1,4 @@
-/** What pages of other origins, foreign names and damaged requests get from the embedded identity provider, and what its tokens say of people. */
+/** What the embedded identity provider sends to pages of other origins, foreign names and damaged requests; its tokens, clients and notices. */
 import { createHash, randomBytes } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { request } from 'node:http'

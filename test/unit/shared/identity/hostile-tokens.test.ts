@@ -1,4 +1,4 @@
-/** Random damage to good tokens and plain garbage: none is let in, none throws, none touches the provider more than allowed. */
+/** Random damage to good tokens, and garbage: none is accepted and none throws; the damage causes no more fetches than the cool-down allows. */
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { goodClaims, makeKey, sign, startProvider, type TestProvider, verifierFor } from './provider.ts'

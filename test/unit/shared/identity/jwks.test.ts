@@ -154,7 +154,7 @@ describe('tokens that are refused', () => {
       async () => sign({ ...(await makeKey('RS256')), kid: rs256.kid }, claims()),
     ],
     'empty signature': ['token_signature', async () => (await sign(rs256, claims())).replace(/[^.]*$/, '')],
-    'ECDSA signature in DER': [
+    'ECDSA signature of 71 bytes': [
       'token_signature',
       async () =>
         (await sign(keys.get('ES256')!, claims())).replace(
@@ -266,7 +266,7 @@ describe('tokens without kid', () => {
   })
 })
 
-describe('the memory of verified tokens', () => {
+describe('the cache of verified tokens', () => {
   it('ends at the expiry of the token, and after five minutes at most', async () => {
     const short = await sign(rs256, { ...claims(), exp: nowSecs() + 100 })
     const now = Date.now()

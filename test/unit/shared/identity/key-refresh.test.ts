@@ -56,10 +56,10 @@ function open(more: Partial<KeySourceOptions> = {}): KeySource {
   sources.push(source)
   return source
 }
-/** Importing a key takes turns of the real loop. */
 async function settled(source: KeySource): Promise<boolean> {
   return source.ask()
 }
+/** Importing a key takes turns of the real loop. */
 async function pass(ms: number): Promise<void> {
   await vi.advanceTimersByTimeAsync(ms)
   for (let turn = 0; turn < 20; turn++) await new Promise(resolve => setImmediate(resolve))

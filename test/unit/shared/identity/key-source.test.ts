@@ -37,7 +37,7 @@ describe('before the first keys', () => {
     expect(await outcome(using, token)).toBe('accepted')
   })
 
-  it('says keys_unavailable at once, without a fetch per token, when no one listens', async () => {
+  it('says keys_unavailable without delay, also for many tokens, when no one listens', async () => {
     const { started, keys } = await provider('a')
     const token = await sign(keys[0]!, goodClaims(started))
     await started.close()

@@ -1,4 +1,4 @@
-/** A real identity provider's public face on loopback: a JWKS over HTTP, and tokens signed with its keys. No mocks. */
+/** A small identity provider on loopback: a discovery document and a key set over HTTP, tokens signed with its keys, and a verifier of them. No mocks. */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { exportJWK, generateKeyPair, type JWK, type JWTPayload, SignJWT } from 'jose'
@@ -42,7 +42,7 @@ export interface TestProvider {
   keys: JWK[]
   /** Status of every response, 200 unless a test breaks it. */
   status: number
-  /** Raw body instead of the key set. */
+  /** Raw body instead of the key set; the discovery document stays. */
   body: string | undefined
   /** Milliseconds before each response. */
   delayMs: number

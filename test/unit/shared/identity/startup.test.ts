@@ -1,4 +1,4 @@
-/** What happens once when identity starts: documents of the provider are fetched and judged, the development key is made, loose settings are reported. */
+/** Identity at the start: documents of the provider are fetched and judged, loose settings reported, the development key made; or no provider. */
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -162,7 +162,7 @@ describe('the key of the development provider', () => {
     await expect(load()).rejects.toThrow(`${file()} is not a key set, or is damaged. Delete it`)
   })
 
-  it('is refused with a flipped bit, or signs as before', async () => {
+  it('is refused with some of its bits flipped', async () => {
     await load()
     const whole = readFileSync(file())
     const step = 97

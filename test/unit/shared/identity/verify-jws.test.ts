@@ -1,4 +1,4 @@
-/** What a key is good for, and where it is found: public keys alone verify, and a discovery document names its issuer. */
+/** Signatures verified by public keys alone, discovery documents that must name their issuer, and tokens without a provider. */
 import { generateKeyPairSync } from 'node:crypto'
 import { CompactSign } from 'jose'
 import { describe, expect, it } from 'vitest'

@@ -44,7 +44,7 @@ const doubling = {
 const nested = (depth: number): object => (depth === 0 ? {} : { x: nested(depth - 1) })
 
 describe('a check', () => {
-  it('of the first arguments leaves a turn of the event loop to each step of a long compilation', async () => {
+  it('of the first arguments lets other work run during a long compilation', async () => {
     const properties = Object.fromEntries(Array.from({ length: 25 }, (_, i) => [`p${i}`, { type: 'string' }]))
     const check = open().prepare({ type: 'object', properties }, 'acme')
     let turns = 0

@@ -1,4 +1,4 @@
-/** The bound of the cost of a check: never below the time that the check takes, exponential in the depth where schemas multiply, and infinite for a reference cycle. */
+/** The bound of the cost of a check: above the measured time of costly checks, exponential where schemas multiply, infinite for reference cycles. */
 import { describe, expect, it } from 'vitest'
 import { SchemaCost } from '../../../../src/shared/json-schema/cost.ts'
 import { compileValidator, measure } from '../../../../src/shared/json-schema/validate.ts'

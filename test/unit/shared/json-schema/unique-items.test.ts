@@ -1,4 +1,4 @@
-/** `uniqueItems`: the same verdict as Ajv's own keyword, in time linear in the size of the data. */
+/** `uniqueItems`: the verdict of Ajv's own keyword, corrected for names that it misjudges, in time linear in the size of the data. */
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'

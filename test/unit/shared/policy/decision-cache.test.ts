@@ -56,7 +56,7 @@ describe('a cached decision', () => {
     ['a thing of another tenant', { resource: { tenant: 'beta' } }],
     ['a thing of one’s own', { resource: { own: true } }],
     [
-      'a hint that changed with the tool-set',
+      'a hint that changed with the tool set',
       { resource: { annotations: { readOnlyHint: false, destructiveHint: true } } },
     ],
     ['another kind of thing', { type: 'api' }],
@@ -84,7 +84,7 @@ describe('a cached decision', () => {
     ['the subject', { subject: { id: 'another' } }],
     ['the kind of credential', { subject: { type: 'api_key' } }],
     ['the tags', { resource: { tags: ['other'] } }],
-    ['the tool-set', { resource: { toolSet: 'other' } }],
+    ['the tool set', { resource: { toolSet: 'other' } }],
   ])('depends on %s when a rule reads it', (_, asked) => {
     expect(foundFor(ALL_BUT_THE_CHANGING, {}, {})).toBe(true)
     expect(foundFor(ALL_BUT_THE_CHANGING, {}, asked)).toBe(false)

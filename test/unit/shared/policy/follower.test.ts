@@ -115,7 +115,7 @@ describe('a follower', () => {
     expect(follower.shadow).toBeUndefined()
   })
 
-  it('closes everything it has prepared', async () => {
+  it('makes no decision after it is closed', async () => {
     await open([ACME, costly({}, 'a1')])
     const { current } = follower
     await follower.close()

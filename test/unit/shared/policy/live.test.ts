@@ -45,7 +45,7 @@ describe('a live policy', () => {
     expect(policy.status).toMatchObject({ revision: 'second', swaps: 1, rejected: 0, fault: undefined })
   })
 
-  it('closes the one before when its calls have ended', async () => {
+  it('closes the one before after the time that its calls have to end', async () => {
     const policy = await open({ retireMs: 30 })
     const before = policy.current
     await policy.offer(named('second'))
@@ -210,7 +210,7 @@ describe('a live policy', () => {
     await policy.offer(altered({ '.manifest': second }))
     for (let at = 1; at <= 14; at++) await policy.offer(named(`rev-${at}`))
     expect(policy.rulesOf('rev-0')).toEqual([])
-    // the first and these fifteen are sixteen; one more is the end of the first, another that of the second
+    // the first and these fifteen are sixteen; one more evicts the first, and the next one rev-0, unless it is offered again
     await policy.offer(altered({ '.manifest': second }))
     await policy.offer(named('rev-15'))
     expect(policy.rulesOf('rev-0')).toEqual([])

@@ -1,4 +1,4 @@
-/** How the residue of `opa eval --partial` is read: what makes a rule impossible, and what leaves it alone. The residues are given; the real opa makes them in test/integration. */
+/** How the residue of `opa eval --partial` is read: which rules it makes impossible. The residues are given; the real opa runs in test/integration. */
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'

@@ -1,4 +1,4 @@
-/** The engine on opa-wasm: what it refuses to load, and that whatever goes wrong while deciding is a denial. */
+/** The engine on opa-wasm: what it refuses to load, what it caches, and that whatever goes wrong while deciding is a denial. */
 import { readFileSync } from 'node:fs'
 import { afterEach, describe, expect, it } from 'vitest'
 import type { PolicyFailure } from '../../../../src/shared/policy/decision.ts'

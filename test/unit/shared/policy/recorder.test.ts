@@ -1,4 +1,4 @@
-/** Decisions kept as they are made: which of them, and how one is found again in memory, in a file or at the end of the log. */
+/** Recorded decisions: which are kept, what is masked, how one is found in memory or in files, and how flips are counted. */
 import { appendFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-/** What rego authors read about the input (schemas/input.json) is what TypeScript sends. */
+/** What rego authors read about the input (policies/schemas/input.json) is what TypeScript sends. */
 import { readFileSync } from 'node:fs'
 import { Ajv } from 'ajv'
 import { describe, expect, it } from 'vitest'

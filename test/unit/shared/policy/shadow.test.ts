@@ -1,4 +1,4 @@
-/** A candidate in the shadow: it counts what would flip, in the background, and delays no call. */
+/** A candidate beside the live policy: it counts what would flip, later than the call, and drops decisions when too many are pending. */
 import { readFileSync } from 'node:fs'
 import { describe, expect, it, vi } from 'vitest'
 import type { Decision } from '../../../../src/shared/policy/engine.ts'

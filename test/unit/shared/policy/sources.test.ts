@@ -1,4 +1,4 @@
-/** Where bundles come from: a file, an HTTP server, and how often each is asked. */
+/** Where bundles come from: a file or an HTTP server; how often each is asked, and how often a refused bundle is offered again. */
 import { mkdtempSync, renameSync, rmSync, truncateSync, utimesSync, writeFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'

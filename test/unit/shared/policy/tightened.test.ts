@@ -25,7 +25,7 @@ function decide(
 }
 
 describe('a tenant with its own bundle', () => {
-  it('is none of it where there are no such bundles', () => {
+  it('is decided by the policy of the platform itself where there are no such bundles', () => {
     const platform = says({})
     expect(tightened(platform, new Map())).toBe(platform)
   })

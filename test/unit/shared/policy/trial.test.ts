@@ -1,4 +1,4 @@
-/** A bundle is tried where it can do no harm: what never ends, breaks, or returns too much is reported, and the next one is tried nevertheless. */
+/** A bundle is tried in another thread: one that never ends, fails or returns too much is reported, and the next one is tried nevertheless. */
 import { readFileSync } from 'node:fs'
 import { afterAll, describe, expect, it } from 'vitest'
 import { createBundleTrial } from '../../../../src/shared/policy/opa-wasm/trial.ts'

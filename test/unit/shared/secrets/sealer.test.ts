@@ -26,7 +26,7 @@ it('opens nothing that was moved, changed, cut, or sealed under another key', ()
   }
 })
 
-it('identifies its key without revealing it', () => {
+it('identifies its key by 16 hex digits, and seals nothing without a key', () => {
   expect(sealer.keyId).toMatch(/^[0-9a-f]{16}$/)
   expect(createSealer('another').keyId).not.toBe(sealer.keyId)
   expect(() => NO_SEALER.seal('x', 'y')).toThrow(/SECRETS_KEY/)

@@ -1,4 +1,4 @@
-/** Which address counts as the caller's. */
+/** Which address counts as the caller's, and which texts are CIDRs. */
 import { describe, expect, it } from 'vitest'
 import { isCidr } from '../../../../src/app/settings/cidr.ts'
 import { clientAddresses } from '../../../../src/shared/server/client-address.ts'

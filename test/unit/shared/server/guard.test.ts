@@ -53,7 +53,7 @@ describe('checkHead', () => {
     'é',
   ])('refuses the host %j', host => expect(check(request({ rawHeaders: ['host', host] }))).toBe('host'))
 
-  it('caches a sound host without taking an unsound one for it', () => {
+  it('takes a sound host again, and no unsound one for it', () => {
     expect(check(request({ rawHeaders: ['host', 'again'] }))).toBe(0)
     expect(check(request({ rawHeaders: ['host', 'again'] }))).toBe(0)
     expect(check(request({ rawHeaders: ['host', 'again '] }))).toBe('host')

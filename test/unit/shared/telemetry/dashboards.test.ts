@@ -1,4 +1,4 @@
-/** The dashboard and the alert rules in `deploy` against the table of metrics: every name and label in their queries exists. */
+/** The dashboard and the alert rules in `deploy` against the table of metrics: names and selectors of all queries; the dashboard's groups and layout. */
 import { readFileSync } from 'node:fs'
 import { expect, it } from 'vitest'
 import { parse } from 'yaml'
@@ -71,7 +71,7 @@ it('groups by labels that the metrics have, and names only those in legends', ()
   }
 })
 
-it('has a row for each of the four questions, and panels and variables with different names', () => {
+it('has a row for each of the four questions, different panels within the grid, and known variables', () => {
   const titles = dashboard.panels.map(({ title }) => title)
   for (const question of [
     'Who is refused, and why?',

@@ -1,4 +1,4 @@
-/** The table of metrics against what a scrape shows: names, types and help texts, and the rules that names follow. */
+/** The table of metrics against a scrape, the rules that names follow, and docs/monitoring.md, which it writes when UPDATE_DOCS is 1. */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
@@ -24,7 +24,7 @@ function declared(text: string, keyword: 'TYPE' | 'HELP'): Map<string, string> {
 }
 
 describe('the table of metrics', () => {
-  it('is what a scrape shows', async () => {
+  it('has the types and help texts that a scrape shows', async () => {
     const metrics = new Metrics(10)
     metrics.quotaUsage(() => [])
     metrics.workerInfo(() => ({ worker: '1', snapshot: '', policy_revision: '' }))

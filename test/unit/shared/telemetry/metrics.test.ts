@@ -12,7 +12,7 @@ type Finding =
   | readonly ['stage', ...Parameters<CallMetrics['stage']>]
   | readonly ['quotaRefused', boolean]
 
-/** On the bounds, beside them, below and above all; multiples of a power of two, so that sums do not depend on the order. */
+/** On the bounds, and multiples of 2^-16 beside, below and above them, whose sums do not depend on the order. */
 const seconds = fc.oneof(
   fc.constantFrom(0, 0.0005, 0.0025, 0.5, 1, 2.5, 30, 1e9),
   fc.integer({ min: 0, max: 2 ** 22 }).map(parts => parts / 2 ** 16),

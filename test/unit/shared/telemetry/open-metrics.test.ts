@@ -1,4 +1,4 @@
-/** Metrics as OpenMetrics: names of counters, examples that survive the merging of threads, and which format a client gets. */
+/** Metrics as OpenMetrics: names of counters, exemplars that survive the merging of threads, and which format a client gets. */
 import { expect, it } from 'vitest'
 import { Metrics } from '../../../../src/shared/telemetry/metrics.ts'
 import { prefersOpenMetrics } from '../../../../src/shared/telemetry/metrics-endpoint.ts'

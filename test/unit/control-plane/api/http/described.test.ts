@@ -1,4 +1,4 @@
-/** The served document describes every operation and event: summary, rights, examples that are valid, errors with their codes. */
+/** The served document describes every operation and event: summary, rights, valid examples, and errors, each with an example of a code. */
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import formats from 'ajv-formats'
 import { describe, expect, it } from 'vitest'
@@ -68,7 +68,7 @@ describe.each(listed(document.paths))('%s', (id, operation) => {
     expect(endpoint.body.safeParse(sent).error?.issues ?? []).toEqual([])
   })
 
-  it('has its errors, each with the codes that go with the status', () => {
+  it('has its errors, each with an example of a code and a message', () => {
     const errors = Object.entries(operation.responses).filter(([status]) => status >= '400')
     // visitors have no token
     const expected = operation.security?.length === 0 ? ['400', '403', '429'] : ['400', '401', '403', '429']

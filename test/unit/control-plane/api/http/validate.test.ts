@@ -47,7 +47,7 @@ describe('validation', () => {
     expect(!result.ok && result.faults[0]?.field).toBe('body')
   })
 
-  it('limits the length of the response for any input', () => {
+  it('limits the length of the response to thousands of faults', () => {
     const junk = Object.fromEntries(Array.from({ length: 5_000 }, (_, index) => [`k${index}`.repeat(200), 1]))
     const result = validateInput(schema, { name: 'x', ...junk }, 'body')
     expect(JSON.stringify(result).length).toBeLessThan(1_000_000)

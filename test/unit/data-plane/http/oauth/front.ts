@@ -30,7 +30,7 @@ export interface Read {
   readonly body: any
 }
 
-/** Headers as an object (a repeated one would show as a list), body parsed. */
+/** Headers as an object, body parsed. @throws Error for a header that stands twice, and without a response */
 export function read(reply: OAuthResponse | undefined): Read {
   if (reply === undefined) throw new Error('no response')
   const headers: Record<string, string> = {}

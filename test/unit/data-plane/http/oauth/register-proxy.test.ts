@@ -1,4 +1,4 @@
-/** Registration: what is passed on, what clients get back, and that no half-made client stays; over real HTTP. */
+/** Registration: which metadata is accepted, what is passed on, what clients get back, and that no half-made client stays. Providers are real servers. */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

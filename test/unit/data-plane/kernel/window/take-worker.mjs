@@ -1,4 +1,4 @@
-/** A thread that takes from a shared quota region on a clock that all threads push forward, and reports what was granted. */
+/** A thread that takes from a shared quota region on a clock that all threads push forward, and reports what was granted. No assertions. */
 import { readFileSync } from 'node:fs'
 import { parentPort } from 'node:worker_threads'
 

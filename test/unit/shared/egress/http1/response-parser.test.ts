@@ -1,4 +1,4 @@
-/** Our reader of responses beside Node's own: whatever it takes, Node takes and reads the same; and it takes what honest servers send. */
+/** Our reader of responses beside Node's own: what it takes, Node reads the same; it takes what honest servers send; what it passes on of one read. */
 import { request as nodeRequest } from 'node:http'
 import { Duplex } from 'node:stream'
 import fc from 'fast-check'
