@@ -2041,7 +2041,7 @@ export interface components {
             /** @default null */
             retry: components["schemas"]["Retry"] | null;
             /**
-             * @description From the first byte sent to the last byte received; applies to tool calls as well.
+             * @description From the start of the call to the last byte received, all attempts included; applies to tool calls as well.
              * @default null
              */
             timeout_ms: number | null;

@@ -23,7 +23,7 @@ import { type Forwarding, forwardedHeaders, returnedHeaders } from './proxy-head
 import type { RestTools } from './rest.ts'
 import { wantsTiming } from './server-timing.ts'
 
-/** From the first byte sent to the last byte received, unless the API has another timeout. */
+/** From the start of the call to the last byte received, unless the API has another timeout. */
 const TIMEOUT_MS = 60_000
 /** Up to here the first piece of a body is most often the whole of it. */
 const SHORT_BODY_BYTES = 16 * 1024
