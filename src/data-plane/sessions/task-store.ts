@@ -32,6 +32,9 @@ export interface TaskLimits {
   readonly maxResultBytes: number
 }
 
+/** UTF-16 code units. */
+export const MAX_SHORT_OUTCOME = 1_024
+
 /** `unavailable`: the store did not respond. */
 export type TaskCreation = 'created' | 'too_many' | 'unavailable'
 
@@ -40,8 +43,11 @@ export interface TaskStore {
   create(task: TaskRecord, maxOfOwner: number): MaybePromise<TaskCreation>
   /** undefined: unknown or expired. `unavailable`: the store did not respond, so the task may be there. */
   get(owner: string, id: string): MaybePromise<TaskRecord | 'unavailable' | undefined>
-  /** Replaces a task that is known; false: it is not, or the store did not respond. */
-  put(task: TaskRecord): MaybePromise<boolean>
+  /**
+   * Replaces a task that is known; false: it is not, or the store did not respond. `full`: the outcome does not fit into the memory for
+   * outcomes; one of up to `MAX_SHORT_OUTCOME` characters always does.
+   */
+  put(task: TaskRecord): MaybePromise<boolean | 'full'>
   /** The oldest first, without outcomes. */
   list(owner: string): MaybePromise<readonly TaskRecord[] | 'unavailable'>
 }

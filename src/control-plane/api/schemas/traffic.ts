@@ -63,7 +63,8 @@ export const traffic = z
       .openapi({ description: 'Others get 405; HEAD is part of GET. null: every method.' }),
     max_request_bytes: count(0).nullable().default(null).openapi({ description: 'Larger bodies get 413.' }),
     timeout_ms: count(MIN_TIMEOUT_MS, MAX_TIMEOUT_MS).nullable().default(null).openapi({
-      description: 'From the start of the call to the last byte received, all attempts included; applies to tool calls as well.',
+      description:
+        'From the start of the call to the last byte received, all attempts included; applies to tool calls as well.',
     }),
     request_headers: headerRules(maySetRequestHeader).default({ set: {}, remove: [] }),
     response_headers: headerRules(maySetResponseHeader).default({ set: {}, remove: [] }),

@@ -1,19 +1,31 @@
-/** Tasks of one process, in memory, bounded in number. They end with the process. */
-import type { TaskCreation, TaskRecord, TaskStore } from '../task-store.ts'
+/** Tasks of one process, in memory, bounded in number and in the length of their outcomes. They end with the process. */
+import { MAX_SHORT_OUTCOME, type TaskCreation, type TaskRecord, type TaskStore } from '../task-store.ts'
 
 /** Of all owners; one more is refused. */
 const MAX_TASKS = 10_000
+
+/** UTF-16 code units of stored outcomes, up to 2 bytes each. */
+interface OutcomeLimits {
+  readonly all: number
+  readonly ofOwner: number
+}
+
+const MAX_OUTCOMES: OutcomeLimits = { all: 64 * 1024 * 1024, ofOwner: 16 * 1024 * 1024 }
 
 export class MemoryTaskStore implements TaskStore {
   readonly #now: () => number
   readonly #maxTasks: number
   /** By owner, then by id; both in the order of creation. */
   readonly #owners = new Map<string, Map<string, TaskRecord>>()
+  readonly #maxOutcomes: OutcomeLimits
   #size = 0
+  /** Code units of all outcomes. */
+  #outcomes = 0
 
-  constructor(now: () => number, maxTasks = MAX_TASKS) {
+  constructor(now: () => number, maxTasks = MAX_TASKS, maxOutcomes = MAX_OUTCOMES) {
     this.#now = now
     this.#maxTasks = maxTasks
+    this.#maxOutcomes = maxOutcomes
   }
 
   create(task: TaskRecord, maxOfOwner: number): TaskCreation {
@@ -24,6 +36,7 @@ export class MemoryTaskStore implements TaskStore {
     this.#owners.set(task.owner, own)
     own.set(task.id, task)
     this.#size++
+    this.#outcomes += lengthOf(task)
     return 'created'
   }
 
@@ -32,11 +45,23 @@ export class MemoryTaskStore implements TaskStore {
     return this.#owners.get(owner)?.get(id)
   }
 
-  put(task: TaskRecord): boolean {
+  put(task: TaskRecord): boolean | 'full' {
     const own = this.#owners.get(task.owner)
-    if (own?.has(task.id) !== true) return false
+    const before = own?.get(task.id)
+    if (own === undefined || before === undefined) return false
+    const grows = lengthOf(task) - lengthOf(before)
+    if (lengthOf(task) > MAX_SHORT_OUTCOME && !this.#hasSpace(own, grows)) return 'full'
     own.set(task.id, task)
+    this.#outcomes += grows
     return true
+  }
+
+  #hasSpace(own: ReadonlyMap<string, TaskRecord>, more: number): boolean {
+    const { all, ofOwner } = this.#maxOutcomes
+    if (this.#outcomes + more > all) this.sweep()
+    let used = 0
+    for (const task of own.values()) used += lengthOf(task)
+    return this.#outcomes + more <= all && used + more <= ofOwner
   }
 
   list(owner: string): readonly TaskRecord[] {
@@ -53,8 +78,16 @@ export class MemoryTaskStore implements TaskStore {
     const own = this.#owners.get(owner)
     if (own === undefined) return
     const nowMs = this.#now()
-    for (const { id, createdAtMs, ttlMs } of own.values())
-      if (createdAtMs + ttlMs <= nowMs && own.delete(id)) this.#size--
+    for (const task of own.values()) {
+      if (task.createdAtMs + task.ttlMs > nowMs) continue
+      own.delete(task.id)
+      this.#size--
+      this.#outcomes -= lengthOf(task)
+    }
     if (own.size === 0) this.#owners.delete(owner)
   }
+}
+
+function lengthOf({ outcome }: TaskRecord): number {
+  return outcome?.length ?? 0
 }

@@ -18,8 +18,8 @@ export class JoinedTaskStore implements TaskStore {
     return this.#line.ask<TaskRecord | 'unavailable' | undefined>('task.get', owner, id)
   }
 
-  put(task: TaskRecord): Promise<boolean> {
-    return this.#line.ask<boolean>('task.put', task)
+  put(task: TaskRecord): Promise<boolean | 'full'> {
+    return this.#line.ask<boolean | 'full'>('task.put', task)
   }
 
   list(owner: string): Promise<readonly TaskRecord[] | 'unavailable'> {

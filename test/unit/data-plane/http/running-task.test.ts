@@ -32,7 +32,14 @@ describe('a running task', () => {
     statuses.length = 0
     sessions.tasks.create(record, 10)
     const onStatus = ({ status }: TaskRecord): void => void statuses.push(status)
-    return new RunningTask({ record, sessions, cancellation: cancelled, now: () => 0, onStatus })
+    return new RunningTask({
+      record,
+      sessions,
+      cancellation: cancelled,
+      now: () => 0,
+      unstored: { status: 'failed', outcome: '"error":{}' },
+      onStatus,
+    })
   }
   const settled = (): Promise<void> => new Promise(resolve => setTimeout(resolve, 5))
   afterEach(() => sessions.close())
@@ -47,6 +54,15 @@ describe('a running task', () => {
     await settled()
     expect(statuses).toEqual(['cancelled'])
     expect(sessions.signal(taskChannel('a'), { kind: 'task_cancel' })).toBe(0)
+  })
+
+  it('whose result the store has no space for ends as failed, with the reason', async () => {
+    const task = await open()
+    task.finish({ status: 'completed', outcome: `"result":"${'x'.repeat(20 * 1024 * 1024)}"` })
+    await expect
+      .poll(() => sessions.tasks.get('ann', 'a'))
+      .toMatchObject({ status: 'failed', outcome: '"error":{}' })
+    expect(statuses).toEqual(['failed'])
   })
 
   it('waits until every question has a usable response', async () => {

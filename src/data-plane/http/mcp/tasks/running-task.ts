@@ -36,6 +36,8 @@ interface RunningTaskOptions {
   /** Of the call. */
   readonly cancellation: Cancellation
   readonly now: () => number
+  /** How it ends in place of an outcome that the store has no space for. */
+  readonly unstored: TaskEnd
   /** Called with each new status. */
   readonly onStatus: (record: TaskRecord) => void
 }
@@ -48,7 +50,7 @@ export class RunningTask {
   #asked = 0
   #ended = false
   /** Writes in their order. */
-  #written: Promise<boolean> = Promise.resolve(true)
+  #written: Promise<void> = Promise.resolve()
 
   constructor(options: RunningTaskOptions) {
     this.#options = options
@@ -134,7 +136,7 @@ export class RunningTask {
 
   #put(change: Partial<TaskRecord>): void {
     if (this.#ended) return
-    const { sessions, now, onStatus } = this.#options
+    const { sessions, now, onStatus, unstored } = this.#options
     const nowMs = now()
     const isRenewal = Object.keys(change).length === 0
     const isNew = change.status !== undefined && change.status !== this.#record.status
@@ -146,23 +148,27 @@ export class RunningTask {
     }
     const record = this.#record
     this.#written = this.#written
-      .then(() => stored(sessions, record))
-      .then(done => {
-        if (isRenewal) return done
-        if (isNew) onStatus(record)
-        void sessions.signal(taskChannel(record.id), { kind: 'task_changed' })
-        return done
+      .then(() => stored(sessions, record, unstored))
+      .then(kept => {
+        if (isRenewal) return
+        if (isNew) onStatus(kept)
+        void sessions.signal(taskChannel(kept.id), { kind: 'task_changed' })
       })
   }
 }
 
-/** The last state is repeated until the store takes it; others are replaced by the next. */
-async function stored({ tasks }: SessionStore, record: TaskRecord): Promise<boolean> {
+/**
+ * The last state is repeated until the store takes it; others are replaced by the next.
+ * @returns the record as it was written
+ */
+async function stored({ tasks }: SessionStore, written: TaskRecord, unstored: TaskEnd): Promise<TaskRecord> {
+  let record = written
   const isLast = record.outcome !== undefined || record.status === 'cancelled'
   for (let tries = 0; ; tries++) {
     const done = await Promise.resolve(tasks.put(record)).catch(() => false)
-    if (done || !isLast || tries === MAX_RETRIES) return done
-    await new Promise(resolve => setTimeout(resolve, RETRY_MS).unref())
+    if (done === true || !isLast || tries === MAX_RETRIES) return record
+    if (done === 'full') record = { ...record, ...unstored }
+    else await new Promise(resolve => setTimeout(resolve, RETRY_MS).unref())
   }
 }
 

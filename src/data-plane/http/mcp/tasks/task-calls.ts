@@ -124,6 +124,7 @@ class OfferedTask implements TaskSide {
       sessions,
       now: nowMs,
       cancellation: this.#cancellation,
+      unstored: UNSTORED,
       onStatus: changed => this.#announce(changed),
     })
     if (this.#conversation.cancellation.cancelled) this.#cancellation.cancel()
@@ -143,11 +144,9 @@ class OfferedTask implements TaskSide {
   #endOf(message: string, version: ProtocolVersion): TaskEnd {
     const { maxResultBytes } = this.#parts.taskLimits
     if (Buffer.byteLength(message) <= maxResultBytes) return endOf(message, version)
-    const error = {
-      code: INTERNAL_ERROR,
-      message: `The result is longer than ${maxResultBytes} bytes, the limit for the result of a task. Call without a task, or request less.`,
-    }
-    return { status: 'failed', outcome: `"error":${JSON.stringify(error)}` }
+    return failed(
+      `The result is longer than ${maxResultBytes} bytes, the limit for the result of a task. Call without a task, or request less.`,
+    )
   }
 
   #progressOf(before: OnProgress | undefined): OnProgress {
@@ -157,3 +156,11 @@ class OfferedTask implements TaskSide {
     }
   }
 }
+
+function failed(message: string): TaskEnd {
+  return { status: 'failed', outcome: `"error":${JSON.stringify({ code: INTERNAL_ERROR, message })}` }
+}
+
+const UNSTORED = failed(
+  'The tool has been executed, but its result cannot be kept: the results of tasks take all the memory that is reserved for them. Call without a task, or request a shorter ttl.',
+)
