@@ -24,6 +24,8 @@ import { listSegments, removeSegments, SegmentWriter } from './segments.ts'
 
 /** Slots written per turn of the event loop at the start of a segment; some 5 ms. */
 const SLICE = 2_000
+/** Complete segments that wait at most for the sync of a newer one: while the disk syncs nothing, they protect nothing. */
+const MAX_UNSYNCED = 4
 /** Quanta that a ring byte can count. */
 const QUANTA = 255
 
@@ -50,8 +52,11 @@ export class Journal {
   #writer: SegmentWriter
   /** Of the newest segment that was tried: each number is used once, because the file of a failed attempt may still be there. */
   #number: number
-  /** Older segments of this thread; removed when the new one holds all counters. */
+  /** Older segments of this thread; not needed when the new one holds all counters. */
   #old: { readonly path: string }[]
+  /** Not needed any more as soon as the current segment is on the disk up to `#neededBytes`; a power failure before it needs them. */
+  #replaced: { readonly path: string }[] = []
+  #neededBytes = 0
   /** Bytes at which the current segment is full. */
   #fullBytes: number
   #next: SegmentWriter | undefined
@@ -66,7 +71,7 @@ export class Journal {
     this.#number = (old.at(-1)?.number ?? 0) + 1
     this.#writer = new SegmentWriter(options.dir, options.thread, this.#number)
     this.#fullBytes = options.segmentBytes
-    this.#timer = setInterval(() => this.#writer.sync(options.onFault), options.syncMs)
+    this.#timer = setInterval(() => this.#sync(), options.syncMs)
     this.#timer.unref()
   }
 
@@ -118,7 +123,9 @@ export class Journal {
   begin(): void {
     const { used } = this.#quota.table.health()
     for (let slot = 0; slot < used; slot++) this.whole(slot)
+    this.#writer.syncNow()
     this.#finish()
+    this.#removeReplaced()
   }
 
   /** Releases unspent units, so that the next start counts exactly. @throws Error of the file system */
@@ -137,6 +144,7 @@ export class Journal {
     } finally {
       this.#writer.close()
     }
+    removeSegments(this.#replaced)
     if (isWhole) removeSegments(this.#old)
   }
 
@@ -196,10 +204,13 @@ export class Journal {
     setImmediate(() => this.#slice(0))
     try {
       full.close()
+      removeSegments(this.#replaced)
     } catch (error) {
       // the new segment will hold its counters, too
       onFault(error as Error)
+      this.#old.unshift(...this.#replaced)
     }
+    this.#replaced = []
   }
 
   #slice(from: number): void {
@@ -221,7 +232,20 @@ export class Journal {
     this.#next = undefined
     // the counters of many consumers must not fill a segment alone
     this.#fullBytes = Math.max(this.#options.segmentBytes, this.#writer.bytes * 2)
-    removeSegments(this.#old)
+    this.#replaced = this.#old
     this.#old = []
+    this.#neededBytes = this.#writer.bytes
+    if (this.#replaced.length > MAX_UNSYNCED) removeSegments(this.#replaced.splice(0))
+    this.#sync()
+  }
+
+  #sync(): void {
+    this.#writer.sync(this.#options.onFault, () => {
+      if (this.#writer.durableBytes >= this.#neededBytes) this.#removeReplaced()
+    })
+  }
+
+  #removeReplaced(): void {
+    removeSegments(this.#replaced.splice(0))
   }
 }

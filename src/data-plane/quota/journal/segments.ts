@@ -44,6 +44,8 @@ export function listSegments(dir: string): SegmentFile[] {
 export class SegmentWriter {
   readonly path: string
   bytes = HEADER_BYTES
+  /** Bytes of these that survive a power failure. */
+  durableBytes = 0
   readonly #fd: number
   #dirty = false
   #syncing = false
@@ -73,8 +75,8 @@ export class SegmentWriter {
     this.#dirty = true
   }
 
-  /** Starts an fdatasync when there are new notes and none is running. Failures go to `onFault`. */
-  sync(onFault: (error: Error) => void): void {
+  /** Starts an fdatasync when there are new notes and none is running. Failures go to `onFault`; after a success `onSynced` is called. */
+  sync(onFault: (error: Error) => void, onSynced: () => void): void {
     if (!this.#dirty || this.#syncing || this.#closed) return
     this.#dirty = false
     this.#syncing = true
@@ -85,6 +87,8 @@ export class SegmentWriter {
       try {
         if (error !== null) throw error
         this.#mark(bytes)
+        this.durableBytes = bytes
+        onSynced()
       } catch (fault) {
         this.#dirty = true
         onFault(fault as Error)
@@ -92,13 +96,20 @@ export class SegmentWriter {
     })
   }
 
+  /** Blocks until all notes are on the disk. @throws Error of the file system */
+  syncNow(): void {
+    fdatasyncSync(this.#fd)
+    this.#mark(this.bytes)
+    this.durableBytes = this.bytes
+    this.#dirty = false
+  }
+
   /** @throws Error of the file system: a power failure may take the last notes; the descriptor is closed all the same */
   close(): void {
     // the descriptor may be reused for another file
     this.#closed = true
     try {
-      fdatasyncSync(this.#fd)
-      this.#mark(this.bytes)
+      this.syncNow()
     } finally {
       closeSync(this.#fd)
     }

@@ -62,7 +62,7 @@ describe('a disk that fails when a segment is full', () => {
     }
     expect(faults).toEqual(Array(3).fill('EIO: fdatasyncSync'))
     expect(openFiles(dir)).toHaveLength(1)
-    expect(listSegments(dir)).toHaveLength(1)
+    await expect.poll(() => listSegments(dir)).toHaveLength(1)
     end()
     expect(take(quota, 'busy')).toBe(true)
     expect(countAfterCrash(dir, 'quiet')).toBe(1)
@@ -82,9 +82,54 @@ describe('a disk that fails when a segment is full', () => {
     fillSegment(quota, dir)
     await nextTurns()
     expect(faults.every(fault => fault.startsWith('ENOSPC'))).toBe(true)
-    expect(listSegments(dir)).toHaveLength(1)
+    await expect.poll(() => listSegments(dir)).toHaveLength(1)
     expect(openFiles(dir)).not.toContain(first!.path)
     await quota.close()
+  })
+
+  test('keeps the full segment until the next one, with all counters, is on the disk', async () => {
+    const dir = newDirectory()
+    const faults: string[] = []
+    const options = { dir, ...SMALL, syncMs: 5, onFault: (error: Error) => faults.push(error.message) }
+    const quota = openJournalQuota(options)
+    expect(take(quota, 'quiet')).toBe(true)
+    end = failing('fdatasync', 'EIO')
+    fillSegment(quota, dir)
+    await expect.poll(() => faults.length).toBeGreaterThan(1)
+    expect(listSegments(dir)).toHaveLength(2)
+    end()
+    await expect.poll(() => listSegments(dir)).toHaveLength(1)
+    await quota.close()
+  })
+
+  test('keeps few full segments while the disk syncs nothing', async () => {
+    const dir = newDirectory()
+    const quota = openJournalQuota({ dir, ...SMALL, onFault: () => {} })
+    const ends = [failing('fdatasync', 'EIO'), failing('fdatasyncSync', 'EIO')]
+    end = () => ends.forEach(each => each())
+    for (let segments = 0; segments < 12; segments++) {
+      fillSegment(quota, dir)
+      await nextTurns()
+      expect(listSegments(dir).length).toBeLessThanOrEqual(7)
+    }
+    end()
+    await quota.close()
+    expect(listSegments(dir)).toHaveLength(1)
+  })
+
+  test('at the start, with the counters of the segments before not yet on the disk, keeps these', async () => {
+    const dir = newDirectory()
+    const before = openJournalQuota({ dir, ...SMALL })
+    expect(take(before, 'quiet')).toBe(true)
+    await before.close()
+    const [kept] = listSegments(dir)
+    end = failing('fdatasyncSync', 'EIO')
+    expect(() => openJournalQuota({ dir, ...SMALL })).toThrow('EIO')
+    end()
+    expect(listSegments(dir)).toContainEqual(kept)
+    const again = openJournalQuota({ dir, ...SMALL })
+    expect(again.statisticsOf('quiet')).toMatchObject({ dailyCount: 1 })
+    await again.close()
   })
 
   test('retries the sync of notes while it fails', async () => {
@@ -133,7 +178,7 @@ test('a consumer whose slot another thread holds while a segment begins keeps it
   Atomics.store(words, lock, 0)
   fillSegment(quota, dir)
   await nextTurns()
-  expect(listSegments(dir)).toHaveLength(1)
+  await expect.poll(() => listSegments(dir)).toHaveLength(1)
   expect(countAfterCrash(dir, 'quiet')).toBe(1)
   await quota.close()
 })
