@@ -24,7 +24,7 @@ export class SettingsError extends Error {
   readonly faults: readonly SettingFault[]
   constructor(faults: readonly SettingFault[]) {
     super(
-      `the configuration has ${faults.length === 1 ? 'a fault' : `${faults.length} faults`}:\n${faults.map(f => `  ${f.name} ${f.reason} ${f.fix}`).join('\n')}`,
+      `${faults.length === 1 ? '1 setting is invalid' : `${faults.length} settings are invalid`}:\n${faults.map(f => `  ${f.name} ${f.reason} ${f.fix}`).join('\n')}`,
     )
     this.name = 'SettingsError'
     this.faults = faults
@@ -239,7 +239,7 @@ function checkHosts({ allowedHosts, auth, gateway, api, metrics }: Settings, rea
   if (exposed !== undefined && !insecureDev && read.optional('NODE_ENV') === undefined) {
     read.fault(
       'NODE_ENV',
-      `is not set, and a listener is on ${exposed}, which other machines reach: the settings of development are not safe there.`,
+      `is not set, and a listener is on ${exposed}, which other machines reach: the defaults are those of development, which are not safe on such an address.`,
       'Set NODE_ENV=production, or NODE_ENV=development if this is intended.',
     )
   }

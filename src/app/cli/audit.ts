@@ -12,13 +12,13 @@ export function addAudit(program: Command, context: CommandContext): void {
   const audit = program
     .command('audit')
     .summary('verify the audit records of the control plane')
-    .description('Works on the audit records in the database of the control plane.')
+    .description('Verifies the audit records in the database of the control plane.')
   audit
     .command('verify')
     .summary('check that no audit record was altered, added or removed')
     .description(
-      `Computes the chain of hashes again and compares numbers, hashes and both ends. Keep the printed seq:hash elsewhere and pass it \
-as --known later: a chain that was computed again is then detected too. Reads DATABASE_URL or DATABASE_URL_FILE and DATA_DIR.`,
+      `Computes the hash chain again, and checks the numbers and hashes of all records and of both ends. Keep the printed seq:hash elsewhere \
+and pass it as --known later: a chain that was computed again after a change is then found too. Reads DATABASE_URL or DATABASE_URL_FILE and DATA_DIR.`,
     )
     .option('--known <seq:hash>', 'a record that the chain must still contain', readKnown)
     .option('--json', 'print JSON')

@@ -1,6 +1,6 @@
 /** `toolgate bridge`: serves an MCP server of the stdio transport over HTTP, on loopback by default, in a process apart from the gateway. */
 import { readFileSync } from 'node:fs'
-import { type Command, InvalidArgumentError } from 'commander'
+import { type Command, InvalidArgumentError, Option } from 'commander'
 import type { BridgeOptions } from '../../bridge/bridge.ts'
 import { parseDurationMs } from '../../model/duration.ts'
 import {
@@ -31,7 +31,7 @@ const LOOPBACK = /^(?:127(?:\.\d{1,3}){3}|::1|localhost)$/
 export function addBridge(program: Command, context: CommandContext): void {
   program
     .command('bridge')
-    .summary('serve an MCP server of the stdio transport over HTTP, for a ToolSet with spec.source.mcp')
+    .summary('serve a stdio MCP server over HTTP, for a ToolSet with spec.source.mcp')
     .description(
       `Starts COMMAND once for each MCP session and serves it over Streamable HTTP at /mcp. It is ready when it prints a line on stdout \
 that begins with {"ready":true. SIGTERM or SIGINT ends every process. Error output of COMMAND goes to stderr.`,
@@ -49,7 +49,11 @@ that begins with {"ready":true. SIGTERM or SIGINT ends every process. Error outp
       integerBetween(1, 1_000),
       16,
     )
-    .option('--idle <duration>', 'a session without requests ends after this time', durationOption, 1_800_000)
+    .addOption(
+      new Option('--idle <duration>', 'end a session after this time without requests')
+        .argParser(durationOption)
+        .default(1_800_000, '30m'),
+    )
     .option('--cwd <folder>', 'working directory of the command', process.cwd())
     .option('--env <NAME[=VALUE]>', 'passes a variable on to the command; repeatable', variable)
     .option('--token-file <file>', 'callers must send the token in this file (Authorization: Bearer …)')

@@ -11,13 +11,22 @@ const OPTIONS = {
       'address of the control plane, without /v1 (default: API_URL or port 8081)',
     ).argParser(urlOption),
   owner: () => new Option('--owner <name>', 'only the resources that this owner applied'),
-  tenant: () => new Option('--tenant <name>', 'act for one tenant'),
-  prune: () => new Option('--prune', 'delete resources of the owner that the files do not have'),
+  tenant: () =>
+    new Option('--tenant <name>', 'limit the command to this tenant (default: all tenants of the token)'),
+  prune: () =>
+    new Option(
+      '--prune',
+      'delete resources that belong to the owner named in the files and are absent from them',
+    ),
   takeOver: () =>
     new Option('--take-over', 'change resources of other owners, which become resources of this owner'),
   overwriteDrift: () =>
     new Option('--overwrite-drift', 'overwrite changes that were made outside of `config apply`'),
-  exitCode: () => new Option('--exit-code', 'exit with 1 when there are changes or drift'),
+  exitCode: () =>
+    new Option(
+      '--exit-code',
+      'exit with 1 when an apply would change something, or something was changed outside of `config apply`',
+    ),
   json: () => new Option('--json', 'print JSON'),
 } as const
 
@@ -52,7 +61,7 @@ const SUBCOMMANDS: readonly Subcommand<keyof typeof OPTIONS, Run>[] = [
   {
     usage: 'apply <files...>',
     summary: 'apply a tree in one transaction',
-    description: `Shows what changes, then applies it in one transaction, unless anything has changed in between. ${FILES} ${SECRETS} ${ACCESS}`,
+    description: `Shows the changes, then applies them in one transaction; applies nothing if the configuration has changed since they were shown. ${FILES} ${SECRETS} ${ACCESS}`,
     options: ['url', 'tenant', 'prune', 'takeOver', 'overwriteDrift', 'json'],
     examples: ['toolgate config apply toolgate.yaml', 'toolgate config apply gateway/ --prune'],
     exitCodes: '0 applied or nothing to change, 1 nothing was applied, 78 no token',
@@ -60,10 +69,10 @@ const SUBCOMMANDS: readonly Subcommand<keyof typeof OPTIONS, Run>[] = [
   },
   {
     usage: 'follow',
-    summary: 'apply the GatewayBinding objects of a Kubernetes cluster, as long as it runs',
+    summary: 'apply the GatewayBinding objects of a Kubernetes cluster until it is stopped',
     description: `Applies each GatewayBinding of the cluster like \`apply\` and writes the result into the status of GatewayBinding and GatewayInstance \
-objects. Of several instances, an elected leader does the work. It is ready when it prints a line on stdout that begins with {"ready":true. ${ACCESS} \
-The cluster is that of the pod, or of KUBECONFIG. The Lease is in the namespace POD_NAMESPACE; POD_NAME identifies its holder.`,
+objects. Where several processes run this command, an elected leader does the work. It is ready when it prints a line on stdout that begins with {"ready":true. ${ACCESS} \
+The cluster is that of the pod, or of KUBECONFIG. The Lease of the leader is in the namespace POD_NAMESPACE, and POD_NAME identifies its holder.`,
     options: ['url'],
     examples: [
       'toolgate config follow',
@@ -76,7 +85,7 @@ The cluster is that of the pod, or of KUBECONFIG. The Lease is in the namespace 
   {
     usage: 'validate <files...>',
     summary: 'check files without a control plane',
-    description: `Checks the form of a tree; nothing is sent. ${FILES}`,
+    description: `Checks files against the JSON Schema of the configuration, without a control plane. ${FILES}`,
     options: ['json'],
     examples: ['toolgate config validate toolgate.yaml'],
     exitCodes: '0 valid, 1 invalid',

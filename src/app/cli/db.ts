@@ -7,7 +7,7 @@ import { SettingsError } from '../settings.ts'
 import { type CommandContext, CommandFailure, EXIT, footer, print } from './command.ts'
 import type { KeyPlace } from './db-transfer.ts'
 
-const SETTINGS = `Reads DATABASE_URL or DATABASE_URL_FILE (pglite: in DATA_DIR, pglite:<dir> or postgres://…) and DATA_DIR.`
+const SETTINGS = `Reads DATABASE_URL, or the file in DATABASE_URL_FILE: postgres://…, pglite:<dir>, or \`pglite:\`, the embedded database in DATA_DIR.`
 const EXAMPLES = (name: string): string[] => [
   `toolgate db ${name}`,
   `DATABASE_URL=postgres://toolgate@db.example.com/toolgate toolgate db ${name} --json`,
@@ -17,12 +17,12 @@ export function addDb(program: Command, context: CommandContext): void {
   const db = program
     .command('db')
     .summary('migrate, back up, restore or copy the database of the control plane')
-    .description(
-      `Works on the database of the control plane: migrates, backs up, restores and copies it. ${SETTINGS}`,
-    )
+    .description(`Migrates, backs up, restores and copies the database of the control plane. ${SETTINGS}`)
   db.command('migrate')
-    .summary('apply the missing migrations')
-    .description(`Applies the missing migrations, forward only, under a lock of the database. ${SETTINGS}`)
+    .summary('apply the pending migrations')
+    .description(
+      `Applies the pending migrations, forward only, and holds a lock in the database meanwhile. ${SETTINGS}`,
+    )
     .option('--json', 'print JSON')
     .addHelpText('after', footer(EXAMPLES('migrate'), '0 up to date, 1 a migration failed, 78 no database'))
     .action(async ({ json = false }) => {
@@ -34,7 +34,7 @@ export function addDb(program: Command, context: CommandContext): void {
     .option('--json', 'print JSON')
     .addHelpText(
       'after',
-      footer(EXAMPLES('status'), '0 up to date, 1 a migration is missing, 78 no database'),
+      footer(EXAMPLES('status'), '0 up to date, 1 a migration is pending, 78 no database'),
     )
     .action(async ({ json = false }) => {
       context.exitCode = await withStore(context.env, store => status(store, json))
@@ -42,7 +42,7 @@ export function addDb(program: Command, context: CommandContext): void {
   db.command('backup')
     .summary('write all rows into a file')
     .description(
-      `Writes all rows into a gzip file, from one snapshot; a control plane with PostgreSQL may run meanwhile. The key that seals \
+      `Writes all rows into a gzip file, from one snapshot. A control plane with PostgreSQL may go on meanwhile; one with the embedded database has to be stopped first. The key that seals \
 secrets is not in the file. ${SETTINGS}`,
     )
     .requiredOption('--to <file>', 'the file; replaced if it exists')
@@ -56,9 +56,9 @@ secrets is not in the file. ${SETTINGS}`,
   db.command('restore')
     .summary('fill an empty database from a file')
     .description(
-      `Fills an empty database from a file of \`toolgate db backup\`, in one transaction, and applies later migrations. ${SETTINGS}`,
+      `Fills an empty database from a file of \`toolgate db backup\`, in one transaction, then applies the migrations that are newer than the backup. ${SETTINGS}`,
     )
-    .requiredOption('--from <file>', 'the file')
+    .requiredOption('--from <file>', 'the backup')
     .option('--json', 'print JSON')
     .addHelpText('after', footer(['toolgate db restore --from toolgate.ndjson.gz'], TRANSFER_CODES))
     .action(async ({ from, json = false }) => {
@@ -67,9 +67,9 @@ secrets is not in the file. ${SETTINGS}`,
       context.exitCode = await withStore(context.env, ({ transfer }) => restore(transfer, from, key, json))
     })
   db.command('copy')
-    .summary('fill an empty database from this one')
+    .summary('copy the database into an empty one')
     .description(
-      `Copies all rows into an empty database in one transaction, and compares counts and contents. PGPASSWORD may hold the password. ${SETTINGS}`,
+      `Copies all rows into the empty database of --to in one transaction, and compares counts and contents. PGPASSWORD may hold the password of --to. ${SETTINGS}`,
     )
     .requiredOption('--to <address>', 'postgres://… or pglite:<dir>')
     .option('--json', 'print JSON')

@@ -39,7 +39,7 @@ rotates and revokes the key, measures the time until each change reaches the gat
     .option('--api-url <url>', `the control plane (default: API_URL, else ${DEFAULT_API_URL})`, urlOption)
     .option(
       '--upstream-url <url>',
-      'backend that the gateway can reach (default: one on 127.0.0.1)',
+      'backend to publish, which the gateway must reach (default: the demo starts one on 127.0.0.1)',
       urlOption,
     )
     .option('--json', 'print one JSON object per step')

@@ -18,18 +18,18 @@ export function addDoctor(program: Command, context: CommandContext): void {
     .summary('find out why a client cannot connect')
     .description(
       `Takes the steps a client takes to connect, with its redirect addresses, scopes and headers: check the certificate, \
-reach the endpoint, ask whether a page may call, read the challenge, discover resource and authorization server, register, \
-begin the login, request a token, initialize, open the stream, list the tools, and measure their names, number and size as \
+reach the endpoint, send a CORS preflight, read the challenge of the 401, discover resource and authorization server, \
+register, begin the login, request a token, initialize, open the stream, list the tools, and measure their names, number and size as \
 the client does. Stops at the first step that fails and prints the fix. With --token, a failed step of the login is a \
 warning, and there is a verdict for the token and one for the login. It registers a client at the identity provider and \
 deletes it where the provider allows that.`,
     )
     .requiredOption('--url <url>', "the MCP endpoint, or the gateway's address", endpointUrl)
     .addOption(new Option('--client <name>', 'check this client only (default: all)').choices(CLIENT_NAMES))
-    .option('--token <token>', 'access token for the steps after the login, which needs a person')
+    .option('--token <token>', 'access token for the steps after the login; the login itself needs a person')
     .option(
       '--name <name>',
-      'name of the server in the client; counts towards the length of names',
+      'name of the server in the client; some clients add it to the names of tools, whose length they limit',
       'toolgate',
     )
     .option('--json', 'print one JSON object')

@@ -44,9 +44,9 @@ export function addMetering(program: Command, context: CommandContext): void {
     })
   metering
     .command('verify')
-    .summary('list gaps and repetitions')
+    .summary('list missing and duplicate events')
     .description(
-      `Lists gaps and repetitions across the spool, the topic (if KAFKA_BROKERS is set) and the counters of the control plane \
+      `Lists missing and duplicate events across the spool, the topic (if KAFKA_BROKERS is set) and the counters of the control plane \
 (if its database can be opened).`,
     )
     .option('--json', 'print one JSON object')

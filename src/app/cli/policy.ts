@@ -14,7 +14,7 @@ const OPTIONS = {
     new Option('--input <file>', 'JSON as in schemas/input.json; - is standard input').default('-'),
   log: () => new Option('--log <path>', 'a decision log, or its directory').default('data/decisions'),
   maxFlips: () =>
-    new Option('--max-flips <n>', 'number of differing decisions up to which the exit code is 0')
+    new Option('--max-flips <n>', 'exit with 0 if at most this many decisions differ')
       .argParser(integerBetween(0, 999_999_999))
       .default(0),
   signingKey: () =>
@@ -36,7 +36,7 @@ const SUBCOMMANDS: readonly Subcommand<keyof typeof OPTIONS, Run>[] = [
     description: 'Writes a rule, its METADATA and its test as a starting point.',
     options: ['dir', 'json'],
     examples: ['toolgate policy new payments'],
-    exitCodes: '0 written, 1 it exists or the name is invalid',
+    exitCodes: '0 written, 1 the rule exists or its name is invalid',
     run: async (options, name) => (await import('./policy/watch.ts')).newRule(options, name),
   },
   {
@@ -53,7 +53,7 @@ const SUBCOMMANDS: readonly Subcommand<keyof typeof OPTIONS, Run>[] = [
     usage: 'build',
     summary: 'compile the policies into a bundle',
     description:
-      'Compiles the policies into a bundle with `opa build -t wasm`, and tries it as a gateway would.',
+      'Compiles the policies into a bundle with `opa build -t wasm`, and loads the bundle as a gateway would.',
     options: [...BUILD_OPTIONS, 'json'],
     examples: [
       'toolgate policy build',

@@ -11,8 +11,13 @@ import { shownText } from './shown-text.ts'
 
 const MAX_LINE_CHARS = 120
 
-const FILES = `FILE holds ToolSet or ToolView resources (YAML or JSON) or is an OpenAPI document. It is read as serve reads it: a configMapRef or secretRef from \
-the directories configmaps/ and secrets/ beside FILE, a url over HTTP with the addresses that EGRESS_ALLOW and NODE_ENV allow.`
+const FILES = `FILE holds ToolSet or ToolView resources (YAML or JSON) or is an OpenAPI document. As in \`toolgate serve\`, a configMapRef or secretRef is \
+read from configmaps/ and secrets/ beside FILE, and a url is fetched if EGRESS_ALLOW and NODE_ENV allow its address.`
+
+const DOES: Readonly<Record<string, string>> = {
+  lint: 'Reports what agents may misread, and the operations that did not become tools.',
+  render: 'Prints the tools as clients see them.',
+}
 
 /** The placeholders that `serve` replaces. */
 const PLACEHOLDERS = { GATEWAY_URL: 'http://localhost', EXAMPLE_URL: 'http://localhost' }
@@ -61,11 +66,15 @@ export function addToolset(program: Command, context: CommandContext): void {
     })
   for (const command of toolset.commands)
     command
-      .description(FILES)
-      .argument('<file>', 'ToolSet resource or OpenAPI document')
+      .description(`${DOES[command.name()]} ${FILES}`)
+      .argument('<file>', 'file with ToolSet or ToolView resources, or an OpenAPI document')
       .option('--json', 'print JSON')
       .option('--api-group <name>', 'API group of the resources', 'toolgate.dev')
-      .option('--set <name=value>', 'value of GATEWAY_URL or EXAMPLE_URL; may be repeated', assignment)
+      .option(
+        '--set <name=value>',
+        'replaces the placeholder GATEWAY_URL or EXAMPLE_URL in FILE (default: http://localhost); may be repeated',
+        assignment,
+      )
 }
 
 interface Inspected {

@@ -79,7 +79,7 @@ async function open(
   })
   if (quota.damage.length > 0)
     report(
-      `the quota journal was damaged (${quota.damage.join('; ')}): the counts of this instance are taken from Redis. Check the disk of ${dir}. Health reports this fault until the next start`,
+      `the quota journal was damaged (${quota.damage.join('; ')}): the counts of this instance are taken from Redis. Check the disk of ${dir}. /mcp/health reports this fault until the process is restarted`,
     )
   await quota.ready
   return {

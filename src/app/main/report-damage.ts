@@ -11,7 +11,10 @@ export function createDamageReport(log: Log, conditions: Conditions): OnDamage {
   return (file, assumed) => {
     const reason = `${file} is damaged: ${assumed}`
     if (reasons.includes(reason)) return
-    log.error({ file }, `${reason}. Check the disk. Health reports this fault until the next start`)
+    log.error(
+      { file },
+      `${reason}. Check the disk. /mcp/health reports this fault until the process is restarted`,
+    )
     reasons.push(reason)
     const more = reasons.length > MAX_NAMED ? `; ${reasons.length - MAX_NAMED} more damaged files` : ''
     conditions.set('files', `${reasons.slice(0, MAX_NAMED).join('; ')}${more}`)

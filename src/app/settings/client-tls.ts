@@ -54,7 +54,7 @@ export function checkPair(read: Reader, prefix: string, cert: string, key: strin
   } catch {
     read.fault(
       name,
-      `is not a PEM private key without a passphrase that belongs to ${prefix}_CERT.`,
+      `is not usable: it has to be a PEM private key without a passphrase that matches ${prefix}_CERT.`,
       `Set ${name}_FILE to the path of such a key.`,
     )
   }

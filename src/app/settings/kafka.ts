@@ -55,7 +55,7 @@ function readSasl(read: Reader): KafkaSaslSettings | undefined {
       read.fault(
         name,
         `is set, and KAFKA_SASL=${mechanism} does not use it${need.includes('KAFKA_TOKEN') ? ' with KAFKA_TOKEN' : ''}.`,
-        'Unset it, or change KAFKA_SASL.',
+        need.includes('KAFKA_TOKEN') ? 'Unset it, or unset KAFKA_TOKEN.' : 'Unset it, or change KAFKA_SASL.',
       )
   }
   const { KAFKA_USERNAME: username, KAFKA_PASSWORD: password, KAFKA_TOKEN: token } = given

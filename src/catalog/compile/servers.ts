@@ -49,7 +49,7 @@ export function chooseServer(
     const baseUrl = address === undefined ? undefined : normalizeUpstreamUrl(address, options.documentUrl)
     if (baseUrl !== undefined) return { kind: 'base', baseUrl }
   }
-  return { kind: 'none', reason: 'the document names no absolute server: set spec.baseURL' }
+  return { kind: 'none', reason: 'the document has no server with an absolute address: set spec.baseURL' }
 }
 
 function serversOf(document: OpenDocument, raw: RawOperation): readonly unknown[] {

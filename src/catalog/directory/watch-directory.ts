@@ -42,7 +42,10 @@ export function watchDirectory(
 
 function tryWatch(directory: string, changed: () => void, log: Log): FSWatcher | undefined {
   const without = (error: unknown): void => {
-    log.warn({ directory, err: error }, 'the tool-set directory cannot be watched; it is polled only')
+    log.warn(
+      { directory, err: error },
+      'the directory of ToolSets cannot be watched; changes in it are found by polling alone',
+    )
   }
   try {
     const watcher = watch(directory, { recursive: true, persistent: false }, changed)

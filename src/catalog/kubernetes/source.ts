@@ -168,7 +168,7 @@ class KubernetesSource implements ToolSource {
       .catch(error =>
         this.#options.log.error(
           { err: error },
-          'the ConfigMaps and Secrets of the cluster could not be read again',
+          'the ConfigMaps and Secrets of the cluster could not be read; what was read before stays in use',
         ),
       )
     await this.#watchViews()

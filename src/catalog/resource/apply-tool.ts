@@ -51,7 +51,7 @@ export function manualTool(
   const { endpoint, method } = manual
   if (endpoint === undefined || method === undefined) {
     const field = endpoint === undefined ? 'spec.endpoint' : 'spec.method'
-    const reason = 'is missing, and no tool-set generates a tool of this name'
+    const reason = 'is missing, and no ToolSet generates a tool of this name'
     return [{ field, reason, fix: 'give endpoint and method, or name an existing tool' }]
   }
   const path = new URL(endpoint.replace(/[{}]/g, '')).pathname

@@ -7,7 +7,7 @@ const MAX_OVERRIDES = 1000
 const TOOL_NAME = {
   max: 64,
   pattern: /^[A-Za-z0-9_.-]+$/,
-  fix: 'use letters, digits, "_", "." and "-", at most 64',
+  fix: 'use letters, digits, "_", "." and "-", at most 64 characters',
 }
 
 export function readOverrides(spec: ResourceFields): Pick<ToolSet, 'overrides'> {

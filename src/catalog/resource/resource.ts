@@ -99,7 +99,7 @@ function readMeta(root: ResourceFields, isTool: boolean, apiGroup: string): Reso
     return undefined
   }
   const fix = isTool
-    ? 'use the name of the tool: letters, digits, "_", "." and "-", at most 64'
+    ? 'use the name of the tool: letters, digits, "_", "." and "-", at most 64 characters'
     : 'use lower case letters, digits, "-" and "."'
   const name = metadata.string('name', { max: 253, pattern: isTool ? TOOL_NAME : NAME, fix })
   if (!metadata.has('name')) metadata.fault('name', 'is missing', fix)

@@ -28,7 +28,7 @@ const BATCH_CHARS = 60_000
 const BATCH_TOOLS = 50
 
 const port = parentPort
-if (port === null) throw new Error('this file runs as a worker thread')
+if (port === null) throw new Error('this file has to be started as a worker thread')
 
 let rest: Generator<WorkerMessage> | undefined
 

@@ -1,7 +1,5 @@
 /** Synchronizes one tool-set: obtains its document or MCP lists, compiles them, stores remote ones and schedules the next run. It publishes no tools. */
 
-import { createHash } from 'node:crypto'
-import { writeJson } from '../../model/exact-number.ts'
 import type { KeyReference, ToolSet } from '../../model/tool-set.ts'
 import { backoffMs } from '../../shared/async/backoff.ts'
 import type { Egress } from '../../shared/egress/egress.ts'
@@ -12,6 +10,7 @@ import type { DocumentStore, StoredDocument, StoredFile } from './document-store
 import { fetchDocument } from './fetch-document.ts'
 import { folderFiles, noFiles, originFiles, storedFiles } from './file-readers.ts'
 import { FileLoader, type FileReader } from './load-files.ts'
+import { fingerprint, type Local, type LocalInputs, localFingerprint } from './local-inputs.ts'
 
 /** Reads what tool-sets of a source refer to. Each function throws an Error that names what is missing. */
 export interface ReferenceReader {
@@ -49,17 +48,6 @@ export type SyncOutcome =
     }
   | { readonly kind: 'disabled' }
   | { readonly kind: 'empty' }
-
-/** What is read locally beside a document of an address. */
-interface LocalInputs {
-  readonly credential: string | undefined
-  /** Of `spec.overlays`, in this order. */
-  readonly overlayTexts: readonly (string | Uint8Array)[]
-}
-
-interface Local extends LocalInputs {
-  readonly document: string | Uint8Array | undefined
-}
 
 const BACKOFF = { firstMs: 5_000, maxMs: 300_000 }
 const MAX_TIMER_MS = 2_000_000_000
@@ -312,31 +300,6 @@ export class ToolSetSync {
     this.#timer = setTimeout(() => void this.sync(), Math.min(jittered, MAX_TIMER_MS))
     this.#timer.unref()
   }
-}
-
-/** Hash of all inputs of a compilation except the document. */
-function fingerprint(
-  toolSet: ToolSet,
-  documentUrl: string | undefined,
-  { credential, overlayTexts }: LocalInputs,
-): string {
-  const hash = createHash('sha256').update(writeJson([toolSet, documentUrl ?? null, credential ?? null]))
-  for (const text of overlayTexts) hash.update(`${text.length}\n`).update(text)
-  return hash.digest('hex')
-}
-
-function localFingerprint(local: Local, { files, requested }: FileLoader): string {
-  const { document, credential, overlayTexts } = local
-  const hash = createHash('sha256')
-    .update(document ?? '')
-    .update(JSON.stringify([document === undefined, credential ?? null]))
-  for (const text of overlayTexts) hash.update(`${text.length}\n`).update(text)
-  for (const uri of [...requested].sort()) {
-    const file = files[uri]!
-    const isContent = typeof file === 'string' || file instanceof Uint8Array
-    hash.update(JSON.stringify(uri)).update(isContent ? file : JSON.stringify(file))
-  }
-  return hash.digest('hex')
 }
 
 function isSame(a: StoredDocument, b: StoredDocument): boolean {

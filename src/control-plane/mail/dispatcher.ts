@@ -66,7 +66,7 @@ export function startMails(options: MailOptions): Mails {
       droppedAtMs = now()
     } catch (error) {
       onFault(
-        'due mails could not be claimed, or an outcome could not be stored; the next poll retries',
+        'the mails that are due could not be read, or the result of one could not be stored; the next poll retries',
         error,
       )
     }

@@ -131,7 +131,10 @@ export class DocumentCompilations {
       }
     } catch (error) {
       if (!this.#isClosed)
-        this.#options.onFault('the OpenAPI documents of APIs could not be read; they are read again', error)
+        this.#options.onFault(
+          'the OpenAPI documents of APIs could not be read from the database; this is retried',
+          error,
+        )
     } finally {
       this.#isRunning = false
     }

@@ -205,7 +205,9 @@ function requestOf(tool: CompiledTool, args: Simulated['arguments']): object {
 /** @throws ParameterFault */
 function readBody(body: unknown): Simulated {
   if (!isObject(body))
-    throw new ParameterFault('The body must be an object with consumer, and tool or action.')
+    throw new ParameterFault(
+      'The body must be an object with consumer, and with tool unless action is tools.list.',
+    )
   const { action = 'tools.call', access = 'rest', arguments: args = {} } = body
   if (action !== 'tools.call' && action !== 'tools.list')
     throw new ParameterFault('action must be tools.call or tools.list.')
@@ -231,7 +233,7 @@ function text(body: { readonly [name: string]: unknown }, name: string): string 
   const value = body[name]
   if (value === undefined || value === null) return undefined
   if (typeof value !== 'string' || value === '' || value.length > MAX_TEXT)
-    throw new ParameterFault(`${name} must be a text of 1 to ${MAX_TEXT} characters.`)
+    throw new ParameterFault(`${name} must be a string of 1 to ${MAX_TEXT} characters.`)
   return value
 }
 
@@ -240,6 +242,8 @@ function texts(body: { readonly [name: string]: unknown }, name: string): readon
   if (value === undefined || value === null) return undefined
   const isList = Array.isArray(value) && value.length <= MAX_LIST
   if (!isList || !value.every(one => typeof one === 'string' && one.length <= MAX_TEXT))
-    throw new ParameterFault(`${name} must be a list of at most ${MAX_LIST} texts.`)
+    throw new ParameterFault(
+      `${name} must be a list of at most ${MAX_LIST} strings of at most ${MAX_TEXT} characters.`,
+    )
   return value
 }

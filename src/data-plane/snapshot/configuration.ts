@@ -83,7 +83,10 @@ export class Configuration {
     const change = { control: update }
     const content = applyChange(this.#content, change)
     if ((await runInSlices(versioning(content.control))) !== update.version)
-      return { kind: 'invalid', reason: `the content is not that of version ${update.version}` }
+      return {
+        kind: 'invalid',
+        reason: `the content does not have the checksum of its version ${update.version}`,
+      }
     const reason = await this.#apply(change, content)
     return reason === undefined ? { kind: 'served' } : { kind: 'refused', reason }
   }

@@ -355,7 +355,7 @@ describe('a Tool resource', () => {
     d.write('lost.yaml', tool('lost', { description: 'x' }))
     await d.start()
     expect(
-      d.logged.some(line => String(line.fields.reason).includes('no tool-set generates a tool of this name')),
+      d.logged.some(line => String(line.fields.reason).includes('no ToolSet generates a tool of this name')),
     ).toBe(true)
   })
 })

@@ -32,7 +32,9 @@ export async function readBinding(object: KubeObject, readConfigMap: ReadConfigM
   if (typeof path !== 'string' || !path.startsWith('/'))
     throw new Error('spec.path is missing: write the path of the API, such as /orders or /orders@2')
   if (!isObject(api))
-    throw new Error('spec.api is missing: write the fields that the API has in a configuration tree')
+    throw new Error(
+      'spec.api is missing: write the fields of an API, as in the files of `toolgate config apply`',
+    )
   const reference = isObject(gatewayRef) ? gatewayRef.name : undefined
   return {
     tenant,

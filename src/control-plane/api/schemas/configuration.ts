@@ -18,7 +18,10 @@ export const DEFAULT_OWNER = 'default'
 
 const secretName = z
   .string()
-  .regex(/^[A-Z][A-Z0-9_]{0,299}$/, 'must be the name of a variable: A-Z, 0-9 and _, at most 300 characters.')
+  .regex(
+    /^[A-Z][A-Z0-9_]{0,299}$/,
+    'must be the name of an environment variable: A-Z, 0-9 and _, beginning with a letter, at most 300 characters.',
+  )
 const reference = z.strictObject({ from: secretName }).openapi('SecretReference', {
   description: 'Name of the variable that holds the value; the tree never holds the value itself.',
 })

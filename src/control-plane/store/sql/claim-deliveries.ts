@@ -146,7 +146,7 @@ function opened(row: Row, sealer: SqlSession['sealer']): ClaimedDelivery {
     return { ...rest, customHeaders, body: sent, confidential, secrets, unreadable: undefined }
   } catch {
     const unreadable =
-      'the sealed body, headers or secret in the database cannot be decrypted: it has been changed'
+      'the encrypted body, headers or secret of this delivery cannot be decrypted: the stored text was changed. Set the headers and the secret of the webhook again'
     return { ...rest, body, confidential: [], secrets: [], unreadable }
   }
 }

@@ -61,7 +61,7 @@ export function readRegistration(body: Readonly<Record<string, unknown>>): Regis
     return fault('invalid_client_metadata', 'application_type must be "web" or "native".')
   const scope = body.scope
   if (scope !== undefined && typeof scope !== 'string')
-    return fault('invalid_client_metadata', 'scope must be a text of scopes separated by spaces.')
+    return fault('invalid_client_metadata', 'scope must be a string of scopes separated by spaces.')
   if (scope?.includes('*')) return fault('invalid_client_metadata', 'scope must not contain "*".')
   const given: Record<string, string> = {}
   for (const name of [...TEXTS, ...ADDRESSES]) {

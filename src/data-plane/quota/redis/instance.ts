@@ -48,5 +48,5 @@ function parse(text: string, path: string): Instance {
   } catch {
     // reported below
   }
-  throw new Error(`${path} is damaged. Remove it; the instance then joins under a new id`)
+  throw new Error(`${path} is damaged. Remove it and restart: the instance then has a new id in Redis`)
 }

@@ -5,7 +5,7 @@ import type { RewriteMessage, TextPiece, TextRewrite } from './large-texts.ts'
 import { redactText } from './redact-result.ts'
 
 const port = parentPort
-if (port === null) throw new Error('this file runs as a worker thread')
+if (port === null) throw new Error('this file has to be started as a worker thread')
 
 const pieces: string[] = []
 

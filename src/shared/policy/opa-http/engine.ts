@@ -90,7 +90,11 @@ class OpaHttpPolicy implements PreparedPolicy {
     }
     try {
       const leftMs = this.#timeoutMs - (this.#now() - askedAt)
-      if (leftMs <= 0) return this.#fail('overtime', 'the request was pending for too long')
+      if (leftMs <= 0)
+        return this.#fail(
+          'overtime',
+          'the time for the decision ended before the request could be sent to the policy server',
+        )
       const body = this.#form.request(input)
       // the last step before the call, because every admitted call must be settled
       const admission = this.#breaker.admit(this.#url, this.#now())

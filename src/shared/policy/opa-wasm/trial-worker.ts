@@ -18,7 +18,7 @@ export type TrialMessage =
   | { readonly kind: 'done'; readonly fault: string; readonly decisions: readonly Decision[] }
 
 const port = parentPort
-if (port === null) throw new Error('this file runs as a worker thread')
+if (port === null) throw new Error('this file has to be started as a worker thread')
 
 port.on('message', (job: TrialJob) => {
   post({ kind: 'begun' })

@@ -23,7 +23,7 @@ it('reports every fault together', async () => {
     EGRESS_ALLOW: '10.0.0.0/99',
   })
   expect(code).toBe(78)
-  expect(err).toContain('6 faults')
+  expect(err).toContain('6 settings are invalid')
   for (const fault of [
     /AUTH_ISSUER is a plain http/,
     /GATEWAY_PROT is not a setting\. Did you mean GATEWAY_PORT\?/,
