@@ -31,7 +31,7 @@ and pass it as --known later: a chain that was computed again after a change is 
     )
     .action(async ({ known, json = false }: { known?: Known; json?: boolean }) => {
       const { verifyAudit } = await import('../../control-plane/store/audit-chain.ts')
-      context.exitCode = await withStore(context.env, async ({ store }) => {
+      context.exitCode = await withStore(context.env, 'existing', async ({ store }) => {
         const { fault, records, seq, hash, anchorSeq } = await verifyAudit(store, known)
         const report = {
           verified: fault === undefined,

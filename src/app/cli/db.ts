@@ -26,7 +26,7 @@ export function addDb(program: Command, context: CommandContext): void {
     .option('--json', 'print JSON')
     .addHelpText('after', footer(EXAMPLES('migrate'), '0 up to date, 1 a migration failed, 78 no database'))
     .action(async ({ json = false }) => {
-      context.exitCode = await withStore(context.env, store => migrate(store, json))
+      context.exitCode = await withStore(context.env, 'created', store => migrate(store, json))
     })
   db.command('status')
     .summary('list the migrations')
@@ -37,7 +37,7 @@ export function addDb(program: Command, context: CommandContext): void {
       footer(EXAMPLES('status'), '0 up to date, 1 a migration is pending, 78 no database'),
     )
     .action(async ({ json = false }) => {
-      context.exitCode = await withStore(context.env, store => status(store, json))
+      context.exitCode = await withStore(context.env, 'existing', store => status(store, json))
     })
   db.command('backup')
     .summary('write all rows into a file')
@@ -51,7 +51,9 @@ secrets is not in the file. ${SETTINGS}`,
     .action(async ({ to, json = false }) => {
       const { backUp } = await import('./db-transfer.ts')
       const key = keyPlace(context.env)
-      context.exitCode = await withStore(context.env, ({ transfer }) => backUp(transfer, to, key, json))
+      context.exitCode = await withStore(context.env, 'existing', ({ transfer }) =>
+        backUp(transfer, to, key, json),
+      )
     })
   db.command('restore')
     .summary('fill an empty database from a file')
@@ -64,7 +66,9 @@ secrets is not in the file. ${SETTINGS}`,
     .action(async ({ from, json = false }) => {
       const { restore } = await import('./db-transfer.ts')
       const key = keyPlace(context.env)
-      context.exitCode = await withStore(context.env, ({ transfer }) => restore(transfer, from, key, json))
+      context.exitCode = await withStore(context.env, 'created', ({ transfer }) =>
+        restore(transfer, from, key, json),
+      )
     })
   db.command('copy')
     .summary('copy the database into an empty one')
@@ -80,10 +84,9 @@ secrets is not in the file. ${SETTINGS}`,
     .action(async ({ to, json = false }) => {
       const { copy } = await import('./db-transfer.ts')
       const key = keyPlace(context.env)
-      context.exitCode = await withStore(context.env, source =>
-        withStore({ ...context.env, DATABASE_URL: to, DATABASE_URL_FILE: undefined }, target =>
-          copy(source.transfer, target.transfer, key, json),
-        ),
+      const targetEnv = { ...context.env, DATABASE_URL: to, DATABASE_URL_FILE: undefined }
+      context.exitCode = await withStore(context.env, 'existing', source =>
+        withStore(targetEnv, 'created', target => copy(source.transfer, target.transfer, key, json)),
       )
     })
 }
@@ -97,9 +100,13 @@ function keyPlace(env: CommandContext['env']): KeyPlace {
   return place
 }
 
-/** @param env of it DATABASE_URL and DATA_DIR */
+/**
+ * @param env of it DATABASE_URL and DATA_DIR
+ * @param database `existing` for commands that read: an empty one would be verified, or replace a good backup
+ */
 export async function withStore(
   env: CommandContext['env'],
+  database: 'existing' | 'created',
   use: (opened: OpenedStore) => Promise<number>,
 ): Promise<number> {
   // only these two settings: a migration job has no reason to set those of a server
@@ -110,6 +117,7 @@ export async function withStore(
   const opened = await openStore({
     url,
     dataDir,
+    mustExist: database === 'existing',
     now: Date.now,
     queryTimeoutMs: 0,
     onFault: (message, error) => console.error(message, error),

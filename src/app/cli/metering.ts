@@ -1,5 +1,4 @@
 /** `toolgate metering tail|verify`: prints the events of the spool, or checks that spool, topic and counters agree. It changes no event and no counter. */
-import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Command } from 'commander'
@@ -145,12 +144,16 @@ async function verify(
 
 /** @returns why the counters were not checked */
 async function countersInto(ledger: Ledger, url: string, dataDir: string): Promise<string | undefined> {
-  if (url === 'pglite:' && !existsSync(join(dataDir, 'postgres')))
-    return 'there is no database in DATA_DIR: counters were not checked'
   try {
     const { openStore } = await import('../../control-plane/store/open.ts')
     const { EVERY_TENANT } = await import('../../control-plane/store/store.ts')
-    const { store } = await openStore({ url, dataDir, now: Date.now, onFault: () => undefined })
+    const { store } = await openStore({
+      url,
+      dataDir,
+      mustExist: true,
+      now: Date.now,
+      onFault: () => undefined,
+    })
     try {
       for (const { writer, events } of await store.read(EVERY_TENANT, tx => tx.metering.folded()))
         ledger.count(writer, events)

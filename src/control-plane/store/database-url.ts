@@ -2,7 +2,7 @@
 import { accessSync, constants } from 'node:fs'
 import { join, resolve } from 'node:path'
 
-type DatabaseTarget =
+export type DatabaseTarget =
   | { readonly kind: 'pglite'; readonly directory: string }
   | { readonly kind: 'memory' }
   | { readonly kind: 'postgres'; readonly url: string }

@@ -1,12 +1,15 @@
 /** Opens the store of a database address, with or without migrating it. It contains no query. */
 
-import { databaseTarget } from './database-url.ts'
+import { type DatabaseTarget, databaseTarget } from './database-url.ts'
 import type { OpenedStore, StoreOptions } from './opened-store.ts'
 import type { Store } from './store.ts'
 
+type EmbeddedTarget = Exclude<DatabaseTarget, { readonly kind: 'postgres' }>
+
 /**
  * Opens PGlite or PostgreSQL; the adapter is loaded only when it is used.
- * @throws Error that names the setting when the address is invalid, the directory is in use or the server does not respond
+ * @throws Error that names the setting when the address is invalid, the directory is in use, a database that must exist is missing or the
+ * server does not respond
  */
 export async function openStore(options: StoreOptions): Promise<OpenedStore> {
   const target = databaseTarget(options.url, options.dataDir)
@@ -14,8 +17,23 @@ export async function openStore(options: StoreOptions): Promise<OpenedStore> {
     const { openPostgres } = await import('./postgres/open.ts')
     return openPostgres(target.url, options)
   }
+  if (options.mustExist === true) await requireDatabase(target, options.url)
   const { openPglite } = await import('./pglite/open.ts')
   return openPglite(target.kind === 'memory' ? undefined : target.directory, options)
+}
+
+/** Runs before the directory is locked, because the lock needs its folder. @throws Error that names the directory and the setting */
+async function requireDatabase(target: EmbeddedTarget, url: string): Promise<void> {
+  if (target.kind === 'memory')
+    throw new Error(
+      'DATABASE_URL is pglite:memory, which begins empty in each process. Set it to a database that is stored.',
+    )
+  const { exists } = await import('./pglite/create.ts')
+  if (exists(target.directory)) return
+  const setting = url === 'pglite:' ? 'DATA_DIR' : 'DATABASE_URL'
+  throw new Error(
+    `${target.directory} does not hold a database. Set ${setting} to that of the control plane; toolgate db migrate creates an empty database.`,
+  )
 }
 
 /** Opens the store and applies missing migrations, under the lock of the database. */

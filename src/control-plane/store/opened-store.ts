@@ -16,6 +16,8 @@ export interface StoreOptions {
   readonly directUrl?: string | undefined
   /** Where `pglite:` without a directory keeps its files. */
   readonly dataDir: string
+  /** A missing embedded database is then an error; by default it is created. */
+  readonly mustExist?: boolean
   /** Unix ms; every row is stamped with it. */
   readonly now: () => number
   /** Called for errors that no caller gets: a lost listening connection, a lock that could not be refreshed. */

@@ -1,5 +1,5 @@
 /** `toolgate db` and the embedded database's life: created whole or not at all, opened by one process, migrated forward only. */
-import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { PGlite } from '@electric-sql/pglite'
@@ -9,6 +9,7 @@ import { createMigrator } from '../../../../src/control-plane/store/migrations/r
 import { openStore } from '../../../../src/control-plane/store/open.ts'
 import { pgliteDialect } from '../../../../src/control-plane/store/pglite/dialect.ts'
 import { database } from '../../../../src/control-plane/store/sql/sql-store.ts'
+import { copyEmptyTemplate } from '../../../contract/store/pglite-template.ts'
 import { runToolgate } from '../../../fixtures/command.ts'
 
 let dataDir: string
@@ -24,7 +25,7 @@ const status = (settings: Record<string, string>) => runToolgate(['db', 'status'
 
 describe('toolgate db', () => {
   it('says what is missing, applies it, and then finds nothing to do', async () => {
-    mkdirSync(join(dataDir, 'postgres.creating-1'))
+    await copyEmptyTemplate(join(dataDir, 'postgres'))
     const before = await run('status', '--json')
     expect(before.code).toBe(1)
     expect(JSON.parse(before.out).migrations[0]).toEqual({ name: '0001-tables', applied_at: null })
@@ -34,7 +35,38 @@ describe('toolgate db', () => {
     })
     expect(await run('migrate')).toMatchObject({ code: 0, out: 'The schema is up to date.\n' })
     expect((await run('status')).code).toBe(0)
-    expect(existsSync(join(dataDir, 'postgres.creating-1'))).toBe(false)
+  })
+
+  it('creates a missing database on migrate, and removes what an interrupted creation left', async () => {
+    const created = join(dataDir, 'created')
+    mkdirSync(join(created, 'postgres.creating-1'), { recursive: true })
+    expect((await runToolgate(['db', 'migrate'], { DATA_DIR: created })).code).toBe(0)
+    expect((await runToolgate(['db', 'status'], { DATA_DIR: created })).code).toBe(0)
+    expect(existsSync(join(created, 'postgres.creating-1'))).toBe(false)
+  })
+
+  it.each([
+    ['db', 'status'],
+    ['db', 'backup', '--to', 'FILE'],
+    ['db', 'copy', '--to', 'pglite:TARGET'],
+    ['audit', 'verify'],
+  ])('%s %s refuses a missing database, creates none and keeps the file of an earlier backup', async (...args) => {
+    const elsewhere = join(dataDir, 'elsewhere')
+    const [file, target] = [join(dataDir, 'backup.ndjson.gz'), join(dataDir, 'target')]
+    writeFileSync(file, 'the backup of yesterday')
+    const words = args.map(word => word.replace('FILE', file).replace('TARGET', target))
+    for (const [setting, directory, settings] of [
+      ['DATA_DIR', join(elsewhere, 'postgres'), { DATA_DIR: elsewhere }],
+      ['DATABASE_URL', join(elsewhere, 'db'), { DATABASE_URL: `pglite:${join(elsewhere, 'db')}` }],
+    ] as const) {
+      const { code, out, err } = await runToolgate(words, settings)
+      expect([code, out]).toEqual([78, ''])
+      expect(err).toContain(`${directory} does not hold a database. Set ${setting} to`)
+    }
+    const memory = await runToolgate(words, { DATABASE_URL: 'pglite:memory' })
+    expect([memory.code, memory.err]).toEqual([78, expect.stringContaining('begins empty in each process')])
+    expect([existsSync(elsewhere), existsSync(target)]).toEqual([false, false])
+    expect(readFileSync(file, 'utf8')).toBe('the backup of yesterday')
   })
 
   it('refuses a directory that a running process has open', async () => {

@@ -57,6 +57,20 @@ describe('toolgate metering', () => {
     expect(text.out).toMatch(/ {2}missing: \d+\n/)
   })
 
+  it('creates no database in order to verify its counters', async () => {
+    const { dataDir } = spooled(1)
+    const directory = join(dataDir, 'elsewhere', 'db')
+    for (const [missing, settings] of [
+      [directory, { DATABASE_URL: `pglite:${directory}` }],
+      [join(dataDir, 'postgres'), {}],
+    ] as const) {
+      const { code, out } = await metering({ DATA_DIR: dataDir, ...settings }, 'verify', '--json')
+      expect(code).toBe(0)
+      expect(JSON.parse(out).notes.at(-1)).toContain(`${missing} does not hold a database`)
+    }
+    expect(readdirSync(dataDir)).toEqual(['metering'])
+  })
+
   it('refuses unknown commands, unknown options and invalid settings', async () => {
     expect((await metering({}, 'look')).code).toBe(64)
     expect((await metering({}, 'tail', '--all')).code).toBe(64)
