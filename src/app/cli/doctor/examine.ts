@@ -124,7 +124,11 @@ async function attempt(step: Step, visit: Visit): Promise<StepOutcome | Fault> {
     return await step.run(visit)
   } catch (error) {
     if (error instanceof Fault) return error
-    throw error
+    // a response in a form that a step does not expect must not end the run of the other clients
+    return new Fault(
+      `The responses of the server cannot be read: ${error}.`,
+      'Compare the responses of this step with the specification, in the log of the server. If they conform to it, report this as a bug of toolgate.',
+    )
   }
 }
 

@@ -1,4 +1,5 @@
 /** The MCP requests after the login: initialize, the notification stream, tools/list. Without a token it sends those that the server allows. */
+import { isObject } from '../../../../model/is-object.ts'
 import { ask, describeResponse, objectOf } from '../ask.ts'
 import { demand, Fault } from '../fault.ts'
 import { headersOf, initializeSession as sendInitialize, sendRpc } from '../rpc.ts'
@@ -19,9 +20,9 @@ export const initialize: Step = {
       `${describeResponse(response)}.`,
       fixOfToken(visit.token ?? '', response.headers.get('www-authenticate') ?? ''),
     )
-    const result = objectOf(response)?.result as { protocolVersion?: unknown } | undefined
+    const result = objectOf(response)?.result
     demand(
-      response.status === 200 && result !== undefined,
+      response.status === 200 && isObject(result),
       `${describeResponse(response)}.`,
       'initialize must return 200 with a result; see the log of the gateway.',
     )
@@ -119,12 +120,12 @@ function usable(tool: unknown): ListedTool {
     'Add one; clients drop the whole list without it.',
   )
   demand(
-    (inputSchema as { type?: unknown } | undefined)?.type === 'object',
+    isObject(inputSchema) && inputSchema.type === 'object',
     `The inputSchema of ${name} is not of type object.`,
     'Clients drop the whole list because of it: fix the schema in the OpenAPI document.',
   )
   demand(
-    outputSchema === undefined || (outputSchema as { type?: unknown }).type === 'object',
+    outputSchema === undefined || (isObject(outputSchema) && outputSchema.type === 'object'),
     `The outputSchema of ${name} is not of type object.`,
     'Clients drop the whole list because of it: omit outputSchema, or wrap the result in an object.',
   )

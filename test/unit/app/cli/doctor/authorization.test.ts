@@ -31,6 +31,17 @@ const visitOf = (provider: string): Visit =>
     client: { redirectUris: ['http://127.0.0.1:8765/callback'] },
   }) as unknown as Visit
 
+it('names a redirect to an address that is not valid', async () => {
+  const provider = await serving('127.0.0.1', (_, response) => {
+    response.writeHead(302, { location: 'http://[x' }).end()
+  })
+  await expect(authorization.run(visitOf(provider))).rejects.toMatchObject({
+    name: 'Fault',
+    found: `${provider} redirects to "http://[x", which is not a valid address.`,
+    fix: expect.stringContaining('identity provider'),
+  })
+})
+
 it('sends the cookies of each host to that host only', async () => {
   const seen: string[] = []
   const note = (at: string, { headers }: IncomingMessage): void => {
