@@ -77,6 +77,16 @@ export class BridgeSession {
       this.#cancel(writeJson(message.params.requestId ?? null))
   }
 
+  /** The client has disconnected: no response can reach it. The program is asked to stop its work, except on `initialize` (MCP, "Cancellation"). */
+  abandon({ id, method }: ClientRequest, reply: Reply): void {
+    const key = writeJson(id)
+    if (this.#pending.get(key)?.reply !== reply) return
+    this.#pending.delete(key)
+    if (method === 'initialize') return
+    const params = { requestId: id, reason: 'the client has disconnected' }
+    this.#process.send(writeJson({ jsonrpc: '2.0', method: 'notifications/cancelled', params }))
+  }
+
   #cancel(key: string): void {
     const cancelled = this.#pending.get(key)
     if (cancelled === undefined) return

@@ -20,7 +20,7 @@ export interface BridgeOptions {
   readonly host: string
   /** 0 takes a free one. */
   readonly port: number
-  /** Sessions at once; processes of ended sessions, which may still be stopping, are not counted. */
+  /** Sessions at once, and with them processes: a new session waits for a process of an ended one that is still stopping. */
   readonly maxSessions: number
   /** A session without requests ends after this time. */
   readonly idleMs: number
@@ -144,6 +144,13 @@ export class Bridge {
     if (id !== '' && known === undefined) return sendError(response, 404, SERVER_ERROR, 'Session not found.')
     if (known === undefined && (message.kind !== 'request' || message.method !== 'initialize'))
       return sendError(response, 400, SERVER_ERROR, 'Bad Request: no session; send initialize first.')
+    if (known === undefined && this.#mustWait()) {
+      // at most for the time that a process has to stop
+      void Promise.race(this.#stopping).then(() => {
+        if (!response.closed) this.#post(request, response, text)
+      })
+      return
+    }
     const session = known ?? this.#open(response)
     if (session === undefined) return
     // one line is one message
@@ -162,9 +169,22 @@ export class Bridge {
   ): void {
     const headers = message.method === 'initialize' ? ['mcp-session-id', session.id] : []
     const canStream = request.header('accept').includes('text/event-stream')
-    const refused = session.request(message, line, new Reply(response, headers, canStream))
+    const reply = new Reply(response, headers, canStream)
+    const refused = session.request(message, line, reply)
     if (refused !== undefined)
-      sendError(response, 503, SERVER_ERROR, `The request cannot be sent: ${refused}.`)
+      return sendError(response, 503, SERVER_ERROR, `The request cannot be sent: ${refused}.`)
+    response.onAbort(() => {
+      session.abandon(message, reply)
+      // no client has the id of a session whose first request got no response
+      if (request.header('mcp-session-id') === '') this.#end(session)
+    })
+  }
+
+  /** True when only processes that are stopping keep a session from being opened. */
+  #mustWait(): boolean {
+    const { maxSessions } = this.#options
+    const { size } = this.#sessions
+    return !this.#closing && size < maxSessions && size + this.#stopping.size >= maxSessions
   }
 
   /** Starts a process; responds itself when it may not. */

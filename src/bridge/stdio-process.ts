@@ -87,6 +87,8 @@ export class StdioProcess {
     this.#signal('SIGTERM')
     await Promise.race([this.#ended, sleep(TERM_MS, undefined, { ref: false })])
     this.#signal('SIGKILL')
+    // a process outside of the group may hold the output open
+    this.#child?.stdout?.destroy()
     await this.#ended
   }
 
