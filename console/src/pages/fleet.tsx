@@ -4,6 +4,7 @@ import type { SessionStatistics } from '../api/admin-types.ts'
 import { control, gateway, queryOf } from '../api/client.ts'
 import { useResource } from '../api/resource.ts'
 import type { Deployment, Gateway, GatewayDifference, List } from '../api/types.ts'
+import { ActionFailure, useActions } from '../components/action.tsx'
 import { Figure } from '../components/chart.tsx'
 import { ConfirmButton, Dialog } from '../components/dialog.tsx'
 import { ofTenant } from '../components/fleet.tsx'
@@ -203,10 +204,9 @@ function Deployments() {
     [search],
     DEPLOYMENTS_EVERY_MS,
   )
-  const sync = async (deployment: Deployment): Promise<void> => {
-    await control(`deployments/${deployment.id}/sync`, { method: 'POST' })
-    await list.reload()
-  }
+  const actions = useActions(list.reload)
+  const sync = (deployment: Deployment): Promise<unknown> =>
+    control(`deployments/${deployment.id}/sync`, { method: 'POST' })
   const columns = [
     {
       title: 'API',
@@ -234,7 +234,7 @@ function Deployments() {
       cell: (each: Deployment) =>
         may('deployments.sync') ? (
           <span class="actions">
-            <button type="button" class="button small" onClick={() => void sync(each)}>
+            <button type="button" class="button small" onClick={() => actions.act(() => sync(each))}>
               Synchronize
             </button>
           </span>
@@ -243,6 +243,7 @@ function Deployments() {
   ]
   return (
     <Section title="Deployments">
+      <ActionFailure of={actions} />
       <PagedTable
         of={list}
         caption="Deployments"

@@ -3,6 +3,7 @@ import { useSignal } from '@preact/signals'
 import { control, queryOf } from '../api/client.ts'
 import { useResource } from '../api/resource.ts'
 import type { List, Subscription } from '../api/types.ts'
+import { ActionFailure, useActions } from '../components/action.tsx'
 import { Dialog, Form, TextField } from '../components/dialog.tsx'
 import { Empty, Page } from '../components/layout.tsx'
 import { PagedTable } from '../components/paged-table.tsx'
@@ -22,18 +23,12 @@ export function Requests() {
   const list = useResource(() => control<List<Subscription>>(`${base}subscriptions${search}`), [base, search])
   const shown = useSignal<ShownKey | undefined>(undefined)
   const rejecting = useSignal<Subscription | undefined>(undefined)
-  const failure = useSignal<string | undefined>(undefined)
+  const actions = useActions(list.reload)
   const approve = async (request: Subscription): Promise<void> => {
-    try {
-      const { application_name, api_key } = await control<Subscription>(`${pathOf(request)}/approve`, {
-        method: 'POST',
-      })
-      if (api_key !== null) shown.value = { application: application_name, key: api_key }
-      failure.value = undefined
-    } catch (error) {
-      failure.value = (error as Error).message
-    }
-    await list.reload()
+    const { application_name, api_key } = await control<Subscription>(`${pathOf(request)}/approve`, {
+      method: 'POST',
+    })
+    if (api_key !== null) shown.value = { application: application_name, key: api_key }
   }
   const reject = async (fields: FormData): Promise<void> => {
     const body = { reason: String(fields.get('reason')) }
@@ -54,7 +49,7 @@ export function Requests() {
       cell: (each: Subscription) => (
         <span class="actions">
           {may('subscriptions.approve') && (
-            <button type="button" class="button small primary" onClick={() => void approve(each)}>
+            <button type="button" class="button small primary" onClick={() => actions.act(() => approve(each))}>
               Approve
             </button>
           )}
@@ -91,11 +86,7 @@ export function Requests() {
           }}
         />
       )}
-      {failure.value !== undefined && (
-        <p class="notice bad" role="alert">
-          {failure.value}
-        </p>
-      )}
+      <ActionFailure of={actions} />
       <PagedTable
         of={list}
         caption="Requests"

@@ -3,6 +3,7 @@ import { useSignal } from '@preact/signals'
 import { control, queryOf } from '../../api/client.ts'
 import { useResource } from '../../api/resource.ts'
 import type { Api, List, Plan, Subscription } from '../../api/types.ts'
+import { ActionFailure, useActions } from '../../components/action.tsx'
 import { ConfirmButton, Dialog, Form, SelectField, TextField } from '../../components/dialog.tsx'
 import { ChoiceFilter, TextFilter } from '../../components/filters.tsx'
 import { Empty, Loaded } from '../../components/layout.tsx'
@@ -60,11 +61,11 @@ export function Subscriptions() {
     shown.value = undefined
   }
   const keysOf = useSignal<Subscription | undefined>(undefined)
+  const actions = useActions(list.reload)
 
   const approve = async (subscription: Subscription): Promise<void> => {
     const approved = await control<Subscription>(`${pathOf(subscription)}/approve`, { method: 'POST' })
     if (approved.api_key !== null) shown.value = { application: approved.application, key: approved.api_key }
-    await list.reload()
   }
   const revoke = async (subscription: Subscription): Promise<void> => {
     await control(pathOf(subscription), { method: 'DELETE' })
@@ -111,7 +112,7 @@ export function Subscriptions() {
       cell: (each: Subscription) => (
         <span class="actions">
           {isRequest(each) && may('subscriptions.approve') && (
-            <button type="button" class="button small primary" onClick={() => void approve(each)}>
+            <button type="button" class="button small primary" onClick={() => actions.act(() => approve(each))}>
               {requestedPlanOf(each) === null ? 'Approve' : 'Approve plan'}
             </button>
           )}
@@ -168,6 +169,7 @@ export function Subscriptions() {
         )}
       </div>
       {shown.value !== undefined && <KeyNotice shown={shown.value} onDismiss={dismiss} />}
+      <ActionFailure of={actions} />
       <PagedTable
         of={list}
         caption="Subscriptions"

@@ -3,6 +3,7 @@ import { useSignal } from '@preact/signals'
 import { control, queryOf } from '../../api/client.ts'
 import { useResource } from '../../api/resource.ts'
 import type { List, NewWebhook, Webhook, WebhookDelivery } from '../../api/types.ts'
+import { ActionFailure, useActions } from '../../components/action.tsx'
 import { ConfirmButton, Dialog, Form, TextField } from '../../components/dialog.tsx'
 import { ChoiceFilter } from '../../components/filters.tsx'
 import { Empty } from '../../components/layout.tsx'
@@ -39,10 +40,19 @@ export function Webhooks() {
   const list = useResource(signal => control<List<Webhook>>(base + search, { signal }), [base, search])
   const adding = useSignal(false)
   const notice = useSignal<string | undefined>(undefined)
+  const actions = useActions(list.reload)
   if (tenant.value === undefined)
     return <Empty title="Choose a tenant">Webhooks belong to one tenant: select it at the top.</Empty>
-  const change = async (path: string, options: { method: string; body?: unknown }): Promise<void> => {
-    await control(`${base}/${path}`, options)
+  const test = async (hook: Webhook): Promise<void> => {
+    notice.value = undefined
+    const body = { event_type: 'subscription.created' }
+    await control(`${base}/${hook.id}/test`, { method: 'POST', body })
+    notice.value = `A test event was queued for ${hook.url}.`
+  }
+  const turn = (hook: Webhook): Promise<unknown> =>
+    control(`${base}/${hook.id}`, { method: 'PATCH', body: { enabled: !hook.enabled } })
+  const remove = async (hook: Webhook): Promise<void> => {
+    await control(`${base}/${hook.id}`, { method: 'DELETE' })
     await list.reload()
   }
   const columns = [
@@ -71,27 +81,12 @@ export function Webhooks() {
             Deliveries
           </a>
           {may('webhooks.test') && (
-            <button
-              type="button"
-              class="button small"
-              onClick={() => {
-                void change(`${hook.id}/test`, {
-                  method: 'POST',
-                  body: { event_type: 'subscription.created' },
-                }).then(() => {
-                  notice.value = `A test event was queued for ${hook.url}.`
-                })
-              }}
-            >
+            <button type="button" class="button small" onClick={() => actions.act(() => test(hook))}>
               Send test
             </button>
           )}
           {may('webhooks.update') && (
-            <button
-              type="button"
-              class="button small"
-              onClick={() => void change(hook.id, { method: 'PATCH', body: { enabled: !hook.enabled } })}
-            >
+            <button type="button" class="button small" onClick={() => actions.act(() => turn(hook))}>
               {hook.enabled ? 'Turn off' : 'Turn on'}
             </button>
           )}
@@ -99,7 +94,7 @@ export function Webhooks() {
             <ConfirmButton
               label="Delete"
               question={`Delete the webhook to ${hook.url}? Events that are not delivered yet are dropped.`}
-              onConfirm={() => change(hook.id, { method: 'DELETE' })}
+              onConfirm={() => remove(hook)}
             />
           )}
         </span>
@@ -127,6 +122,7 @@ export function Webhooks() {
           {notice.value}
         </p>
       )}
+      <ActionFailure of={actions} />
       <PagedTable
         of={list}
         caption="Webhooks"
@@ -213,10 +209,9 @@ export function WebhookDeliveries({ id }: { readonly id: string }) {
     [base, search],
     5_000,
   )
-  const retry = async (delivery: WebhookDelivery): Promise<void> => {
-    await control(`${base}/${delivery.id}/retry`, { method: 'POST' })
-    await list.reload()
-  }
+  const actions = useActions(list.reload)
+  const retry = (delivery: WebhookDelivery): Promise<unknown> =>
+    control(`${base}/${delivery.id}/retry`, { method: 'POST' })
   const columns = [
     {
       title: 'Event',
@@ -256,7 +251,7 @@ export function WebhookDeliveries({ id }: { readonly id: string }) {
       cell: (each: WebhookDelivery) =>
         each.status === 'failed' && may('deliveries.retry') ? (
           <span class="actions">
-            <button type="button" class="button small" onClick={() => void retry(each)}>
+            <button type="button" class="button small" onClick={() => actions.act(() => retry(each))}>
               Retry
             </button>
           </span>
@@ -273,6 +268,7 @@ export function WebhookDeliveries({ id }: { readonly id: string }) {
           All webhooks
         </a>
       </div>
+      <ActionFailure of={actions} />
       <PagedTable
         of={list}
         caption="Deliveries"
