@@ -208,6 +208,15 @@ describe('GET /admin/calls/stream', () => {
     const resumed = await follow('?tool=shop_getProduct', { 'last-event-id': last })
     await expect.poll(() => resumed.calls().map(row => row.request_id), SOON).toEqual(['meanwhile'])
     resumed.response.destroy()
+    const named = await follow(`?tool=shop_getProduct&cursor=${last}`)
+    await expect.poll(() => named.calls().map(row => row.request_id), SOON).toEqual(['meanwhile'])
+    const later = named.events().at(-1)!.id
+    named.response.destroy()
+    // as a browser continues a stream whose address has a cursor
+    const both = await follow(`?tool=shop_getProduct&cursor=${last}`, { 'last-event-id': later })
+    await expect.poll(() => both.events().length, SOON).toBe(1)
+    expect(both.calls()).toEqual([])
+    both.response.destroy()
   })
 
   it('counts each call of a burst once, as sent or as missed, with at most 50 in one event', async () => {
@@ -227,6 +236,7 @@ describe('GET /admin/calls/stream', () => {
   it('is 403 without the scope, and 400 for a position that is not one', async () => {
     expect((await follow('', {}, agent)).response.statusCode).toBe(403)
     expect((await follow('', { 'last-event-id': 'x' })).response.statusCode).toBe(400)
+    expect((await follow('?cursor=x')).response.statusCode).toBe(400)
   })
 })
 

@@ -214,6 +214,8 @@ describe.skipIf(missing)(
         const calls = Array.from({ length: 1_000 }, (__, at) => ({ id: `${event}-${at}`, ...row }))
         return `event: calls\nid: ${event}\ndata: ${JSON.stringify({ calls, missed: 0 })}\n\n`
       })
+      // the first event only names the position
+      events.unshift('event: calls\nid: start\ndata: {"calls":[],"missed":0}\n\n')
       // a ring holds 10,000 calls: only years of a tab that stays open show so many
       await page.route('**/admin/calls/stream*', route =>
         route.fulfill({ contentType: 'text/event-stream', body: `retry: 3600000\n\n${events.join('')}` }),

@@ -35,7 +35,7 @@ export class CallsAdmin {
   list(call: Call, snapshot: Snapshot): void {
     this.#serve(call, snapshot, async caller => {
       const parameters = new Parameters(call.request.query)
-      const positions = positionsOf(parameters.text('cursor'), 'cursor')
+      const positions = positionsOf(parameters.cursor(), 'cursor')
       const query = callQuery(parameters, caller)
       const page = await this.#parts.calls.before(query, positions, parameters.limit())
       call.respond(200, {
@@ -49,8 +49,12 @@ export class CallsAdmin {
   /** GET /admin/calls/stream */
   stream(call: Call, snapshot: Snapshot): void {
     this.#serve(call, snapshot, async caller => {
-      const query = callQuery(new Parameters(call.request.query), caller)
-      const last = positionsOf(call.request.header('last-event-id'), 'Last-Event-ID')
+      const parameters = new Parameters(call.request.query)
+      const query = callQuery(parameters, caller)
+      // a browser sends the header with the requests by which it continues a stream, and cannot set it on the first one
+      const last =
+        positionsOf(call.request.header('last-event-id'), 'Last-Event-ID') ??
+        positionsOf(parameters.cursor(), 'cursor')
       // a stream without a body would keep its slot, as nothing ends it
       if (call.request.method === 'HEAD')
         return call.respond(200, undefined, ['content-type', 'text/event-stream'])

@@ -82,7 +82,7 @@ export class PolicyAdmin {
       }
       const asked = parameters.text('tenant')
       if (asked !== undefined && asked !== query.tenant) return call.respond(200, NO_DECISIONS)
-      const [limit, cursor] = [parameters.limit(), cursorOf(parameters.text('cursor'))]
+      const [limit, cursor] = [parameters.limit(), cursorOf(parameters.cursor())]
       call.respond(200, await this.#operations.search(query, limit, cursor))
     })
   }

@@ -8,6 +8,8 @@ import type { Positions } from '../calls/recorded-calls.ts'
 export class ParameterFault extends Error {}
 
 const MAX_VALUE = 200
+/** Of a cursor, which has a part for each of up to 64 threads. */
+const MAX_CURSOR = 2_000
 const MAX_LIMIT = 500
 const DEFAULT_LIMIT = 100
 
@@ -19,10 +21,16 @@ export class Parameters {
   }
 
   /** undefined when absent or empty. @throws ParameterFault */
-  text(name: string): string | undefined {
+  text(name: string, maxCharacters = MAX_VALUE): string | undefined {
     const value = this.#search.get(name) ?? ''
-    if (value.length > MAX_VALUE) throw new ParameterFault(`${name} has more than ${MAX_VALUE} characters.`)
+    if (value.length > maxCharacters)
+      throw new ParameterFault(`${name} has more than ${maxCharacters} characters.`)
     return value === '' ? undefined : value
+  }
+
+  /** As `text`. */
+  cursor(): string | undefined {
+    return this.text('cursor', MAX_CURSOR)
   }
 
   /** @throws ParameterFault */

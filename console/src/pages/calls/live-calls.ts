@@ -48,46 +48,74 @@ export function useLiveCalls(filters: Filters, paused: boolean): LiveCalls {
     }
     let source: EventSource | undefined
     let timer: number | undefined
-    let ended = false
+    let loading: AbortController | undefined
+    let isListed = false
     let known: ReadonlySet<string> = new Set()
+    /** Id of the last event: where a new stream continues. */
+    let position = ''
+    /** Events that came before the list. */
+    const early: MessageEvent<string>[] = []
 
+    const stop = (): void => {
+      loading?.abort()
+      clearTimeout(timer)
+      source?.close()
+    }
+    const add = ({ data, lastEventId }: MessageEvent<string>): void => {
+      const { calls, missed } = JSON.parse(data) as { calls: CallRow[]; missed: number }
+      const fresh = calls.filter(({ id }) => !known.has(id)).reverse()
+      const gap = missed > 0 ? [{ id: `gap-${lastEventId}`, missed }] : []
+      if (fresh.length + gap.length > 0) rows.value = [...fresh, ...gap, ...rows.value].slice(0, MAX_ROWS)
+    }
+    const list = async (): Promise<void> => {
+      loading?.abort()
+      const controller = new AbortController()
+      loading = controller
+      isListed = false
+      try {
+        const path = `admin/calls${queryOf({ ...filters, limit: FIRST_ROWS })}`
+        const { calls } = await gateway<Calls>(path, { signal: controller.signal })
+        if (controller.signal.aborted) return
+        known = new Set(calls.map(({ id }) => id))
+        rows.value = calls
+        error.value = undefined
+        isListed = true
+        if (position !== '' && source?.readyState === EventSource.OPEN) state.value = 'live'
+        for (const event of early.splice(0)) add(event)
+      } catch (failure) {
+        if (controller.signal.aborted) return
+        error.value = failure as Error
+        stop()
+      } finally {
+        if (loading === controller) loading = undefined
+      }
+    }
     const connect = (): void => {
-      if (ended) return
-      source = new EventSource(new URL(`api/gateway/admin/calls/stream${search}`, document.baseURI))
+      const from = queryOf({ ...filters, cursor: position })
+      source = new EventSource(new URL(`api/gateway/admin/calls/stream${from}`, document.baseURI))
       source.addEventListener('calls', event => {
-        const { calls, missed } = JSON.parse(event.data as string) as { calls: CallRow[]; missed: number }
-        state.value = 'live'
-        const fresh = calls.filter(({ id }) => !known.has(id)).reverse()
-        const gap = missed > 0 ? [{ id: `gap-${event.lastEventId}`, missed }] : []
-        if (fresh.length + gap.length > 0) rows.value = [...fresh, ...gap, ...rows.value].slice(0, MAX_ROWS)
+        const isFirst = position === ''
+        position = event.lastEventId
+        if (isListed) state.value = 'live'
+        // the list is loaded when the stream has a position, so that no call is between the two; it holds the calls of this event
+        if (isFirst) void list()
+        else if (isListed) add(event)
+        else early.push(event)
       })
       source.onerror = () => {
         state.value = 'interrupted'
         // the browser reconnects by itself, unless the response was an error
         if (source?.readyState !== EventSource.CLOSED) return
         timer = window.setTimeout(connect, RECONNECT_MS)
+        // a denial is shown by the list: the error of a stream has no reason
+        if (!isListed && loading === undefined) void list()
       }
     }
 
     state.value = 'connecting'
     rows.value = []
-    gateway<Calls>(`admin/calls${queryOf({ ...filters, limit: FIRST_ROWS })}`).then(
-      ({ calls }) => {
-        if (ended) return
-        known = new Set(calls.map(({ id }) => id))
-        rows.value = calls
-        error.value = undefined
-        connect()
-      },
-      (failure: Error) => {
-        error.value = failure
-      },
-    )
-    return () => {
-      ended = true
-      clearTimeout(timer)
-      source?.close()
-    }
+    connect()
+    return stop
   }, [search, paused])
 
   return { rows: rows.value, state: state.value, error: error.value }

@@ -1,0 +1,17 @@
+/** Queries of the admin API: bounds of texts, and cursors of a process with many threads. It sends no request. */
+import { expect, it } from 'vitest'
+import { cursorOf } from '../../../../src/data-plane/calls/process-calls.ts'
+import { ParameterFault, Parameters, positionsOf } from '../../../../src/data-plane/http/call-parameters.ts'
+
+it('reads the cursor of a process with 64 threads that have recorded many calls', () => {
+  const rings = Array.from({ length: 64 }, (_, n) => [n.toString(16).padStart(8, '0'), 10 ** 14 + n] as const)
+  const positions = Object.fromEntries(rings)
+  const query = new URLSearchParams({ cursor: cursorOf(positions) }).toString()
+  expect(positionsOf(new Parameters(query).cursor(), 'cursor')).toEqual(positions)
+})
+
+it('refuses texts and cursors beyond their bounds', () => {
+  const parameters = new Parameters(`tool=${'x'.repeat(201)}&cursor=${'0'.repeat(2_001)}`)
+  expect(() => parameters.text('tool')).toThrow(ParameterFault)
+  expect(() => parameters.cursor()).toThrow(ParameterFault)
+})
