@@ -22,7 +22,7 @@ export function Draft({ policy, onChanged }: PartProps) {
   const kept = useRef(keptDraft()).current
   const draft = useSignal<Files>(kept?.files ?? original)
   const base = useSignal(kept?.base ?? policy.revision)
-  const shown = useSignal(Object.keys(original).find(path => path.endsWith('.rego')) ?? '')
+  const shown = useSignal(firstOf(draft.value))
   const target = useSignal<{ readonly row: number; readonly at: number } | undefined>(undefined)
   const report = useSignal<PolicyDraftReport | undefined>(undefined)
   /** The draft that was checked. */
@@ -82,13 +82,13 @@ export function Draft({ policy, onChanged }: PartProps) {
     draft.value = original
     base.value = policy.revision
     report.value = checked.value = undefined
-    shown.value = Object.keys(original)[0] ?? ''
+    shown.value = firstOf(original)
     editorKey.value++
   }
   const remove = (): void => {
     const { [shown.value]: _, ...rest } = draft.value
     draft.value = rest
-    shown.value = Object.keys(rest).sort()[0] ?? ''
+    shown.value = firstOf(rest)
   }
   const editorKey = useSignal(0)
   useEffect(() => {
@@ -244,6 +244,12 @@ export function Draft({ policy, onChanged }: PartProps) {
       </Section>
     </>
   )
+}
+
+/** The first rule in the order of the selection; a draft may lack files of the policy in force. */
+function firstOf(files: Files): string {
+  const paths = Object.keys(files).sort()
+  return paths.find(path => path.endsWith('.rego')) ?? paths[0] ?? ''
 }
 
 function messageOf({ message, fields }: ApiError): string {
