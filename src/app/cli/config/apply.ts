@@ -2,7 +2,7 @@
 import { isObject } from '../../../model/is-object.ts'
 import { Reader } from '../../settings/reader.ts'
 import { SettingsError } from '../../settings.ts'
-import { type CommandContext, EXIT, print, usesColor } from '../command.ts'
+import { type CommandContext, CommandFailure, EXIT, print, usesColor } from '../command.ts'
 import { type ConfigClient, type ConfigResponse, connect } from './client.ts'
 import { readTree, secretNames, type Tree } from './files.ts'
 import type { ConfigOptions } from './options.ts'
@@ -49,7 +49,9 @@ function dryRun(call: ConfigClient, body: Tree, options: ConfigOptions): Promise
 
 function changesOf({ body }: ConfigResponse): Changes {
   if (!isObject(body) || !Array.isArray(body.changes))
-    throw new Error('the response of the control plane has no list "changes"')
+    throw new CommandFailure(
+      'The response has no list "changes". Set --url to the control plane, of this version.',
+    )
   return body as unknown as Changes
 }
 

@@ -42,7 +42,7 @@ export async function connect(options: ConfigOptions, env: CommandContext['env']
     const url = new URL(`${base}/v1/${path}`)
     for (const [name, value] of Object.entries(query))
       if (value !== undefined) url.searchParams.set(name, value)
-    const response = await fetch(url, {
+    const sent = {
       method,
       redirect: 'error',
       signal: AbortSignal.timeout(TIMEOUT_MS),
@@ -54,12 +54,18 @@ export async function connect(options: ConfigOptions, env: CommandContext['env']
         ...(body === undefined ? {} : { 'content-type': 'application/json' }),
       },
       ...(body === undefined ? {} : { body: writeJson(body) }),
-    }).catch(error => {
+    } as const
+    const response = await fetch(url, sent).catch(error => {
       throw new CommandFailure(
         `${base} is not reachable: ${reasonOf(error)}. Set --url to the control plane.`,
       )
     })
-    const text = await response.text()
+    const text = await response.text().catch(error => {
+      // a change is made before its response begins
+      const fix =
+        method === 'GET' || query.dry_run === 'true' ? 'Retry' : 'Compare with toolgate config diff, then retry'
+      throw new CommandFailure(`The response of ${base} is not complete: ${reasonOf(error)}. ${fix}.`)
+    })
     const json = jsonOf(text)
     if (!response.ok) throw new CommandFailure(refusalOf(response.status, json, base))
     if (json === undefined)
