@@ -1,5 +1,17 @@
-/** The text of a start that failed, with the directory and the fix where the file system is the cause. It prints nothing. */
-import type { Settings } from '../settings.ts'
+/** The text of a start that failed, with the setting and the fix where the file system or a port is the cause. It prints nothing. */
+import { relative, resolve } from 'node:path'
+
+interface Places {
+  readonly dataDir: string
+  readonly auth: { readonly devPort: number }
+  readonly example: { readonly port: number }
+}
+
+/** Of Node's errors of files and sockets. */
+interface SystemError extends NodeJS.ErrnoException {
+  readonly address?: string
+  readonly port?: number
+}
 
 /** Codes of errno(3) whose messages name no file when a write fails. */
 const CAUSES: { readonly [code: string]: string } = {
@@ -9,9 +21,39 @@ const CAUSES: { readonly [code: string]: string } = {
   EACCES: 'is not writable by this user. Change its owner, or set DATA_DIR to a directory of this user.',
   EIO: 'is on a file system with input/output errors. Check the disk.',
 }
+const LISTEN_CAUSES: { readonly [code: string]: string } = {
+  EACCES: 'this user may not open the port',
+  EADDRINUSE: 'the port is taken',
+}
+/** Their errors with these codes come from sockets. */
+const SOCKET_CALLS = ['listen', 'bind', 'connect']
 
-export function startFailure(error: unknown, { dataDir }: Pick<Settings, 'dataDir'>): string {
+export function startFailure(error: unknown, places: Places): string {
   const reason = error instanceof Error ? error.message : String(error)
-  const cause = CAUSES[(error as NodeJS.ErrnoException | undefined)?.code ?? '']
-  return cause === undefined ? reason : `DATA_DIR (${dataDir}) ${cause} (${reason})`
+  const { code = '', syscall = '', path, address, port } = (error ?? {}) as SystemError
+  // a listener of the gateway or the control plane names its settings itself
+  if (syscall === 'listen' && port !== undefined)
+    return `cannot listen on ${address}:${port}: ${LISTEN_CAUSES[code] ?? reason}; set ${settingOf(port, places)} to a port that is free and open to this user`
+  const cause = CAUSES[code]
+  if (cause === undefined || SOCKET_CALLS.includes(syscall) || !concerns(places.dataDir, path)) return reason
+  return `DATA_DIR (${places.dataDir}) ${cause} (${reason})`
+}
+
+function settingOf(port: number, { auth, example }: Places): string {
+  const ports: readonly (readonly [string, number])[] = [
+    ['EXAMPLE_PORT', example.port],
+    ['AUTH_PORT', auth.devPort],
+  ]
+  return ports.find(([, each]) => each === port)?.[0] ?? 'EXAMPLE_PORT or AUTH_PORT'
+}
+
+/** @param path of the file; a failed write has none, and an error may name a directory above */
+function concerns(dataDir: string, path: string | undefined): boolean {
+  if (path === undefined) return true
+  const [directory, file] = [resolve(dataDir), resolve(path)]
+  return isWithin(directory, file) || isWithin(file, directory)
+}
+
+function isWithin(directory: string, path: string): boolean {
+  return relative(directory, path).split(/[\\/]/)[0] !== '..'
 }
