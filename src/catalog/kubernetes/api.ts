@@ -50,15 +50,16 @@ export interface KubernetesApi {
   whyNotServed(plural: Plural): Promise<string | undefined>
   /** @throws Error that names the missing object or key */
   readKey(kind: 'ConfigMap' | 'Secret', namespace: string, name: string, key: string): Promise<string>
-  /** Writes return false when they conflict with another write, or their object or namespace does not exist. */
+  /** False when the object exists already. @throws Error when it cannot be created, such as in a namespace that does not exist */
   create(plural: Plural, object: KubeObject): Promise<boolean>
+  /** False when the object has changed or does not exist; `remove` as well. */
   replace(plural: Plural, object: KubeObject): Promise<boolean>
   remove(plural: Plural, namespace: string, name: string): Promise<boolean>
   /** Merges into the status subresource; a deleted object is not an error. */
   writeStatus(plural: Plural, namespace: string, name: string, status: object): Promise<void>
   readLease(namespace: string, name: string): Promise<LeaseRecord>
-  /** Creates or replaces the Lease; false when it conflicts with another write, or the namespace does not exist. */
+  /** Creates or replaces the Lease; false when it conflicts with another write. @throws Error when the namespace does not exist */
   writeLease(namespace: string, name: string, record: LeaseRecord): Promise<boolean>
-  /** For a process that ends: requests in flight get one more second, so that an API server that hangs does not delay it. */
+  /** For a process that ends: requests in flight get one more second, and later ones a second each, so that an API server that hangs does not delay it. */
   endSoon(): void
 }

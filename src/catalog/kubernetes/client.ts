@@ -20,7 +20,7 @@ const VERSION = 'v1alpha1'
 const REQUEST_TIMEOUT_MS = 10_000
 const LIST_TIMEOUT_MS = 60_000
 const PROBE_TIMEOUT_MS = 1_500
-/** For requests in flight and those that end the work, such as the release of the Lease. */
+/** Of a process that ends: for requests in flight, and for each of those that end the work, such as the release of the Lease. */
 const CLOSING_MS = 1_000
 
 export interface ClientOptions {
@@ -50,6 +50,7 @@ class Client implements KubernetesApi {
   /** Each ends a request, and leaves when the time of the request is over. */
   readonly #running = new Map<AbortController, 'watch' | 'object'>()
   readonly #watches: KubernetesWatch[] = []
+  #isEnding = false
   /** Kinds whose watch is broken. */
   readonly #broken = new Set<Plural>()
 
@@ -140,6 +141,7 @@ class Client implements KubernetesApi {
         { ...this.#group, plural, namespace, body: object },
         this.#within(REQUEST_TIMEOUT_MS, 'object'),
       ),
+      ON_CREATION,
     )
   }
 
@@ -197,19 +199,17 @@ class Client implements KubernetesApi {
       metadata: { name, namespace, ...(resourceVersion === '' ? {} : { resourceVersion }) },
       spec: { holderIdentity: holder, leaseDurationSeconds: durationSeconds },
     }
-    return unlessConflict(
-      resourceVersion === ''
-        ? this.#leases.createNamespacedLease({ namespace, body }, this.#within(REQUEST_TIMEOUT_MS, 'object'))
-        : this.#leases.replaceNamespacedLease(
-            { name, namespace, body },
-            this.#within(REQUEST_TIMEOUT_MS, 'object'),
-          ),
-    )
+    const options = this.#within(REQUEST_TIMEOUT_MS, 'object')
+    return resourceVersion === ''
+      ? unlessConflict(this.#leases.createNamespacedLease({ namespace, body }, options), ON_CREATION)
+      : unlessConflict(this.#leases.replaceNamespacedLease({ name, namespace, body }, options))
   }
 
   endSoon(): void {
+    this.#isEnding = true
+    const inFlight = [...this.#running.keys()]
     const end = (): void => {
-      for (const request of this.#running.keys()) request.abort()
+      for (const request of inFlight) request.abort()
     }
     setTimeout(end, CLOSING_MS).unref()
   }
@@ -233,10 +233,11 @@ class Client implements KubernetesApi {
     const running = new AbortController()
     const pre: typeof header.pre = request => {
       this.#running.set(running, about)
+      const limitMs = this.#isEnding ? CLOSING_MS : timeoutMs
       // not cleared, because the body may hang after the head: the signal of a request that has ended does nothing
-      AbortSignal.timeout(timeoutMs).onabort = () => {
+      AbortSignal.timeout(limitMs).onabort = () => {
         this.#running.delete(running)
-        running.abort(new Error(`no response within ${timeoutMs} ms`))
+        running.abort(new Error(`no response within ${limitMs} ms`))
       }
       request.setSignal(running.signal)
       return header.pre(request)
@@ -245,14 +246,18 @@ class Client implements KubernetesApi {
   }
 }
 
-/** False for 404 and 409: the object has changed or does not exist, and the next round reads it again. */
-async function unlessConflict(request: Promise<unknown>): Promise<boolean> {
+/** The object has changed or does not exist: the next round reads it again. */
+const ON_CHANGE = [404, 409]
+/** 404 is then a missing namespace or definition, which no round finds otherwise. */
+const ON_CREATION = [409]
+
+/** @returns false for the status of a conflict @throws Error for every other one */
+async function unlessConflict(request: Promise<unknown>, conflicts = ON_CHANGE): Promise<boolean> {
   try {
     await request
     return true
   } catch (error) {
-    const code = codeOf(error)
-    if (code === 404 || code === 409) return false
+    if (conflicts.includes(codeOf(error) ?? 0)) return false
     throw new Error(`the API server refused the request: ${reasonOf(error)}`)
   }
 }

@@ -97,13 +97,14 @@ export class GatewayObjects {
 
   async close(): Promise<void> {
     this.#closed = true
+    // first: the round and the release of the Lease would wait for an API server that hangs
+    this.#options.api.endSoon()
     clearTimeout(this.#timer)
     clearInterval(this.#resync)
     await this.#kinds?.instances.close()
     await this.#kinds?.bindings.close()
     await this.#rounds.drain()
     await this.#leader.close()
-    this.#options.api.endSoon()
   }
 
   /** Combines events in quick succession into one round. */
