@@ -91,6 +91,22 @@ describe('a Tool resource that is unusable from the start', () => {
     await until(() => deployment.names.length === 3, 'the tools without the file')
   })
 
+  it('of two files with one Tool the first applies, and the second is reported', async () => {
+    deployment.write('a.yaml', tool({ timeout: '7s' }))
+    deployment.write('b.yaml', tool({ timeout: '9s' }))
+    await deployment.start()
+    expect(deployment.tools.find(({ name }) => name === 'dropOrders')?.timeoutMs).toBe(7_000)
+    expect(deployment.logged.filter(({ message }) => message.includes('cannot be used'))).toEqual([
+      {
+        message: 'a resource cannot be used',
+        fields: {
+          resource: 'b.yaml',
+          reason: 'Tool tenant-acme/dropOrders is defined in another file too: remove one of them',
+        },
+      },
+    ])
+  })
+
   it('a file of another sort withholds nothing', async () => {
     deployment.write('notes.yaml', 'text: {')
     deployment.write('openapi.yaml', { openapi: '3.1.0', info: {}, paths: {} })

@@ -18,6 +18,7 @@ const namesOf = (env: Record<string, string>) => faultsOf(env).map(fault => faul
 
 const INSECURE: readonly (readonly [name: string, env: Record<string, string>])[] = [
   ['AUTH_ISSUER', { AUTH_ISSUER: 'http://id.example.com/realms/p' }],
+  ['AUTH_ISSUER', { AUTH_ISSUER: 'HTTP://id.example.com/realms/p' }],
   ['AUTH_ADMIN_URL', { AUTH_ADMIN_URL: 'http://id.example.com/admin' }],
   ['CONTROL_PLANE_URL', { ...GATEWAY, CONTROL_PLANE_URL: 'http://control:8081' }],
   ['POLICY_BUNDLE', { POLICY_BUNDLE: 'http://bundles.example.com/b.tar.gz', POLICY_KEY: 'pem' }],
