@@ -1,5 +1,5 @@
 /**
- * Starts the deployment as a newcomer would, runs the demos against it, and stops it. Unless a signal ends it, no process or temporary file remains.
+ * Starts the deployment as a newcomer would, runs the demos against it, and stops it. No process or temporary file remains, except after SIGKILL.
  *   node scripts/smoke.mjs [PACKAGE.tgz]      with a package: installed offline in an empty folder, by a user with an empty home directory
  * SMOKE_PATIENCE=5 multiplies the limits of installation, start, demo and stop, for a machine that is busy.
  */
@@ -68,12 +68,19 @@ let place = { env: process.env }
 let npm
 let gateway
 let demo
-process.once('SIGTERM', () => {
+function cleanUp() {
   npm?.end('SIGKILL')
   demo?.end('SIGKILL')
   gateway?.end('SIGKILL')
-  process.exit(1)
-})
+  rmSync(folder, { recursive: true, force: true, maxRetries: 5 })
+}
+// the processes have their own groups: Ctrl-C in a terminal does not reach them
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'])
+  process.once(signal, () => {
+    cleanUp()
+    process.exit(1)
+  })
+
 /** Installs the package alone. Everything is in it, so the registry cannot be reached. */
 async function install(path) {
   const cwd = join(folder, 'empty')
@@ -138,8 +145,5 @@ try {
   console.error(`smoke: ${error.message}`)
   process.exitCode = 1
 } finally {
-  npm?.end('SIGKILL')
-  demo?.end('SIGKILL')
-  gateway?.end('SIGKILL')
-  rmSync(folder, { recursive: true, force: true, maxRetries: 5 })
+  cleanUp()
 }
