@@ -62,6 +62,21 @@ export function ratioVerdicts(budgets: Pick<Budgets, 'ratios'>, figures: readonl
   })
 }
 
+/** The ratios of each suite, and those whose suite does not exist: a renamed file must not lose its budgets in silence. */
+export function ratiosBySuite(
+  ratios: readonly RatioBudget[],
+  suites: readonly string[],
+): { readonly of: ReadonlyMap<string, readonly RatioBudget[]>; readonly lost: readonly RatioBudget[] } {
+  const of = new Map<string, RatioBudget[]>()
+  const lost: RatioBudget[] = []
+  for (const ratio of ratios) {
+    const suite = suites.find(name => ratio.case.startsWith(`${name}/`))
+    if (suite === undefined) lost.push(ratio)
+    else of.set(suite, [...(of.get(suite) ?? []), ratio])
+  }
+  return { of, lost }
+}
+
 /** Case ids that `budgets.json` names and that no bench file measured: a renamed case must not lose its budget in silence. */
 export function unmeasured(budgets: Budgets, figures: readonly Figures[]): string[] {
   const measured = new Set(figures.map(({ id }) => id))

@@ -10,7 +10,7 @@ import { parseArgs } from 'node:util'
 import { type Budgets, ratioVerdicts, readBudgets, unmeasured } from './budgets.ts'
 import { openResults, type ResultLine, type ResultWriter } from './record.ts'
 import type { Figures } from './suite.ts'
-import { runSuite, type SuiteRun, suiteFiles } from './suite-process.ts'
+import { runSuite, type SuiteRun, suiteFiles, suiteOf } from './suite-process.ts'
 import { LEGEND, ratioTable, suiteTable } from './table.ts'
 import { readTargets } from './targets.ts'
 
@@ -37,7 +37,7 @@ async function main(): Promise<number> {
   let failed = 0
   if (!options.json) console.log(LEGEND)
   for (const [at, file] of files.entries()) {
-    const id = file.slice(0, -'.bench.ts'.length)
+    const id = suiteOf(file)
     const startedAt = performance.now()
     process.stderr.write(`[${at + 1}/${files.length}] ${id} …`)
     const run = await runSuite(HERE, file, {

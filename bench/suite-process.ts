@@ -21,19 +21,33 @@ export interface SuiteRun {
   readonly failure: string | undefined
 }
 
+const ENDING = '.bench.ts'
+
 /**
- * Paths below `folder`, in order; a filter with a slash is taken for the beginning of a case's id, and selects the files that can hold it.
- * @param folder of benches, as bench/
+ * Paths below `folder`, in order. A part of an id with a slash that names a suite selects the files of such suites; every other part may be
+ * in the ids of every file.
+ * @param folder of benches, as bench/ @param filter as that of the options
  */
 export function suiteFiles(folder: string, filter: string): string[] {
-  return readdirSync(folder, { recursive: true, encoding: 'utf8' })
-    .filter(file => file.endsWith('.bench.ts'))
+  const files = readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .filter(file => file.endsWith(ENDING))
     .map(file => file.split(sep).join('/'))
-    .filter(file => {
-      const suite = file.slice(0, -'.bench.ts'.length)
-      return !filter.includes('/') || suite.startsWith(filter) || filter.startsWith(suite)
-    })
     .sort()
+  const chosen = filter.split(',').map(part => {
+    const named = part.includes('/') ? files.filter(file => isNamedBy(part, `${suiteOf(file)}/`)) : []
+    return named.length > 0 ? named : files
+  })
+  return files.filter(file => chosen.some(some => some.includes(file)))
+}
+
+/** Id of the suite of a file. */
+export function suiteOf(file: string): string {
+  return file.slice(0, -ENDING.length)
+}
+
+/** True when the part is in the name of the suite, or begins in it and goes on in the case. */
+function isNamedBy(part: string, suite: string): boolean {
+  return suite.includes(part) || [...suite].some((_, at) => part.startsWith(suite.slice(at)))
 }
 
 /** @param file as `suiteFiles` gives it */

@@ -85,17 +85,20 @@ function ratioText(row: Figures, figures: readonly Figures[]): string {
   return `${median.toFixed(2)} (${min.toFixed(2)}–${max.toFixed(2)})`
 }
 
-/** `met`, or what was missed, and whether the fixed limit of the target is kept. */
+/** `met`, or what was missed or not measured, and whether the fixed limit of the target is kept. */
 function verdictText(target: Target, row: Figures, figures: readonly Figures[]): string {
-  const judged = target.bounds.flatMap(bound => {
+  const judged = target.bounds.map(bound => {
     if (bound.on === 'value') return { what: 'time', verdict: verdictOf(bound, row.medianNs) }
     const other = figures.find(({ id }) => id === bound.of)
-    if (other === undefined) return []
+    if (other === undefined) return { what: 'ratio', verdict: 'unmeasured' as const }
     return { what: 'ratio', verdict: verdictOf(bound, ratioSpread(row.roundsNs, other.roundsNs).median) }
   })
   const missed = judged.filter(({ verdict }) => verdict === 'missed').map(({ what }) => what)
-  if (missed.length === 0)
-    return worst(judged.map(({ verdict }) => verdict)) === 'stretch' ? 'met, stretch too' : 'met'
+  const verdicts = judged.flatMap(({ verdict }) => (verdict === 'unmeasured' ? [] : verdict))
+  if (missed.length === 0) {
+    if (verdicts.length < judged.length) return 'unmeasured: ratio'
+    return worst(verdicts) === 'stretch' ? 'met, stretch too' : 'met'
+  }
   const keeps = target.specified !== undefined && row.medianNs <= target.specified
   return `MISSED: ${missed.join(', ')}${keeps ? `; keeps the ${shown(target.specified!, 'ns')} specified` : ''}`
 }

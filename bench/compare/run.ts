@@ -9,7 +9,7 @@ import { noisyText, Quietness } from '../quiet.ts'
 import { shown } from '../units.ts'
 import { loadRun, type Measurable, microSuites, type Sample } from './sample.ts'
 import { type Compared, compared, type Pair } from './verdict.ts'
-import { checkOut, npm } from './worktree.ts'
+import { checkOut, npm, type Worktree } from './worktree.ts'
 
 const HELP = `Usage: npm run bench:compare -- REF [options]
 
@@ -63,13 +63,15 @@ async function main(): Promise<number> {
   const script = options.http ? 'build' : 'build:kernel'
   progress('build the working tree')
   npm(ROOT, 'run', '--silent', script)
-  const other = checkOut(ROOT, ref, script, options['own-bench'], progress)
+  let other: Worktree | undefined
   const cleanUp = (): void => {
-    other.remove()
+    other?.remove()
     process.exit(130)
   }
-  const quietness = new Quietness()
+  // before the checkout, which removes its folder when a signal ends npm: without a listener the signal would end this process too
   process.once('SIGINT', cleanUp).once('SIGTERM', cleanUp)
+  other = checkOut(ROOT, ref, script, options['own-bench'], progress)
+  const quietness = new Quietness()
   try {
     const results: Compared[] = []
     let failed = 0

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { readLines } from '../report/read-results.ts'
-import { runSuite, suiteFiles } from '../suite-process.ts'
+import { runSuite, suiteFiles, suiteOf } from '../suite-process.ts'
 import type { Pair } from './verdict.ts'
 
 export type Sample = Pick<Pair, 'id' | 'unit' | 'better'> & { readonly value: number }
@@ -22,7 +22,7 @@ const ROUNDS = 3
 
 export function microSuites(root: string, filter: string, timeMs: number): Measurable[] {
   return suiteFiles(join(root, 'bench'), filter).map(file => ({
-    name: file.slice(0, -'.bench.ts'.length),
+    name: suiteOf(file),
     async sample(tree) {
       const run = await runSuite(join(tree, 'bench'), file, { timeMs, rounds: ROUNDS, filter })
       if (run.failure !== undefined) throw new Error(run.failure)
