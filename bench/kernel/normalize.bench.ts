@@ -88,7 +88,8 @@ function cases(kind: string, paths: readonly (readonly [string, string])[]): Ben
 
 export default {
   id: 'kernel/normalize',
-  title: 'Normalize a path of 38 bytes (clean) or 40 (dirty), string to canonical bytes (wasm) or to a string',
+  title:
+    'Normalize a path of 38 bytes (clean) or 40 (dirty), string to canonical bytes (wasm) or to a string',
   reference: 'best-js',
   cases: () => [...cases('clean', CLEAN), ...cases('dirty', DIRTY)],
 } satisfies Suite

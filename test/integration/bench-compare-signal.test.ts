@@ -1,7 +1,16 @@
 /** `npm run bench:compare` interrupted while the packages of the other commit are installed: its worktree is removed. git and npm are scripts. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
@@ -39,8 +48,11 @@ it('removes its worktree at Ctrl-C', async () => {
     detached: true,
   })
   const ended = once(child, 'exit')
-  const worktrees = (): string[] => readdirSync(temporary).filter(name => name.startsWith('toolgate-compare-'))
-  await expect.poll(() => existsSync(installs) && readFileSync(installs, 'utf8'), { timeout: 30_000 }).toMatch(/\d/)
+  const worktrees = (): string[] =>
+    readdirSync(temporary).filter(name => name.startsWith('toolgate-compare-'))
+  await expect
+    .poll(() => existsSync(installs) && readFileSync(installs, 'utf8'), { timeout: 30_000 })
+    .toMatch(/\d/)
   expect(worktrees()).toHaveLength(1)
   // as a terminal sends it, to the processes of the group
   process.kill(-child.pid!, 'SIGINT')

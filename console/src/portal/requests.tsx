@@ -49,7 +49,11 @@ export function Requests() {
       cell: (each: Subscription) => (
         <span class="actions">
           {may('subscriptions.approve') && (
-            <button type="button" class="button small primary" onClick={() => actions.act(() => approve(each))}>
+            <button
+              type="button"
+              class="button small primary"
+              onClick={() => actions.act(() => approve(each))}
+            >
               Approve
             </button>
           )}

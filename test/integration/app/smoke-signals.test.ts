@@ -1,7 +1,16 @@
 /** `scripts/smoke.mjs` at a signal: the process that it has started ends, and its folder is removed. The deployment is a script in the place of npm. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
@@ -27,7 +36,10 @@ it.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)(
     const [temporary, pidFile] = [join(folder, 'tmp'), join(folder, 'pid')]
     mkdirSync(temporary)
     const npm = join(folder, 'npm')
-    writeFileSync(npm, `#!/bin/sh\nmkdir "$DATA_DIR"\necho $$ > '${pidFile}.part'\nmv '${pidFile}.part' '${pidFile}'\nexec sleep 300\n`)
+    writeFileSync(
+      npm,
+      `#!/bin/sh\nmkdir "$DATA_DIR"\necho $$ > '${pidFile}.part'\nmv '${pidFile}.part' '${pidFile}'\nexec sleep 300\n`,
+    )
     chmodSync(npm, 0o755)
     const child = spawn(process.execPath, [SMOKE], {
       env: { PATH: `${folder}:${process.env.PATH}`, TMPDIR: temporary },

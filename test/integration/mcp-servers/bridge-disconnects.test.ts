@@ -94,9 +94,7 @@ it('cancels the request of a client that disconnects, and its session becomes id
   const client = new AbortController()
   const call = post(url, 5, 'never', session, client.signal).catch(() => {})
   // refused while the request is in flight
-  await expect
-    .poll(async () => (await post(url, 5, 'ping', session)).status, { timeout: 10_000 })
-    .toBe(503)
+  await expect.poll(async () => (await post(url, 5, 'ping', session)).status, { timeout: 10_000 }).toBe(503)
   client.abort()
   await call
   const seen = async () => (await resultOf(await post(url, 6, 'ping', session))).seen

@@ -35,7 +35,7 @@ class ApiServer {
     const config = {
       apiVersion: 'v1',
       kind: 'Config',
-      clusters: [{ name: 'c', cluster: { server } }],
+      clusters: [{ name: 'c', cluster: { server, 'insecure-skip-tls-verify': true } }],
       users: [{ name: 'u', user: { token: 't' } }],
       contexts: [{ name: 'x', context: { cluster: 'c', user: 'u' } }],
       'current-context': 'x',
@@ -70,7 +70,12 @@ class ApiServer {
     if (query.includes('watch=')) return void response.writeHead(200).flushHeaders()
     if (!path.startsWith(LEASE_PATH)) {
       if (method === 'POST') return refuse(404, 'namespaces "tenant-acme" not found')
-      return reply(200, { apiVersion: 'toolgate.dev/v1alpha1', kind: 'List', metadata: { resourceVersion: '1' }, items: [] })
+      return reply(200, {
+        apiVersion: 'toolgate.dev/v1alpha1',
+        kind: 'List',
+        metadata: { resourceVersion: '1' },
+        items: [],
+      })
     }
     if (method === 'GET') {
       if (this.#written && this.failures > 0) {

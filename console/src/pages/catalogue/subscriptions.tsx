@@ -112,7 +112,11 @@ export function Subscriptions() {
       cell: (each: Subscription) => (
         <span class="actions">
           {isRequest(each) && may('subscriptions.approve') && (
-            <button type="button" class="button small primary" onClick={() => actions.act(() => approve(each))}>
+            <button
+              type="button"
+              class="button small primary"
+              onClick={() => actions.act(() => approve(each))}
+            >
               {requestedPlanOf(each) === null ? 'Approve' : 'Approve plan'}
             </button>
           )}

@@ -63,7 +63,9 @@ export async function connect(options: ConfigOptions, env: CommandContext['env']
     const text = await response.text().catch(error => {
       // a change is made before its response begins
       const fix =
-        method === 'GET' || query.dry_run === 'true' ? 'Retry' : 'Compare with toolgate config diff, then retry'
+        method === 'GET' || query.dry_run === 'true'
+          ? 'Retry'
+          : 'Compare with toolgate config diff, then retry'
       throw new CommandFailure(`The response of ${base} is not complete: ${reasonOf(error)}. ${fix}.`)
     })
     const json = jsonOf(text)

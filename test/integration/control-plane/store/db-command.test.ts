@@ -43,31 +43,34 @@ describe('toolgate db', () => {
     expect((await runToolgate(['db', 'migrate'], { DATA_DIR: created })).code).toBe(0)
     expect((await runToolgate(['db', 'status'], { DATA_DIR: created })).code).toBe(0)
     expect(existsSync(join(created, 'postgres.creating-1'))).toBe(false)
-  })
+  }, 120_000)
 
   it.each([
     ['db', 'status'],
     ['db', 'backup', '--to', 'FILE'],
     ['db', 'copy', '--to', 'pglite:TARGET'],
     ['audit', 'verify'],
-  ])('%s %s refuses a missing database, creates none and keeps the file of an earlier backup', async (...args) => {
-    const elsewhere = join(dataDir, 'elsewhere')
-    const [file, target] = [join(dataDir, 'backup.ndjson.gz'), join(dataDir, 'target')]
-    writeFileSync(file, 'the backup of yesterday')
-    const words = args.map(word => word.replace('FILE', file).replace('TARGET', target))
-    for (const [setting, directory, settings] of [
-      ['DATA_DIR', join(elsewhere, 'postgres'), { DATA_DIR: elsewhere }],
-      ['DATABASE_URL', join(elsewhere, 'db'), { DATABASE_URL: `pglite:${join(elsewhere, 'db')}` }],
-    ] as const) {
-      const { code, out, err } = await runToolgate(words, settings)
-      expect([code, out]).toEqual([78, ''])
-      expect(err).toContain(`${directory} does not hold a database. Set ${setting} to`)
-    }
-    const memory = await runToolgate(words, { DATABASE_URL: 'pglite:memory' })
-    expect([memory.code, memory.err]).toEqual([78, expect.stringContaining('begins empty in each process')])
-    expect([existsSync(elsewhere), existsSync(target)]).toEqual([false, false])
-    expect(readFileSync(file, 'utf8')).toBe('the backup of yesterday')
-  })
+  ])(
+    '%s %s refuses a missing database, creates none and keeps the file of an earlier backup',
+    async (...args) => {
+      const elsewhere = join(dataDir, 'elsewhere')
+      const [file, target] = [join(dataDir, 'backup.ndjson.gz'), join(dataDir, 'target')]
+      writeFileSync(file, 'the backup of yesterday')
+      const words = args.map(word => word.replace('FILE', file).replace('TARGET', target))
+      for (const [setting, directory, settings] of [
+        ['DATA_DIR', join(elsewhere, 'postgres'), { DATA_DIR: elsewhere }],
+        ['DATABASE_URL', join(elsewhere, 'db'), { DATABASE_URL: `pglite:${join(elsewhere, 'db')}` }],
+      ] as const) {
+        const { code, out, err } = await runToolgate(words, settings)
+        expect([code, out]).toEqual([78, ''])
+        expect(err).toContain(`${directory} does not hold a database. Set ${setting} to`)
+      }
+      const memory = await runToolgate(words, { DATABASE_URL: 'pglite:memory' })
+      expect([memory.code, memory.err]).toEqual([78, expect.stringContaining('begins empty in each process')])
+      expect([existsSync(elsewhere), existsSync(target)]).toEqual([false, false])
+      expect(readFileSync(file, 'utf8')).toBe('the backup of yesterday')
+    },
+  )
 
   it('refuses a directory that a running process has open', async () => {
     const { store } = await openStore({ url: 'pglite:', dataDir, now: Date.now, onFault: () => {} })

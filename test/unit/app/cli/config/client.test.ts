@@ -10,7 +10,7 @@ import { runToolgate } from '../../../../fixtures/command.ts'
 const folder = mkdtempSync(join(tmpdir(), 'toolgate-config-'))
 const file = join(folder, 'toolgate.yaml')
 let server: Server | undefined
-beforeAll(() => writeFileSync(file, 'plans: {}\n'))
+beforeAll(() => writeFileSync(file, 'apiVersion: toolgate.dev/v1\nkind: Configuration\n'))
 afterEach(() => {
   server?.closeAllConnections()
   server?.close()

@@ -43,8 +43,18 @@ it('lets the client connect when all values have the expected types', async () =
 
 it.each<[step: string, what: string, results: Partial<Results>, found: RegExp]>([
   ['initialize', 'a result that is null', { initialize: [INITIALIZED, null] }, /returned 200/],
-  ['list', 'an outputSchema that is null', { tools: [{ ...TOOL, outputSchema: null }] }, /outputSchema of list_orders/],
-  ['list', 'an inputSchema that is null', { tools: [{ ...TOOL, inputSchema: null }] }, /inputSchema of list_orders/],
+  [
+    'list',
+    'an outputSchema that is null',
+    { tools: [{ ...TOOL, outputSchema: null }] },
+    /outputSchema of list_orders/,
+  ],
+  [
+    'list',
+    'an inputSchema that is null',
+    { tools: [{ ...TOOL, inputSchema: null }] },
+    /inputSchema of list_orders/,
+  ],
   ['list', 'a tool that is null', { tools: [null] }, /no name/],
   [
     'reach',
