@@ -1,7 +1,7 @@
 /** Actions of buttons that ask nothing: a failed one is shown, and the list is loaded again either way. It sends nothing itself. */
 import { type Signal, useSignal } from '@preact/signals'
 
-export interface Actions {
+interface Actions {
   /** Runs the action of a button; a second one does not wait for the first. */
   act(work: () => Promise<unknown>): void
   /** Why the last action failed. */

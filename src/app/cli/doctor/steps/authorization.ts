@@ -68,7 +68,7 @@ async function follow(url: URL, redirectUri: string): Promise<URL | FetchedRespo
     const location = response.headers.get('location')
     if (response.status < 300 || response.status >= 400 || location === null) return response
     demand(
-      URL.canParse(location, at),
+      URL.canParse(location, at.href),
       `${at.origin} redirects to "${location.slice(0, 120)}", which is not a valid address.`,
       'Check the public address of the identity provider, and the proxy in front of it.',
     )
