@@ -8,7 +8,7 @@ import type { MeteringEvent } from '../../link/metering-event.ts'
 import { readMetering } from '../settings/metering.ts'
 import { Reader } from '../settings/reader.ts'
 import { type Settings, SettingsError } from '../settings.ts'
-import { type CommandContext, EXIT, footer, print } from './command.ts'
+import { type CommandContext, CommandFailure, EXIT, footer, print } from './command.ts'
 import { shownText } from './shown-text.ts'
 
 const POLL_MS = 200
@@ -95,10 +95,21 @@ async function tail(places: Places, json: boolean, follow: boolean): Promise<num
   return EXIT.failed
 }
 
+/** @throws CommandFailure when the file system does not let the command read the spool */
 async function readSpool(reader: SpoolReader, onEvent: (event: MeteringEvent) => void): Promise<void> {
   const { decodeEvent } = await import('../../data-plane/metering/event-codec.ts')
-  for (let events = reader.read(1000); events.length > 0; events = reader.read(1000))
+  for (let events = readEvents(reader); events.length > 0; events = readEvents(reader))
     for (const { bytes } of events) onEvent(decodeEvent(bytes))
+}
+
+function readEvents(reader: SpoolReader): ReturnType<SpoolReader['read']> {
+  try {
+    return reader.read(1000)
+  } catch (error) {
+    throw new CommandFailure(
+      `the metering spool cannot be read: ${(error as Error).message}. Run the command as the user of the gateway, with its DATA_DIR.`,
+    )
+  }
 }
 
 function lineOf(event: MeteringEvent): string {

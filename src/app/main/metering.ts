@@ -22,6 +22,8 @@ const FOLD_BATCH = 5000
 const RETENTION_EVERY_MS = 250
 /** A transaction takes the embedded database some 20 ms of processor time, for one event as for a hundred. */
 const FOLD_EVERY_MS = 250
+const RETENTION_FAULT =
+  'segments of the metering spool cannot be listed, read or removed, so METERING_SPOOL_MAX may be exceeded; it is tried again'
 
 /** Whether events go through Kafka. */
 export function exportsEvents({ metering }: Settings): boolean {
@@ -120,6 +122,12 @@ async function deliverEvents(context: AppContext, store: Store | undefined): Pro
     maxBytes: settings.metering.spoolMaxBytes,
     spareBytes: segmentBytes + 2 ** 20,
     reader,
+    onFault(error) {
+      const fault = error && `${RETENTION_FAULT} (${error.message})`
+      conditions.set('metering retention', fault)
+      if (fault !== undefined) log.warn({ err: error }, RETENTION_FAULT)
+      else log.info({}, 'METERING_SPOOL_MAX is enforced again')
+    },
   })
   const enforce = (): void => {
     const dropped = retention.enforce()

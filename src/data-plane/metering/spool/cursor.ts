@@ -12,12 +12,13 @@ export interface CursorState {
 
 const EMPTY: CursorState = { segments: {}, next: {} }
 
-/** @returns the state, and false when the file is damaged */
+/** No file: the beginning. @returns the state, and false when the file is damaged @throws Error of the file system */
 export function readCursor(path: string): { readonly state: CursorState; readonly whole: boolean } {
   let text: string
   try {
     text = readFileSync(path, 'utf8')
-  } catch {
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
     return { state: EMPTY, whole: true }
   }
   const end = text.indexOf('\n')

@@ -45,6 +45,7 @@ export class SpoolReader {
   }
   readonly #options: SpoolReaderOptions
   readonly #cursorPath: string
+  #isPositioned = false
   readonly #places = new Map<string, Place>()
   readonly #next = new Map<string, number>()
   readonly #buffer = Buffer.allocUnsafeSlow(READ_BYTES)
@@ -52,9 +53,15 @@ export class SpoolReader {
   constructor(options: SpoolReaderOptions) {
     this.#options = options
     this.#cursorPath = join(options.directory, `${options.purpose}.cursor`)
+  }
+
+  /** When it is first needed, and again after an error: a file system that fails for a moment must not set the position back to the beginning. */
+  #readPosition(): void {
+    if (this.#isPositioned) return
     const { state, whole } = readCursor(this.#cursorPath)
+    this.#isPositioned = true
     if (!whole)
-      options.onDamage(
+      this.#options.onDamage(
         this.#cursorPath,
         'events are delivered from the oldest one on; each is counted once, by its id',
       )
@@ -65,6 +72,7 @@ export class SpoolReader {
   /**
    * The next events, in the order of each writer; their bytes are valid until the next call. Empty: no new events.
    * They are returned again after a restart without `commit`.
+   * @throws Error of the file system; the position stays, and a later call continues there
    */
   read(maxEvents: number): SpooledEvent[] {
     const events: SpooledEvent[] = []
@@ -80,7 +88,7 @@ export class SpoolReader {
     return events
   }
 
-  /** Marks returned events as processed: stores the cursor, then removes segments. @throws Error of the file system */
+  /** Marks returned events as processed: stores the cursor, then removes segments. @throws Error of the file system; it can be repeated */
   async commit(): Promise<void> {
     const segments = this.segments()
     const there = new Set(segments.map(segment => segment.key))
@@ -91,21 +99,23 @@ export class SpoolReader {
       next: Object.fromEntries(this.#next),
     })
     if (!this.#options.removes) return
-    for (const segment of finished) this.#unlink(segment)
+    for (const segment of finished) this.#remove(segment)
     const writers = new Set(this.segments().map(segment => segment.writer))
     for (const writer of this.#next.keys()) if (!writers.has(writer)) this.#next.delete(writer)
   }
 
-  /** Oldest first. */
+  /** Oldest first. @throws Error of the file system: an empty list would remove all positions */
   segments(): SegmentName[] {
+    this.#readPosition()
     try {
       return segmentsAmong(readdirSync(this.#options.directory))
-    } catch {
-      return [] // no event has been written yet, or the directory cannot be read
+    } catch (error) {
+      if (!isMissing(error)) throw error
+      return [] // no event has been written yet
     }
   }
 
-  /** Number of unread events of a segment. */
+  /** Number of unread events of a segment; 0 when its file is missing. @throws Error of the file system: it cannot be counted now */
   unread(segment: SegmentName): number {
     const next = this.#nextOf(segment)
     const from = Math.max(segment.first, this.#next.get(segment.writer) ?? 0)
@@ -121,12 +131,12 @@ export class SpoolReader {
     return counting.counts.read
   }
 
-  /** Removes a segment, read or not; its events do not count as damaged. */
+  /** Removes a segment, read or not; its events do not count as damaged. @throws Error of the file system; the segment stays then */
   remove(segment: SegmentName): void {
     const next = this.#nextOf(segment)
+    this.#remove(segment)
     if (next !== undefined && (this.#next.get(segment.writer) ?? 0) < next.first)
       this.#next.set(segment.writer, next.first)
-    this.#unlink(segment)
   }
 
   #nextOf(segment: SegmentName): SegmentName | undefined {
@@ -167,7 +177,7 @@ export class SpoolReader {
           const { size } = fstatSync(file)
           if (length > 0 || size === 0 || place.at > size) this.#damaged(segment.file)
           // reported once
-          if (size === 0) this.#unlink(segment)
+          if (size === 0) this.#removeEmpty(segment)
           if (length > 0 && last) this.counts.damaged++
           place.finished = true
         }
@@ -214,22 +224,39 @@ export class SpoolReader {
     this.#options.onDamage(join(this.#options.directory, file), 'its unreadable metering events are lost')
   }
 
+  /** undefined: the file is missing. @throws Error of the file system */
   #open(file: string): number | undefined {
     try {
       return openSync(join(this.#options.directory, file), 'r')
-    } catch {
+    } catch (error) {
+      if (!isMissing(error)) throw error
       return undefined
     }
   }
 
-  #unlink(segment: SegmentName): void {
+  /** A file that an operator has removed is ignored. @throws Error of the file system; its position stays, so that it is not read again */
+  #remove(segment: SegmentName): void {
     try {
       unlinkSync(join(this.#options.directory, segment.file))
-    } catch {
-      // already removed by an operator
+    } catch (error) {
+      if (!isMissing(error)) throw error
     }
     this.#places.delete(segment.key)
   }
+
+  /** Where it cannot be removed, it is reported again after a restart; nothing else depends on it. */
+  #removeEmpty(segment: SegmentName): void {
+    try {
+      this.#remove(segment)
+    } catch {
+      // the segments after it are read nevertheless
+    }
+  }
+}
+
+/** The only error that says what the directory holds: any other may end with the next call. */
+function isMissing(error: unknown): boolean {
+  return (error as NodeJS.ErrnoException).code === 'ENOENT'
 }
 
 function isLast(segments: readonly SegmentName[], index: number): boolean {

@@ -71,6 +71,14 @@ describe('toolgate metering', () => {
     expect(readdirSync(dataDir)).toEqual(['metering'])
   })
 
+  it.each(['tail', 'verify'])('says in `%s` that the spool cannot be read', async command => {
+    const dataDir = spoolDirectory()
+    writeFileSync(join(dataDir, 'metering'), 'not a directory')
+    const { code, out, err } = await metering({ DATA_DIR: dataDir }, command)
+    expect([code, out]).toEqual([1, ''])
+    expect(err).toMatch(/the metering spool cannot be read: ENOTDIR.* Run the command as the user/)
+  })
+
   it('refuses unknown commands, unknown options and invalid settings', async () => {
     expect((await metering({}, 'look')).code).toBe(64)
     expect((await metering({}, 'tail', '--all')).code).toBe(64)

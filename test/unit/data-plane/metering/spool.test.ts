@@ -237,12 +237,14 @@ describe('damage', () => {
 })
 
 describe('retention', () => {
+  const onFault = () => {}
+
   it('drops the oldest segments above the limit, and counts unread events', async () => {
     const directory = await writtenInSegments(60, 2000)
     const reader = aReader(directory)
     reader.read(3)
     await reader.commit()
-    const retention = new Retention({ directory, maxBytes: 7000, spareBytes: 2000, reader })
+    const retention = new Retention({ directory, maxBytes: 7000, spareBytes: 2000, reader, onFault })
     const dropped = retention.enforce()
     expect(dropped).toBeGreaterThan(0)
     expect(retention.counts.bytes).toBeLessThanOrEqual(5000)
@@ -256,9 +258,17 @@ describe('retention', () => {
     mkdirSync(join(directory, '00000000000001-8000000000000000-0000000001.events'))
     const reader = aReader(directory)
     expect(() => reader.read(1)).toThrow('EISDIR')
-    const retention = new Retention({ directory, maxBytes: 0, spareBytes: 0, reader })
+    const faults: (string | undefined)[] = []
+    const retention = new Retention({
+      directory,
+      maxBytes: 0,
+      spareBytes: 0,
+      reader,
+      onFault: error => faults.push(error?.message),
+    })
     expect(retention.enforce()).toBe(60)
     expect(retention.counts.segments).toBe(1)
+    expect(faults).toEqual([expect.stringContaining('EISDIR')])
   })
 
   it('never deletes the segment that is being written, however little space there is', async () => {
@@ -267,7 +277,7 @@ describe('retention', () => {
     for (let index = 1; index <= 100; index++)
       await writer.record(origin, aCall({ requestId: String(index) }))
     const reader = aReader(directory)
-    const retention = new Retention({ directory, maxBytes: 0, spareBytes: 0, reader })
+    const retention = new Retention({ directory, maxBytes: 0, spareBytes: 0, reader, onFault })
     expect(retention.enforce()).toBe(0)
     expect(retention.counts).toMatchObject({ dropped: 0, segments: 1 })
     expect(retention.counts.bytes).toBeGreaterThan(100)
