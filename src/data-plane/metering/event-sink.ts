@@ -32,7 +32,7 @@ const REFUSED = 'does not accept metering events; they stay in the spool and are
 const SPOOL_FAULTS = {
   read: 'the metering spool cannot be read; its events stay there and are sent later',
   commit:
-    'the position in the metering spool cannot be stored, or a delivered segment cannot be removed; events are delivered, and may be sent again after a restart',
+    'the position in the metering spool cannot be stored, or a delivered segment not be removed; events are delivered, and may be sent again after a restart',
 }
 
 export class EventSink<E> {

@@ -1,4 +1,4 @@
-/** Makes a metering event of each authenticated tool or proxied call, and refuses exchanges while events cannot be stored. It stores and sends nothing. */
+/** Makes a metering event of each authenticated tool or proxied call, and refuses those calls while events cannot be stored. It stores and sends nothing. */
 
 import type { MeteredOutcome } from '../../../link/metering-event.ts'
 import { oncePer } from '../../../model/once-per.ts'
@@ -6,7 +6,7 @@ import type { Principal } from '../../../model/principal.ts'
 import { type RefusalReason, refuse } from '../../../shared/call/refusal.ts'
 import type { CallOrigin, Meter } from '../../metering/meter.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
-import { isCall } from '../../pipeline/operation.ts'
+import { isCall, type Operation } from '../../pipeline/operation.ts'
 import type { Stage } from '../../pipeline/stage.ts'
 import type { CompiledApi, CompiledTool } from '../../snapshot/snapshot.ts'
 import { entitlementOf } from '../shared/entitlement.ts'
@@ -24,7 +24,7 @@ const OUTCOME_OF: { readonly [R in RefusalReason]?: MeteredOutcome } = {
 }
 
 export interface Metering {
-  /** Refuses every exchange while events cannot be stored. */
+  /** Refuses calls that become events while these cannot be stored; lists, sessions and administration go on. */
   readonly admit: Stage
   readonly settle: Stage
 }
@@ -35,14 +35,14 @@ export function meterCalls(meter: Meter): Metering {
     admit: {
       id: 'admit-metered',
       phase: 'admit',
-      run: () => (meter.ready ? undefined : UNMETERED),
+      run: ({ operation }) => (meter.ready || !isMetered(operation) ? undefined : UNMETERED),
     },
     settle: {
       id: 'meter-call',
       phase: 'settle',
       run(exchange) {
         const { principal, operation, final } = exchange
-        if (principal === undefined || (!isCall(operation) && operation.action !== 'proxy')) return undefined
+        if (principal === undefined || !isMetered(operation)) return undefined
         const { backendMs } = exchange
         return meter.record(origins.of(exchange, principal), {
           occurredAtMs: exchange.receivedAtMs,
@@ -61,6 +61,10 @@ export function meterCalls(meter: Meter): Metering {
       },
     },
   }
+}
+
+function isMetered(operation: Operation): boolean {
+  return isCall(operation) || operation.action === 'proxy'
 }
 
 const UNMETERED = refuse('overloaded', {

@@ -3,7 +3,9 @@ import { describe, expect, it } from 'vitest'
 import type { CallOrigin, Meter, MeteredCall } from '../../../../src/data-plane/metering/meter.ts'
 import { compose } from '../../../../src/data-plane/pipeline/compose.ts'
 import type { Exchange } from '../../../../src/data-plane/pipeline/exchange.ts'
+import type { Operation } from '../../../../src/data-plane/pipeline/operation.ts'
 import type { Final } from '../../../../src/data-plane/pipeline/outcome.ts'
+import type { CompiledApi } from '../../../../src/data-plane/snapshot/snapshot.ts'
 import { meterCalls } from '../../../../src/data-plane/stages/6-settle/meter-call.ts'
 import { REFUSALS, type RefusalReason, refuse } from '../../../../src/shared/call/refusal.ts'
 import { aPrincipal, aTool, compiled, exchange } from '../../../fixtures/exchange.ts'
@@ -121,5 +123,33 @@ describe('the meter stage', () => {
     recorder.held = undefined
     recorder.ready = false
     expect(await run(ended(undefined))).toMatchObject({ kind: 'refusal', reason: 'overloaded' })
+  })
+
+  it('refuses only calls that become events while these cannot be stored', () => {
+    const recorder = new Recorder()
+    recorder.ready = false
+    const { admit, settle } = meterCalls(recorder)
+    const operations: readonly Operation[] = [
+      invocation,
+      { action: 'resources.read', tool: 'resource:file:///a', arguments: {} },
+      { action: 'prompts.get', tool: 'prompt:greet', arguments: {} },
+      { action: 'proxy', api: { id: 'api_1', tenant: 'acme' } as CompiledApi, method: 'GET' },
+      { action: 'tools.list' },
+      { action: 'resources.list' },
+      { action: 'prompts.list' },
+      { action: 'session' },
+      { action: 'admin', resource: 'overview' },
+    ]
+    const refused: string[] = []
+    const metered: string[] = []
+    for (const operation of operations) {
+      const one = Object.assign(exchange({ operation }), { principal: aPrincipal() })
+      if (admit.run(one) !== undefined) refused.push(operation.action)
+      const before = recorder.events.length
+      void settle.run(one)
+      if (recorder.events.length > before) metered.push(operation.action)
+    }
+    expect(refused).toEqual(['tools.call', 'resources.read', 'prompts.get', 'proxy'])
+    expect(metered).toEqual(refused)
   })
 })
