@@ -22,7 +22,7 @@ export interface MemorySessionOptions {
   readonly keys: KeyRing
   /** Sliding. */
   readonly ttlMs: number
-  /** Beyond it the session that was idle longest and has no stream is evicted. */
+  /** Beyond it the session that was idle longest and has no stream is evicted; it bounds the ended ids as well. */
   readonly maxSessions: number
   readonly now: () => number
 }
@@ -47,7 +47,11 @@ export class MemorySessionStore implements SessionStore {
   readonly #options: MemorySessionOptions
   /** In order of last use: the first is idle longest. */
   readonly #alive = new Map<string, Entry>()
-  /** Ended ids, until their TTL would have run out anyway. */
+  /**
+   * Ended ids in the order of their ends, until their TTL would have run out anyway. Beyond `maxSessions` of them the oldest is evicted:
+   * until a TTL after its creation, its owner can use that id again, as one of before a restart. A client that opens and ends sessions in a
+   * loop must not take memory without bound.
+   */
   readonly #ended = new Map<string, number>()
   readonly #listeners = new SignalListeners()
   readonly #replays: ReplayBuffers
@@ -127,6 +131,8 @@ export class MemorySessionStore implements SessionStore {
     if (readSessionId(id, this.#options.keys) === undefined || this.#ended.has(id)) return false
     const entry = this.#alive.get(id)
     this.#alive.delete(id)
+    const oldest = this.#ended.keys().next().value
+    if (oldest !== undefined && this.#ended.size >= this.#options.maxSessions) this.#ended.delete(oldest)
     this.#ended.set(id, this.#options.now() + this.#options.ttlMs)
     this.signal(id, { kind: 'end' })
     this.#listeners.removeAll(id)

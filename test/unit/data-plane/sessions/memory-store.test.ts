@@ -157,6 +157,21 @@ it('sessions that are used again after a restart are bounded, too', () => {
   expect(before.map(session => store.claim(session, 'anyone'))).toEqual([false, false, false, true, true])
 })
 
+it('ended ids are bounded, too: the oldest can be used again until its TTL has run out, the others not', () => {
+  const { store, clock } = open(2)
+  const ids = Array.from({ length: 5 }, () => {
+    const { id } = store.create(FACTS)
+    expect(store.end(id)).toBe(true)
+    return id
+  })
+  const found = () => ids.map(id => store.find(id, clock.ms) !== undefined)
+  expect(store.findExpired(ids, clock.ms)).toEqual(ids.slice(-2))
+  expect(found().slice(-2)).toEqual([false, false])
+  expect(store.find(ids[0]!, clock.ms)).toMatchObject({ id: ids[0], owner: '' })
+  clock.ms += TTL_MS + 1
+  expect(store.findExpired(ids, clock.ms)).toEqual(ids)
+})
+
 describe('the keys that sign ids', () => {
   it('rotate after a day; those before are still good', () => {
     const { clock, store } = open()
