@@ -73,12 +73,18 @@ export function compose(
   function end(exchange: Exchange, final: Final): Final {
     for (const stage of lastSettlers) {
       try {
-        stage.run(exchange)
+        const result = stage.run(exchange)
+        if (isPending(result)) watch(exchange, stage, result)
       } catch (error) {
         bug(error, stage, exchange)
       }
     }
     return final
+  }
+
+  /** The response does not wait for it; its error is reported with the stage and the exchange nevertheless. */
+  function watch(exchange: Exchange, stage: Stage, pending: Pending<unknown>): void {
+    void pending.then(undefined, error => void bug(error, stage, exchange))
   }
 
   function finish(

@@ -16,7 +16,7 @@ export interface Stage {
   /** Imperative, kebab-case: `authenticate`, `invoke-tool`. Shown in logs, traces, metrics and `Server-Timing`. */
   readonly id: string
   readonly phase: Phase
-  /** A settle stage that runs when the response no longer waits for any other; nothing waits for its Promise. */
+  /** A settle stage that runs when the response no longer waits for any other; nothing waits for its Promise, whose rejection is a bug as well. */
   readonly last?: true
   run(exchange: Exchange): MaybePending<Outcome>
 }
