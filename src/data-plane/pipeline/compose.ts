@@ -84,7 +84,10 @@ export function compose(
 
   /** The response does not wait for it; its error is reported with the stage and the exchange nevertheless. */
   function watch(exchange: Exchange, stage: Stage, pending: Pending<unknown>): void {
-    void pending.then(undefined, error => void bug(error, stage, exchange))
+    void pending.then(
+      () => {},
+      error => void bug(error, stage, exchange),
+    )
   }
 
   function finish(

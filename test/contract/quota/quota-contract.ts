@@ -157,6 +157,23 @@ export function quotaContract(
       expect(await of()).toMatchObject({ dailyCount: 3, monthlyCount: 3 })
     })
 
+    test('statistics of one key, also of a name that the list shortens', async () => {
+      const long = `${fresh()}-${'x'.repeat(200)}`
+      for (let i = 0; i < 2; i++) await granted(long, { perDay: 3, perMonth: 50 })
+      expect(await quota.statisticsOf(long)).toMatchObject({
+        dailyCount: 2,
+        dailyLimit: 3,
+        monthlyCount: 2,
+        monthlyLimit: 50,
+      })
+      expect(await quota.statisticsOf(`${long}y`)).toBeUndefined()
+      const short = fresh()
+      await granted(short, { perDay: 3 })
+      expect(await quota.statisticsOf(short)).toEqual(
+        (await quota.statistics()).find(row => row.key === short),
+      )
+    })
+
     test('the use of a key: its rolling windows and its calls in flight', async () => {
       const key = fresh()
       const limits = { perSecond: 50, perMinute: 100, burst: 5 }

@@ -202,6 +202,8 @@ describe.skipIf(!hasRedis())(`a thread that joined (${REDIS_HINT})`, () => {
       await expect
         .poll(() => rowOf(quota, second), SOON)
         .toEqual({ ...row, key: second, dailyCount: 1, monthlyCount: 1 })
+      expect(await quota.statisticsOf(second)).toMatchObject({ ...row, dailyCount: 1 })
+      expect(await quota.statisticsOf(`${second}-unknown`)).toBeUndefined()
     }
     // what the others used arrives with the next response of Redis
     await expect

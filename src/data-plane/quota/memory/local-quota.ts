@@ -46,7 +46,6 @@ export class LocalQuota implements Quota {
     return this.#quota.statistics()
   }
 
-  /** undefined when the key is not known. */
   statisticsOf(key: string): QuotaStatistics | undefined {
     return this.#quota.statisticsOf(key)
   }

@@ -41,6 +41,7 @@ export function joinRedisQuota({ share, thread, port, ...clocks }: JoinRedisOpti
     key: name => quota.table.key(shortKey(name)),
     take: request => quota.take({ ...request, key: shortKey(request.key) }),
     statistics: () => line.ask<readonly QuotaStatistics[]>('quota.statistics'),
+    statisticsOf: key => line.ask<QuotaStatistics | undefined>('quota.statistics-of', key),
     usage: () => quota.statistics(),
     useOf: keys => line.ask<readonly QuotaUse[]>('quota.use', keys),
     reset: key => line.ask<boolean>('quota.reset', key),

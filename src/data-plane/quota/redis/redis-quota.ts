@@ -140,6 +140,7 @@ export function openRedisQuota(options: RedisQuotaOptions): RedisQuota {
   }
 
   const statistics = statisticsOver(quota, connection, keys, instance)
+  const statisticsOf = (key: string) => statistics.of(shortName(key))
   const useOfNames = useOver(quota, connection, keys, instance)
   const useOf = (names: readonly string[]): Promise<readonly QuotaUse[]> => useOfNames(names.map(shortName))
   const resets = createResets(connection, keys)
@@ -171,14 +172,15 @@ export function openRedisQuota(options: RedisQuotaOptions): RedisQuota {
       lines.add(line)
       line.onClose(() => lines.delete(line))
       line.notify('quota.store', membership.up)
-      serveThread(line, { quota, reserver, statistics, useOf, reset, clear })
+      serveThread(line, { quota, reserver, statistics: statistics.all, statisticsOf, useOf, reset, clear })
     },
     key: name => quota.table.key(shortName(name)),
     take(request) {
       const key = shortKey(request.key)
       return quota.take(key === request.key ? request : { ...request, key })
     },
-    statistics,
+    statistics: statistics.all,
+    statisticsOf,
     usage: () => usageOf(quota, reserver.consumers),
     useOf,
     reset,

@@ -10,6 +10,7 @@ export interface ConnectedQuota {
   readonly quota: TableQuota
   readonly reserver: LeaseReserver
   readonly statistics: () => Promise<readonly QuotaStatistics[]>
+  readonly statisticsOf: (key: string) => Promise<QuotaStatistics | undefined>
   readonly useOf: (keys: readonly string[]) => Promise<readonly QuotaUse[]>
   readonly reset: (key: string) => Promise<boolean>
   readonly clear: () => Promise<void>
@@ -18,7 +19,7 @@ export interface ConnectedQuota {
 /** Serves the thread at the other end (`joinRedisQuota`). */
 export function serveThread(
   line: PortLine,
-  { quota, reserver, statistics, useOf, reset, clear }: ConnectedQuota,
+  { quota, reserver, statistics, statisticsOf, useOf, reset, clear }: ConnectedQuota,
 ): void {
   line.serve({
     async 'quota.reserve'(caller: Caller, lacking: Lacking): Promise<Reserved> {
@@ -36,6 +37,7 @@ export function serveThread(
       }
     },
     'quota.statistics': statistics,
+    'quota.statistics-of': statisticsOf,
     'quota.use': useOf,
     'quota.reset': reset,
     'quota.clear': clear,

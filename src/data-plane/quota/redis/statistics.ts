@@ -64,34 +64,60 @@ return { in_day, in_month, state.ld or 0, state.lm or 0 }
 `,
 }
 
+export interface Statistics {
+  /** The consumers that any instance has seen. */
+  readonly all: () => Promise<readonly QuotaStatistics[]>
+  /** undefined: no instance has seen it. @param name a short one */
+  readonly of: (name: string) => Promise<QuotaStatistics | undefined>
+}
+
 /**
- * Lists the consumers that any instance has seen, with the counts that other instances reported and those of this one.
- * While Redis is unavailable, it lists the counts of this instance.
+ * Reads the counts that other instances reported and adds those of this one. While Redis is unavailable, it reads the counts of this
+ * instance alone.
  */
 export function statisticsOver(
   quota: TableQuota,
   connection: QuotaConnection,
   keys: Keys,
   instance: string,
-): () => Promise<readonly QuotaStatistics[]> {
+): Statistics {
   const read = connection.define(STATISTICS)
-  return async () => {
-    const local = new Map(quota.statistics().map(row => [row.key, row]))
-    try {
-      const names = new Set(local.keys())
-      for (let bucket = 0; bucket < BUCKETS; bucket++)
-        for (const name of await insistently(() => connection.zrange(keys.names(bucket), 0, -1)))
-          names.add(name)
-      return await forEachName([...names], name => row(name, local.get(name)))
-    } catch {
-      return [...local.values()]
-    }
+  return {
+    async all() {
+      const local = new Map(quota.statistics().map(row => [row.key, row]))
+      try {
+        const names = new Set(local.keys())
+        for (let bucket = 0; bucket < BUCKETS; bucket++)
+          for (const name of await insistently(() => connection.zrange(keys.names(bucket), 0, -1)))
+            names.add(name)
+        return await forEachName([...names], async name => rowOf(name, local.get(name), await counts(name)))
+      } catch {
+        return [...local.values()]
+      }
+    },
+    async of(name) {
+      const own = quota.statisticsOf(name)
+      try {
+        const others = await counts(name)
+        return own === undefined && others.length === 0 ? undefined : rowOf(name, own, others)
+      } catch {
+        return own
+      }
+    },
   }
 
-  async function row(name: string, own: QuotaStatistics | undefined): Promise<QuotaStatistics> {
+  /** Empty for a consumer that no instance has reported. */
+  async function counts(name: string): Promise<readonly number[]> {
     const epoch = keys.epoch(keys.bucketOf(name))
     const reply = await insistently(() => read(keys.consumer(name), epoch, instance))
-    const [day = 0, month = 0, dayLimit = 0, monthLimit = 0] = reply.map(Number)
+    return reply.map(Number)
+  }
+
+  function rowOf(
+    name: string,
+    own: QuotaStatistics | undefined,
+    [day = 0, month = 0, dayLimit = 0, monthLimit = 0]: readonly number[],
+  ): QuotaStatistics {
     return {
       key: name,
       dailyCount: day + (own?.dailyCount ?? 0),

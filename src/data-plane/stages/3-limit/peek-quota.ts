@@ -7,7 +7,7 @@ import { entitlementOf } from '../shared/entitlement.ts'
 import { quotaRefusal } from '../shared/quota-refusal.ts'
 import { consumes, quotaKeyOf } from './take-quota.ts'
 
-export function peekQuota(quota: Pick<Quota, 'statistics'>): Stage {
+export function peekQuota(quota: Pick<Quota, 'statisticsOf'>): Stage {
   return {
     id: 'take-quota',
     phase: 'limit',
@@ -15,8 +15,7 @@ export function peekQuota(quota: Pick<Quota, 'statistics'>): Stage {
       const principal = exchange.principal!
       if (!consumes(exchange) || principal.kind === 'anonymous') return undefined
       const entitlement = entitlementOf(exchange, principal)
-      const key = quotaKeyOf(principal, entitlement)
-      const row = (await quota.statistics()).find(one => one.key === key)
+      const row = await quota.statisticsOf(quotaKeyOf(principal, entitlement))
       if (row === undefined) return undefined
       const { perDay = 0, perMonth = 0 } = entitlement.limits
       for (const [kind, used, limit] of [

@@ -127,6 +127,7 @@ describe('take-quota', () => {
         return reply ?? { granted: true, standing: undefined, release() {} }
       },
       statistics: () => [],
+      statisticsOf: () => undefined,
       usage: () => [],
       useOf: () => [],
       reset: () => false,
