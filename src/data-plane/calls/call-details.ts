@@ -35,6 +35,7 @@ export class CallDetails {
   readonly #numbers = new Float64Array(CAPACITY).fill(-1)
   readonly #details: (CallDetail | undefined)[] = new Array<undefined>(CAPACITY).fill(undefined)
   #next = 0
+  /** Latest of them, of `performance.now()`. */
   #second = 0
   #inSecond = 0
   #watchedUntilMs = 0
@@ -49,14 +50,14 @@ export class CallDetails {
   }
 
   /** Whether the stages of a call that begins now should be timed for its detail. */
-  wanted(nowMs: number): boolean {
-    return nowMs < this.#watchedUntilMs && this.#hasCapacity(nowMs)
+  wanted({ receivedAtMs, startedAt }: Pick<Exchange, 'receivedAtMs' | 'startedAt'>): boolean {
+    return receivedAtMs < this.#watchedUntilMs && this.#hasCapacity(startedAt)
   }
 
   /** Whether the detail of a call is kept; then `keep` follows. */
-  takes({ timings, receivedAtMs }: Exchange, isSuccess: boolean): boolean {
-    if (isSuccess && timings === undefined) return false
-    if (!this.#hasCapacity(receivedAtMs)) return false
+  takes(exchange: Pick<Exchange, 'timings' | 'startedAt' | 'durationMs'>, isSuccess: boolean): boolean {
+    if (isSuccess && exchange.timings === undefined) return false
+    if (!this.#hasCapacity(exchange.startedAt + exchange.durationMs)) return false
     this.#inSecond++
     return true
   }
@@ -73,9 +74,10 @@ export class CallDetails {
     return at < 0 ? undefined : this.#details[at]
   }
 
-  #hasCapacity(nowMs: number): boolean {
-    const second = Math.floor(nowMs / 1000)
-    if (second !== this.#second) {
+  /** @param at `performance.now()`; one before the latest second counts in that second, because calls do not end in the order of their starts */
+  #hasCapacity(at: number): boolean {
+    const second = Math.floor(at / 1000)
+    if (second > this.#second) {
       this.#second = second
       this.#inSecond = 0
     }

@@ -98,7 +98,7 @@ export function openPipeline(parts: PipelineParts): OpenPipeline {
         'a stage failed with an exception; the call got internal_error',
       )
     },
-    exchange => traces.measured(exchange) || calls.details.wanted(exchange.receivedAtMs),
+    exchange => traces.measured(exchange) || calls.details.wanted(exchange),
   )
   const phases = new Map(list.map(({ id, phase }) => [id, phase]))
   return {

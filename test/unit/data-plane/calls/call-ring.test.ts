@@ -134,19 +134,39 @@ describe('a summary', () => {
 })
 
 describe('details', () => {
-  it('are kept of a bounded number of calls a second', () => {
+  /** A timed call of so many ms on the monotonic clock. */
+  const timed = (startedAt: number, durationMs = 0) => ({ timings: [], startedAt, durationMs })
+
+  it('are kept of a bounded number of calls a second, of successful ones only with timings', () => {
     const details = new CallDetails('masked')
-    const timed = ended({ timings: [] })
-    expect(Array.from({ length: 250 }, () => details.takes(timed, true)).filter(Boolean)).toHaveLength(40)
-    expect(details.takes(ended({ timings: [] }, { receivedAtMs: NOW_MS + 1000 }), true)).toBe(true)
-    expect(details.takes(ended(), true)).toBe(false)
+    const kept = Array.from({ length: 250 }, () => details.takes(timed(5_000), true))
+    expect(kept.filter(Boolean)).toHaveLength(40)
+    expect(details.takes(timed(6_000), true)).toBe(true)
+    expect(details.takes({ ...timed(7_000), timings: undefined }, true)).toBe(false)
+    expect(details.takes({ ...timed(7_000), timings: undefined }, false)).toBe(true)
+  })
+
+  it('are kept of no more calls a second where calls end in another order than they began', () => {
+    const details = new CallDetails('masked')
+    details.watch(NOW_MS)
+    let kept = 0
+    for (let call = 0; call < 500; call++) {
+      // they end within one second, and began in any of ten
+      const durationMs = ((call * 7) % 10) * 1_000
+      if (details.takes(timed(20_000 + call - durationMs, durationMs), true)) kept++
+      const startedAt = 20_000 + call - (call % 3) * 1_000
+      expect(details.wanted({ receivedAtMs: NOW_MS, startedAt })).toBe(kept < 40)
+    }
+    expect(kept).toBe(40)
   })
 
   it('are wanted for a while after a look', () => {
     const details = new CallDetails('none')
-    expect(details.wanted(NOW_MS)).toBe(false)
+    const wanted = (afterMs: number) =>
+      details.wanted({ receivedAtMs: NOW_MS + afterMs, startedAt: 1_000 + afterMs })
+    expect(wanted(0)).toBe(false)
     details.watch(NOW_MS)
-    expect([details.wanted(NOW_MS + 14_000), details.wanted(NOW_MS + 16_000)]).toEqual([true, false])
+    expect([wanted(14_000), wanted(16_000)]).toEqual([true, false])
   })
 })
 

@@ -6,6 +6,7 @@ import { aPrincipal, aSnapshot, aTool, compiled, exchange } from '../../../fixtu
 import { createMemoryQuota } from '../../../fixtures/memory-quota.ts'
 
 const CALL = { action: 'tools.call', tool: 'get_order', arguments: { id: '7' } } as const
+const NOON = Date.UTC(2026, 2, 10, 12)
 const DOCUMENT = 'https://agents.example/clients'
 
 describe('a simulated call', () => {
@@ -13,7 +14,7 @@ describe('a simulated call', () => {
     ['of a short name', 'agent'],
     ['of a name that lists shorten', `${DOCUMENT}/${'a'.repeat(120)}`],
   ])('by a consumer %s is refused when its daily quota is used up, and takes nothing', async (_, consumer) => {
-    const quota = createMemoryQuota({ consumers: 16, toolBuckets: 16 })
+    const quota = createMemoryQuota({ consumers: 16, toolBuckets: 16, unixMs: () => NOON })
     const [take, peek] = [takeQuota(quota, () => ''), peekQuota(quota)]
     const other = `${consumer}b`
     const snapshot = aSnapshot({
@@ -21,7 +22,7 @@ describe('a simulated call', () => {
       consumers: { [consumer]: 'two', [other]: 'two' },
     })
     const callOf = (name: string) =>
-      Object.assign(exchange({ operation: CALL, snapshot, receivedAtMs: Date.now() }), {
+      Object.assign(exchange({ operation: CALL, snapshot, receivedAtMs: NOON }), {
         principal: aPrincipal({ consumer: name }),
         tool: compiled(aTool()),
       })
