@@ -36,7 +36,7 @@ export interface OAuthFront {
   register(contentType: string, body: Uint8Array): Promise<OAuthResponse>
 }
 
-/** Starts discovery of the provider; of the endpoints only `openidConfiguration` waits for it. */
+/** Starts discovery of the provider. Of the documents only `openidConfiguration` waits for it; the two proxies wait for the addresses. */
 export function createOAuthFront({
   gatewayUrl,
   issuer,

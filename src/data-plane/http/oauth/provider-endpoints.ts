@@ -43,9 +43,13 @@ export class ProviderEndpoints {
     return this.#addresses
   }
 
-  /** The addresses as far as they are known; asks the provider first if it has not responded with success and was not asked within `RETRY_MS`. */
+  /**
+   * The addresses as far as they are known. While the provider has not responded with success, it first waits for the request that is in
+   * flight, for `TIMEOUT_MS` at most, or makes one unless the last was within `RETRY_MS`: a code sent to a guessed address would be lost.
+   */
   async learnt(): Promise<ProviderAddresses> {
-    if (!this.#learned && performance.now() - this.#triedAt >= RETRY_MS) await this.discover()
+    const isDue = performance.now() - this.#triedAt >= RETRY_MS
+    if (!this.#learned && (isDue || this.#running !== undefined)) await this.discover()
     return this.#addresses
   }
 

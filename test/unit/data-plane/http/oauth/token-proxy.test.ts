@@ -192,3 +192,26 @@ describe('what comes back', () => {
     expect((await front(provider.issuer).token({ ...form(AGENT), cancellation })).status).toBe(502)
   })
 })
+
+it('the first forms wait for the discovery of the provider, and reach its endpoint', async () => {
+  let publish = (): void => undefined
+  const provider = await providerThat(({ method, url, issuer }, response) => {
+    if (method === 'POST') return void response.end('{"access_token":"t"}')
+    expect(url).toBe('/realms/x/.well-known/openid-configuration')
+    publish = () =>
+      void response.end(
+        JSON.stringify({ issuer, token_endpoint: issuer.replace('/realms/x', '/oauth2/v1/token') }),
+      )
+  })
+  closers.push(provider.close)
+  const made = front(provider.issuer)
+  const replies = Promise.all([made.token(form(AGENT)), made.token(form(AGENT))])
+  await expect.poll(() => provider.received.length, { timeout: 5_000, interval: 5 }).toBeGreaterThan(0)
+  publish()
+  expect((await replies).map(reply => reply.status)).toEqual([200, 200])
+  expect(provider.received.map(({ method, url }) => `${method} ${url}`)).toEqual([
+    'GET /realms/x/.well-known/openid-configuration',
+    'POST /oauth2/v1/token',
+    'POST /oauth2/v1/token',
+  ])
+})
