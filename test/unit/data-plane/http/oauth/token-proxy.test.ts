@@ -195,9 +195,8 @@ describe('what comes back', () => {
 
 it('the first forms wait for the discovery of the provider, and reach its endpoint', async () => {
   let publish = (): void => undefined
-  const provider = await providerThat(({ method, url, issuer }, response) => {
+  const provider = await providerThat(({ method, issuer }, response) => {
     if (method === 'POST') return void response.end('{"access_token":"t"}')
-    expect(url).toBe('/realms/x/.well-known/openid-configuration')
     publish = () =>
       void response.end(
         JSON.stringify({ issuer, token_endpoint: issuer.replace('/realms/x', '/oauth2/v1/token') }),
