@@ -71,8 +71,10 @@ function verdictOn(response: EgressStreamResponse | EgressFailure): BreakerVerdi
   return failsCircuit(response) ? 'failed' : 'neutral'
 }
 
+/** A path, a query or a fragment ends it: the address of an upstream may have a query and no path. */
+const ORIGIN = /^[^/]*\/\/[^/?#]*/
+
 /** Scheme, host and port of an absolute URL that is known to be one. */
 function originOf(url: string): string {
-  const end = url.indexOf('/', url.indexOf('//') + 2)
-  return end < 0 ? url : url.slice(0, end)
+  return ORIGIN.exec(url)?.[0] ?? url
 }

@@ -191,6 +191,15 @@ describe('the circuit of an upstream', () => {
     expect(upstreams.openCircuits).toBe(0)
   })
 
+  it('is one for all paths and queries, also of an address without a path', async () => {
+    const { upstreams } = counted(keep(createEgress({ allow: [], allowLoopback: true })))
+    const port = await deadPort()
+    const to = (end: string) => outcome(upstreams, request(port, { url: `http://127.0.0.1:${port}${end}` }))
+    for (const end of ['?id=1', '?id=2/orders', '/x?id=3']) expect(await to(end)).toBe('unreachable')
+    expect(await to('?id=4')).toBe('open 1')
+    expect(upstreams.openCircuits).toBe(1)
+  })
+
   it('opens when it hangs, and sends one of twenty calls as its probe', async () => {
     let arrived = 0
     const port = await listen(createServer(() => arrived++))
