@@ -25,15 +25,18 @@ export class FileServerSessions implements ServerSessionStore {
     this.#options = options
   }
 
-  async get(place: SessionPlace): Promise<ServerSession | undefined> {
+  async get(place: SessionPlace): Promise<ServerSession | 'unavailable' | undefined> {
     const path = this.#pathOf(place)
     try {
       const { mtimeMs } = await stat(path)
       if (mtimeMs + this.#options.ttlMs > this.#options.now()) return await read(path)
       await rm(path, { force: true })
     } catch (error) {
-      // a damaged one would keep others out
-      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') await rm(path, { force: true }).catch(() => {})
+      const { code } = error as NodeJS.ErrnoException
+      // an error of the file system (too many open files, EIO) says nothing about the session
+      if (code !== undefined && code !== 'ENOENT') return 'unavailable'
+      // one with damaged content would keep others out
+      if (code === undefined) await rm(path, { force: true }).catch(() => {})
     }
     return undefined
   }
@@ -42,6 +45,7 @@ export class FileServerSessions implements ServerSessionStore {
     try {
       const path = this.#pathOf(place)
       const stored = await this.get(place)
+      if (stored === 'unavailable') return undefined
       const nowSecs = this.#options.now() / 1000
       if (stored !== undefined) {
         await utimes(path, nowSecs, nowSecs)
@@ -72,10 +76,13 @@ export class FileServerSessions implements ServerSessionStore {
       // of all that rename the file, one finds it
       const taken = `${path}.${randomUUID()}`
       await rename(path, taken)
-      const isAnother = (await read(taken)).id !== id
-      if (isAnother) await link(taken, path).catch(() => {})
+      const takenId = await read(taken).then(
+        session => session.id,
+        () => undefined,
+      )
+      if (takenId !== id) await link(taken, path).catch(() => {})
       await rm(taken, { force: true })
-      if (isAnother) return false
+      if (takenId !== id) return takenId === undefined ? undefined : false
       await rmdir(this.#folderOf(place.caller)).catch(() => {})
       return true
     } catch (error) {
@@ -89,7 +96,7 @@ export class FileServerSessions implements ServerSessionStore {
       .filter(name => name.endsWith(SESSION))
       .map(name => ({ caller, server: name.slice(0, -SESSION.length) }))
     const sessions = await Promise.all(places.map(async place => [place, await this.get(place)] as const))
-    return sessions.filter((entry): entry is [SessionPlace, ServerSession] => entry[1] !== undefined)
+    return sessions.filter((entry): entry is [SessionPlace, ServerSession] => typeof entry[1] === 'object')
   }
 
   async claim({ caller, server }: SessionPlace, name: string): Promise<boolean> {
@@ -132,7 +139,7 @@ export class FileServerSessions implements ServerSessionStore {
   }
 }
 
-/** @throws Error when it is not there or damaged */
+/** @throws Error of the file system, with its code; Error without a code when the content is damaged */
 async function read(path: string): Promise<ServerSession> {
   const { id, version, logging } = JSON.parse(await readFile(path, 'utf8'))
   if (typeof id !== 'string' || typeof version !== 'string') throw new Error('not a session')

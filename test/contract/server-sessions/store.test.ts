@@ -13,6 +13,7 @@ import {
 } from '../../../src/shared/mcp-client/server-session-store.ts'
 import { openConnection, type RedisConnection } from '../../../src/shared/redis/connection.ts'
 import { redisServerSessions } from '../../../src/shared/redis/server-sessions.ts'
+import { failingPromise } from '../../fixtures/failing-disk.ts'
 import { hasRedis, REDIS_HINT, type RedisServer, startRedis } from '../../fixtures/redis-server.ts'
 
 const TTL_MS = 600
@@ -111,6 +112,38 @@ describe('files', () => {
     writeFileSync(join(directory, place.caller, `${place.server}.session`), '{"id"')
     expect(await files.get(place)).toBeUndefined()
     expect(await files.settle(place, session('b'))).toEqual(session('b'))
+  })
+
+  it.each([
+    ['stat', 'EIO'],
+    ['readFile', 'EMFILE'],
+  ] as const)('that cannot be read for a moment (%s: %s) stay', async (call, code) => {
+    const place = newPlace()
+    await files.settle(place, session('a'))
+    const end = failingPromise(call, code, path => String(path).includes(place.server))
+    try {
+      expect(await files.get(place)).toBe('unavailable')
+      expect(await files.settle(place, session('b'))).toBeUndefined()
+      expect(await files.remove(place, 'a')).toBeUndefined()
+      expect(await files.list(place.caller)).toEqual([])
+    } finally {
+      end()
+    }
+    expect(await files.get(place)).toEqual(session('a'))
+  })
+
+  it('that can no longer be read when they were taken for removal are put back', async () => {
+    const place = newPlace()
+    await files.settle(place, session('a'))
+    // the removal first reads the file in its place
+    const end = failingPromise('readFile', 'EMFILE', path => !String(path).endsWith('.session'))
+    try {
+      expect(await files.remove(place, 'a')).toBeUndefined()
+    } finally {
+      end()
+    }
+    expect(await files.get(place)).toEqual(session('a'))
+    expect(await files.remove(place, 'a')).toBe(true)
   })
 
   it('that cannot be written leave the session to its thread', async () => {
