@@ -29,7 +29,9 @@ function charsLeft(value: unknown, chars: number, levels: number): number {
     return left
   }
   for (const name in value) {
-    left = charsLeft((value as Record<string, unknown>)[name], left - VALUE_CHARS, levels - 1)
+    left -= name.length + VALUE_CHARS
+    if (left < 0) break
+    left = charsLeft((value as Record<string, unknown>)[name], left, levels - 1)
     if (left < 0) break
   }
   return left
@@ -89,17 +91,12 @@ function* jsonPieces(root: unknown): Generator<string> {
     if (name !== undefined && value === undefined) continue
     if (!open.isEmpty) piece.add(',')
     open.isEmpty = false
-    if (name !== undefined) piece.add(`${JSON.stringify(name)}:`)
-    if (typeof value === 'string' && value.length > PIECE_CHARS) {
-      piece.add('"')
-      for (let from = 0; from < value.length; ) {
-        const to = endOfPiece(value, from)
-        piece.add(JSON.stringify(value.slice(from, to)).slice(1, -1))
-        yield piece.take()
-        from = to
-      }
-      piece.add('"')
-    } else if (value instanceof ExactNumber) piece.add(value.text)
+    if (name !== undefined && name.length > PIECE_CHARS) {
+      yield* textPieces(name, piece)
+      piece.add(':')
+    } else if (name !== undefined) piece.add(`${JSON.stringify(name)}:`)
+    if (typeof value === 'string' && value.length > PIECE_CHARS) yield* textPieces(value, piece)
+    else if (value instanceof ExactNumber) piece.add(value.text)
     else if (typeof value !== 'object' || value === null) piece.add(JSON.stringify(value) ?? 'null')
     else {
       piece.add(Array.isArray(value) ? '[' : '{')
@@ -108,6 +105,18 @@ function* jsonPieces(root: unknown): Generator<string> {
     if (piece.size > PIECE_CHARS) yield piece.take()
   }
   yield piece.take()
+}
+
+/** A long string, its quotes included; what follows the last piece it yields is in `piece`. */
+function* textPieces(text: string, piece: Piece): Generator<string, void> {
+  piece.add('"')
+  for (let from = 0; from < text.length; ) {
+    const to = endOfPiece(text, from)
+    piece.add(JSON.stringify(text.slice(from, to)).slice(1, -1))
+    yield piece.take()
+    from = to
+  }
+  piece.add('"')
 }
 
 /** Texts that are joined when the piece is taken: a text of many parts would be made whole by its reader, in one turn. */

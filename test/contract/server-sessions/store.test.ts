@@ -97,6 +97,8 @@ describe('files', () => {
   const files = new FileServerSessions({ directory, ttlMs: TTL_MS, now: Date.now })
   afterAll(() => rmSync(directory, { recursive: true, force: true }))
   storeSuite(() => files)
+  /** Of the same folder; its sessions outlast a test on a slow machine. */
+  const lasting = new FileServerSessions({ directory, ttlMs: 600_000, now: Date.now })
 
   it('are removed by a sweep when they have expired', async () => {
     await files.settle(newPlace(), session('a'))
@@ -119,31 +121,31 @@ describe('files', () => {
     ['readFile', 'EMFILE'],
   ] as const)('that cannot be read for a moment (%s: %s) stay', async (call, code) => {
     const place = newPlace()
-    await files.settle(place, session('a'))
+    await lasting.settle(place, session('a'))
     const end = failingPromise(call, code, path => String(path).includes(place.server))
     try {
-      expect(await files.get(place)).toBe('unavailable')
-      expect(await files.settle(place, session('b'))).toBeUndefined()
-      expect(await files.remove(place, 'a')).toBeUndefined()
-      expect(await files.list(place.caller)).toEqual([])
+      expect(await lasting.get(place)).toBe('unavailable')
+      expect(await lasting.settle(place, session('b'))).toBeUndefined()
+      expect(await lasting.remove(place, 'a')).toBeUndefined()
+      expect(await lasting.list(place.caller)).toEqual([])
     } finally {
       end()
     }
-    expect(await files.get(place)).toEqual(session('a'))
+    expect(await lasting.get(place)).toEqual(session('a'))
   })
 
   it('that can no longer be read when they were taken for removal are put back', async () => {
     const place = newPlace()
-    await files.settle(place, session('a'))
+    await lasting.settle(place, session('a'))
     // the removal first reads the file in its place
     const end = failingPromise('readFile', 'EMFILE', path => !String(path).endsWith('.session'))
     try {
-      expect(await files.remove(place, 'a')).toBeUndefined()
+      expect(await lasting.remove(place, 'a')).toBeUndefined()
     } finally {
       end()
     }
-    expect(await files.get(place)).toEqual(session('a'))
-    expect(await files.remove(place, 'a')).toBe(true)
+    expect(await lasting.get(place)).toEqual(session('a'))
+    expect(await lasting.remove(place, 'a')).toBe(true)
   })
 
   it('that cannot be written leave the session to its thread', async () => {

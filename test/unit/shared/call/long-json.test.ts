@@ -31,6 +31,14 @@ describe('a value', () => {
     },
   )
 
+  it.each(['a', '"', 'a😀'])('with long names of members of %j comes in short pieces', async one => {
+    const name = one.repeat(300_000)
+    const value = { [name]: { [`${name}b`]: [1], c: null }, d: 2 }
+    const pieces = await writeLongJson(value)
+    expect(pieces.join('')).toBe(JSON.stringify(value))
+    expect(Math.max(...pieces.map(piece => piece.length))).toBeLessThan(250_000)
+  })
+
   it('may be nested deeper than a recursive writer could go', async () => {
     const depth = 200_000
     expect(await inPieces(JSON.parse('['.repeat(depth) + ']'.repeat(depth)))).toHaveLength(2 * depth)
@@ -42,6 +50,9 @@ it.each([
   [true, { content: [{ type: 'text', text: 'a'.repeat(300_000) }], isError: false }],
   [true, { structuredContent: Array.from({ length: 40_000 }, () => 1) }],
   [false, {}],
+  [true, { ['n'.repeat(300_000)]: 1 }],
+  [true, { names: Object.fromEntries(Array.from({ length: 30 }, (_, at) => [at + 'n'.repeat(5_000), {}])) }],
+  [false, { ['n'.repeat(10_000)]: 1 }],
   [true, { many: Array.from({ length: 50_000 }, () => ({})) }],
 ])('is known to be long or not: %j', (long, value) => {
   expect(isLongJson(value)).toBe(long)
