@@ -83,6 +83,24 @@ it('operations that did not become tools and unresolved references are shown wit
     })
 })
 
+it('tools that an older API of the tenant replaces are named', async () => {
+  const statusOf = async (id: string) => (await api('GET', `/apis/${id}`)).json.spec_status
+  const create = async (path: string) => {
+    const { id } = (await api('POST', '/tenants/acme/apis', anApi(path, DOCUMENT))).json
+    await expect.poll(() => statusOf(id)).toMatchObject({ state: 'ready', tools: 1 })
+    return id as string
+  }
+  const [first, second] = [await create('/pet-store'), await create('/pet_store')]
+  expect((await statusOf(first)).degraded).toBeNull()
+  expect((await statusOf(second)).degraded).toBe(
+    `tools that are not served because older APIs have tools of the same names: 1 (pet_store_list of ${first}); change operationId or path`,
+  )
+  await api('PATCH', `/tenants/acme/apis/${second}`, { path: '/pets' })
+  await expect
+    .poll(() => statusOf(second))
+    .toEqual({ state: 'ready', tools: 1, message: null, degraded: null })
+})
+
 it('numbers of a document keep their digits', async () => {
   const schema = '{"type":"integer","maximum":9223372036854775807}'
   const spec = JSON.stringify(DOCUMENT).replace(

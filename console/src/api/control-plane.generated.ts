@@ -42,7 +42,7 @@ export interface components {
             shared_with: string[];
             /** @description The OpenAPI document as it was sent; only in responses with a single API. */
             spec?: unknown;
-            /** @description What became of the OpenAPI document: `pending` until it is compiled, `error` with the reason when it has no tools; `degraded` names operations that did not become tools and references that are not resolved. */
+            /** @description What became of the OpenAPI document: `pending` until it is compiled, `error` with the reason when it has no tools; `degraded` names operations that did not become tools, references that are not resolved, and tools that are not served because an older API of the tenant has tools of the same names. */
             spec_status?: {
                 degraded: string | null;
                 message: string | null;

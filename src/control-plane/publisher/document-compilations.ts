@@ -11,6 +11,8 @@ const RECOMPILE = { firstMs: 1_000, maxMs: 60_000 }
 const FIRST_ATTEMPTS = 3
 /** Of the compiler, for one tenant before the first publication: a tenant with slow documents does not delay the others for longer. */
 const FIRST_BUDGET_MS = 60_000
+/** Tools that a status names; the others are counted. */
+const MAX_NAMED = 20
 
 interface ApiTools extends CompiledApi {
   readonly revision: number
@@ -63,10 +65,27 @@ export class DocumentCompilations {
   statusOf({ id, revision, spec }: Pick<Api, 'id' | 'revision' | 'spec'>): SpecStatus {
     const known = this.#tools.get(id)
     if (spec === null) return { state: 'none', tools: 0, message: null, degraded: null }
-    const shown = { tools: known?.tools.length ?? 0, message: null, degraded: known?.degraded ?? null }
+    const faults = [known?.degraded, this.#replacedTools(id)].filter(fault => typeof fault === 'string')
+    const degraded = faults.length === 0 ? null : faults.join('; ')
+    const shown = { tools: known?.tools.length ?? 0, message: null, degraded }
     if (known?.revision !== revision) return { ...shown, state: 'pending' }
     const reason = this.#uncompiled.get(id)
     return reason === undefined ? { ...shown, state: 'ready' } : { ...shown, state: 'error', message: reason }
+  }
+
+  /** Of two tools of one name in a tenant, gateways serve that of the first API of the share: ids are in the order of creation. */
+  #replacedTools(id: string): string | undefined {
+    const tenantId = this.#wanted.get(id)?.tenantId
+    const own = new Set(this.toolsOf(id).map(({ name }) => name))
+    const replaced: string[] = []
+    for (const [other, wanted] of this.#wanted) {
+      if (wanted.tenantId !== tenantId || other >= id) continue
+      for (const { name } of this.toolsOf(other)) if (own.delete(name)) replaced.push(`${name} of ${other}`)
+    }
+    if (replaced.length === 0) return undefined
+    const more = replaced.length > MAX_NAMED ? ' …' : ''
+    const named = `${replaced.slice(0, MAX_NAMED).join(', ')}${more}`
+    return `tools that are not served because older APIs have tools of the same names: ${replaced.length} (${named}); change operationId or path`
   }
 
   /** Of the revision of an API that was compiled last. */

@@ -80,7 +80,7 @@ export const shownApi = z
       .optional()
       .openapi({
         description:
-          'What became of the OpenAPI document: `pending` until it is compiled, `error` with the reason when it has no tools; `degraded` names operations that did not become tools and references that are not resolved.',
+          'What became of the OpenAPI document: `pending` until it is compiled, `error` with the reason when it has no tools; `degraded` names operations that did not become tools, references that are not resolved, and tools that are not served because an older API of the tenant has tools of the same names.',
       }),
   })
   .openapi('Api')

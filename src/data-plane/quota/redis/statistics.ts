@@ -64,7 +64,7 @@ return { in_day, in_month, state.ld or 0, state.lm or 0 }
 `,
 }
 
-export interface Statistics {
+interface Statistics {
   /** The consumers that any instance has seen. */
   readonly all: () => Promise<readonly QuotaStatistics[]>
   /** undefined: no instance has seen it. @param name a short one */

@@ -360,6 +360,12 @@ describe('tools', () => {
       expect(compiler()({ tools }).toolsOf('acme').get('get_order')?.tool).toBe(ofSet)
   })
 
+  it('of two APIs with the same name are those of the first one, which is the older one in a share', () => {
+    const [older, newer] = ['api_1', 'api_2'].map(apiId => aTool({ apiId, toolSet: apiId }))
+    const snapshot = compiler()({ control: control([tenant({ tools: [older!, newer!] })]) })
+    expect(snapshot.toolsOf('acme').get('get_order')?.tool).toBe(older)
+  })
+
   it('that stay are not prepared again, and their lists are the same', () => {
     const prepared: string[] = []
     const caching = new SnapshotCompiler(tool => {
