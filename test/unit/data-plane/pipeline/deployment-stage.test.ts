@@ -152,18 +152,21 @@ describe('a run', () => {
       'stage "late" is pending for more than its budget of 20 ms',
     ],
     ['is not valid', async () => 'no', 'neither undefined'],
-  ])('with `last` whose Promise %s is reported with its stage and exchange, after the response', async (_, run, bug) => {
-    const reported: string[] = []
-    const last = own({ id: 'late', phase: 'settle', last: true, run: run as DeploymentStage['run'] })
-    const pipeline = compose(addStages(BUILT_IN, [last], noOverrun), (error, stage, { requestId }) =>
-      reported.push(`${stage.id} of ${requestId}: ${error}`),
-    )
-    expect(pipeline(exchange({ requestId: 'req-7' }))).toBeUndefined()
-    expect(reported).toEqual([])
-    await expect.poll(() => reported, { timeout: 5_000, interval: 5 }).toHaveLength(1)
-    expect(reported[0]).toMatch(/^late of req-7: Error: /)
-    expect(reported[0]).toContain(bug)
-  })
+  ])(
+    'with `last` whose Promise %s is reported with its stage and exchange, after the response',
+    async (_, run, bug) => {
+      const reported: string[] = []
+      const last = own({ id: 'late', phase: 'settle', last: true, run: run as DeploymentStage['run'] })
+      const pipeline = compose(addStages(BUILT_IN, [last], noOverrun), (error, stage, { requestId }) =>
+        reported.push(`${stage.id} of ${requestId}: ${error}`),
+      )
+      expect(pipeline(exchange({ requestId: 'req-7' }))).toBeUndefined()
+      expect(reported).toEqual([])
+      await expect.poll(() => reported, { timeout: 5_000, interval: 5 }).toHaveLength(1)
+      expect(reported[0]).toMatch(/^late of req-7: Error: /)
+      expect(reported[0]).toContain(bug)
+    },
+  )
 
   it('that blocks longer than its budget is reported', async () => {
     const overruns: number[] = []

@@ -51,7 +51,10 @@ it.each([
   [true, { structuredContent: Array.from({ length: 40_000 }, () => 1) }],
   [false, {}],
   [true, { ['n'.repeat(300_000)]: 1 }],
-  [true, { names: Object.fromEntries(Array.from({ length: 30 }, (_, at) => [`${at}${'n'.repeat(5_000)}`, {}])) }],
+  [
+    true,
+    { names: Object.fromEntries(Array.from({ length: 30 }, (_, at) => [`${at}${'n'.repeat(5_000)}`, {}])) },
+  ],
   [false, { ['n'.repeat(10_000)]: 1 }],
   [true, { many: Array.from({ length: 50_000 }, () => ({})) }],
 ])('is known to be long or not: %j', (long, value) => {
