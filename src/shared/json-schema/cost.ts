@@ -4,6 +4,7 @@ import { isObject } from '../../model/is-object.ts'
 import type { JsonSchema } from '../../model/json-schema.ts'
 import { patternSteps } from './pattern.ts'
 import { programBound } from './pattern-bound.ts'
+import { hasPlainReferences, referenceTarget } from './reference.ts'
 
 /** Size of arguments, counted in one walk. */
 export interface ArgumentSize {
@@ -33,6 +34,8 @@ const MAX_APPLIED = 500
 
 const IN_PLACE_LISTS = ['allOf', 'anyOf', 'oneOf'] as const
 const IN_PLACE = ['not', 'if', 'then', 'else'] as const
+/** `dependencies` is the keyword of older dialects that became `dependentSchemas` and `dependentRequired`; Ajv still applies it. */
+const IN_PLACE_MAPS = ['dependentSchemas', 'dependencies'] as const
 const CHILDREN = [
   'items',
   'additionalProperties',
@@ -63,6 +66,7 @@ export class SchemaCost {
   readonly exact: boolean
   readonly #schema: JsonSchema
   #unique = false
+  #isBounded = true
   #nodes: Node[] | undefined
   readonly #drafts = new Map<object, Draft>()
   /** Of each node, at the depth that was computed last; then the largest of the root up to each depth. */
@@ -80,6 +84,7 @@ export class SchemaCost {
   /** @returns nanoseconds; Infinity when it is unbounded. Its own time is keywords × depth; callers use it on small schemas. */
   of({ values, chars, depth }: ArgumentSize): number {
     this.#prepare(depth)
+    if (!this.#isBounded) return Number.POSITIVE_INFINITY
     const at = Math.min(depth, this.#rootPerValue.length - 1)
     const unique = this.#unique ? UNIQUE_ITEMS : { value: 0, char: 0 }
     return (
@@ -89,6 +94,7 @@ export class SchemaCost {
 
   #prepare(depth: number): void {
     if (this.#nodes === undefined) {
+      this.#isBounded = hasPlainReferences(this.#schema)
       this.#draft(this.#schema)
       this.#nodes = [...this.#drafts.values()]
       this.#perValue = this.#nodes.map(node => node.perValue)
@@ -145,29 +151,18 @@ export class SchemaCost {
       // one at a time: a spread of a long list overflows the stack
       if (Array.isArray(list)) for (const one of list) found.push(one)
     }
-    if (isObject(schema.dependentSchemas))
-      for (const one of Object.values(schema.dependentSchemas)) found.push(one)
-    if (typeof schema.$ref === 'string') found.push(this.#target(schema.$ref))
-    return found.filter(isObject)
-  }
-
-  #target(reference: string): unknown {
-    if (reference === '#') return this.#schema
-    if (!reference.startsWith('#/')) return undefined
-    let at: unknown = this.#schema
-    for (const part of reference.slice(2).split('/')) {
-      const name = part.replaceAll('~1', '/').replaceAll('~0', '~')
-      at =
-        typeof at === 'object' && at !== null && Object.hasOwn(at, name)
-          ? (at as JsonSchema)[name]
-          : undefined
+    for (const keyword of IN_PLACE_MAPS) {
+      const map = schema[keyword]
+      if (isObject(map)) for (const one of Object.values(map)) found.push(one)
     }
-    return at
+    if (typeof schema.$ref === 'string') found.push(referenceTarget(this.#schema, schema.$ref))
+    return found.filter(isObject)
   }
 
   #add(given: object, draft: Draft): void {
     const schema = given as JsonSchema
-    const lists = [schema.properties, schema.required, schema.dependentRequired, schema.dependentSchemas]
+    const { properties, required, dependentRequired, dependentSchemas, dependencies } = schema
+    const lists = [properties, required, dependentRequired, dependentSchemas, dependencies]
     draft.perValue += Object.keys(schema).length * RATES.assertion
     for (const list of lists)
       if (typeof list === 'object' && list !== null) draft.perValue += Object.keys(list).length * RATES.member

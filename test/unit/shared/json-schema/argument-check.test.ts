@@ -82,6 +82,19 @@ describe('a check', () => {
     expect(await check({ p7: 'a' })).toEqual([])
   })
 
+  it('of a long text against a costly pattern is made in another thread, also where an anchor leads to it', async () => {
+    const schema = {
+      type: 'object',
+      $defs: { p: { $anchor: 'p', type: 'string', pattern: '^(a{1,200}){1,1}$' } },
+      properties: { a: { $ref: '#p' } },
+    } as const
+    const check = open().prepare(schema, 'acme')
+    expect(await check({ a: 'a' })).toEqual([])
+    const checked = check({ a: 'a'.repeat(20_000) })
+    expect(checked).toBeInstanceOf(Promise)
+    expect(await checked).toHaveLength(1)
+  })
+
   it('of values nested too deeply is refused in place', () => {
     expect(open().prepare(doubling, 'acme')(nested(250))).toMatchObject([{ path: '' }])
   })

@@ -35,6 +35,19 @@ const COSTLY: readonly (readonly [name: string, schema: object, args: unknown])[
     { ['ab'.repeat(3_000)]: 1 },
   ],
   ['unique objects', list({ type: 'object' }), { a: Array.from({ length: 5_000 }, (_, i) => ({ i })) }],
+  [
+    'a pattern behind an escaped reference',
+    {
+      $defs: { 'a b/c~<d>': { type: 'string', pattern: '(a{1,300}){1,1}$' } },
+      properties: { a: { $ref: '#/$defs/a%20b~1c%7E0%3cd>' } },
+    },
+    { a: 'a'.repeat(5_000) },
+  ],
+  [
+    'a pattern in dependencies of older dialects',
+    { dependencies: { a: { properties: { a: { pattern: '(a{1,300}){1,1}$' } } }, b: ['a'] } },
+    { a: 'a'.repeat(5_000) },
+  ],
   ['formats', list({ type: 'string', format: 'email' }), { a: repeat('a.b.c@d-e.example.com', 5_000) }],
 ]
 
@@ -93,5 +106,42 @@ describe('the bound', () => {
     expect(costOf({ $defs: { a: { $ref: '#/$defs/a' } }, $ref: '#/$defs/a' }, {})).toBe(
       Number.POSITIVE_INFINITY,
     )
+  })
+
+  const slow = { pattern: '(a{1,300}){1,1}$' }
+  const through = ($ref: string, $defs: object) => ({ $defs, properties: { a: { $ref } } })
+
+  /** Ajv resolves all but the last two, in most cases to `slow`, where the pointer of the text leads elsewhere. */
+  it.each<readonly [what: string, schema: object]>([
+    ['an anchor', through('#p', { p: { $anchor: 'p', ...slow } })],
+    ['a dynamic anchor', through('#p', { p: { $dynamicAnchor: 'p', ...slow } })],
+    ['$dynamicRef', { $defs: { p: { $dynamicAnchor: 'p', ...slow } }, properties: { a: { $dynamicRef: '#p' } } }],
+    ['$recursiveRef', { ...slow, properties: { a: { $recursiveRef: '#' } } }],
+    ['an id', through('https://a.example/p', { p: { $id: 'https://a.example/p', ...slow } })],
+    [
+      'a pointer below an inner id',
+      {
+        $defs: { p: {}, q: { $id: 'https://a.example/q', $defs: { p: slow }, $ref: '#/$defs/p' } },
+        properties: { a: { $ref: '#/$defs/q' } },
+      },
+    ],
+    ['a meta-schema', through('https://json-schema.org/draft/2020-12/schema', {})],
+    ['the empty reference', { ...slow, properties: { a: { $ref: '' } } }],
+    ['the root with a slash', { ...slow, '': {}, properties: { a: { $ref: '#/' } } }],
+    ['a pointer with a fragment at its end', through('#/$defs/p#/', { p: slow, 'p#': { '': {} } })],
+    ['an escaped slash', through('#/$defs/p%2Fq', { 'p/q': slow, p: { q: {} } })],
+    ['half a character', through('#/$defs/\ud800', { '\ud800': {}, '\ufffd': slow })],
+    ['a line separator', through('#/$defs/p\u2028q', { 'p\u2028q': {}, p: slow })],
+    ['a definition that is missing', through('#/$defs/q', { p: slow })],
+    ['a broken escape', through('#/$defs/%ff', { p: slow })],
+  ])('is infinite for a reference that is not a plain pointer: %s', (_, schema) => {
+    expect(costOf(schema, { a: 'a' })).toBe(Number.POSITIVE_INFINITY)
+  })
+
+  it('is finite below the id of the whole schema, and for properties with the names of keywords', () => {
+    const named = { $ref: { type: 'string' }, $id: { type: 'string' } }
+    const schema = { $id: 'https://a.example/tool', $defs: { p: slow }, properties: { a: { $ref: '#/$defs/p' } } }
+    expect(costOf(schema, { a: 'a' })).toBeLessThan(1_000_000)
+    expect(costOf({ properties: named }, { $ref: 'a' })).toBeLessThan(1_000_000)
   })
 })
