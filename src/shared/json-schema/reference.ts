@@ -3,10 +3,10 @@ import { isObject } from '../../model/is-object.ts'
 import type { JsonSchema } from '../../model/json-schema.ts'
 
 /**
- * The pointers that every reader resolves alike. Not among them: empty names, a `/` or a `#` within a name, halves of characters and line
- * separators, which Ajv cuts off or replaces.
+ * The pointers that every reader resolves alike. Not among them: empty names, an escaped `/` or `#`, halves of characters, control characters
+ * and line separators, which Ajv cuts off or replaces.
  */
-const PLAIN = /^#(?:\/(?:[\p{L}\p{M}\p{N}_$.,~:@+*!'()<>[\] -]|%(?!2f|23)[\da-f]{2})+)*$/iu
+const PLAIN = /^#(?:\/(?:[^#/%\\\p{Cc}\p{Cs}\u2028\u2029]|%(?!2f|23)[\da-f]{2})+)*$/iu
 
 /** @returns undefined when the reference is not such a pointer, or leads nowhere */
 export function referenceTarget(root: object, reference: string): unknown {

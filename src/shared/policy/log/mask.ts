@@ -1,6 +1,7 @@
 /** Masks arguments, and texts of callers, for logs: by name, by schema and by value. It writes nothing and changes no argument. */
 import { ExactNumber } from '../../../model/exact-number.ts'
-import { oncePer } from '../../../model/once-per.ts'
+import { getOrSet, oncePer } from '../../../model/once-per.ts'
+import { referenceTarget } from '../../json-schema/reference.ts'
 
 /** `allowed`: only arguments with a listed name are kept, and these are masked by value and schema, too. */
 export interface Masking {
@@ -178,26 +179,44 @@ function hide(state: State): string {
 const NONE: ReadonlySet<string> = new Set()
 const MAX_SCHEMA_NODES = 20_000
 
-/** Names of properties that a schema marks with `format: password`, `writeOnly` or `x-sensitive`, at any depth; kept per schema. */
+/**
+ * Names of properties that a schema marks with `format: password`, `writeOnly` or `x-sensitive`, at any depth and also by reference; kept per
+ * schema. A property whose schema cannot be found, or was not reached within the bound, counts as marked.
+ */
 export function sensitiveNames(schema: object | undefined): ReadonlySet<string> {
   return schema === undefined ? NONE : namesOf(schema)
 }
 
 const namesOf = oncePer((schema: object): ReadonlySet<string> => {
   const names = new Set<string>()
-  const pending: (readonly [node: unknown, name: string])[] = [[schema, '']]
+  const pending: (readonly [node: object, name: string])[] = [[schema, '']]
+  /** Names under which a node was visited: references may lead in a circle, and to one node from many properties. */
+  const visitedAs = new Map<object, Set<string>>()
+  const add = (node: unknown, name: string): void => {
+    if (typeof node === 'object' && node !== null) pending.push([node, name])
+  }
   for (let visited = 0; pending.length > 0 && visited < MAX_SCHEMA_NODES; visited++) {
     const [node, name] = pending.pop()!
-    if (typeof node !== 'object' || node === null) continue
-    if (isMarked(node) && name !== '') names.add(name)
+    const known = getOrSet(visitedAs, node, () => new Set<string>())
+    if (known.has(name)) continue
+    known.add(name)
+    if (isMarked(node)) names.add(name)
     for (const [key, child] of Object.entries(node)) {
-      if (key !== 'properties') pending.push([child, name])
-      else if (typeof child === 'object' && child !== null)
-        for (const [property, its] of Object.entries(child)) pending.push([its, property])
+      if (REFERENCES.has(key) && typeof child === 'string') {
+        const target = referenceTarget(schema, child)
+        if (target === undefined) names.add(name)
+        add(target, name)
+      } else if (key !== 'properties') add(child, name)
+      else for (const [property, its] of Object.entries(Object(child))) add(its, property)
     }
   }
+  for (const [, name] of pending) names.add(name)
+  // the arguments as a whole
+  names.delete('')
   return names
 })
+
+const REFERENCES: ReadonlySet<string> = new Set(['$ref', '$dynamicRef', '$recursiveRef'])
 
 function isMarked(node: object): boolean {
   const marks = node as { format?: unknown; writeOnly?: unknown; 'x-sensitive'?: unknown }

@@ -152,6 +152,56 @@ describe('arguments that are masked', () => {
     expect(kept.masked).toBe(true)
   })
 
+  it('do not keep what a reference leads to a marked schema for, however it is written', () => {
+    const schema = {
+      $defs: {
+        Code: { type: 'string', format: 'password' },
+        'a b/c~d': { type: 'string', writeOnly: true },
+        Chain: { $ref: '#/$defs/Code' },
+        Circle: { anyOf: [{ $ref: '#/$defs/Circle' }, { $ref: '#/$defs/Open' }] },
+        Open: { type: 'string', maxLength: 9 },
+        Node: { properties: { next: { $ref: '#/$defs/Node' }, born: { $ref: '#/$defs/Code' } } },
+      },
+      properties: {
+        plain: { $ref: '#/$defs/Code' },
+        escaped: { $ref: '#/$defs/a%20b~1c~0d' },
+        chain: { $ref: '#/$defs/Chain' },
+        all: { allOf: [{ maxLength: 9 }, { $ref: '#/$defs/Code' }] },
+        any: { anyOf: [{ $ref: '#/$defs/Open' }, { oneOf: [{ $ref: '#/$defs/Code' }] }] },
+        items: { type: 'array', items: { $ref: '#/$defs/Code' } },
+        node: { $ref: '#/$defs/Node' },
+        circle: { $ref: '#/$defs/Circle' },
+        open: { $ref: '#/$defs/Open' },
+        // these lead to nothing that can be found
+        anchored: { $ref: '#secret' },
+        missing: { $ref: '#/$defs/None' },
+      },
+    }
+    const names = Object.keys(schema.properties).filter(name => name !== 'node')
+    const given = {
+      ...Object.fromEntries(names.map(name => [name, 'abc'])),
+      node: { next: { next: { born: 'abc', city: 'London' } } },
+    }
+    const kept = entryOf('i', 1, inputOf({ context: { arguments: given } }), DENIED, 'masked', schema)
+    expect(kept.input.context.arguments).toEqual({
+      ...Object.fromEntries(names.map(name => [name, '[masked]'])),
+      circle: 'abc',
+      open: 'abc',
+      node: { next: { next: { born: '[masked]', city: 'London' } } },
+    })
+  })
+
+  it('do not keep properties of a schema with more references than are followed', () => {
+    const properties = Object.fromEntries(
+      Array.from({ length: 150 }, (_, at) => [`p${at}`, { $ref: '#/$defs/Wide' }]),
+    )
+    const wide = Array.from({ length: 200 }, () => ({ maxLength: 9 }))
+    const schema = { $defs: { Wide: { anyOf: [...wide, { format: 'password' }] } }, properties }
+    const given = Object.fromEntries(Object.keys(properties).map(name => [name, 'abc']))
+    const kept = entryOf('i', 1, inputOf({ context: { arguments: given } }), DENIED, 'masked', schema)
+    expect(new Set(Object.values(kept.input.context.arguments!))).toEqual(new Set(['[masked]']))
+  })
+
   it('keep only allowed names in that mode, and these without what is masked in any case', () => {
     const given = { city: 'London', name: 'Ada', lines: [{ sku: 'a', note: 'b' }], mail: 'ada@example.com' }
     const allowed = new Set(['city', 'lines', 'sku', 'mail'])
