@@ -54,7 +54,7 @@ export interface Contents {
   /** Names of the applied migrations: the form of the rows. */
   readonly migrations: readonly string[]
   readonly tables: readonly TableSummary[]
-  /** Ids of the keys under which secrets of webhooks and bodies of deliveries are sealed; the keys themselves are not in the database. */
+  /** Ids of the keys under which secrets and headers of webhooks and bodies of deliveries are sealed; the keys themselves are not in the database. */
   readonly keyIds: readonly string[]
 }
 
@@ -191,9 +191,12 @@ async function summarize(trx: Trx<Tables>, tables: readonly string[]): Promise<T
 
 async function sealingKeys(trx: Trx<Tables>, tables: readonly string[]): Promise<string[]> {
   if (!tables.includes('webhooks')) return []
+  // as JSON, because the table has no headers_key_id before migration 6
   const { rows } = await sql<{ key: string }>`
-    select key_id as key from webhooks where key_id is not null
-    union select key_id from deliveries where key_id is not null`.execute(trx)
+    select key_id as key from webhooks where key_id is not null and secret is not null
+    union select key_id from deliveries where key_id is not null
+    union select each.content->>'headers_key_id' from (select to_jsonb(webhooks) as content from webhooks) as each
+    where each.content->>'headers_key_id' is not null`.execute(trx)
   return rows.map(row => row.key).sort()
 }
 

@@ -69,8 +69,6 @@ export interface ClaimedDelivery {
   readonly event: string
   readonly test: boolean
   readonly webhookId: string
-  /** Of the webhook, since the last one that arrived. */
-  readonly failedDeliveries: number
   readonly tenantId: string
   readonly url: string
   readonly customHeaders: { readonly [name: string]: string }

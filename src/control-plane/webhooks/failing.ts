@@ -10,11 +10,11 @@ const ANNOUNCED_AT = 3
 /** Within the transaction that stores the outcome. Test deliveries do not count. */
 export async function noteOutcome(
   tx: Transaction,
-  { test, webhookId, tenantId, failedDeliveries }: ClaimedDelivery,
+  { test, webhookId, tenantId }: ClaimedDelivery,
   { status, statusCode, error }: AfterAttempt,
 ): Promise<void> {
   if (test) return
-  if (status === 'success' && failedDeliveries > 0) await tx.webhooks.recovered(webhookId)
+  if (status === 'success') await tx.webhooks.recovered(webhookId)
   if (status !== 'failed') return
   const counted = await tx.webhooks.countFailed(webhookId)
   if (counted?.failedDeliveries !== ANNOUNCED_AT) return

@@ -15,14 +15,20 @@ describe.each(DATABASES)('notices on $name', database => {
     let url: string
     let isBroken = true
     const arrived: string[] = []
+    /** Deliveries that arrived at /held; the response to each waits until the test calls it. */
+    const held: ((status: number) => void)[] = []
 
     beforeAll(async () => {
       cluster = await database.start()
-      sending = await openSending({ cluster })
+      sending = await openSending({ cluster, timeoutMs: 12_000 })
       work = await sending.tenant('acme')
       server = createServer((request, response) => {
         arrived.push(request.url!)
         request.resume()
+        if (request.url === '/held') {
+          held.push(status => response.writeHead(status).end())
+          return
+        }
         request.on('end', () =>
           response.writeHead(request.url!.startsWith('/bad') && isBroken ? 500 : 200).end(),
         )
@@ -85,6 +91,36 @@ describe.each(DATABASES)('notices on $name', database => {
         (await tx.events.after(0, 1000)).filter(({ kind }) => kind === 'webhook.failing'),
       )
       expect(found).toHaveLength(2)
+    }, 60_000)
+
+    it('a delivery that arrives ends it also when it was claimed before the failure was counted', async () => {
+      const other = await sending.tenant('held')
+      const hook = await other.webhook(`${url}/held`, { events: ['subscription.created'] })
+      const arrives = (count: number) => until(`${count} deliveries at /held`, () => held.length === count)
+      const settled = (status: string) =>
+        until(`a delivery is ${status}`, async () =>
+          (await other.deliveries(hook)).some(delivery => delivery.status === status),
+        )
+      await other.subscribe('fails')
+      for (const [at, wait] of ['0s', '2m', '6m', '17m'].entries()) {
+        if (at > 0) await sending.advance(wait)
+        await arrives(at + 1)
+        held[at]!(500)
+        await until(`attempt ${at + 1} is stored`, async () =>
+          (await other.deliveries(hook)).some(({ attempt }) => attempt === at + 1),
+        )
+      }
+      // the last attempt of the first and the first of the second are claimed, and neither has ended
+      await sending.advance('70m')
+      await arrives(5)
+      await other.subscribe('arrives')
+      await arrives(6)
+      held[4]!(500)
+      await settled('failed')
+      held[5]!(200)
+      await settled('success')
+      const counted = await sending.plane.store.write(EVERY_TENANT, tx => tx.webhooks.countFailed(hook))
+      expect(counted?.failedDeliveries).toBe(1)
     }, 60_000)
   })
 })

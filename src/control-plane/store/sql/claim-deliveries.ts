@@ -43,7 +43,8 @@ async function anyDue(db: Trx<Tables>, now: Date): Promise<boolean> {
 
 /**
  * Steps from webhook to webhook through the index of pending deliveries (a loose index scan): the cost does not depend on the length
- * of a webhook's queue. Deliveries of a suspended tenant stay pending.
+ * of a webhook's queue. Deliveries of a suspended tenant stay pending. Webhooks without a secret have a `key_id` where an earlier version has
+ * removed the secret.
  */
 async function lockWebhooks(
   db: Trx<Tables>,
@@ -79,7 +80,7 @@ async function lockWebhooks(
         order by d.next_attempt_at, d.id limit 1) first
       left join running r on r.webhook_id = w.id
       left join busy b on b.tenant_id = w.tenant_id
-      where w.enabled and (w.key_id is null or w.key_id = ${keyId})
+      where w.enabled and (w.secret is null or w.key_id = ${keyId})
         and (w.headers_key_id is null or w.headers_key_id = ${keyId})
         and coalesce(r.n, 0) < ${perWebhook} and coalesce(b.n, 0) < ${perTenant}
     )
@@ -122,7 +123,7 @@ async function lease(
     update deliveries d set lease = ${lease}, leased_until = statement_timestamp() + ${leaseMs}::double precision * interval '1 millisecond'
     from chosen, webhooks w
     where d.id = chosen.id and w.id = d.webhook_id
-    returning d.id, d.attempt, d.event, d.test, d.webhook_id, w.failed_deliveries, d.tenant_id, d.body, d.sealed_body, w.url, w.custom_headers, w.sealed_headers, w.secret,
+    returning d.id, d.attempt, d.event, d.test, d.webhook_id, d.tenant_id, d.body, d.sealed_body, w.url, w.custom_headers, w.sealed_headers, w.secret,
       case when w.previous_secret_until > ${now}::timestamptz then w.previous_secret end as previous_secret`.execute(
     db,
   )

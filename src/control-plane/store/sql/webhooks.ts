@@ -86,7 +86,7 @@ export function webhookRepository({ db, scope, now, sealer }: SqlSession): Webho
         .where(isRow(scope, { id }))
       if (values !== undefined) query = query.set(headers(id, values))
       if (change === 'none')
-        query = query.set({ secret: null, previousSecret: null, previousSecretUntil: null })
+        query = query.set({ secret: null, previousSecret: null, previousSecretUntil: null, keyId: null })
       else if (change !== undefined) {
         // There is one key_id for both secrets, so a secret sealed under another key is dropped.
         const usable = sql<boolean>`key_id = ${sealer.keyId}`
@@ -149,7 +149,13 @@ export function webhookRepository({ db, scope, now, sealer }: SqlSession): Webho
         .executeTakeFirst()
     },
     async recovered(id) {
-      await db.updateTable('webhooks').set({ failedDeliveries: 0 }).where(isRow(scope, { id })).execute()
+      await db
+        .updateTable('webhooks')
+        .set({ failedDeliveries: 0 })
+        .where(isRow(scope, { id }))
+        // in most cases nothing is written, and no row is locked
+        .where('failedDeliveries', '>', 0)
+        .execute()
     },
     async overPlainHttp(limit) {
       const rows = await mine()
@@ -163,7 +169,12 @@ export function webhookRepository({ db, scope, now, sealer }: SqlSession): Webho
     },
     async sealedElsewhere() {
       const row = await mine()
-        .where(eb => eb.or([eb('keyId', '!=', sealer.keyId), eb('headersKeyId', '!=', sealer.keyId)]))
+        .where(eb =>
+          eb.or([
+            eb.and([eb('secret', 'is not', null), eb('keyId', '!=', sealer.keyId)]),
+            eb('headersKeyId', '!=', sealer.keyId),
+          ]),
+        )
         .select(sql<number>`count(*)::int`.as('count'))
         .executeTakeFirstOrThrow()
       return row.count
