@@ -4,13 +4,13 @@ import { dirname, join } from 'node:path'
 import { SerialQueue } from '../../shared/async/serial-queue.ts'
 import { readBundle } from '../../shared/policy/bundle.ts'
 import type { BundleDistribution } from '../../shared/policy/live/distribution.ts'
-import { fileSource } from '../../shared/policy/live/file-source.ts'
 import { CANDIDATE } from '../../shared/policy/live/follower.ts'
 import { type LivePolicy, type LivePolicyOptions, loadBundle } from '../../shared/policy/live/live-policy.ts'
 import { joinedStatus, type ShadowStatus } from '../../shared/policy/live/shadow.ts'
 import { watchSource } from '../../shared/policy/live/source.ts'
 import type { AppContext } from './app-context.ts'
 import { putInForce } from './policy-in-force.ts'
+import { bundleSource, isRemote } from './policy-source.ts'
 
 /** The reason for refusing a promotion without a candidate. */
 export const NO_CANDIDATE =
@@ -43,7 +43,7 @@ export function openCandidate(parts: CandidateParts): Candidate {
   let bundle: Uint8Array | undefined
   /** Of the newest archive. */
   let refused: string | undefined
-  /** Why the file cannot be read. */
+  /** Why the file or the address cannot be read. */
   let unread: string | undefined
   const fault = (): string | undefined => unread ?? refused
 
@@ -73,7 +73,7 @@ export function openCandidate(parts: CandidateParts): Candidate {
   const take = (archive: Uint8Array): Promise<boolean> => changes.run(() => takeNow(archive))
   if (shadow === undefined) void readFile(path).then(take, () => {})
   else {
-    const watching = watchSource(fileSource(path), pollMs, take, reason => {
+    const watching = watchSource(bundleSource(path, context), pollMs, take, reason => {
       unread = reason
     })
     closers.add('candidate policy', () => watching.stop())
@@ -102,6 +102,8 @@ export function openCandidate(parts: CandidateParts): Candidate {
     // with its file in the same turn: a promotion removes the file of what it promotes
     offer: archive =>
       changes.run(async () => {
+        if (isRemote(path))
+          return `POLICY_SHADOW is a URL: publish revision ${readBundle(archive).revision} there, or unset POLICY_SHADOW to compare drafts of the policy editor.`
         try {
           await mkdir(dirname(path), { recursive: true })
           await writeFile(`${path}.part`, archive)

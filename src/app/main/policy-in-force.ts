@@ -2,6 +2,7 @@
 import { rename, writeFile } from 'node:fs/promises'
 import { readBundle } from '../../shared/policy/bundle.ts'
 import { type LivePolicy, type LivePolicyOptions, loadBundle } from '../../shared/policy/live/live-policy.ts'
+import { isRemote } from './policy-source.ts'
 
 export interface InForceParts {
   readonly live: LivePolicy
@@ -17,7 +18,7 @@ export async function putInForce(
 ): Promise<string | undefined> {
   const before = live.current.bundle
   try {
-    if (/^https?:/.test(file))
+    if (isRemote(file))
       return `POLICY_BUNDLE is a URL; publish revision ${readBundle(bundle).revision} there.`
     // what cannot be served must not be in the file at the next start
     const { policy } = await loadBundle(bundle, options)

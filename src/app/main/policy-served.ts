@@ -6,9 +6,7 @@ import { oncePer } from '../../model/once-per.ts'
 import { jwsVerifier } from '../../shared/identity/verify-jws.ts'
 import type { PolicyInput, PreparedPolicy } from '../../shared/policy/engine.ts'
 import { BundleDistribution, type Joined, type Member } from '../../shared/policy/live/distribution.ts'
-import { fileSource } from '../../shared/policy/live/file-source.ts'
 import { type BundleChange, PLATFORM } from '../../shared/policy/live/follower.ts'
-import { httpSource } from '../../shared/policy/live/http-source.ts'
 import { LivePolicy, type LivePolicyOptions } from '../../shared/policy/live/live-policy.ts'
 import { type BundleSource, watchSource } from '../../shared/policy/live/source.ts'
 import { TenantBundles } from '../../shared/policy/live/tenant-bundles.ts'
@@ -16,9 +14,9 @@ import { tightened } from '../../shared/policy/live/tightened.ts'
 import { createOpaHttpEngine } from '../../shared/policy/opa-http/engine.ts'
 import { createOpaWasmEngine } from '../../shared/policy/opa-wasm/engine.ts'
 import { createBundleTrial } from '../../shared/policy/opa-wasm/trial.ts'
-import { presentText } from '../../shared/tls/client-tls.ts'
 import type { AppContext } from './app-context.ts'
 import { type Candidate, openCandidate } from './policy-candidate.ts'
+import { bundleSource } from './policy-source.ts'
 
 /** The policy that a plane evaluates, and its changes. */
 export interface PlanePolicy {
@@ -116,7 +114,7 @@ async function openOwner(context: AppContext): Promise<OpenPolicyOwner> {
       current = compose()
       for (const listener of listeners) listener(current)
     })
-  const source = sourceOf(bundle, context)
+  const source = bundleSource(bundle, context)
   const first = await firstBundle(source)
   const live = await LivePolicy.open(first, {
     ...options,
@@ -210,12 +208,6 @@ function watchTenants(
     conditions.set('policies of tenants', reason ?? tenants.fault)
   const watching = watchSource(folder, settings.policy.pollMs, async () => true, onFault)
   closers.add('watching of the policies of tenants', () => watching.stop())
-}
-
-function sourceOf(bundle: string, { egress, settings }: AppContext): BundleSource {
-  const { token } = settings.policy
-  if (!/^https?:/.test(bundle)) return fileSource(bundle)
-  return httpSource(bundle, egress, token && (() => presentText(token)))
 }
 
 function verifierOf(key: string): ReturnType<typeof jwsVerifier> {

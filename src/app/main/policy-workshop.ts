@@ -18,6 +18,7 @@ import { sourcesIn } from '../../shared/policy/workshop/sources.ts'
 import type { AppContext } from './app-context.ts'
 import { putInForce } from './policy-in-force.ts'
 import type { OpenPolicyOwner } from './policy-served.ts'
+import { isRemote } from './policy-source.ts'
 
 /** Beside the PATH; `npm run dev:policy` installs it there. */
 const TOOLS_DIR = '.tools/bin'
@@ -80,12 +81,11 @@ class Workshop implements PolicyWorkshop {
   async status(): Promise<object> {
     const { owner, history, bundleFile } = this.#parts
     const { revision, since, bundle } = owner.live.current
-    const isRemote = /^https?:/.test(bundleFile)
     return {
       revision,
       since: new Date(since).toISOString(),
       compiler: await this.#compiler(),
-      read_only: isRemote ? 'POLICY_BUNDLE is a URL: publish the bundle there.' : null,
+      read_only: isRemote(bundleFile) ? 'POLICY_BUNDLE is a URL: publish the bundle there.' : null,
       files: listed(sourcesIn(bundle)),
       input_schema: JSON.parse(await readFile(SCHEMA, 'utf8')) as unknown,
       candidate: (await owner.candidate.status()) ?? null,

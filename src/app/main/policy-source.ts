@@ -1,0 +1,20 @@
+/** Opens the source of a policy bundle by its address, a file or a URL. It reads no bundle. */
+import { fileSource } from '../../shared/policy/live/file-source.ts'
+import { httpSource } from '../../shared/policy/live/http-source.ts'
+import type { BundleSource } from '../../shared/policy/live/source.ts'
+import { presentText } from '../../shared/tls/client-tls.ts'
+import type { AppContext } from './app-context.ts'
+
+/** Whether a bundle is fetched from a server: it cannot be written then. */
+export function isRemote(address: string): boolean {
+  return /^https?:/.test(address)
+}
+
+export function bundleSource(
+  address: string,
+  { egress, settings }: Pick<AppContext, 'egress' | 'settings'>,
+): BundleSource {
+  const { token } = settings.policy
+  if (!isRemote(address)) return fileSource(address)
+  return httpSource(address, egress, token && (() => presentText(token)))
+}
