@@ -116,7 +116,7 @@ export class PolicyFollower {
       return this.#swapping(
         change,
         () => {},
-        () => void known?.close(),
+        () => known?.retire(),
       )
     }
     if (known !== undefined) {

@@ -36,7 +36,7 @@ export interface LivePolicyOptions {
   readonly together?: (bundle: Uint8Array, activate: () => void) => Promise<void>
   /** Given: bundles must be signed. */
   readonly verify?: VerifyJws
-  /** Calls that began with a policy end with it: time from a swap until the old one is closed. Default 60 s. */
+  /** Calls that began with a policy end with it: time from a swap, or the removal of a bundle, until the old one is closed. Default 60 s. */
   readonly retireMs?: number
   readonly log: { info(fields: object, message: string): void; error(fields: object, message: string): void }
 }
@@ -134,6 +134,11 @@ export class LivePolicy {
   /** Rules with file and line as they were in a revision; of the current one when that revision was evicted. */
   rulesOf(revision: string): readonly BundleRule[] {
     return this.#rules.get(revision) ?? this.#current.rules
+  }
+
+  /** For a policy that none replaces: it is closed when the calls that began with it have ended. */
+  retire(): void {
+    setTimeout(() => void this.close(), this.#options.retireMs ?? RETIRE_MS).unref()
   }
 
   async close(): Promise<void> {

@@ -57,7 +57,7 @@ export class TenantBundles {
     for (const name of [...this.#tenants.keys()].filter(known => !names.includes(known))) {
       const { live } = this.#tenants.get(name)!
       await this.#together({ slot: slotOfTenant(name), bundle: undefined }, () => this.#tenants.delete(name))
-      await live?.close()
+      live?.retire()
     }
     for (const name of names) await this.#refreshOne(name)
   }

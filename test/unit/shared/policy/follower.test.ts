@@ -8,19 +8,24 @@ import {
   PolicyFollower,
   slotOfTenant,
 } from '../../../../src/shared/policy/live/follower.ts'
+import type { LivePolicyOptions } from '../../../../src/shared/policy/live/live-policy.ts'
 import { createOpaWasmEngine } from '../../../../src/shared/policy/opa-wasm/engine.ts'
 import { SILENT } from '../../../../src/shared/telemetry/log.ts'
 import { costly, inputOf } from '../../../fixtures/policy/inputs.ts'
 
 const engine = createOpaWasmEngine({ maxEvaluationMs: 500 })
-const options = { prepare: (bundle: Uint8Array) => engine.prepare(bundle), log: SILENT }
+const options: LivePolicyOptions = { prepare: bundle => engine.prepare(bundle), log: SILENT }
 const ACME = slotOfTenant('acme')
 let follower: PolicyFollower
-afterEach(() => follower.close())
+let retireMs = 60_000
+afterEach(async () => {
+  retireMs = 60_000
+  await follower.close()
+})
 
 async function open(...more: (readonly [string, Uint8Array | null])[]): Promise<PolicyFollower> {
   const bundles: ActiveBundles = new Map([[PLATFORM, costly({}, 'p1')], ...more])
-  follower = await PolicyFollower.open(bundles, options)
+  follower = await PolicyFollower.open(bundles, { ...options, retireMs })
   return follower
 }
 
@@ -113,6 +118,26 @@ describe('a follower', () => {
     expect(follower.shadow).toMatchObject({ revision: 'c2', compared: 0 })
     await candidate(undefined)
     expect(follower.shadow).toBeUndefined()
+  })
+
+  it.each([undefined, null])('decides by a tenant bundle that became %s where a call began with it, for a while', async bundle => {
+    await open([ACME, costly({}, 'a1')])
+    const { current } = follower
+    await follower.prepare({ slot: ACME, bundle })
+    follower.activate()
+    expect(decide().revision).toBe('p1')
+    expect(current.decide(inputOf(), 'acme', 0)).toMatchObject({ allow: true, revision: 'p1+a1' })
+  })
+
+  it('closes a tenant bundle that was removed when its calls have ended', async () => {
+    retireMs = 30
+    await open([ACME, costly({}, 'a1')])
+    const { current } = follower
+    await follower.prepare({ slot: ACME, bundle: undefined })
+    follower.activate()
+    await expect
+      .poll(() => current.decide(inputOf(), 'acme', 0), { timeout: 10_000 })
+      .toMatchObject({ allow: false, unavailable: true })
   })
 
   it('makes no decision after it is closed', async () => {
