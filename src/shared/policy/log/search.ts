@@ -1,10 +1,9 @@
 /** Searches a decision log from its end, over the files of all threads. It holds a chunk (or a longer line) of each thread, and reads a bounded part. */
-import { open, stat } from 'node:fs/promises'
-import { basename } from 'node:path'
+import { open } from 'node:fs/promises'
 import { nextTurn } from '../../async/slices.ts'
 import type { DecisionEntry } from './entry.ts'
 import { parsed } from './reader.ts'
-import { newestFilesOf } from './tail.ts'
+import { newestFilesByThread } from './tail.ts'
 
 /** Conditions that must all hold; undefined: any. */
 export interface DecisionSearch {
@@ -118,13 +117,8 @@ function summary({
 /** The newest first; the files of each thread are in the order of time, and are merged. */
 export async function* newestDecisions(dir: string): AsyncGenerator<DecisionEntry> {
   const budget = { bytes: MAX_BYTES }
-  const threads = new Map<string, string[]>()
-  for (const file of newestFilesOf(dir)) {
-    const thread = basename(file).replace(/\..*$/, '')
-    threads.set(thread, [...(threads.get(thread) ?? []), file])
-  }
   const heads: { entry: DecisionEntry; rest: AsyncGenerator<DecisionEntry> }[] = []
-  for (const files of threads.values()) {
+  for (const files of newestFilesByThread(dir)) {
     const rest = entriesOf(files, budget)
     const first = await rest.next()
     if (first.done !== true) heads.push({ entry: first.value, rest })
@@ -161,7 +155,8 @@ async function* linesFromEnd(file: string, budget: { bytes: number }): AsyncGene
   // rotated meanwhile
   if (handle === undefined) return
   try {
-    let end = (await stat(file)).size
+    // of the handle: meanwhile the file may be set aside or deleted
+    let { size: end } = await handle.stat()
     let rest = Buffer.alloc(0)
     while (end > 0 && budget.bytes > 0) {
       const length = Math.min(CHUNK_BYTES, end)

@@ -1,14 +1,23 @@
-/** The last decisions of a log, read from its end, and its files in that order. It reads a bounded part of each file, and does not merge those of threads. */
-import { closeSync, openSync, readSync, statSync } from 'node:fs'
+/** The last decisions of a log, read from its end, and its files in that order. It reads a bounded part of each file. */
+import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
+import { basename } from 'node:path'
+import { getOrSet } from '../../../model/once-per.ts'
 import type { DecisionEntry } from './entry.ts'
 import { filesOf, parsed } from './reader.ts'
 
 const MAX_READ_BYTES = 8 * 1024 * 1024
 
-/** @returns oldest first, file by file; empty when the log does not exist. */
+/** @returns those of all threads together, oldest first; empty when the log does not exist. */
 export function lastDecisions(path: string, count: number): readonly DecisionEntry[] {
+  return newestFilesByThread(path)
+    .flatMap(files => lastOfThread(files, count))
+    .sort((one, other) => one.at - other.at)
+    .slice(-count)
+}
+
+function lastOfThread(files: readonly string[], count: number): DecisionEntry[] {
   const entries: DecisionEntry[] = []
-  for (const file of newestFilesOf(path)) {
+  for (const file of files) {
     if (entries.length >= count) break
     entries.unshift(...lastOf(file, count - entries.length))
   }
@@ -16,10 +25,12 @@ export function lastDecisions(path: string, count: number): readonly DecisionEnt
 }
 
 function lastOf(file: string, count: number): DecisionEntry[] {
-  const { size } = statSync(file)
-  const bytes = Buffer.alloc(Math.min(size, MAX_READ_BYTES))
   const handle = openSync(file, 'r')
+  let bytes: Buffer
+  let size: number
   try {
+    ;({ size } = fstatSync(handle))
+    bytes = Buffer.alloc(Math.min(size, MAX_READ_BYTES))
     readSync(handle, bytes, 0, bytes.length, size - bytes.length)
   } finally {
     closeSync(handle)
@@ -37,4 +48,12 @@ export function newestFilesOf(path: string): string[] {
   } catch {
     return []
   }
+}
+
+/** The files of each thread, newest first: only those of one thread are in the order of time. */
+export function newestFilesByThread(path: string): readonly (readonly string[])[] {
+  const threads = new Map<string, string[]>()
+  for (const file of newestFilesOf(path))
+    getOrSet(threads, basename(file).replace(/\..*$/, ''), () => []).push(file)
+  return [...threads.values()]
 }

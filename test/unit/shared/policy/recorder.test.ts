@@ -1,5 +1,14 @@
 /** Recorded decisions: which are kept, what is masked, how one is found in memory or in files, and how flips are counted. */
-import { appendFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  appendFileSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readlinkSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
@@ -10,6 +19,7 @@ import { countFlip, type FlipKinds, sortedFlips } from '../../../../src/shared/p
 import { filesOf, parsed } from '../../../../src/shared/policy/log/reader.ts'
 import { recordedPolicy } from '../../../../src/shared/policy/log/recorded-policy.ts'
 import { DecisionRecorder, type RecorderOptions } from '../../../../src/shared/policy/log/recorder.ts'
+import { newestDecisions } from '../../../../src/shared/policy/log/search.ts'
 import { lastDecisions } from '../../../../src/shared/policy/log/tail.ts'
 import { createDecisionLog } from '../../../../src/shared/policy/log/writer.ts'
 import { aPolicy } from '../../../fixtures/exchange.ts'
@@ -283,6 +293,42 @@ describe('what was kept', () => {
     // a file larger than what is read begins in the middle of a line
     writeFileSync(join(dir, 'decisions.ndjson'), `${line(6)}${'x'.repeat(9 * 1024 * 1024)}\n${line(7)}`)
     expect(lastDecisions(join(dir, 'decisions.ndjson'), 9).map(entry => entry.at)).toEqual([7])
+  })
+
+  it('is read from the ends of the files of all threads, in the order of time', () => {
+    const lines = (...times: number[]) =>
+      times
+        .map(at => `${JSON.stringify(entryOf(`id-${at}`, at, inputOf(), DENIED, 'masked'))}\n`)
+        .join('')
+    writeFileSync(join(dir, 'decisions.ndjson'), lines(1, 4, 9))
+    writeFileSync(join(dir, 'decisions-1.1.ndjson'), lines(2, 3, 6))
+    writeFileSync(join(dir, 'decisions-1.ndjson'), lines(7, 10))
+    writeFileSync(join(dir, 'decisions-2.ndjson'), lines(5, 8))
+    const last = (count: number) => lastDecisions(dir, count).map(entry => entry.at)
+    expect(last(2)).toEqual([9, 10])
+    expect(last(5)).toEqual([6, 7, 8, 9, 10])
+    expect(last(99)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10])
+  })
+
+  /** Links to the open files of a process. */
+  const OPEN_FILES = '/proc/self/fd'
+  it.skipIf(!existsSync(OPEN_FILES))('is searched in a file that is deleted once it is open', async () => {
+    const file = join(realpathSync(dir), 'decisions.ndjson')
+    writeFileSync(file, `${JSON.stringify(entryOf('i', 1, inputOf(), DENIED, 'masked'))}\n`)
+    const isOpen = () =>
+      readdirSync(OPEN_FILES).some(name => {
+        try {
+          return readlinkSync(join(OPEN_FILES, name)) === file
+        } catch {
+          return false
+        }
+      })
+    const first = newestDecisions(dir).next()
+    // the pool of libuv opens the file while this thread waits: what follows the opening runs after the deletion
+    const endMs = performance.now() + 30_000
+    while (!isOpen()) if (performance.now() > endMs) throw new Error('the file was not opened')
+    rmSync(file)
+    expect((await first).value).toMatchObject({ id: 'i' })
   })
 
   it('has to be a whole entry', () => {
