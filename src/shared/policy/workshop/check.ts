@@ -69,18 +69,32 @@ function output({ stdout, stderr }: Ran): string {
   return `${stdout}\n${stderr}`.trim()
 }
 
+interface OpaTest {
+  readonly package: string
+  readonly name: string
+  readonly fail?: boolean
+  /** Why it could not be evaluated. */
+  readonly error?: { readonly message?: string }
+}
+
 function tested(ran: Ran): CheckStep {
   const results = parseJson(ran.stdout)
   if (!Array.isArray(results)) return step('test', false, '', output(ran))
-  const tests = results as { readonly package: string; readonly name: string; readonly fail?: boolean }[]
-  const failed = tests.filter(one => one.fail === true)
+  const tests = results as OpaTest[]
+  const failed = tests.filter(one => one.fail === true || one.error !== undefined)
+  const listed = failed.map(
+    ({ package: path, name, error }) =>
+      `  ${path}.${name}${error === undefined ? '' : `: ${error.message ?? 'error'}`}`,
+  )
   return step(
     'test',
     ran.exitCode === 0 && failed.length === 0 && tests.length > 0,
     `all tests passed (${tests.length})`,
     failed.length > 0
-      ? `${failed.length} of ${tests.length} tests failed:\n${failed.map(one => `  ${one.package}.${one.name}`).join('\n')}`
-      : 'the policies have no tests',
+      ? `${failed.length} of ${tests.length} tests failed:\n${listed.join('\n')}`
+      : tests.length === 0
+        ? 'the policies have no tests'
+        : output(ran),
   )
 }
 

@@ -173,5 +173,15 @@ describe.skipIf(missing)(
         'metadata: toolgate/rules/extra/extra.rego:8 denies without a custom.reason_code',
       )
     })
+
+    it('a test that cannot be evaluated is named with its error', async () => {
+      write(
+        'toolgate/rules/role/conflict_test.rego',
+        'package toolgate.rules.role_test\n\n_one := 1 if count(input) > 0\n\n_one := 2 if count(input) > 0\n\ntest_one if _one == 1 with input as {"a": 1}\n',
+      )
+      const faults = (await failed()).join('\n')
+      expect(faults).toContain('test: 1 of ')
+      expect(faults).toMatch(/toolgate\.rules\.role_test\.test_one: .*conflict/)
+    })
   },
 )
