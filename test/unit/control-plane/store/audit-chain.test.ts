@@ -80,6 +80,17 @@ describe('a chain', () => {
     )
   })
 
+  it('shows another anchor than the known record, which may be the last deleted one', async () => {
+    const rest = holding(RECORDS.slice(700), { ...ENDS, anchorSeq: 700, anchorHash: RECORDS[699]!.hash })
+    expect(await verifyAudit(rest, RECORDS[699])).toMatchObject({ fault: undefined, records: COUNT - 700 })
+    const { fault } = await verifyAudit(rest, { seq: 700, hash: '0'.repeat(64) })
+    expect(fault).toBe(
+      'the last deleted record 700 has a different hash than the known one: the chain was replaced',
+    )
+    // what was deleted before cannot be compared
+    expect((await verifyAudit(rest, { seq: 699, hash: 'x' })).fault).toBeUndefined()
+  })
+
   it('shows an altered end, and a chain that was computed again', async () => {
     const other = holding(RECORDS, { ...ENDS, hash: 'x' })
     expect((await verifyAudit(other)).fault).toBe('the end of the chain was altered')
