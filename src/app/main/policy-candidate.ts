@@ -103,7 +103,7 @@ export function openCandidate(parts: CandidateParts): Candidate {
     offer: archive =>
       changes.run(async () => {
         if (isRemote(path))
-          return `POLICY_SHADOW is a URL: publish revision ${readBundle(archive).revision} there, or unset POLICY_SHADOW to compare drafts of the policy editor.`
+          return `POLICY_SHADOW is a URL: publish revision ${readBundle(archive).revision} there, or unset POLICY_SHADOW.`
         try {
           await mkdir(dirname(path), { recursive: true })
           await writeFile(`${path}.part`, archive)

@@ -177,7 +177,12 @@ describe.skipIf(missing)(
     it('a test that cannot be evaluated is named with its error', async () => {
       write(
         'toolgate/rules/role/conflict_test.rego',
-        'package toolgate.rules.role_test\n\n_one := 1 if count(input) > 0\n\n_one := 2 if count(input) > 0\n\ntest_one if _one == 1 with input as {"a": 1}\n',
+        [
+          'package toolgate.rules.role_test',
+          '_one := 1 if count(input) > 0',
+          '_one := 2 if count(input) > 0',
+          'test_one if _one == 1 with input as {"a": 1}\n',
+        ].join('\n\n'),
       )
       const faults = (await failed()).join('\n')
       expect(faults).toContain('test: 1 of ')
