@@ -93,7 +93,9 @@ class SchemaCompiler {
     observer?.('compiling')
     this.#used++
     compiledSchemas++
-    const compiled = this.#ajv!.compile(schema)
+    // a keyword of Ajv alone: the validator would return a promise, which passes for a match
+    const { $async: _, ...synchronous } = schema
+    const compiled = this.#ajv!.compile(synchronous)
     observer?.('compiled')
     return compiled
   }

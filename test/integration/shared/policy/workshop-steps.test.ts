@@ -129,15 +129,17 @@ describe('the checks of a folder of policies', () => {
     expect((await steps({ test: { out: tests, exitCode: 2 } })).test).toEqual(
       fault('test', '1 of 2 tests failed:\n  data.a_test.test_a'),
     )
-    const error = { code: 'eval_type_error', message: 'a.rego:3: eval_type_error: abs: operand 1 must be number' }
+    const error = {
+      code: 'eval_type_error',
+      message: 'a.rego:3: eval_type_error: abs: operand 1 must be number',
+    }
     const broken = [...tests, { package: 'data.b_test', name: 'test_c', error }]
     expect((await steps({ test: { out: broken, exitCode: 2 } })).test).toEqual(
-      fault(
-        'test',
-        `2 of 3 tests failed:\n  data.a_test.test_a\n  data.b_test.test_c: ${error.message}`,
-      ),
+      fault('test', `2 of 3 tests failed:\n  data.a_test.test_a\n  data.b_test.test_c: ${error.message}`),
     )
-    expect((await steps({ test: { out: broken.slice(1), exitCode: 2 } })).test.detail).toContain(error.message)
+    expect((await steps({ test: { out: broken.slice(1), exitCode: 2 } })).test.detail).toContain(
+      error.message,
+    )
     expect((await steps({ test: { out: tests } })).test.ok).toBe(false)
     expect((await steps({ test: { out: [] } })).test).toEqual(fault('test', 'the policies have no tests'))
     expect((await steps({ test: { out: tests.slice(1), err: 'no memory', exitCode: 2 } })).test).toEqual(

@@ -56,6 +56,17 @@ describe('hostile input', () => {
     expect(validate({})[0]?.message).toContain('cannot be checked')
   })
 
+  it('a schema that asks for a validator with promises is checked as any other', () => {
+    const schema = { type: 'object', properties: { a: { type: 'number' } } }
+    expect(compileValidator({ $async: true, ...schema })({ a: 'x' })).toEqual([
+      { path: '/a', message: 'must be number' },
+    ])
+    const inner = { type: 'object', properties: { a: { $async: true } } }
+    expect(compileValidator(inner)({ a: 1 })).toEqual([
+      { path: '', message: expect.stringContaining('cannot be checked') },
+    ])
+  })
+
   it('arguments nested without end are refused', () => {
     let args: unknown = {}
     for (let i = 0; i < 100_000; i++) args = { a: args }

@@ -120,14 +120,17 @@ describe('a follower', () => {
     expect(follower.shadow).toBeUndefined()
   })
 
-  it.each([undefined, null])('decides by a tenant bundle that became %s where a call began with it, for a while', async bundle => {
-    await open([ACME, costly({}, 'a1')])
-    const { current } = follower
-    await follower.prepare({ slot: ACME, bundle })
-    follower.activate()
-    expect(decide().revision).toBe('p1')
-    expect(current.decide(inputOf(), 'acme', 0)).toMatchObject({ allow: true, revision: 'p1+a1' })
-  })
+  it.each([undefined, null])(
+    'decides by a tenant bundle that became %s where a call began with it, for a while',
+    async bundle => {
+      await open([ACME, costly({}, 'a1')])
+      const { current } = follower
+      await follower.prepare({ slot: ACME, bundle })
+      follower.activate()
+      expect(decide().revision).toBe('p1')
+      expect(current.decide(inputOf(), 'acme', 0)).toMatchObject({ allow: true, revision: 'p1+a1' })
+    },
+  )
 
   it('closes a tenant bundle that was removed when its calls have ended', async () => {
     retireMs = 30

@@ -297,9 +297,7 @@ describe('what was kept', () => {
 
   it('is read from the ends of the files of all threads, in the order of time', () => {
     const lines = (...times: number[]) =>
-      times
-        .map(at => `${JSON.stringify(entryOf(`id-${at}`, at, inputOf(), DENIED, 'masked'))}\n`)
-        .join('')
+      times.map(at => `${JSON.stringify(entryOf(`id-${at}`, at, inputOf(), DENIED, 'masked'))}\n`).join('')
     writeFileSync(join(dir, 'decisions.ndjson'), lines(1, 4, 9))
     writeFileSync(join(dir, 'decisions-1.1.ndjson'), lines(2, 3, 6))
     writeFileSync(join(dir, 'decisions-1.ndjson'), lines(7, 10))
