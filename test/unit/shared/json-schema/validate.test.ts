@@ -61,7 +61,7 @@ describe('hostile input', () => {
     expect(compileValidator({ $async: true, ...schema })({ a: 'x' })).toEqual([
       { path: '/a', message: 'must be number' },
     ])
-    const inner = { type: 'object', properties: { a: { $async: true } } }
+    const inner = { type: 'object', properties: { a: { $async: true, type: 'number' } } }
     expect(compileValidator(inner)({ a: 1 })).toEqual([
       { path: '', message: expect.stringContaining('cannot be checked') },
     ])
