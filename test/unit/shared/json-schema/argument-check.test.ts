@@ -85,14 +85,14 @@ describe('a check', () => {
   it('of a long text against a costly pattern is made in another thread, also where an anchor leads to it', async () => {
     const schema = {
       type: 'object',
-      $defs: { p: { $anchor: 'p', type: 'string', pattern: '^(a{1,200}){1,1}$' } },
+      $defs: { p: { $anchor: 'p', type: 'string', pattern: '(a{1,200}){1,1}$' } },
       properties: { a: { $ref: '#p' } },
     } as const
     const check = open().prepare(schema, 'acme')
     expect(await check({ a: 'a' })).toEqual([])
     const checked = check({ a: 'a'.repeat(20_000) })
     expect(checked).toBeInstanceOf(Promise)
-    expect(await checked).toHaveLength(1)
+    expect(await checked).toEqual([])
   })
 
   it('of values nested too deeply is refused in place', () => {

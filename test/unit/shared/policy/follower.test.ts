@@ -1,4 +1,5 @@
 /** The policy of one plane, made of the bundles it is given: prepared, then active, or discarded. */
+import { setImmediate } from 'node:timers/promises'
 import { afterEach, describe, expect, it } from 'vitest'
 import type { Decision } from '../../../../src/shared/policy/engine.ts'
 import {
@@ -127,6 +128,7 @@ describe('a follower', () => {
       const { current } = follower
       await follower.prepare({ slot: ACME, bundle })
       follower.activate()
+      await setImmediate()
       expect(decide().revision).toBe('p1')
       expect(current.decide(inputOf(), 'acme', 0)).toMatchObject({ allow: true, revision: 'p1+a1' })
     },
