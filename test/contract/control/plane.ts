@@ -7,9 +7,10 @@ import {
   type ControlPlaneOptions,
   createControlPlane,
 } from '../../../src/control-plane/api/control-plane.ts'
-import { openMigratedStore } from '../../../src/control-plane/store/open.ts'
+import { openStore } from '../../../src/control-plane/store/open.ts'
 import type { MailOptions } from '../../../src/control-plane/store/opened-store.ts'
 import type { Store } from '../../../src/control-plane/store/store.ts'
+import type { TableRows } from '../../../src/control-plane/store/transfer.ts'
 import { type Principal, principal } from '../../../src/model/principal.ts'
 import { refuse } from '../../../src/shared/call/refusal.ts'
 import type { TokenVerifier } from '../../../src/shared/identity/verifier.ts'
@@ -52,6 +53,8 @@ export interface Plane {
   readonly control: ControlPlane
   readonly options: ControlPlaneOptions
   readonly store: Store
+  /** Of every table, as they are in the database. */
+  rows(): Promise<readonly TableRows[]>
   readonly clock: { nowMs: number }
   readonly faults: unknown[]
   /** Gone after `close`. */
@@ -120,13 +123,14 @@ export async function openPlane({ cluster, options, mail }: PlaneOptions = {}): 
   const url =
     cluster === undefined ? 'pglite:' : await cluster.database(`control_${process.pid}_${databases++}`)
   if (cluster === undefined) await copyTemplate(join(dataDir, 'postgres'))
-  const store = await openMigratedStore({
+  const { store, migrator, transfer } = await openStore({
     ...shared,
     url,
     dataDir,
     sealer: createSealer('a key of the tests'),
     mail,
   })
+  await migrator.migrate()
   const policy = await createOpaWasmEngine().prepare(readFileSync('policies/bundle.tar.gz'))
   const whole: ControlPlaneOptions = {
     ...shared,
@@ -147,6 +151,11 @@ export async function openPlane({ cluster, options, mail }: PlaneOptions = {}): 
     control,
     options: whole,
     store,
+    async rows() {
+      const parts: TableRows[] = []
+      await transfer.read(async part => void parts.push(part))
+      return parts
+    },
     clock,
     faults,
     dataDir,
