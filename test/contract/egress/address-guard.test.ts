@@ -52,25 +52,28 @@ describe('with nothing allowed', () => {
   })
 
   it('refuses a name when any of its addresses is forbidden, and asks the resolver again for each connection', async () => {
-    const answers: LookupAddress[][] = [
-      [{ address: '127.0.0.1', family: 4 }],
+    const answers: [LookupAddress[], string][] = [
+      [[{ address: '127.0.0.1', family: 4 }], 'blocked_address'],
       [
-        { address: '93.184.215.14', family: 4 },
-        { address: '127.0.0.1', family: 4 },
+        [
+          { address: '93.184.215.14', family: 4 },
+          { address: '127.0.0.1', family: 4 },
+        ],
+        'blocked_address',
       ],
-      [{ address: '::ffff:7f00:1', family: 6 }],
-      [{ address: 'not an address', family: 4 }],
-      [],
+      [[{ address: '::ffff:7f00:1', family: 6 }], 'blocked_address'],
+      [[{ address: 'not an address', family: 4 }], 'blocked_address'],
+      [[], 'unreachable'],
     ]
     let asked = 0
     const egress = createEgress({
       allow: [],
       allowLoopback: false,
-      resolveHost: (_, done) => done(null, answers[asked++] ?? []),
+      resolveHost: (_, done) => done(null, answers[asked++]?.[0] ?? []),
     })
-    for (const _ of answers) {
+    for (const [addresses, reason] of answers) {
       const response = await call(egress, `http://rebind.example:${canary.port}/`)
-      expect(response).toMatchObject({ kind: 'failure', sent: false })
+      expect(response, JSON.stringify(addresses)).toMatchObject({ kind: 'failure', reason, sent: false })
     }
     expect(asked).toBe(answers.length)
     expect(canary.connections()).toBe(0)

@@ -1,12 +1,11 @@
 /** What our own connections must never do: mix up responses, wait indefinitely, or be used for what they were not made for. */
 import { once } from 'node:events'
 import type { Socket } from 'node:net'
-import { setTimeout as sleep } from 'node:timers/promises'
-import { afterEach, describe, expect, it } from 'vitest'
+import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { Cancellation } from '../../../src/shared/call/cancellation.ts'
 import { createEgress } from '../../../src/shared/egress/client.ts'
 import type { Egress, EgressRequest } from '../../../src/shared/egress/egress.ts'
-import { httpBackend, rawBackend, type TestBackend } from './backend.ts'
+import { deferred, httpBackend, rawBackend, type TestBackend } from './backend.ts'
 
 const opened: { close(): Promise<void> }[] = []
 afterEach(async () => {
@@ -32,6 +31,15 @@ function ask(backend: TestBackend, path: string, more: Partial<EgressRequest> = 
 async function bodyOf(egress: Egress, request: EgressRequest): Promise<string> {
   const response = await egress.request(request)
   return response.kind === 'response' ? Buffer.from(response.body).toString() : response.reason
+}
+/** Stops the clock by which connections judge silence; the returned function lets time pass. */
+function stopClock(): (ms: number) => void {
+  let nowMs = performance.now()
+  const clock = vi.spyOn(performance, 'now').mockImplementation(() => nowMs)
+  onTestFinished(() => clock.mockRestore())
+  return ms => {
+    nowMs += ms
+  }
 }
 const pathOf = (received: string): string => received.split(' ')[1]!
 const responseOf = (body: string, more = ''): string =>
@@ -111,11 +119,13 @@ describe('own connections', () => {
   ])(
     'that idled while another waits for a response %s when it has %s waited long',
     async (_, __, waitMs, connections) => {
+      const pass = stopClock()
       const egress = client()
       const backend = await threeIdle(egress, (path, isOld) => path === '/pending' || (waitMs > 0 && isOld))
+      pass(1)
       // as a caller whose time-out is a minute
       const pending = egress.request(ask(backend, '/pending', { timeoutMs: 5_000 }))
-      await sleep(waitMs)
+      pass(waitMs)
       expect(await bodyOf(egress, ask(backend, '/5', { timeoutMs: 2000 }))).toBe('/5')
       expect(backend.connections()).toBe(connections)
       await egress.close()
@@ -123,19 +133,25 @@ describe('own connections', () => {
     },
   )
 
-  it('stay when a call over another times out after 50 ms', async () => {
+  it('stay when a call over another is cancelled at once', async () => {
+    stopClock()
     const held: (() => void)[] = []
+    const asked = deferred<void>()
     const backend = keep(
       await rawBackend((socket, received) => {
         const path = pathOf(received)
-        if (path === '/never') return
+        if (path === '/never') return asked.resolve()
         held.push(() => void socket.write(responseOf(path)))
         if (path === '/3' || held.length === 2) for (const respond of held.splice(0)) respond()
       }),
     )
     const egress = client()
     await Promise.all(['/1', '/2'].map(path => bodyOf(egress, ask(backend, path))))
-    expect(await bodyOf(egress, ask(backend, '/never', { timeoutMs: 50 }))).toBe('timeout')
+    const cancellation = new Cancellation()
+    const never = bodyOf(egress, ask(backend, '/never', { cancellation }))
+    await asked.promise
+    cancellation.cancel()
+    expect(await never).toBe('cancelled')
     expect(await bodyOf(egress, ask(backend, '/3'))).toBe('/3')
     expect(backend.connections()).toBe(2)
   })

@@ -397,11 +397,14 @@ overBoth('backends that misbehave', () => {
       }),
     )
     const egress = client()
+    const bodies: string[] = []
     for (let i = 0; i < 3; i++) {
       const reply = await egress.request(get(backend))
-      if (reply.kind === 'response') expect(text(reply.body)).toBe('good')
+      bodies.push(reply.kind === 'response' ? text(reply.body) : reply.message)
       await sleep(10)
     }
+    expect(bodies).toEqual(['good', 'good', 'good'])
+    expect(backend.connections()).toBeGreaterThan(1)
   })
 
   it('opens a new connection when the idle one was closed, and never sends a request twice', async () => {

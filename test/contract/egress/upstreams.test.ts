@@ -2,7 +2,7 @@
 import { createServer, type RequestListener, type Server } from 'node:http'
 import { type AddressInfo, createServer as createSocketServer, type Server as SocketServer } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterEach, describe, expect, it } from 'vitest'
+import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { Cancellation } from '../../../src/shared/call/cancellation.ts'
 import { createEgress } from '../../../src/shared/egress/client.ts'
 import type { Egress } from '../../../src/shared/egress/egress.ts'
@@ -181,13 +181,18 @@ describe('a request that may have reached the upstream', () => {
 
 describe('the circuit of an upstream', () => {
   it('opens when it refuses connections, and closes when it is back', async () => {
+    // the circuit stays open until the test says that its time is over
+    vi.useFakeTimers({ toFake: ['Date'] })
+    onTestFinished(() => void vi.useRealTimers())
     const { upstreams, counts } = counted(keep(createEgress({ allow: [], allowLoopback: true })))
     const port = await deadPort()
     for (let time = 0; time < 3; time++) expect(await outcome(upstreams, request(port))).toBe('unreachable')
     expect(await outcome(upstreams, request(port))).toBe('open 1')
     expect([upstreams.openCircuits, counts.refused]).toEqual([1, 1])
     await listen(createServer(ok), port)
-    await expect.poll(() => outcome(upstreams, request(port)), { timeout: 15_000, interval: 50 }).toBe('200')
+    expect(await outcome(upstreams, request(port))).toBe('open 1')
+    vi.advanceTimersByTime(CIRCUIT.openMs)
+    expect(await outcome(upstreams, request(port))).toBe('200')
     expect(upstreams.openCircuits).toBe(0)
   })
 
