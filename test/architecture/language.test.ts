@@ -49,6 +49,7 @@ describe('the words', () => {
     'there is no such tool',
     'it is no longer served',
     'const doorway = 1',
+    'const most_recent = 1',
     'read input.context.answers',
   ])('are not found in %j', text => {
     expect(bannedWords({ path: 'src/x.ts', text })).toEqual([])

@@ -37,7 +37,7 @@ const page = readFileSync(GLOSSARY, 'utf8')
 /** Patterns with capitals are applied as written, the others without regard to case. */
 export const BANNED: readonly RegExp[] = tableAfter(page, '## Banned words')
   .flatMap(row => spans(row[0]!))
-  .map(pattern => new RegExp(pattern, /\b[A-Z]{2,}/.test(pattern) ? 'g' : 'gi'))
+  .map(pattern => new RegExp(pattern, /[A-Z]{2,}/.test(pattern) ? 'g' : 'gi'))
 
 /** Names that programs outside the repository read. */
 const ALLOWED: readonly string[] = tableAfter(page, 'Allowed although they match').flatMap(row =>
