@@ -26,7 +26,7 @@ beforeAll(async () => {
   const publish = (name: string, cache: object | null) => publishRuled(world, name, backend.url, { cache })
   own = await publish('own', {})
   shared = await publish('shared', { scope: 'public', max_response_bytes: 1000 })
-  preset = await publish('preset', { default_age_secs: 1, max_age_secs: 1 })
+  preset = await publish('preset', { default_age_secs: 3, max_age_secs: 3 })
   other = await world.token({ id: 'other', roles: ['cpi-admin'] })
 })
 beforeEach(context => {
@@ -182,8 +182,12 @@ it('a change at the address ends what was kept of it', async () => {
 it('the rule gives a time where the response names none, and bounds every time', async () => {
   backend.script(counts({}))
   expect(await texts(preset, {}, {})).toBe('1 1')
-  await new Promise(resolve => setTimeout(resolve, 1100))
+  backend.script(counts({ 'cache-control': 'max-age=60' }))
+  const long = async () => (await get(preset, {}, `${path}/long`)).text
+  expect([await long(), await long()]).toEqual(['number 1', 'number 1'])
+  await new Promise(resolve => setTimeout(resolve, 3100))
   expect(await texts(preset, {})).toBe('2')
+  expect(await long()).toBe('number 3')
 })
 
 it('a change of the API and an order of an administrator end all that was kept', async () => {

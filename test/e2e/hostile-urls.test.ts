@@ -1,5 +1,5 @@
 /**
- * Addresses that a caller can supply — webhook, callback, upstream of an API, document, base and endpoint of tools — in hostile spellings,
+ * Addresses that a caller can supply — webhook, upstream of an API, document, base and endpoint of tools — in hostile spellings,
  * against a whole deployment as in production: none leads to a connection to a canary on this machine. Every fourth spelling; with SOAK=1
  * all of them. (The guard itself meets all of them in test/contract/egress. Mirrors and MCP servers are not tested here.)
  */
@@ -166,19 +166,6 @@ describe(`of ${SPELLINGS.length} hostile addresses none is reached`, () => {
       await until(`an attempt at ${hook}`, async () => (await last()).error !== null)
       expect(await last()).toMatchObject({ status: 'pending', status_code: null, response_body: null })
     }
-  }, 120_000)
-
-  it('as a callback', async () => {
-    const base = await tenant('callbacks')
-    const upstream = { name: 'x', upstream_url: 'https://example.invalid', path: '/x' }
-    const { id } = (await api('POST', `${base}/apis`, upstream)).json
-    const taken = await each(async (url, index) => {
-      const body = { api_id: id, plan: 'gold', application: `app-${index}`, callback_url: url }
-      const asked = await api('POST', `${base}/subscriptions`, body)
-      expect([201, 400]).toContain(asked.status)
-      return asked.status === 201
-    })
-    expect(taken).toBeGreaterThanOrEqual(KEPT)
   }, 120_000)
 
   it('as the upstream of an API', async () => {

@@ -89,12 +89,18 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true })
 })
 
-async function client(token: string, capabilities: object = {}): Promise<Client> {
+/** @param onStream called when its stream for notifications is open */
+async function client(token: string, capabilities: object = {}, onStream = () => {}): Promise<Client> {
   const made = new Client({ name: 'test', version: '1' }, { capabilities })
-  const requestInit = { headers: { authorization: `Bearer ${token}` } }
-  await made.connect(
-    new StreamableHTTPClientTransport(new URL(`${gateway.url}/mcp`), { requestInit }) as never,
-  )
+  const options = {
+    requestInit: { headers: { authorization: `Bearer ${token}` } },
+    async fetch(url: string | URL, init?: RequestInit) {
+      const response = await fetch(url, init)
+      if (init?.method === 'GET' && response.ok) onStream()
+      return response
+    },
+  }
+  await made.connect(new StreamableHTTPClientTransport(new URL(`${gateway.url}/mcp`), options) as never)
   return made
 }
 
@@ -239,10 +245,13 @@ describe('questions of a server', () => {
 })
 
 it('serves a changed list, and reports it to clients', async () => {
-  const by = await client(admin)
+  let onStream = () => {}
+  const isOpen = new Promise<void>(resolve => {
+    onStream = resolve
+  })
+  const by = await client(admin, {}, onStream)
   const changed = new Promise(resolve => by.setNotificationHandler(ListChanged, resolve))
-  // the stream of the client is open once a change would reach it
-  await new Promise(resolve => setTimeout(resolve, 300))
+  await isOpen
   server.addTool('later')
   await changed
   expect((await call('test_later')).result.content[0].text).toBe('later')
@@ -254,10 +263,12 @@ it('serves the last list while the server is unavailable, and calls it when it i
   await server.close()
   const failed = await call('test_echo', { text: 'x' })
   expect(failed.result).toMatchObject({ isError: true })
+  const status = () => readFileSync(join(dataDir, 'status', 'platform', 'test.yaml'), 'utf8')
+  await expect.poll(status).toMatch(/lastError: [\s\S]*cannot connect/)
   expect((await list()).map((tool: { name: string }) => tool.name)).toContain('test_later')
   server = await startMcpServer({ port })
   await expect
     .poll(async () => (await call('test_echo', { text: 'back' })).result.content[0].text, { timeout: 10_000 })
     .toBe('back')
-  expect(readFileSync(join(dataDir, 'status', 'platform', 'test.yaml'), 'utf8')).toMatch(/phase: /)
+  await expect.poll(status).toMatch(/phase: Ready/)
 })

@@ -1,5 +1,5 @@
 /** The server side of the portal over HTTP, without a browser: what it opens, what it refuses, and what it forwards. */
-import { createServer, type Server } from 'node:http'
+import { createServer, request, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { type Deployment, deploy } from '../fixtures/deployment.ts'
@@ -19,6 +19,18 @@ const get = (path: string, headers: Record<string, string> = {}) =>
   fetch(`${origin}${path}`, { headers, redirect: 'manual' })
 const signedIn = (path: string, init: RequestInit = {}) =>
   fetch(`${origin}/portal/${path}`, { ...init, headers: { cookie, 'x-csrf-token': csrf, ...init.headers } })
+/** The status of a GET of a user. The path is sent as written; `fetch` would resolve its dots. */
+function statusAsWritten(path: string): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const headers = { cookie, 'x-csrf-token': csrf }
+    const sent = request(origin, { path, headers }, response => {
+      response.resume()
+      resolve(response.statusCode!)
+    })
+    sent.on('error', reject)
+    sent.end()
+  })
+}
 
 beforeAll(async () => {
   backend = createServer(async (request, response) => {
@@ -75,7 +87,8 @@ it('serves its page at every address below it, with a strict policy, and the loo
   }
   const css = await get('/portal/theme.css')
   expect([css.status, css.headers.get('content-type')]).toEqual([200, 'text/css; charset=utf-8'])
-  expect((await get('/portal/assets/../../package.json')).status).toBe(404)
+  for (const path of ['../../package.json', '%2e%2e/%2e%2e/package.json', '..%2f..%2fpackage.json'])
+    expect([path, await statusAsWritten(`/portal/assets/${path}`)]).toEqual([path, 404])
   expect((await get('/portal/session')).headers.get('cache-control')).toBe('no-store')
 })
 
@@ -104,11 +117,13 @@ it('opens what its page needs of the planes, and nothing else of them', async ()
     'control/v1/audit',
     'control/v1/tenants/acme/webhooks',
     'control/v1/tenants/acme/subscriptions/a/b/c',
+    'control/v1/portal/../audit',
     'control/v1/portal/%2e%2e/audit',
+    'control/v1/portal/apis/..%2f..%2faudit',
     'gateway/admin/overview',
     'gateway/mcp',
   ])
-    expect([path, (await signedIn(`api/${path}`)).status]).toEqual([path, 404])
+    expect([path, await statusAsWritten(`/portal/api/${path}`)]).toEqual([path, 404])
 })
 
 it('calls an API with the key of the user and nothing of the session', async () => {
@@ -190,8 +205,18 @@ it('refuses a trial of a foreign page, without a login, and of anything that is 
   expect((await signedIn(path, { headers: { 'x-csrf-token': 'wrong' } })).status).toBe(403)
   expect((await signedIn(path, { headers: { origin: 'https://other.example' } })).status).toBe(403)
   expect((await signedIn(path, { headers: { 'x-portal-key': 'two words' } })).status).toBe(400)
-  for (const other of ['mcp', 'admin/overview', 't/acme', 't/../admin/overview', 't/ACME/x', 'oauth/token'])
-    expect([other, (await signedIn(`api/try/${other}`)).status]).toEqual([other, 404])
+  for (const other of [
+    'mcp',
+    'admin/overview',
+    't/acme',
+    't/../admin/overview',
+    't/%2e%2e/admin/overview',
+    't/..%2fadmin/overview',
+    't/acme/../../admin/overview',
+    't/ACME/x',
+    'oauth/token',
+  ])
+    expect([other, await statusAsWritten(`/portal/api/try/${other}`)]).toEqual([other, 404])
 })
 
 it('limits visitors by the setting, and no user', async () => {
