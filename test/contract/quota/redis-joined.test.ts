@@ -254,9 +254,12 @@ describe.skipIf(!hasRedis())(`a thread that joined (${REDIS_HINT})`, () => {
   test('an instance that closes returns the units of a response that came too late for it', async () => {
     const limits = { perDay: 40 }
     const admin = new Redis(server.url)
-    await admin.client('PAUSE', 100)
+    // scripts wait, this connection may end it
+    await admin.client('PAUSE', 10_000, 'WRITE')
     expect(await ask(four, { limits })).toMatchObject({ granted: false, cause: 'store_unavailable' })
-    await four.close()
+    const closed = four.close()
+    await admin.client('UNPAUSE')
+    await closed
     admin.disconnect()
     await spendAll(joined, { limits }, 40)
   })

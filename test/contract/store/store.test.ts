@@ -2,7 +2,6 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { MIGRATIONS } from '../../../src/control-plane/store/migrations/index.ts'
 import { openStore } from '../../../src/control-plane/store/open.ts'
@@ -218,19 +217,30 @@ describe.each(ADAPTERS)('store on $name', adapter => {
     it('notifies listeners of a committed change, and of none that was rolled back', async () => {
       const heard: Signal[] = []
       const unsubscribe = store.onSignal(signal => heard.push(signal))
+      const placeOf = (text: string) =>
+        heard.findIndex(signal => signal.kind === 'message' && signal.text === text)
+      /** @returns the signals between the two marks; those of earlier transactions come before the second */
+      async function readUntil(mark: string, from: string): Promise<readonly Signal[]> {
+        await store.notify([mark])
+        await expect.poll(() => placeOf(mark)).toBeGreaterThan(-1)
+        return heard.slice(placeOf(from) + 1, placeOf(mark))
+      }
+      // listening begins in the background
+      const listens = async () => {
+        await store.notify(['listening'])
+        return heard.length
+      }
+      await expect.poll(listens).toBeGreaterThan(0)
+      await readUntil('begun', 'listening')
       const rolledBack = store.write(EVERY_TENANT, async tx => {
         tx.events.append({ kind: 'plan.updated', tenantId: null, resourceId: 'x', data: {} })
         throw new Error('rolled back')
       })
       await expect(rolledBack).rejects.toThrow('rolled back')
-      expect(heard).toEqual([])
-      // Listening begins in the background: changes are made until the first one is heard.
-      for (let index = 0; heard.length === 0 && index < 100; index++) {
-        await seed(`nudge-${index}`)
-        await sleep(20)
-      }
+      expect(await readUntil('rolled back', 'begun')).toEqual([])
+      await seed('committed')
+      expect(await readUntil('committed', 'rolled back')).toEqual([{ kind: 'changed' }])
       unsubscribe()
-      expect(heard[0]).toEqual({ kind: 'changed' })
     })
 
     it('names the taken name, path, slug and application', async () => {
