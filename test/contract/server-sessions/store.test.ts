@@ -2,7 +2,7 @@
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
+import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { FileServerSessions } from '../../../src/shared/mcp-client/file-server-sessions.ts'
 import {
@@ -16,12 +16,13 @@ import { redisServerSessions } from '../../../src/shared/redis/server-sessions.t
 import { failingPromise } from '../../fixtures/failing-disk.ts'
 import { hasRedis, REDIS_HINT, type RedisServer, startRedis } from '../../fixtures/redis-server.ts'
 
-const TTL_MS = 600
+const TTL_MS = 60_000
 let placed = 0
 const newPlace = () => sessionPlace(`caller ${++placed}`, 'server', 'rest')
 const session = (id: string) => ({ id, version: '2025-11-25', logging: true })
 
-function storeSuite(open: () => ServerSessionStore): void {
+/** @param pass lets time pass for what is stored */
+function storeSuite(open: () => ServerSessionStore, pass: (ms: number) => Promise<void>): void {
   let store: ServerSessionStore
   beforeAll(() => {
     store = open()
@@ -57,19 +58,19 @@ function storeSuite(open: () => ServerSessionStore): void {
   it('does not remove one as unused that was settled since', async () => {
     const place = newPlace()
     await store.settle(place, session('a'))
-    await sleep(200)
-    expect(await store.remove(place, 'a', 400)).toBe(false)
-    expect(await store.remove(place, 'a', 100)).toBe(true)
+    await pass(20_000)
+    expect(await store.remove(place, 'a', 40_000)).toBe(false)
+    expect(await store.remove(place, 'a', 10_000)).toBe(true)
   })
 
   it('drops one that is not settled again', async () => {
     const place = newPlace()
     await store.settle(place, session('a'))
-    await sleep(400)
+    await pass(TTL_MS * 0.7)
     await store.settle(place, session('a'))
-    await sleep(400)
+    await pass(TTL_MS * 0.7)
     expect(await store.get(place)).toEqual(session('a'))
-    await sleep(TTL_MS)
+    await pass(TTL_MS)
     expect(await store.get(place)).toBeUndefined()
   })
 
@@ -94,15 +95,19 @@ function storeSuite(open: () => ServerSessionStore): void {
 
 describe('files', () => {
   const directory = join(mkdtempSync(join(tmpdir(), 'server-sessions-')), 'sessions')
-  const files = new FileServerSessions({ directory, ttlMs: TTL_MS, now: Date.now })
+  let passedMs = 0
+  const pass = async (ms: number): Promise<void> => {
+    passedMs += ms
+  }
+  const files = new FileServerSessions({ directory, ttlMs: TTL_MS, now: () => Date.now() + passedMs })
   afterAll(() => rmSync(directory, { recursive: true, force: true }))
-  storeSuite(() => files)
+  storeSuite(() => files, pass)
   /** Of the same folder; its sessions outlast a test on a slow machine. */
   const lasting = new FileServerSessions({ directory, ttlMs: 600_000, now: Date.now })
 
   it('are removed by a sweep when they have expired', async () => {
     await files.settle(newPlace(), session('a'))
-    await sleep(TTL_MS + 50)
+    await pass(TTL_MS)
     await files.sweep()
     const left = readdirSync(directory, { recursive: true }).filter(name => String(name).endsWith('.session'))
     expect(left).toEqual([])
@@ -110,10 +115,12 @@ describe('files', () => {
 
   it('are replaced when they are damaged', async () => {
     const place = newPlace()
-    await files.settle(place, session('a'))
+    // as young as the damage, which has the time of the file system
+    const store = new FileServerSessions({ directory, ttlMs: TTL_MS, now: Date.now })
+    await store.settle(place, session('a'))
     writeFileSync(join(directory, place.caller, `${place.server}.session`), '{"id"')
-    expect(await files.get(place)).toBeUndefined()
-    expect(await files.settle(place, session('b'))).toEqual(session('b'))
+    expect(await store.get(place)).toBeUndefined()
+    expect(await store.settle(place, session('b'))).toEqual(session('b'))
   })
 
   it.each([
@@ -167,7 +174,12 @@ describe.skipIf(!hasRedis())(`Redis (${REDIS_HINT})`, () => {
     redis?.disconnect()
     await server?.stop()
   })
-  storeSuite(() => redisServerSessions(redis, TTL_MS))
+  async function pass(ms: number): Promise<void> {
+    const client = new Redis(server.url)
+    for (const key of await client.keys('*')) await client.pexpire(key, (await client.pttl(key)) - ms)
+    client.disconnect()
+  }
+  storeSuite(() => redisServerSessions(redis, TTL_MS), pass)
 
   it('that does not respond is named, and removes nothing', async () => {
     const store = redisServerSessions(

@@ -159,7 +159,8 @@ describe.each(DATABASES)('receivers on $name', database => {
         expect(target.connections()).toBe(0)
 
         latenciesMs.sort((a, b) => a - b)
-        const p95 = latenciesMs[Math.ceil(latenciesMs.length * 0.95) - 1]!
+        // of few values it would be the largest, which is that of a machine that stalls once
+        const p95 = latenciesMs[Math.min(Math.ceil(latenciesMs.length * 0.95) - 1, latenciesMs.length - 2)]!
         console.log(
           `${database.name}: ${latenciesMs.length} healthy deliveries, median ${Math.round(latenciesMs[latenciesMs.length >> 1]!)} ms, p95 ${Math.round(p95)} ms`,
         )
