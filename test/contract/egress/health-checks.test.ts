@@ -39,17 +39,20 @@ for (const [name, isTls] of [
   ['without TLS', false],
   ['with TLS (needs openssl for a certificate: apt-get install openssl)', true],
 ] as const)
-  it.skipIf(isTls && !hasOpenssl)(`a backend that supports only HTTP/2 passes its checks, ${name}`, async () => {
-    const backend = keep(
-      await http2Backend({ isTls, maxStreams: 10 }, stream => {
-        stream.respond({ ':status': 204 })
-        stream.end()
-      }),
-    )
-    const checks = start(backend.url, { http2: true })
-    await vi.waitUntil(() => checks.counts.succeeded + checks.counts.failed >= 2, SOON)
-    expect([checks.counts.failed, checks.unhealthy.size, backend.requests[0]]).toEqual([0, 0, 'GET /up'])
-  })
+  it.skipIf(isTls && !hasOpenssl)(
+    `a backend that supports only HTTP/2 passes its checks, ${name}`,
+    async () => {
+      const backend = keep(
+        await http2Backend({ isTls, maxStreams: 10 }, stream => {
+          stream.respond({ ':status': 204 })
+          stream.end()
+        }),
+      )
+      const checks = start(backend.url, { http2: true })
+      await vi.waitUntil(() => checks.counts.succeeded + checks.counts.failed >= 2, SOON)
+      expect([checks.counts.failed, checks.unhealthy.size, backend.requests[0]]).toEqual([0, 0, 'GET /up'])
+    },
+  )
 
 it.each([[null], [{ pipelining: 4 }]])('with the connections %j they use HTTP/1.1', async connections => {
   const backend = keep(await httpBackend((_, response) => response.end()))
