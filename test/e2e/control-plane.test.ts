@@ -157,8 +157,10 @@ it('walks from tenant to revoked key', async () => {
   expect((await call('/t/acme/echo', { headers: { authorization: `Bearer ${agent}` } })).json).toMatchObject({
     error: 'forbidden',
   })
-  const tools = await gateway.post('/mcp/v1/tools', {}, admin)
-  expect(tools.json.tools.map((tool: { name: string }) => tool.name)).toContain('echo_sayHello')
+  const names = async (): Promise<string[]> =>
+    (await gateway.post('/mcp/v1/tools', {}, admin)).json.tools.map((tool: { name: string }) => tool.name)
+  // compiled beside the address, which is served first
+  await expect.poll(names).toContain('echo_sayHello')
 
   await expect
     .poll(

@@ -1,6 +1,6 @@
 /**
  * Receivers of every kind: states, attempts and delays as docs/reference/events.md states, and healthy receivers that are not affected.
- * Attempts time out after two seconds here, and PostgreSQL sees two of the five rounds; with SOAK=1 all five, with the specified five seconds.
+ * Attempts time out after four seconds here, and PostgreSQL sees two of the five rounds; with SOAK=1 all five, with the specified five seconds.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -46,7 +46,7 @@ describe.each(DATABASES)('receivers on $name', database => {
 
     beforeAll(async () => {
       cluster = await database.start()
-      sending = await openSending({ cluster, ...(SOAK ? {} : { timeoutMs: 2_000 }) })
+      sending = await openSending({ cluster, ...(SOAK ? {} : { timeoutMs: 4_000 }) })
       acme = await sending.tenant('acme')
       globex = await sending.tenant('globex')
     })
