@@ -12,6 +12,8 @@ import { copyTemplate } from '../../../contract/store/pglite-template.ts'
 import { runToolgate } from '../../../fixtures/command.ts'
 
 const RECORDS = 12
+/** Every second record is about it. */
+const TENANT = 'ten_own'
 
 let dataDir: string
 beforeAll(async () => {
@@ -24,7 +26,7 @@ beforeAll(async () => {
       recordAction(
         tx,
         systemOrigin('system.test'),
-        { type: 'test', id: String(at), tenantId: null },
+        { type: 'test', id: String(at), tenantId: at % 2 === 0 ? TENANT : null },
         { after: { at } },
       ),
     )
@@ -76,12 +78,17 @@ it('lets the service change no record, and a tenant delete none of the platform'
     const counts: (number | undefined)[] = []
     for (const [scope, statement] of [
       ['*', `update audit set action = 'x'`],
+      [TENANT, `update audit set action = 'x'`],
+      [TENANT, 'delete from audit'],
       ['ten_other', 'delete from audit'],
     ]) {
       await db.query(`select set_config('toolgate.tenant', $1, false)`, [scope])
       counts.push((await db.query(statement!)).affectedRows)
     }
+    // the tenant reads the records that it cannot delete
+    await db.query(`select set_config('toolgate.tenant', $1, false)`, [TENANT])
+    counts.push((await db.query('select seq from audit')).rows.length)
     return counts
   })
-  expect(affected).toEqual([0, 0])
+  expect(affected).toEqual([0, 0, 0, 0, RECORDS / 2])
 }, 60_000)
