@@ -181,12 +181,24 @@ describe.skipIf(missing)(`MCP servers${HINT}`, () => {
     }
     await client.callTool(long, undefined, { onprogress: ({ progress }) => steps.push(progress) })
     expect(steps).toEqual([1, 2, 3])
+    const sent: string[] = []
+    link.watch(text => sent.push(text))
     const stop = new AbortController()
-    const cancelled = client.callTool({ ...long, arguments: { duration: 60, steps: 60 } }, undefined, {
+    const cancelled = client.callTool({ ...long, arguments: { duration: 60, steps: 600 } }, undefined, {
       signal: stop.signal,
+      onprogress: () => stop.abort(),
     })
-    setTimeout(() => stop.abort(), 200)
     await expect(cancelled).rejects.toThrow()
+    // the client ends the call by itself: what counts is that the gateway passes the cancellation on to the server
+    const received = (method: string) =>
+      sent
+        .flatMap(text => text.match(/\{"jsonrpc".*\}/g) ?? [])
+        .map(text => JSON.parse(text))
+        .filter(message => message.method === method)
+    await expect.poll(() => received('notifications/cancelled')).toHaveLength(1)
+    const [calls, [cancellation]] = [received('tools/call'), received('notifications/cancelled')]
+    expect(calls).toHaveLength(1)
+    expect(cancellation.params.requestId).toBe(calls[0].id)
     await client.close()
   })
 
