@@ -63,7 +63,7 @@ describe.skipIf(missing)(`schemathesis${hint}`, () => {
       child.stdout.on('data', (chunk: Buffer) => {
         report += chunk.toString()
       })
-      const code = await new Promise(resolve => child.once('exit', resolve))
+      const code = await new Promise(resolve => child.once('close', resolve))
       expect([code, report.slice(-3_000)]).toEqual([0, expect.any(String)])
       expect(plane.faults).toEqual([])
       expect(Number(/(\d+) generated/.exec(report)?.[1])).toBeGreaterThanOrEqual(FORM.minCases)
