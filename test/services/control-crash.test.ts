@@ -10,7 +10,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type ChainReport, verifyAudit } from '../../src/control-plane/store/audit-chain.ts'
 import { openMigratedStore } from '../../src/control-plane/store/open.ts'
 import { EVERY_TENANT, type Store, type Transaction } from '../../src/control-plane/store/store.ts'
-import { startCrashProcess } from '../contract/control/crash-process.ts'
+import { type CrashProcess, startCrashProcess } from '../contract/control/crash-process.ts'
 import { copyTemplate } from '../contract/store/pglite-template.ts'
 import {
   type Cluster,
@@ -35,16 +35,32 @@ interface Acknowledged {
   readonly deletedApis: Set<string>
 }
 
-/** Writes one thing after the other until the server is gone, noting what was acknowledged. */
-async function write(url: string, reported: Acknowledged, round: number, writer: number): Promise<void> {
+/** A connection that broke in the middle of a request. */
+class Disconnected extends Error {}
+
+async function send(url: string, options: RequestInit): Promise<{ ok: boolean; status: number; text: string }> {
+  try {
+    const response = await fetch(url, options)
+    return { ok: response.ok, status: response.status, text: await response.text() }
+  } catch (cause) {
+    throw new Disconnected(`${options.method} ${url} has no response`, { cause })
+  }
+}
+
+/** Writes one thing after the other until the server is killed, noting what was acknowledged. Rejects when anything else ends it. */
+async function write(
+  { url, child }: CrashProcess,
+  reported: Acknowledged,
+  round: number,
+  writer: number,
+): Promise<void> {
   const call = async (method: string, path: string, body?: object) => {
-    const reply = await fetch(`${url}/v1${path}`, {
+    const { ok, status, text } = await send(`${url}/v1${path}`, {
       method,
       headers: { authorization: 'Bearer x', 'content-type': 'application/json' },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     })
-    const text = await reply.text()
-    if (reply.status >= 500) throw new Error(`${reply.status} ${text}`)
+    if (!ok) throw new Error(`${method} ${path}: ${status} ${text}`)
     return text === '' ? {} : JSON.parse(text)
   }
   try {
@@ -71,8 +87,9 @@ async function write(url: string, reported: Acknowledged, round: number, writer:
         reported.revoked.add(subscription)
       }
     }
-  } catch {
-    // The process was killed in the middle of a request, or responded 5xx: nothing was acknowledged.
+  } catch (error) {
+    // The process was killed in the middle of a request: nothing was acknowledged.
+    if (!(error instanceof Disconnected && child.killed)) throw error
   }
 }
 
@@ -171,9 +188,11 @@ describe.each([
         for (let round = 0; round < ROUNDS; round++) {
           const running = await startCrashProcess(url, dataDir)
           const ended = new Promise(resolve => running.child.once('exit', resolve))
-          const writers = Array.from({ length: WRITERS }, (_, writer) =>
-            write(running.url, reported, round, writer),
+          const written = Promise.all(
+            Array.from({ length: WRITERS }, (_, writer) => write(running, reported, round, writer)),
           )
+          // awaited after the kill
+          written.catch(() => {})
           // On a busy machine too, each round kills in the midst of writes that were acknowledged before.
           const before = reported.tenants.size
           for (
@@ -185,7 +204,7 @@ describe.each([
           await sleep(Math.random() * 500)
           running.child.kill('SIGKILL')
           await ended
-          await Promise.all(writers)
+          await written
         }
         const store = await openMigratedStore({ url, dataDir, now: Date.now, onFault: () => {} })
         try {
