@@ -1,8 +1,8 @@
 /** A journal on a disk that fails, beside a thread that holds a slot, and closed before a segment has all counters: no count is lost, and calls go on. */
-import { readdirSync, readlinkSync } from 'node:fs'
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { afterEach, describe, expect, test } from 'vitest'
 import { openJournalQuota } from '../../../../src/data-plane/quota/journal/journal-quota.ts'
-import { listSegments } from '../../../../src/data-plane/quota/journal/segments.ts'
+import { listSegments, type SegmentFile } from '../../../../src/data-plane/quota/journal/segments.ts'
 import { CONSUMER_STRIDE } from '../../../../src/data-plane/quota/memory/abi.ts'
 import { failing } from '../../../fixtures/failing-disk.ts'
 import { crashed, newDirectory } from './journal-directory.ts'
@@ -11,6 +11,8 @@ const SMALL = { consumers: 64, toolBuckets: 1, listed: 64, segmentBytes: 16_384 
 const LIMITS = { perDay: 1_000_000 }
 /** `Slot.lock` in assembly/window-slot.ts. */
 const SLOT_LOCK = 24
+/** Where the head of a segment has the number of its bytes that are on the disk. */
+const SYNCED_AT = 8
 
 type OpenQuota = ReturnType<typeof openJournalQuota>
 
@@ -139,8 +141,16 @@ describe('a disk that fails when a segment is full', () => {
     const quota = openJournalQuota(options)
     end = failing('fdatasync', 'EIO')
     expect(take(quota, 'quiet')).toBe(true)
+    const [{ path }] = listSegments(dir) as [SegmentFile]
+    // the head of a segment says how many of its bytes are on the disk
+    const unsyncedBytes = () => {
+      const bytes = readFileSync(path)
+      return bytes.length - bytes.readDoubleLE(SYNCED_AT)
+    }
     await expect.poll(() => faults.length).toBeGreaterThan(2)
+    expect(unsyncedBytes()).toBeGreaterThan(0)
     end()
+    await expect.poll(unsyncedBytes).toBe(0)
     await quota.close()
   })
 
