@@ -7,7 +7,8 @@ import {
 } from '../../../../src/data-plane/http/attempt-limit.ts'
 import type { Call } from '../../../../src/data-plane/http/call.ts'
 import { createKernel } from '../../../../src/data-plane/kernel/create.ts'
-import { refuse } from '../../../../src/shared/call/refusal.ts'
+import type { Final } from '../../../../src/data-plane/pipeline/outcome.ts'
+import { type RefusalReason, refuse } from '../../../../src/shared/call/refusal.ts'
 import { networkOf } from '../../../../src/shared/server/client-address.ts'
 
 const START_MS = Date.UTC(2026, 0, 1)
@@ -71,23 +72,34 @@ describe('the limit', () => {
     expect(seen.addresses).toBe(counted + 2)
   })
 
-  it('counts unknown tools, and neither replies nor refusals for other reasons', () => {
-    const { limit, from } = limiter({ perMinute: 1 })
-    const call = from('192.0.2.1')
-    const counted = (...reasons: Parameters<typeof refuse>[0][]) =>
-      reasons.map(reason => {
-        limit.countFailure(call, refuse(reason))
-        return limit.check(call) !== undefined
-      })
-    limit.countFailure(call, undefined)
-    limit.countFailure(call, { kind: 'reply', result: { content: [], isError: true } })
-    expect(counted('keys_unavailable', 'policy_denied', 'quota_exceeded', 'invalid_arguments')).toEqual([
-      false,
-      false,
-      false,
-      false,
-    ])
-    expect(counted('tool_not_found')).toEqual([true])
+  it('counts failed logins and unknown tools, and nothing else', () => {
+    const isCounted = (final: Final): boolean => {
+      const { limit, from } = limiter({ perMinute: 1 })
+      const call = from('192.0.2.1')
+      limit.countFailure(call, final)
+      return limit.check(call) !== undefined
+    }
+    const counted = (reasons: readonly RefusalReason[]) => reasons.filter(reason => isCounted(refuse(reason)))
+    expect(isCounted(undefined)).toBe(false)
+    expect(isCounted({ kind: 'reply', result: { content: [], isError: true } })).toBe(false)
+    expect(
+      counted([
+        'keys_unavailable',
+        'policy_denied',
+        'insufficient_scope',
+        'quota_exceeded',
+        'invalid_arguments',
+      ]),
+    ).toEqual([])
+    const failed: readonly RefusalReason[] = [
+      'token_missing',
+      'token_malformed',
+      'token_expired',
+      'invalid_audience',
+      'api_key_invalid',
+      'tool_not_found',
+    ]
+    expect(counted(failed)).toEqual(failed)
   })
 
   it.each(['127.0.0.1', '::1', '10.1.2.3', ''])('has none for %j', address => {

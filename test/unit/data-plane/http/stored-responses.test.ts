@@ -31,6 +31,17 @@ it('many small responses count with what they take beside their bodies', () => {
   const api = anApi('a')
   for (let at = 0; at < 30_000; at++) keep(stored, api, `/${at}`, 0)
   expect(stored.bytes).toBeLessThanOrEqual(8 * MIB)
+  // each is an object with several others, a key and headers
+  expect(stored.clear()).toBeLessThan((8 * MIB) / 400)
+  stored.keep(api, '/', '', [], NONE, {
+    status: 200,
+    headers: ['x-long', 'x'.repeat(MIB)],
+    receivedAtMs: 0,
+    ageSecs: 0,
+    freshSecs: 60,
+    body: new Uint8Array(0),
+  })
+  expect(stored.bytes).toBeGreaterThanOrEqual(MIB)
 })
 
 it('in all at most 64 MiB are kept; a tenant with few responses keeps them', () => {

@@ -122,8 +122,10 @@ onEachListener('open streams', kind => {
   ])('that opens while %s is suspended ends with: %j', async (suspended, expected) => {
     await open(true, { isSuspended: tenant => tenant === suspended })
     await looks()
-    expect(ended).toEqual(expected)
-    expect(received.includes('tools/list_changed')).toBe(expected.length > 0)
+    await expect.poll(() => ended, { timeout: 15_000 }).toEqual(expected)
+    await expect
+      .poll(() => received.includes('tools/list_changed'), { timeout: 15_000 })
+      .toBe(expected.length > 0)
   })
 
   it('keeps a stream that is silent but read', async () => {

@@ -169,8 +169,12 @@ describe('a full table', () => {
       kernel.quotaRelease(out[OUT_SLOT / 4]!)
       const before = recent.get(name)
       const open = before !== undefined && now - before.at < 60_000
-      if (out[OUT_NEW / 4] === 1) expect(open).toBe(false)
-      recent.set(name, { at: now, count: (open ? before.count : 0) + 1 })
+      const isNew = out[OUT_NEW / 4] === 1
+      if (isNew) expect(open).toBe(false)
+      const count = isNew ? 1 : before!.count + 1
+      recent.set(name, { at: now, count })
+      expect(kernel.quotaRead(kernel.quotaFind(table.writeKey(name)), now, NOON)).toBe(1)
+      expect(out[READ_DAY_COUNT / 4]).toBe(count)
     }
     expect(table.health().evicted).toBeGreaterThan(10_000)
     expect(table.health().used).toBe(64)
