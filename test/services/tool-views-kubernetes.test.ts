@@ -77,11 +77,15 @@ describe.skipIf(!KUBE_INSTALLED && !required)('ToolViews in Kubernetes', () => {
     const current = await start()
     await eventually(async () => (await statusOf('two'))?.toolCount === 2, 'the status')
     expect(await statusOf('two')).toMatchObject({ phase: 'Ready', tools: ['b', 'a'] })
+    const named = { name: 'two', namespace: NAMESPACE, tenant: 'acme' }
+    expect(current.views).toMatchObject([{ ...named, select: { tools: ['a', 'b'] }, order: ['b'] }])
     await applied(
       object('ToolView', 'two', { select: { tools: ['*'] }, tools: [{ tool: 'c', name: 'last' }] }),
     )
     await eventually(async () => (await statusOf('two'))?.toolCount === 3, 'the changed status')
     expect((await statusOf('two'))?.tools).toEqual(['a', 'b', 'last'])
+    const changes = [{ tool: 'c', name: 'last' }]
+    expect(current.views).toMatchObject([{ ...named, select: { tools: ['*'] }, order: [], changes }])
     await kube.remove('ToolView', 'two', NAMESPACE)
     await eventually(async () => current.views.length === 0, 'the end of the view')
   })
@@ -122,5 +126,6 @@ describe.skipIf(!KUBE_INSTALLED && !required)('ToolViews in Kubernetes', () => {
       'the definition is back',
     )
     await eventually(async () => current.views.length === 1, 'the view')
+    expect(current.views).toMatchObject([{ name: 'one', select: { tools: ['a'] } }])
   })
 })
