@@ -42,6 +42,10 @@ export interface Load {
   /** Lets all begin at once. */
   go(): void
   readonly reports: Promise<LoadReport[]>
+  /** Of each instance so far; late by a tenth of a second. */
+  readonly granted: readonly number[]
+  /** Ends all before their seconds are over. */
+  stop(): void
   kill(instance: number): void
 }
 
@@ -51,12 +55,16 @@ export async function prepareLoad(instances: number, job: LoadJob): Promise<Load
   const children: ChildProcess[] = []
   const reports: Promise<LoadReport>[] = []
   const ready: Promise<void>[] = []
+  const granted: number[] = []
   for (let i = 0; i < instances; i++) {
     const own = job.dir === undefined ? job : { ...job, dir: `${job.dir}-${i}` }
     const child = spawn(process.execPath, [script, JSON.stringify(own)], {
       stdio: ['pipe', 'pipe', 'inherit'],
     })
     children.push(child)
+    // one that was killed reads no more
+    child.stdin!.on('error', () => {})
+    granted.push(0)
     const lines = createInterface({ input: child.stdout! })
     ready.push(new Promise(resolve => lines.once('line', () => resolve())))
     reports.push(
@@ -64,6 +72,7 @@ export async function prepareLoad(instances: number, job: LoadJob): Promise<Load
         let report: LoadReport = { grants: [], calls: 0, waited: 0, longestMs: 0, lagMs: 0, ends: [] }
         lines.on('line', line => {
           if (line.startsWith('{')) report = JSON.parse(line) as LoadReport
+          else if (line.startsWith('granted ')) granted[i] = Number(line.slice(8))
         })
         child.once('close', () => resolve(report))
       }),
@@ -75,6 +84,10 @@ export async function prepareLoad(instances: number, job: LoadJob): Promise<Load
       for (const child of children) child.stdin!.write('go\n')
     },
     reports: Promise.all(reports),
+    granted,
+    stop: () => {
+      for (const child of children) child.stdin!.write('stop\n')
+    },
     kill: instance => children[instance]!.kill('SIGKILL'),
   }
 }
