@@ -5,6 +5,7 @@
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
@@ -43,6 +44,8 @@ type Fault = keyof typeof FAULTS
 const root = mkdtempSync(join(tmpdir(), 'server-clients-'))
 /** Step → calls that the server executed. */
 const executed = new Map<string, number>()
+/** Steps whose fault happened between calls. */
+const struck = new Set<string>()
 let provider: DevProvider
 let server: ServedMcp
 let serverLink: FaultyLink
@@ -56,7 +59,7 @@ function recordingServer(): McpServer {
   made.registerTool('record', { description: 'Records a call.', inputSchema }, async ({ step, fault }) => {
     const count = (executed.get(step) ?? 0) + 1
     executed.set(step, count)
-    if (count === STRUCK) await strike(fault as Fault)
+    if (count === STRUCK) await strike(step, fault as Fault)
     return { content: [{ type: 'text', text: `recorded ${count}` }], isError: count === CALLS }
   })
   made.registerTool('echo', { description: 'Echoes.', inputSchema: { text: z.string() } }, ({ text }) => ({
@@ -65,15 +68,17 @@ function recordingServer(): McpServer {
   return made
 }
 
-/** Between calls: while the response is on its way to the client, which therefore calls later. */
-async function strike(fault: Fault): Promise<void> {
-  const between = (what: () => void) => {
-    clientLink.delay(500)
-    setTimeout(what, 150)
-    setTimeout(() => clientLink.delay(0), 400)
-  }
+/** Between calls: when the gateway has sent the response, and before the client, which waits for it, calls again. */
+async function strike(step: string, fault: Fault): Promise<void> {
+  const between = (what: () => void | Promise<void>) =>
+    clientLink.holdAt(`recorded ${STRUCK}`, async () => {
+      await what()
+      struck.add(step)
+      // the gateway notices it before the next call
+      await sleep(250)
+    })
   if (fault === 'connections to the server are reset between calls') between(() => serverLink.reset())
-  if (fault === 'the server restarts between calls') between(() => void restartServer())
+  if (fault === 'the server restarts between calls') between(restartServer)
   if (fault === 'the connection to the server is reset during a call') serverLink.reset()
   if (fault === 'connections of the client are reset during a call') clientLink.reset()
 }
@@ -128,6 +133,7 @@ function expectOnce(client: string, seen: { readonly [label: string]: unknown })
     const { result, error, lives } = seen[fault] as { result?: string; error?: string; lives: boolean }
     const count = executed.get(`${client}: ${fault}`)
     const what = `${fault}: ${JSON.stringify(seen[fault])}`
+    if (fault.endsWith('between calls')) expect.soft(struck, what).toContain(`${client}: ${fault}`)
     expect.soft(result ?? error, what).toMatch(text)
     if (fault !== 'connections of the client are reset during a call') expect.soft(lives, what).toBe(true)
     // a call whose end is not known is not repeated
