@@ -49,7 +49,8 @@ describe.skipIf(missing)('the Python client (brought by scripts/services.sh pyth
         (line, child) => {
           if (line.cancelled !== true) return
           // the client waits with its connections open until it is notified
-          letGo = vi.waitFor(() => expect(reports.count).toBe(0), 1000).finally(() => child.stdin.end('\n'))
+          // the report itself would take eight seconds
+          letGo = vi.waitFor(() => expect(reports.count).toBe(0), 5000).finally(() => child.stdin.end('\n'))
           letGo.catch(() => undefined)
         },
       )

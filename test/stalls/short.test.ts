@@ -10,4 +10,8 @@ it('one round of generated documents and arguments blocks no serving thread for 
   const result = await searchStalls({ seed: SEED, forMs: 0, maxRounds: 1, largeInstall: 2_000 })
   expect(result.findings, `npm run stalls -- --seed ${SEED} --rounds 1`).toEqual([])
   expect(result.calls).toBeGreaterThan(30)
+  // a call that is refused before its work blocks nothing
+  const { 200: successful = 0, ...others } = result.statuses
+  expect(successful, JSON.stringify(result.statuses)).toBeGreaterThan(result.calls / 2)
+  expect(Object.keys(others).filter(status => !['400', '413', '502'].includes(status))).toEqual([])
 })

@@ -47,7 +47,7 @@ describe.skipIf(!hasSmtp())(`mail to a real SMTP server${hasSmtp() ? '' : SMTP_H
     vi.waitFor(() => {
       expect(server!.received).toHaveLength(mails)
       return server!.received
-    })
+    }, 15_000)
   afterEach(async () => server?.stop())
   afterAll(() => rmSync(dir, { recursive: true, force: true }))
 

@@ -108,7 +108,7 @@ describe('a call fails, and is not repeated, when the server', () => {
       respond(message, response)
       return true
     })
-    const outcome = await call(opened(), server.url, { timeoutMs: reason === 'timeout' ? 500 : 3_000 })
+    const outcome = await call(opened(), server.url, { timeoutMs: reason === 'timeout' ? 2_000 : 3_000 })
     expect(outcome).toMatchObject({ kind: 'failure', reason, sent: true })
     expect(callsOf(server)).toBe(1)
   })
@@ -214,7 +214,8 @@ it('does not wait for a server that leaves the first request of 2026-07-28 witho
     if (method === 'tools/call') return result(response, id, text('ok'))
     return method === 'server/discover' ? true : undefined
   })
-  expect(await call(opened(), server.url, { timeoutMs: 1_000 })).toMatchObject({ kind: 'result' })
+  // half of it is waited for the first request, the rest is for the call
+  expect(await call(opened(), server.url, { timeoutMs: 5_000 })).toMatchObject({ kind: 'result' })
 })
 
 it('sends the level of log messages again after the server has not taken it, and once it has, no more', async () => {
@@ -234,7 +235,7 @@ it('sends the level of log messages again after the server has not taken it, and
     return levels.length === 2 ? error(response, id, -32603, 'later') : result(response, id, {})
   })
   const sessions = opened()
-  expect(await call(sessions, server.url, { logLevel: 'debug', timeoutMs: 300 })).toMatchObject({
+  expect(await call(sessions, server.url, { logLevel: 'debug', timeoutMs: 1_500 })).toMatchObject({
     reason: 'timeout',
   })
   for (let n = 0; n < 3; n++)

@@ -51,11 +51,16 @@ it.each([
 ])(
   'a stream that the server %s is opened again within 1.5 s, each time',
   async (_, streamed) => {
-    const at = await askedAt(streamed, 4)
-    // without a reset the delays would be 1, 2 and 4 s
-    for (let n = 1; n < at.length; n++) expect(at[n]! - at[n - 1]!).toBeLessThan(1_500)
+    const delaysMs = async () => {
+      const at = await askedAt(streamed, 4)
+      return at.slice(1).map((ms, n) => ms - at[n]!)
+    }
+    // without a reset the delays would be 1, 2 and 4 s; a machine that stands still for a moment prolongs one of a run
+    let longestMs = Math.max(...(await delaysMs()))
+    for (let tries = 2; tries > 0 && longestMs >= 1_500; tries--) longestMs = Math.max(...(await delaysMs()))
+    expect(longestMs).toBeLessThan(1_500)
   },
-  20_000,
+  60_000,
 )
 
 it('a stream that the server ends without a message is opened again later each time', async () => {

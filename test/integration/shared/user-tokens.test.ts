@@ -146,13 +146,18 @@ describe('in files', () => {
   it('does not bring a connection back that was ended during a refresh', async () => {
     const tokens = instance()
     const before = await tokens.token(authentication, place)
-    oauth.delayMs = 200
+    let finish: (() => void) | undefined
+    oauth.respond = response => {
+      oauth.respond = undefined
+      const token = { access_token: 'user.late', token_type: 'bearer', refresh_token: 'late' }
+      finish = () => response.writeHead(200).end(JSON.stringify(token))
+    }
     const refreshing = tokens.token(authentication, place, String(before))
-    await new Promise(resolve => setTimeout(resolve, 50))
-    const ending = instance().disconnect(authentication, place)
+    await expect.poll(() => finish).toBeDefined()
+    await instance().disconnect(authentication, place)
+    finish?.()
     expect(await refreshing).toMatchObject({ kind: 'fault', reason: 'not_connected' })
-    await ending
-    oauth.delayMs = 0
+    expect(oauth.revoked).toContain('late')
     expect(await tokens.token(authentication, place)).toMatchObject({ reason: 'not_connected' })
   })
 

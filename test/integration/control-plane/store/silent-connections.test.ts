@@ -2,13 +2,12 @@
 
 import type { AddressInfo } from 'node:net'
 import { createServer, type Socket } from 'node:net'
-import { setTimeout as sleep } from 'node:timers/promises'
 import type pg from 'pg'
-import { expect, it, onTestFinished } from 'vitest'
+import { expect, it, onTestFinished, vi } from 'vitest'
 import { SilentConnections } from '../../../../src/control-plane/store/postgres/silent-connections.ts'
 
-/** Longer than a query may be silent, and its check. */
-const CHECKED_MS = 4_000
+/** A query that was not ended by the first two of these is not ended by the next. */
+const CHECKS = 3
 
 /** `ErrorResponse` of the protocol of PostgreSQL. */
 function errorResponse(code: string, message: string): Buffer {
@@ -46,7 +45,10 @@ async function endsQuery(onConnection: (socket: Socket) => void): Promise<boolea
     },
   } as unknown as pg.PoolClient
   checks.opened(client)
-  await checks.watch(client, () => sleep(CHECKED_MS))
+  // the next check begins when the one before is over
+  await checks.watch(client, () =>
+    vi.waitUntil(() => isEnded || asked >= CHECKS, { timeout: 40_000, interval: 20 }),
+  )
   expect(asked).toBeGreaterThan(0)
   return isEnded
 }

@@ -60,12 +60,14 @@ it('names them, no more and no less', { timeout: 120_000 }, async () => {
     altered({ 'data.json': JSON.stringify({ toolgate: { ...data.toolgate, roles } }) }),
   )
 
-  const startedAt = performance.now()
+  // of the processor: the wall time also shows what else the machine does
+  const before = process.cpuUsage()
   const shipped = fileURLToPath(SHIPPED)
   const { code, out } = await runToolgate([
     ...['policy', 'diff', candidate, '--bundle', shipped, '--log', dir, '--json'],
   ])
-  const tookMs = performance.now() - startedAt
+  const { user, system } = process.cpuUsage(before)
+  const tookMs = (user + system) / 1000
   if (process.env.SOAK === '1') console.log(`${DECISIONS} decisions in ${(tookMs / 1000).toFixed(2)} s`)
   expect(tookMs).toBeLessThan(20_000)
   expect(code).toBe(1)

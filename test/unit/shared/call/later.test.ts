@@ -69,7 +69,7 @@ it('reports an error without a reader as an unhandled rejection', async () => {
       throw new Error('lost')
     })
     later.resolve(1)
-    await vi.waitFor(() => expect(reported).toEqual([new Error('never read'), new Error('lost')]))
+    await vi.waitFor(() => expect(reported).toEqual([new Error('never read'), new Error('lost')]), 15_000)
   } finally {
     process.removeAllListeners('unhandledRejection')
     for (const listener of others) process.on('unhandledRejection', listener)
