@@ -38,7 +38,10 @@ interface Acknowledged {
 /** A connection that broke in the middle of a request. */
 class Disconnected extends Error {}
 
-async function send(url: string, options: RequestInit): Promise<{ ok: boolean; status: number; text: string }> {
+async function send(
+  url: string,
+  options: RequestInit,
+): Promise<{ ok: boolean; status: number; text: string }> {
   try {
     const response = await fetch(url, options)
     return { ok: response.ok, status: response.status, text: await response.text() }

@@ -278,47 +278,51 @@ describe('command blocks', () => {
     )
   })
 
-  it.runIf(ALL_BLOCKS)('docs/guide.md: the planes apart', async () => {
-    const lines = linesOf(block('docs/guide.md: ROLE=control-plane'))
-    expect(lines).toHaveLength(3)
-    const [gateway, api, auth, metrics, other] = await freePorts(5)
-    const ports: Record<string, number> = { 8080: gateway!, 8081: api!, 8082: auth!, 9465: other! }
-    const own = (line: string) => line.replaceAll(/\b(8080|8081|8082|9465)\b/g, port => String(ports[port]))
-    const env = {
-      PATH: `${folder}/bin:${process.env.PATH}`,
-      HOME: folder,
-      LOG_LEVEL: 'error',
-      EXAMPLE_PORT: '0',
-      GATEWAY_PORT: String(gateway),
-      API_PORT: String(api),
-      AUTH_PORT: String(auth),
-      METRICS_PORT: String(metrics),
-      WORKERS: '1',
-    }
-    // the deployment of the other blocks holds the data folder beside
-    const cwd = join(folder, 'apart')
-    mkdirSync(cwd)
-    const running = []
-    try {
-      for (const line of lines.slice(0, 2)) {
-        const child = spawn('bash', ['-c', `exec env ${own(line)}`], { cwd, env })
-        running.push(child)
-        let isReady = false
-        for await (const said of createInterface({ input: child.stdout! })) {
-          isReady = said.startsWith('{"ready":true')
-          if (isReady) break
+  it.runIf(ALL_BLOCKS)(
+    'docs/guide.md: the planes apart',
+    async () => {
+      const lines = linesOf(block('docs/guide.md: ROLE=control-plane'))
+      expect(lines).toHaveLength(3)
+      const [gateway, api, auth, metrics, other] = await freePorts(5)
+      const ports: Record<string, number> = { 8080: gateway!, 8081: api!, 8082: auth!, 9465: other! }
+      const own = (line: string) => line.replaceAll(/\b(8080|8081|8082|9465)\b/g, port => String(ports[port]))
+      const env = {
+        PATH: `${folder}/bin:${process.env.PATH}`,
+        HOME: folder,
+        LOG_LEVEL: 'error',
+        EXAMPLE_PORT: '0',
+        GATEWAY_PORT: String(gateway),
+        API_PORT: String(api),
+        AUTH_PORT: String(auth),
+        METRICS_PORT: String(metrics),
+        WORKERS: '1',
+      }
+      // the deployment of the other blocks holds the data folder beside
+      const cwd = join(folder, 'apart')
+      mkdirSync(cwd)
+      const running = []
+      try {
+        for (const line of lines.slice(0, 2)) {
+          const child = spawn('bash', ['-c', `exec env ${own(line)}`], { cwd, env })
+          running.push(child)
+          let isReady = false
+          for await (const said of createInterface({ input: child.stdout! })) {
+            isReady = said.startsWith('{"ready":true')
+            if (isReady) break
+          }
+          expect(isReady, line).toBe(true)
         }
-        expect(isReady, line).toBe(true)
+        const urls = `--url http://localhost:${gateway} --api-url http://localhost:${api} --auth-url http://localhost:${auth}/realms/platform`
+        expect(await ok(`${lines[2]} ${urls}`)).toBeTruthy()
+      } finally {
+        for (const child of running) {
+          child.kill('SIGTERM')
+          if (child.exitCode === null) await once(child, 'exit')
+        }
       }
-      const urls = `--url http://localhost:${gateway} --api-url http://localhost:${api} --auth-url http://localhost:${auth}/realms/platform`
-      expect(await ok(`${lines[2]} ${urls}`)).toBeTruthy()
-    } finally {
-      for (const child of running) {
-        child.kill('SIGTERM')
-        if (child.exitCode === null) await once(child, 'exit')
-      }
-    }
-  }, 120_000)
+    },
+    120_000,
+  )
 })
 
 describe('the commands of other blocks', () => {

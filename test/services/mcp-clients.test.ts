@@ -61,7 +61,10 @@ afterEach(async () => {
 const LONG_STEP_MS = 2000
 
 /** A report that would take long enough to be lost. */
-function longReport(options: Parameters<McpClient['call']>[2], stepMs = LONG_STEP_MS): ReturnType<McpClient['call']> {
+function longReport(
+  options: Parameters<McpClient['call']>[2],
+  stepMs = LONG_STEP_MS,
+): ReturnType<McpClient['call']> {
   return client!.call(REPORT, { stepMs }, options)
 }
 

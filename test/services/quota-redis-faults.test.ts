@@ -51,8 +51,7 @@ describe.skipIf(withoutRedis)(`Redis in trouble under load${REDIS_HINT}`, () => 
   }
 
   /** Until all together were granted so many. */
-  const untilGranted = ({ granted }: Load, units: number) =>
-    vi.waitUntil(() => sum(granted) >= units, SOON)
+  const untilGranted = ({ granted }: Load, units: number) => vi.waitUntil(() => sum(granted) >= units, SOON)
 
   function expectSwift(reports: readonly LoadReport[]): void {
     for (const { longestMs, lagMs } of reports) expect(longestMs).toBeLessThanOrEqual(MAX_MS + lagMs)
@@ -123,18 +122,15 @@ describe.skipIf(withoutRedis)(`Redis in trouble under load${REDIS_HINT}`, () => 
   beside(
     'a minute that is half used when Redis is emptied is given out to its end, and no further',
     async () => {
-      const { grants } = await run(
-        { perSecond: 60, perMinute: 300, perDay: 5000 },
-        async (server, load) => {
-          await untilGranted(load, 150)
-          await server.kill()
-          await sleep(300)
-          await server.start()
-          await untilGranted(load, 291)
-          // as long as the units that are left would take three times
-          await sleep(SOAK ? 5000 : 500)
-        },
-      )
+      const { grants } = await run({ perSecond: 60, perMinute: 300, perDay: 5000 }, async (server, load) => {
+        await untilGranted(load, 150)
+        await server.kill()
+        await sleep(300)
+        await server.start()
+        await untilGranted(load, 291)
+        // as long as the units that are left would take three times
+        await sleep(SOAK ? 5000 : 500)
+      })
       console.log(`a minute of 300 over a restart: ${grants.length} admitted`)
       expect(grants.length).toBeLessThanOrEqual(300)
       expect(grants.length).toBeGreaterThanOrEqual(291)

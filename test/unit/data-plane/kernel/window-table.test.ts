@@ -173,8 +173,10 @@ describe('a full table', () => {
       if (isNew) expect(open).toBe(false)
       const count = isNew ? 1 : before!.count + 1
       recent.set(name, { at: now, count })
-      expect(kernel.quotaRead(kernel.quotaFind(table.writeKey(name)), now, NOON)).toBe(1)
-      expect(out[READ_DAY_COUNT / 4]).toBe(count)
+      const found = kernel.quotaRead(kernel.quotaFind(table.writeKey(name)), now, NOON)
+      // called only with a difference: so many calls of expect take seconds
+      if (found !== 1 || out[READ_DAY_COUNT / 4] !== count)
+        expect([name, found, out[READ_DAY_COUNT / 4]]).toEqual([name, 1, count])
     }
     expect(table.health().evicted).toBeGreaterThan(10_000)
     expect(table.health().used).toBe(64)
