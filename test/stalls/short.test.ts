@@ -13,5 +13,5 @@ it('one round of generated documents and arguments blocks no serving thread for 
   // a call that is refused before its work blocks nothing
   const { 200: successful = 0, ...others } = result.statuses
   expect(successful, JSON.stringify(result.statuses)).toBeGreaterThan(result.calls / 2)
-  expect(Object.keys(others).filter(status => !['400', '413', '502'].includes(status))).toEqual([])
+  expect(Object.keys(others).filter(status => !['400', '413'].includes(status))).toEqual([])
 })
