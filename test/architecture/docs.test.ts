@@ -3,6 +3,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { REFUSALS } from '../../src/shared/call/refusal.ts'
+import { CLIENT_PROGRAMS, PYTHON_PROGRAMS, serviceOf } from '../fixtures/client-programs.ts'
 
 const ROOT = new URL('../../', import.meta.url).pathname
 const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8')
@@ -128,6 +129,14 @@ describe.each(pages)('%s', page => {
         return anchor !== undefined && !headingsOf(target).map(anchorOf).includes(anchor)
       })
     expect(broken).toEqual([])
+  })
+})
+
+describe('scripts/services.sh', () => {
+  it('installs every client that the title of a skipped test names', () => {
+    const services = /^all=\((.*)\)$/m.exec(read('scripts/services.sh'))![1]!.split(' ')
+    const named = Object.values({ ...CLIENT_PROGRAMS, ...PYTHON_PROGRAMS }).map(serviceOf)
+    expect(named.filter(name => !services.includes(name))).toEqual([])
   })
 })
 

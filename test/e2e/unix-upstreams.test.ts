@@ -25,28 +25,10 @@ let mcp: ScriptedServer
 let collector: Server
 const spans: { name: string; attributes: { key: string; value: object }[] }[] = []
 
-/** Responds with what it received; `/large` is a long response. */
-async function serve(name: string, path = pathOf(name)): Promise<UnixBackend> {
-  const backend = await unixBackend(path, async (request, response) => {
-    let bytes = 0
-    for await (const chunk of request) bytes += chunk.length
-    const { host, 'x-forwarded-host': forwardedHost } = request.headers
-    if (request.url?.endsWith('/large') === true) {
-      response.writeHead(200)
-      for (let sent = 0; sent < LARGE_BYTES; sent += 65_536)
-        if (!response.write(Buffer.alloc(65_536, 7))) await new Promise(go => response.once('drain', go))
-      return void response.end()
-    }
-    const seen = { by: name, method: request.method, url: request.url, host, forwardedHost, bytes }
-    response.setHeader('content-type', 'application/json').end(JSON.stringify(seen))
-  })
-  backends.push(backend)
-  return backend
-}
-
-function writeToolSets(directory: string): void {
-  mkdirSync(directory)
-  const paths = {
+const DOCUMENT = {
+  openapi: '3.1.0',
+  info: { title: 'x', version: '1' },
+  paths: {
     '/things/{id}': {
       get: {
         operationId: 'get',
@@ -55,10 +37,38 @@ function writeToolSets(directory: string): void {
         responses: { 200: { description: 'ok' } },
       },
     },
-  }
-  const document = (servers?: object[]) => ({
-    inline: JSON.stringify({ openapi: '3.1.0', info: { title: 'x', version: '1' }, servers, paths }),
+  },
+}
+/** Documents that a server was asked for. */
+const fetchedDocuments: string[] = []
+
+/** Responds with what it received; `/large` is a long response, `/openapi.json` a document that becomes tools. */
+async function serve(name: string, path = pathOf(name)): Promise<UnixBackend> {
+  const backend = await unixBackend(path, async (request, response) => {
+    let bytes = 0
+    for await (const chunk of request) bytes += chunk.length
+    const { host, 'x-forwarded-host': forwardedHost } = request.headers
+    response.setHeader('content-type', 'application/json')
+    if (request.url === '/openapi.json') {
+      fetchedDocuments.push(name)
+      return void response.end(JSON.stringify(DOCUMENT))
+    }
+    if (request.url?.endsWith('/large') === true) {
+      response.writeHead(200)
+      for (let sent = 0; sent < LARGE_BYTES; sent += 65_536)
+        if (!response.write(Buffer.alloc(65_536, 7))) await new Promise(go => response.once('drain', go))
+      return void response.end()
+    }
+    const seen = { by: name, method: request.method, url: request.url, host, forwardedHost, bytes }
+    response.end(JSON.stringify(seen))
   })
+  backends.push(backend)
+  return backend
+}
+
+function writeToolSets(directory: string): void {
+  mkdirSync(directory)
+  const document = (servers?: object[]) => ({ inline: JSON.stringify({ ...DOCUMENT, servers }) })
   const write = (kind: string, name: string, spec: object): void =>
     writeFileSync(
       join(directory, `${name}.yaml`),
@@ -74,7 +84,8 @@ function writeToolSets(directory: string): void {
   write('ToolSet', 'server', { openAPISpec: document([{ url: `${urlOf('shop')}/v2` }]), ...naming('server') })
   write('ToolSet', 'engine', { openAPISpec: document(), baseURL: unixUrl(engine.path), ...naming('engine') })
   write('ToolSet', 'remote', { source: { mcp: { url: mcp.url } }, ...naming('remote') })
-  write('ToolSet', 'document', { openAPISpec: { url: `${urlOf('shop')}/openapi.json` }, ...naming('d') })
+  const fetched = { openAPISpec: { url: `${urlOf('shop')}/openapi.json` }, baseURL: `${urlOf('shop')}/v1/` }
+  write('ToolSet', 'document', { ...fetched, ...naming('d') })
   write('Tool', 'endpoint', {
     description: 'x',
     endpoint: `${urlOf('shop')}/v3/{id}`,
@@ -160,6 +171,12 @@ describe('tools on a Unix socket', () => {
     expect([reply.status, reply.text.includes('engine.sock')]).toEqual([502, false])
     expect(engine.connections()).toBe(0)
     expect((await world.call('POST', '/mcp/v1/tools', world.root, {})).text).not.toContain('"d_get"')
+    const { toolsets } = (await world.call('GET', '/admin/toolsets', world.root)).json
+    expect(toolsets.find((one: { name: string }) => one.name === 'document').status).toMatchObject({
+      phase: 'Error',
+      message: expect.stringContaining('spec.openAPISpec.url is not an absolute http(s) address'),
+    })
+    expect(fetchedDocuments).toEqual([])
   })
 
   it('are named by their socket in metrics and spans', async () => {

@@ -30,13 +30,17 @@ async function open(): Promise<World> {
   async function callApi(): Promise<Called> {
     const signal = AbortSignal.timeout(PATIENCE_MS)
     const proxied = await fetchIn(`${subject.url}${PROXIED_PATH}`, { signal })
-    if (FAILED.includes(proxied.status)) failed++
+    register(proxied)
     return signal.aborted ? { ...proxied, status: 499 } : proxied
   }
   async function callTool(): Promise<Called> {
     const called = await subject.callTool('fast')
-    if (FAILED.includes(called.status)) failed++
+    register(called)
     return called
+  }
+  /** A process without a configuration has no consumer to count a call for. */
+  function register({ status, text }: Called): void {
+    if (FAILED.includes(status) && !text.includes('"not_ready"')) failed++
   }
   const call = (): Promise<Called> => (calls++ % 2 === 1 ? callApi() : callTool())
   return {
@@ -49,18 +53,16 @@ async function open(): Promise<World> {
     longCalls: subject.slowCalls,
     isFine: ({ status }) => status === 200,
     see: () => subject.see('backend'),
-    async begin() {
+    async begin({ moment }) {
       failed = 0
-      before = await counted()
+      // the process that takes the calls of these moments is started later and counts from 0
+      before = moment === 'start' || moment === 'draining' ? 0 : await counted()
     },
-    async verify({ moment }) {
+    async verify() {
       // the circuit of the proxied API is open for up to 2 s after the backend is back
       for (const way of [callTool, callApi])
         await expect.poll(async () => (await way()).status, { timeout: 3_000, interval: 50 }).toBe(200)
-      // a new process counts from 0
-      if (moment !== 'start' && moment !== 'draining')
-        expect((await counted()) - before, 'failed calls in the metrics').toBeGreaterThanOrEqual(failed)
-      else expect(failed).toBeGreaterThanOrEqual(0)
+      expect((await counted()) - before, 'failed calls in the metrics').toBeGreaterThanOrEqual(failed)
     },
     async close() {
       await subject.close()

@@ -138,6 +138,9 @@ describe('a change', () => {
     d.write('shop.yaml', toolSetResource('shop', inline('a')))
     await d.start()
     d.write('shop.yaml', `# a remark\n${JSON.stringify(toolSetResource('shop', inline('a')))}`)
+    // its line in the log shows that the remark has been read, so the next change is read after it
+    d.write('note.yaml', { openapi: '3.1.0', info: {}, paths: {} })
+    await until(() => d.logged.some(({ fields }) => fields.resource === 'note.yaml'), 'the unusable file')
     d.write('new.yaml', toolSetResource('new', inline('n')))
     await until(() => d.names.includes('n'), 'the second tool-set')
     expect(d.published).toHaveLength(2)

@@ -57,16 +57,17 @@ describe('bounds of the compiler', () => {
     ),
   })
 
-  it('on time are reported, and another compiler compiles the next document', async () => {
-    const compiler = createCompiler({ timeoutMs: 50, maxHeapMb: 512, idleMs: 1000 })
+  it('on time end the worker, and the next document is compiled by another', async () => {
+    const limits = { timeoutMs: 50, maxHeapMb: 512, idleMs: 1000 }
+    const compiler = createCompiler(limits)
     expect(await compiler.compile({ document: big, toolSet: toolSet() })).toMatchObject({
       kind: 'fault',
       message: expect.stringContaining('takes longer than'),
     })
+    // the start of another worker takes longer than 50 ms
+    limits.timeoutMs = 20_000
+    expect((await compiler.compile({ document: documentOf('a'), toolSet: toolSet() })).kind).toBe('compiled')
     await compiler.close()
-    const patient = createCompiler({ timeoutMs: 20_000, maxHeapMb: 512, idleMs: 1000 })
-    expect((await patient.compile({ document: documentOf('a'), toolSet: toolSet() })).kind).toBe('compiled')
-    await patient.close()
   })
 
   it('on memory are reported, and the process continues', async () => {
@@ -130,7 +131,7 @@ describe('a hostile server', () => {
       await d.start()
       expect(d.status('bad')).toMatchObject({
         phase: 'Error',
-        lastError: expect.stringContaining('cannot be fetched'),
+        lastError: expect.stringMatching(/cannot be fetched: .* which outgoing calls may not reach\./),
       })
     },
   )
