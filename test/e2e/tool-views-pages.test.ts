@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { PAGE_SIZE } from '../../src/data-plane/http/mcp/pagination.ts'
 import { type Deployment, deploy, rpc } from '../fixtures/deployment.ts'
 
 const COUNT = 1_100
@@ -65,13 +66,15 @@ it.each([
 ])('lists every tool once at %s', async (path, first, count) => {
   const names: string[] = []
   let cursor: string | undefined
-  let pages = 0
+  const sizes: number[] = []
   do {
     const request = rpc('tools/list', cursor === undefined ? {} : { cursor })
     const { json } = await gateway.post(path, request, admin, { 'mcp-protocol-version': '2025-11-25' })
     names.push(...json.result.tools.map(({ name }: { name: string }) => name))
+    sizes.push(json.result.tools.length)
     cursor = json.result.nextCursor
-  } while (cursor !== undefined && ++pages < 10)
+  } while (cursor !== undefined && sizes.length < 10)
+  expect(sizes).toEqual([PAGE_SIZE, PAGE_SIZE, names.length - 2 * PAGE_SIZE])
   const isTool = (name: string): boolean => /^many_|^a_first$/.test(name)
   expect(new Set(names).size).toBe(names.length)
   expect(names.filter(isTool)).toHaveLength(count)

@@ -27,10 +27,13 @@ beforeAll(async () => {
 afterAll(() => rmSync(directory, { recursive: true, force: true }))
 
 function run(...args: string[]): Promise<{ code: number; stdout: string; stderr: string }> {
-  return new Promise(resolve => {
-    execFile(process.execPath, [BUILT, 'bench', 'profile', ...args], (error, out, err) =>
-      resolve({ code: typeof error?.code === 'number' ? error.code : 0, stdout: out, stderr: err }),
-    )
+  return new Promise((resolve, reject) => {
+    execFile(process.execPath, [BUILT, 'bench', 'profile', ...args], (error, out, err) => {
+      if (error === null) resolve({ code: 0, stdout: out, stderr: err })
+      else if (typeof error.code === 'number') resolve({ code: error.code, stdout: out, stderr: err })
+      // ended by a signal, or not started
+      else reject(error)
+    })
   })
 }
 

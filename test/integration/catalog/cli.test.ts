@@ -17,9 +17,12 @@ function file(name: string, content: string): string {
 }
 
 function run(...args: string[]): Promise<{ code: number; out: string; err: string }> {
-  return new Promise(resolve => {
+  return new Promise((resolve, reject) => {
     execFile(process.execPath, [built('cli/index.js'), 'toolset', ...args], (error, out, err) => {
-      resolve({ code: typeof error?.code === 'number' ? error.code : 0, out, err })
+      if (error === null) resolve({ code: 0, out, err })
+      else if (typeof error.code === 'number') resolve({ code: error.code, out, err })
+      // ended by a signal, or not started
+      else reject(error)
     })
   })
 }

@@ -189,8 +189,10 @@ describe('errors', () => {
 describe('stopping', () => {
   it('cuts connections, and a shop started again is as at first', async () => {
     await client.ask('POST /orders/O-5006/cancel')
-    const open = fetch(`${client.shop.url}/reports/sales?stepMs=2000`).then(response => response.text())
-    await Promise.all([expect(open).rejects.toThrow(), client.shop.close()])
+    // its first line has arrived: the request is open
+    const open = await fetch(`${client.shop.url}/reports/sales?stepMs=200`)
+    expect(open.status).toBe(200)
+    await Promise.all([expect(open.text()).rejects.toThrow('terminated'), client.shop.close()])
     client = await ShopClient.open()
     expect((await client.ask('GET /orders/O-5006')).body.status).toBe('placed')
   })
