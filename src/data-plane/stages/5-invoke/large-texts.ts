@@ -12,14 +12,20 @@ export interface TextPiece {
   readonly how?: TextRewrite
 }
 
-/** `next` asks for another piece; `unchanged`: the text stays as it is, and is not copied back; `failed`: it cannot be rewritten in this way. */
-export type RewriteMessage = 'next' | 'unchanged' | 'failed' | { readonly text: string }
+/**
+ * `next` asks for another piece; `rewriting`: all pieces have arrived; `unchanged`: the text stays as it is, and is not copied back;
+ * `failed`: it cannot be rewritten in this way.
+ */
+export type RewriteMessage = 'next' | 'rewriting' | 'unchanged' | 'failed' | { readonly text: string }
 
-type Rewriting = Exclude<RewriteMessage, 'next'>
+type Rewriting = Exclude<RewriteMessage, 'next' | 'rewriting'>
 
 /** A message copies its piece in one turn of the event loop. */
 const PIECE_CHARS = 1024 * 1024
 
+/** Of the thread until it has received the first piece, which a busy machine delays. */
+const START_TIMEOUT_MS = 10_000
+/** For one text from then on. */
 const TIMEOUT_MS = 3_000
 const LIMITS = { maxPendingPerOwner: 8, maxPending: 32, pauseMs: 5_000 }
 const MAX_HEAP_MB = 1_024
@@ -34,7 +40,7 @@ export class LargeTexts {
 
   /** @returns undefined when the text cannot be rewritten, takes too long or too many are pending. Never rejects */
   async rewrite(owner: string, text: string, how: TextRewrite): Promise<string | undefined> {
-    const rewritten = (await this.#worker.run(owner, () => rewriting(text, how))) ?? 'failed'
+    const rewritten = (await this.#worker.run(owner, () => rewriteJob(text, how))) ?? 'failed'
     if (rewritten === 'failed') return undefined
     if (rewritten === 'unchanged') return text
     // reading a long text from its message takes milliseconds, so what follows has its own turn
@@ -47,8 +53,9 @@ export class LargeTexts {
   }
 }
 
-function rewriting(text: string, how: TextRewrite): WorkerJob<RewriteMessage, Rewriting> {
+export function rewriteJob(text: string, how: TextRewrite): WorkerJob<RewriteMessage, Rewriting> {
   let from = 0
+  let isStarted = false
   const nextPiece = (): TextPiece => {
     const piece = text.slice(from, from + PIECE_CHARS)
     from += PIECE_CHARS
@@ -56,10 +63,12 @@ function rewriting(text: string, how: TextRewrite): WorkerJob<RewriteMessage, Re
   }
   return {
     message: nextPiece(),
-    timeoutMs: TIMEOUT_MS,
+    timeoutMs: START_TIMEOUT_MS,
     receive(message, running) {
-      if (message !== 'next') return message
-      setImmediate(() => running.post(nextPiece()))
+      if (message !== 'next' && message !== 'rewriting') return message
+      if (!isStarted) running.restartTimeout(TIMEOUT_MS)
+      isStarted = true
+      if (message === 'next') setImmediate(() => running.post(nextPiece()))
       return undefined
     },
     fail: () => 'failed',

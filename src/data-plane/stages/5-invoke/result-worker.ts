@@ -11,8 +11,14 @@ const pieces: string[] = []
 
 port.on('message', ({ piece, how }: TextPiece) => {
   pieces.push(piece)
-  port.postMessage(how === undefined ? 'next' : rewrite(pieces.splice(0).join(''), how))
+  if (how === undefined) return send('next')
+  send('rewriting')
+  send(rewrite(pieces.splice(0).join(''), how))
 })
+
+function send(message: RewriteMessage): void {
+  port!.postMessage(message)
+}
 
 function rewrite(text: string, how: TextRewrite): RewriteMessage {
   const rewritten = 'level' in how ? optimizeText(text, how.level) : redactText(text, how.paths)

@@ -1,6 +1,6 @@
 /** Large texts of results are rewritten in another thread, with the result that the same code has in this one; pending ones are bounded. */
 import { afterAll, describe, expect, it } from 'vitest'
-import { LargeTexts } from '../../../../src/data-plane/stages/5-invoke/large-texts.ts'
+import { LargeTexts, rewriteJob } from '../../../../src/data-plane/stages/5-invoke/large-texts.ts'
 import {
   isLargeText,
   optimize,
@@ -44,6 +44,17 @@ describe('a large text', () => {
       const redacted = await largeTexts.rewrite('acme', one, { paths: [['note']] })
       expect(redacted === JSON.stringify({ ...JSON.parse(one), note: undefined }), name).toBe(true)
     }
+  })
+
+  it('has its time from when the thread runs, however many pieces it has', () => {
+    const job = rewriteJob(text, { level: 'moderate' })
+    const restarts: number[] = []
+    const running = { post: () => {}, restartTimeout: (ms: number) => void restarts.push(ms) }
+    for (const message of ['next', 'next', 'rewriting'] as const)
+      expect(job.receive(message, running)).toBeUndefined()
+    expect(restarts).toEqual([3_000])
+    expect(job.timeoutMs).toBe(10_000)
+    expect(job.receive('unchanged', running)).toBe('unchanged')
   })
 
   it('stays as it is while too many of its owner are pending', async () => {
