@@ -45,16 +45,21 @@ interface Known {
 export class ThreadReserver implements Reserver {
   readonly #quota: TableQuota
   readonly #line: PortLine
+  readonly #responseMs: number
   /** By consumer, and by consumer and tool. */
   readonly #known = new Map<string, Known>()
   readonly #timer: NodeJS.Timeout
   /** Calls that waited for Redis, or for the other thread without a response. */
   waited = 0
 
-  /** @param line its other end is served by `serveThread` */
-  constructor(quota: TableQuota, line: PortLine) {
+  /**
+   * @param line its other end is served by `serveThread`
+   * @param responseMs how long a call waits; as long as for Redis itself when absent
+   */
+  constructor(quota: TableQuota, line: PortLine, responseMs = RESPONSE_MS) {
     this.#quota = quota
     this.#line = line
+    this.#responseMs = responseMs
     this.#timer = setInterval(() => this.#flush(), REPORT_MS)
     this.#timer.unref()
   }
@@ -73,7 +78,7 @@ export class ThreadReserver implements Reserver {
       this.#reportOnce(known, denial)
       return refusalOf(denial, request, nowMs, this.#quota.unixMs())
     }
-    const leftMs = since === undefined ? RESPONSE_MS : RESPONSE_MS - (performance.now() - since)
+    const leftMs = since === undefined ? this.#responseMs : this.#responseMs - (performance.now() - since)
     if (leftMs <= 0) return quotaUnavailable('store_unavailable', request)
     known.pending ??= this.#request(known, lacking)
     return within(known.pending, leftMs).then(reserved => {
