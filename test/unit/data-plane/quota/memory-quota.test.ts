@@ -153,14 +153,20 @@ describe('the table', () => {
     const begun = performance.now()
     expect(take('a', { perDay: 5 })).toMatchObject({ granted: false, cause: 'busy' })
     expect(performance.now() - begun).toBeLessThan(10_000)
+    // it frees the lock once it has woken a thread that waits for it
     const worker = new Worker(
-      `const { workerData: { words, word } } = require('node:worker_threads')
-       setTimeout(() => Atomics.store(words, word, 0), 50)`,
+      `const { parentPort, workerData: { words, word } } = require('node:worker_threads')
+       parentPort.postMessage('runs')
+       while (Atomics.notify(words, word) === 0);
+       Atomics.store(words, word, 0)`,
       { eval: true, workerData: { words, word } },
     )
-    await new Promise(resolve => worker.once('online', resolve))
-    expect(take('a', { perDay: 5 })).toMatchObject({ granted: true })
-    await worker.terminate()
+    try {
+      await new Promise(resolve => worker.once('message', resolve))
+      expect(take('a', { perDay: 5 })).toMatchObject({ granted: true })
+    } finally {
+      await worker.terminate()
+    }
     expect(quota.statisticsOf('a')?.dailyCount).toBe(2)
   })
 })

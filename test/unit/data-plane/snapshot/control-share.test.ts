@@ -385,14 +385,18 @@ describe('tools', () => {
   it('of one tenant follow its share', () => {
     const serve = compiler()
     const globex = tenant({ name: 'globex', tools: [aTool({ name: 'theirs', tenant: 'globex' })] })
-    const names = ['first', 'second'].map(name => {
+    const tools = [alpha!]
+    const [before, after] = ['first', 'second'].map(name => {
       const acme = tenant({ tools: [aTool({ name, tenant: 'acme' })] })
-      return [
-        ...serve({ control: control([globex, acme]) })
-          .toolsOf('acme')
-          .keys(),
-      ]
+      return serve({ tools, control: control([globex, acme]) })
     })
-    expect(names).toEqual([['first'], ['second']])
+    const namesIn = (snapshot: Snapshot) => [...snapshot.toolsOf('acme').keys()]
+    expect([before!, after!].map(namesIn)).toEqual([
+      ['alpha', 'first'],
+      ['alpha', 'second'],
+    ])
+    for (const other of ['globex', 'initech', undefined])
+      expect(after!.toolsOf(other), `${other}`).toBe(before!.toolsOf(other))
+    expect([...after!.toolsOf('globex').keys()]).toEqual(['alpha', 'theirs'])
   })
 })

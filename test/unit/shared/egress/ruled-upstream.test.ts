@@ -1,8 +1,9 @@
 /** Upstreams with rules: cancellation in the delay before a retry (over a real connection), reuse across snapshots, and their URLs. */
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, beforeAll, expect, it, vi } from 'vitest'
 import type { Traffic } from '../../../../src/model/traffic.ts'
 import { Cancellation } from '../../../../src/shared/call/cancellation.ts'
 import { createEgress } from '../../../../src/shared/egress/client.ts'
+import type { Egress } from '../../../../src/shared/egress/egress.ts'
 import { RuledUpstreams } from '../../../../src/shared/egress/ruled-upstreams.ts'
 import { restOf, upstreamRulesOf } from '../../../../src/shared/egress/upstream-rules.ts'
 import { resets, type ScriptedBackend, startScriptedBackend } from '../../../fixtures/scripted-backend.ts'
@@ -38,7 +39,17 @@ it('a caller that cancels does not wait for the delay before a retry', async () 
   backend.script(resets)
   const rules = upstreamRulesOf('api', backend.url, { ...NONE, retry: SLOW })!
   const cancellation = new Cancellation()
-  const called = new RuledUpstreams(egress).of(rules).request({
+  let failed = 0
+  const watched: Egress = {
+    async request(sent) {
+      const outcome = await egress.request(sent)
+      failed++
+      return outcome
+    },
+    stream: sent => egress.stream(sent),
+    close: () => egress.close(),
+  }
+  const called = new RuledUpstreams(watched).of(rules).request({
     method: 'GET',
     url: `${backend.url}/x`,
     headers: [],
@@ -46,7 +57,8 @@ it('a caller that cancels does not wait for the delay before a retry', async () 
     maxResponseBytes: 100,
     cancellation,
   })
-  setTimeout(() => cancellation.cancel(), 200)
+  await vi.waitUntil(() => failed === 1, { timeout: 30_000, interval: 5 })
+  cancellation.cancel()
   expect(await called).toMatchObject({ kind: 'failure', reason: 'reset' })
   expect(backend.seen).toHaveLength(1)
 })

@@ -1,7 +1,7 @@
 /** The policy of one plane, made of the bundles it is given: prepared, then active, or discarded. */
 import { setImmediate } from 'node:timers/promises'
 import { afterEach, describe, expect, it } from 'vitest'
-import type { Decision } from '../../../../src/shared/policy/engine.ts'
+import type { Decision, PreparedPolicy } from '../../../../src/shared/policy/engine.ts'
 import {
   type ActiveBundles,
   CANDIDATE,
@@ -145,10 +145,22 @@ describe('a follower', () => {
       .toMatchObject({ allow: false, unavailable: true })
   })
 
-  it('makes no decision after it is closed', async () => {
-    await open([ACME, costly({}, 'a1')])
-    const { current } = follower
+  it('closes everything it has prepared', async () => {
+    const prepared: PreparedPolicy[] = []
+    const prepare = async (bundle: Uint8Array) => {
+      const policy = await engine.prepare(bundle)
+      prepared.push(policy)
+      return policy
+    }
+    const active = [PLATFORM, ACME, CANDIDATE].map(slot => [slot, costly({}, slot)] as const)
+    follower = await PolicyFollower.open(new Map(active), { ...options, prepare })
+    await follower.prepare({ slot: PLATFORM, bundle: costly({}, 'not activated') })
+    expect(prepared).toHaveLength(4)
     await follower.close()
-    expect(current.decide(inputOf(), 'k', 1)).toMatchObject({ allow: false, unavailable: true })
+    for (const policy of prepared)
+      expect(policy.decide(inputOf(), 'k', 1), policy.revision).toMatchObject({
+        allow: false,
+        unavailable: true,
+      })
   })
 })

@@ -290,6 +290,7 @@ describe('an explanation', () => {
   it('names file and line of the rules that fired', async () => {
     const { reasons } = await explained({ caller: { scopes: [] } })
     expect(reasons.map(reason => reason.code)).toEqual(['insufficient_scope'])
+    expect(reasons[0]!.rules.length).toBeGreaterThan(0)
     for (const { file, line } of reasons[0]!.rules) {
       const source = readFileSync(new URL(`../../../../policies/${file}`, import.meta.url), 'utf8').split(
         '\n',

@@ -1,5 +1,5 @@
 /** The table of metrics against a scrape, the rules that names follow, and docs/monitoring.md, which it writes when UPDATE_DOCS is 1. */
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { METRICS, type MetricName } from '../../../../src/shared/telemetry/metric-table.ts'
@@ -33,6 +33,14 @@ describe('the table of metrics', () => {
     const text = await metrics.text()
     expect(declared(text, 'TYPE')).toEqual(new Map(entries.map(([name, { type }]) => [name, type])))
     expect(declared(text, 'HELP')).toEqual(new Map(entries.map(([name, { help }]) => [name, help])))
+  })
+
+  it('has a place in the code that provides each metric', () => {
+    const code = readdirSync(SRC, { recursive: true, encoding: 'utf8' })
+      .filter(path => path.endsWith('.ts') && !path.endsWith('metric-table.ts'))
+      .map(path => readFileSync(join(SRC, path), 'utf8'))
+      .join('\n')
+    expect(entries.map(([name]) => name).filter(name => !code.includes(`'${name}'`))).toEqual([])
   })
 
   it('names counters as counters, and units in their base form', () => {
