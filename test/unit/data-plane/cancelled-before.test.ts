@@ -25,9 +25,8 @@ function cancelled(): Cancellation {
 }
 
 it('a pause', async () => {
-  const startedAt = performance.now()
-  await pause(5_000, cancelled())
-  expect(performance.now() - startedAt).toBeLessThan(1_000)
+  // it would otherwise outlast the test
+  expect(await pause(600_000, cancelled())).toBeUndefined()
 })
 
 it('a call that needs a token of its backend, which is not called', async () => {

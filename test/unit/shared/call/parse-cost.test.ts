@@ -2,6 +2,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { parseCost } from '../../../../src/shared/call/parse-cost.ts'
+import { growth } from '../../../fixtures/cpu-time.ts'
 
 const MS = 1e6
 const cost = (text: string) => parseCost(Buffer.from(text), Number.POSITIVE_INFINITY)
@@ -71,15 +72,15 @@ describe('long texts', () => {
   })
 
   it.each([
-    ['plain', 'x'.repeat(1_000_000)],
-    ['of escaped quotes', '\\"'.repeat(500_000)],
-    ['of backslashes', '\\\\'.repeat(500_000)],
-    ['without an end', `${'x'.repeat(999_999)}\\"`],
-  ])('%s are passed in milliseconds', (_, content) => {
-    const bytes = Buffer.from(`"${content}"`)
-    parseCost(bytes, 1e9)
-    const startedAt = performance.now()
-    for (let round = 0; round < 10; round++) expect(parseCost(bytes, 1e9)).toBe(40)
-    expect((performance.now() - startedAt) / 10).toBeLessThan(20)
+    ['plain', (chars: number) => 'x'.repeat(chars)],
+    ['of escaped quotes', (chars: number) => '\\"'.repeat(chars / 2)],
+    ['of backslashes', (chars: number) => '\\\\'.repeat(chars / 2)],
+    ['without an end', (chars: number) => `${'x'.repeat(chars - 1)}\\"`],
+  ])('%s are passed in time that grows with their length alone', (_, contentOf) => {
+    const [short, long] = [50_000, 400_000].map(chars => Buffer.from(`"${contentOf(chars)}"`))
+    const pass = (bytes: Buffer) => {
+      for (let round = 0; round < 10; round++) expect(parseCost(bytes, 1e9)).toBe(40)
+    }
+    expect(growth(pass, short!, long!, 24)).toBeLessThan(24)
   })
 })

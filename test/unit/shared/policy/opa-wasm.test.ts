@@ -1,6 +1,6 @@
 /** The engine on opa-wasm: what it refuses to load, what it caches, and that whatever goes wrong while deciding is a denial. */
 import { readFileSync } from 'node:fs'
-import { afterEach, describe, expect, it } from 'vitest'
+import { afterEach, describe, expect, it, vi } from 'vitest'
 import type { PolicyFailure } from '../../../../src/shared/policy/decision.ts'
 import type { PreparedPolicy } from '../../../../src/shared/policy/engine.ts'
 import { createOpaWasmEngine, type OpaWasmOptions } from '../../../../src/shared/policy/opa-wasm/engine.ts'
@@ -273,8 +273,21 @@ describe('what could not be decided', () => {
       log: { warn: fields => lines.push(fields) },
       onFailure: () => counted++,
     })
-    for (let i = 0; i < 20; i++) await policy.decide(inputOf({ action: 'bare' }), 'caller', 1)
-    expect(lines).toHaveLength(1)
-    expect(counted).toBe(20)
+    const clock = vi.spyOn(performance, 'now')
+    try {
+      for (const [nowMs, linesThen] of [
+        [5_000, 1],
+        [5_999, 1],
+        [6_000, 2],
+      ] as const) {
+        clock.mockReturnValue(nowMs)
+        for (let i = 0; i < 20; i++) await policy.decide(inputOf({ action: 'bare' }), 'caller', 1)
+        expect(lines).toHaveLength(linesThen)
+      }
+    } finally {
+      clock.mockRestore()
+    }
+    expect(lines[1]).toMatchObject({ unlogged_before: 39 })
+    expect(counted).toBe(60)
   })
 })
