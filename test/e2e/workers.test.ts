@@ -149,10 +149,14 @@ describe(`a gateway of ${THREADS} threads`, () => {
   it('replaces threads that crash; a session goes on', async () => {
     const id = await initialize()
     const serving = started.filter(({ threadId }) => threadId > 0)
-    for (const worker of serving) worker.postMessage('crash')
+    const crashed: string[] = []
+    for (const worker of serving) {
+      worker.once('error', ({ message }: Error) => worker.once('exit', () => crashed.push(message)))
+      worker.postMessage('crash')
+    }
     await expect
-      .poll(() => metric('platform_workers'), { timeout: 30_000, interval: 20 })
-      .toBeLessThan(THREADS)
+      .poll(() => crashed, { timeout: 30_000, interval: 20 })
+      .toEqual(Array(THREADS).fill('crashed by a test'))
     await expect.poll(() => metric('platform_workers'), { timeout: 60_000 }).toBe(THREADS)
     const calls = await many(30, () => mcp(rpc('tools/call', CALL), { 'mcp-session-id': id }))
     expect(new Set(calls.map(({ status }) => status))).toEqual(new Set([200]))
