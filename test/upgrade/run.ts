@@ -28,24 +28,69 @@ export interface UpgradeResult {
   readonly steps: readonly { readonly name: string; readonly propagationMs: number }[]
 }
 
-/** @param from folder of the built old version, with its node_modules */
+/** What a run has started: all of it is ended, whatever fails. */
+interface Started {
+  readonly dir: string
+  readonly members: ServeProcess[]
+  readonly closers: (() => Promise<unknown>)[]
+}
+
+/**
+ * @param from folder of the built old version, with its node_modules
+ * @throws Error with everything that failed, also while the planes and servers were ended
+ */
 export async function runUpgrade(
   from: string,
   progress: (line: string) => void = () => {},
 ): Promise<UpgradeResult> {
   const dir = mkdtempSync(join(tmpdir(), 'toolgate-upgrade-'))
+  const started: Started = { dir, members: [], closers: [] }
+  const [result] = await Promise.allSettled([upgrade(started, from, progress)])
+  const ended = await Promise.allSettled(started.members.map(each => each?.end('SIGTERM')))
+  const closed = await Promise.allSettled(started.closers.map(close => close()))
+  rmSync(dir, { recursive: true, force: true })
+  const failures = [result, ...ended, ...closed].flatMap(each =>
+    each.status === 'rejected' ? [each.reason as Error] : [],
+  )
+  if (result.status === 'fulfilled' && failures.length === 0) return result.value
+  throw new AggregateError(failures, failures.map(({ stack }) => stack).join('\n'))
+}
+
+/** Has a server ended with the run, also when another one fails while this one starts. */
+function closeLater<T>(
+  { closers }: Started,
+  starting: Promise<T>,
+  close: (server: T) => unknown,
+): Promise<T> {
+  closers.push(async () => {
+    const server = await starting.catch(() => undefined)
+    if (server !== undefined) await close(server)
+  })
+  return starting
+}
+
+async function upgrade(
+  started: Started,
+  from: string,
+  progress: (line: string) => void,
+): Promise<UpgradeResult> {
+  const { dir, members } = started
   const programs = { old: join(from, 'dist/cli/index.js'), new: built('cli/index.js') }
   const [cluster, redis, backend, provider] = await Promise.all([
-    startCluster(),
-    startRedis(),
-    startFixedBackend('served'),
-    startDevProvider({ host: '127.0.0.1', port: 0, dataDir: join(dir, 'provider'), log: SILENT }),
+    closeLater(started, startCluster(), server => server.stop()),
+    closeLater(started, startRedis(), server => server.stop()),
+    closeLater(started, startFixedBackend('served'), server => server.close()),
+    closeLater(
+      started,
+      startDevProvider({ host: '127.0.0.1', port: 0, dataDir: join(dir, 'provider'), log: SILENT }),
+      server => server.close(),
+    ),
   ])
   const ports = await freePorts(4)
   const urls = ports.map(port => `http://127.0.0.1:${port}`)
   const [api, gateway] = await Promise.all([
-    startWatchedBalancer(urls.slice(0, 2), '/ready'),
-    startWatchedBalancer(urls.slice(2), '/mcp/health'),
+    closeLater(started, startWatchedBalancer(urls.slice(0, 2), '/ready'), server => server.close()),
+    closeLater(started, startWatchedBalancer(urls.slice(2), '/mcp/health'), server => server.close()),
   ])
   const databaseUrl = await cluster.database('upgrade')
   const common = {
@@ -60,7 +105,6 @@ export async function runUpgrade(
     ...common,
     ...(at < 2 ? controlPlaneEnv(port, databaseUrl, dir) : gatewayEnv(port, api.url, dir)),
   }))
-  const members: ServeProcess[] = []
   const findings: string[] = []
   const steps: { name: string; propagationMs: number }[] = []
   let calls = 0
@@ -68,8 +112,8 @@ export async function runUpgrade(
 
   async function start(at: number, version: keyof typeof programs): Promise<void> {
     const member = new ServeProcess(settings[at]!, undefined, programs[version])
-    await member.start()
     members[at] = member
+    await member.start()
   }
 
   async function replace(at: number, version: keyof typeof programs): Promise<void> {
@@ -93,69 +137,62 @@ export async function runUpgrade(
     return response.status
   }
 
-  try {
-    await Promise.all(settings.map((_, at) => start(at, 'old')))
-    await eventually('both planes are ready', () => api.healthy.length === 2 && gateway.healthy.length === 2)
-    const admin = await clientToken(provider.issuer, 'demo-admin')
-    /** @param at index of the control plane that gets the call */
-    const callApi = (at: number) => async (method: string, path: string, body?: unknown) =>
-      read(
-        await fetch(`${urls[at]}/v1${path}`, {
-          method,
-          headers: { authorization: `Bearer ${admin}`, 'content-type': 'application/json' },
-          ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-        }),
-      )
-    /** Publishes an API through one control plane and waits until both gateways serve it. */
-    async function publish(name: string, control: number) {
-      const { key } = await publishApi({ api: callApi(control) }, name, backend.url)
-      const isServed = async () => {
-        const statuses = await Promise.all(urls.slice(2).map(url => status(`${url}/t/${name}/echo`, key)))
-        return statuses.every(each => each === 200)
-      }
-      return { key, tookMs: await eventually(`both gateways serve the API of ${name}`, isServed) }
+  await Promise.all(settings.map((_, at) => start(at, 'old')))
+  await eventually('both planes are ready', () => api.healthy.length === 2 && gateway.healthy.length === 2)
+  const admin = await clientToken(provider.issuer, 'demo-admin')
+  /** @param at index of the control plane that gets the call */
+  const callApi = (at: number) => async (method: string, path: string, body?: unknown) =>
+    read(
+      await fetch(`${urls[at]}/v1${path}`, {
+        method,
+        headers: { authorization: `Bearer ${admin}`, 'content-type': 'application/json' },
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      }),
+    )
+  /** Publishes an API through one control plane and waits until both gateways serve it. */
+  async function publish(name: string, control: number) {
+    const { key } = await publishApi({ api: callApi(control) }, name, backend.url)
+    const isServed = async () => {
+      const statuses = await Promise.all(urls.slice(2).map(url => status(`${url}/t/${name}/echo`, key)))
+      return statuses.every(each => each === 200)
     }
-    const { key } = await publish('first', 0)
-    async function load(): Promise<void> {
-      for (; !isOver; await sleep(CALL_EVERY_MS)) {
-        const found = await status(`${gateway.url}/t/first/echo`, key).catch((error: Error) =>
-          String(error.cause ?? error),
-        )
-        calls++
-        if (found !== 200) findings.push(`call ${calls} got ${found}`)
-      }
-    }
-    const running = load()
-    const plan: readonly (readonly [
-      name: string,
-      at: number,
-      version: keyof typeof programs,
-      control: number,
-    ])[] = [
-      ['one control plane new; a change at the old one', 0, 'new', 1],
-      ['both control planes new, both gateways old', 1, 'new', 0],
-      ['one gateway new', 2, 'new', 1],
-      ['all new', 3, 'new', 0],
-      ['one gateway old again', 2, 'old', 1],
-    ]
-    try {
-      for (const [step, [name, at, version, control]] of plan.entries()) {
-        await replace(at, version)
-        const { tookMs } = await publish(`step-${step}`, control)
-        steps.push({ name, propagationMs: Math.round(tookMs) })
-        progress(
-          `${name}: served by both gateways after ${Math.round(tookMs)} ms; ${calls} calls, ${findings.length} findings`,
-        )
-      }
-    } finally {
-      isOver = true
-      await running
-    }
-    return { findings: findings.slice(0, 20), calls, steps }
-  } finally {
-    await Promise.all(members.map(each => each?.end('SIGTERM')))
-    await Promise.all([api.close(), gateway.close(), provider.close(), redis.stop(), cluster.stop()])
-    backend.close()
-    rmSync(dir, { recursive: true, force: true })
+    return { key, tookMs: await eventually(`both gateways serve the API of ${name}`, isServed) }
   }
+  const { key } = await publish('first', 0)
+  async function load(): Promise<void> {
+    for (; !isOver; await sleep(CALL_EVERY_MS)) {
+      const found = await status(`${gateway.url}/t/first/echo`, key).catch((error: Error) =>
+        String(error.cause ?? error),
+      )
+      calls++
+      if (found !== 200) findings.push(`call ${calls} got ${found}`)
+    }
+  }
+  const running = load()
+  const plan: readonly (readonly [
+    name: string,
+    at: number,
+    version: keyof typeof programs,
+    control: number,
+  ])[] = [
+    ['one control plane new; a change at the old one', 0, 'new', 1],
+    ['both control planes new, both gateways old', 1, 'new', 0],
+    ['one gateway new', 2, 'new', 1],
+    ['all new', 3, 'new', 0],
+    ['one gateway old again', 2, 'old', 1],
+  ]
+  try {
+    for (const [step, [name, at, version, control]] of plan.entries()) {
+      await replace(at, version)
+      const { tookMs } = await publish(`step-${step}`, control)
+      steps.push({ name, propagationMs: Math.round(tookMs) })
+      progress(
+        `${name}: served by both gateways after ${Math.round(tookMs)} ms; ${calls} calls, ${findings.length} findings`,
+      )
+    }
+  } finally {
+    isOver = true
+    await running
+  }
+  return { findings: findings.slice(0, 20), calls, steps }
 }
