@@ -3,7 +3,10 @@ import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
 
-/** These start no process and change nothing global, so one worker runs many files with the modules it has loaded: a third less work. */
+/**
+ * These need no service: ports of the loopback interface and threads at most, and those of the architecture run short commands. What they
+ * change of their process they restore, so one worker runs many files with the modules it has loaded: a third less work.
+ */
 const HERMETIC = ['test/unit/**/*.test.ts', 'test/architecture/**/*.test.ts']
 
 /** These start and stop whole deployments within the worker: one worker runs many files, with the modules it has loaded and compiled. */

@@ -49,7 +49,7 @@ describe('readUriTemplate', () => {
     expect(readUriTemplate(template)).toBeUndefined()
   })
 
-  it('grows with the length alone in time for a URI that repeats the text between the variables', () => {
+  it('needs time in proportion to its length for a URI that repeats the text between the variables', () => {
     const template = readUriTemplate(`x:{+a}b{+c}b{+d}b{+e}b{+f}`)!
     const matchAll = (length: number) => {
       for (let i = 0; i < 100; i++) template.match(`x:${'b'.repeat(length)}c`)
