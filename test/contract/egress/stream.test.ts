@@ -189,7 +189,8 @@ overBoth('a stream that ends early', () => {
     body.destroy()
     body.destroy()
     await closed
-    expect((await reading).length).toBeGreaterThanOrEqual(0)
+    // it ends, without an error
+    await reading
   })
 
   it('closes it when the call is cancelled, and notifies the reader', async () => {
