@@ -9,7 +9,11 @@ const spin = (ms: number) =>
   `"${process.execPath}" -e "const until = Date.now() + ${ms}; while (Date.now() < until); const { user, system } = process.cpuUsage(); console.log(user + system)"`
 
 /** @returns shares of all processors: of what `run` reports as its microseconds, and of other programs */
-function measure(run: () => number): { readonly own: number; readonly others: number; readonly secs: number } {
+function measure(run: () => number): {
+  readonly own: number
+  readonly others: number
+  readonly secs: number
+} {
   const fromMs = performance.now()
   const quietness = new Quietness()
   const usedUs = run()
@@ -23,7 +27,11 @@ it('distinguishes the work of other programs from that of the run', () => {
   const withOwn = measure(() => {
     const everywhere = cpus().map(() => `${spin(600)} &`)
     const { stdout } = spawnSync('sh', ['-c', `${everywhere.join(' ')} wait`], { encoding: 'utf8' })
-    return stdout.trim().split('\n').map(Number).reduce((sum, us) => sum + us)
+    return stdout
+      .trim()
+      .split('\n')
+      .map(Number)
+      .reduce((sum, us) => sum + us)
   })
   expect(withOwn.own).toBeGreaterThan(0)
   expect(withOwn.own + withOwn.others).toBeLessThan(1.1)

@@ -395,8 +395,17 @@ describe('tools', () => {
       ['alpha', 'first'],
       ['alpha', 'second'],
     ])
-    for (const other of ['globex', 'initech', undefined])
-      expect(after!.toolsOf(other), `${other}`).toBe(before!.toolsOf(other))
-    expect([...after!.toolsOf('globex').keys()]).toEqual(['alpha', 'theirs'])
+    for (const [other, names] of [
+      ['globex', ['alpha', 'theirs']],
+      ['initech', ['alpha']],
+      [undefined, ['alpha']],
+    ] as const) {
+      const [listBefore, list] = [before!.toolsOf(other), after!.toolsOf(other)]
+      expect([...list.keys()], other).toEqual(names)
+      for (const [name, { tool, validate }] of list) {
+        expect(tool, name).toBe(listBefore.get(name)!.tool)
+        expect(validate, name).toBe(listBefore.get(name)!.validate)
+      }
+    }
   })
 })
