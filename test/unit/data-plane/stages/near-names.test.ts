@@ -30,5 +30,7 @@ describe('near names', () => {
     const unknown = 'operation_number_with_a_long_nama_9'
     const find = (names: readonly string[]) => expect(nearNames(unknown, names)).toHaveLength(3)
     expect(growth(find, namesTo(400), namesTo(100_000), 8)).toBeLessThan(8)
+    const far = (names: readonly string[]) => expect(nearNames('nothing_like_these', names)).toHaveLength(0)
+    expect(growth(far, namesTo(10_000), namesTo(200_000), 5)).toBeLessThan(5)
   })
 })

@@ -21,8 +21,9 @@ const SLOW = {
   statuses: [],
   methods: null,
   budgetPercent: 100,
-  firstDelayMs: 30_000,
-  maxDelayMs: 30_000,
+  // with its jitter longer than a test may take
+  firstDelayMs: 200_000,
+  maxDelayMs: 200_000,
 }
 const egress = createEgress({ allow: [], allowLoopback: true })
 let backend: ScriptedBackend
