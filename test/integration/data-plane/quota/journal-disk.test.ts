@@ -108,7 +108,9 @@ describe('a disk that fails when a segment is full', () => {
     const dir = newDirectory()
     const quota = openJournalQuota({ dir, ...SMALL, onFault: () => {} })
     const ends = [failing('fdatasync', 'EIO'), failing('fdatasyncSync', 'EIO')]
-    end = () => ends.forEach(each => each())
+    end = () => {
+      for (const each of ends) each()
+    }
     for (let segments = 0; segments < 12; segments++) {
       fillSegment(quota, dir)
       await nextTurns()
