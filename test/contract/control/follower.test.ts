@@ -328,10 +328,7 @@ describe('a gateway that runs apart from its control plane', () => {
     // the control plane takes these reports, and the gateway gets no response to them
     proxy.delay(10_000, 'reports')
     first.count(used(3))
-    const afterReport = async () => {
-      await first.reporter.report()
-      return counted()
-    }
+    const afterReport = () => first.reporter.report().then(counted)
     await expect.poll(afterReport, { ...SOON, timeout: 30_000 }).toBe(before + 8)
     expect(await afterReport()).toBe(before + 8)
     // kept for the next start
