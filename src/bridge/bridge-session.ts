@@ -42,7 +42,7 @@ export class BridgeSession {
     this.#process = new StdioProcess(command, {
       onLine: line => this.#receive(line),
       onEnd: reason => {
-        const error = { code: INTERNAL_ERROR, message: `the server did not respond: ${reason}` }
+        const error = { code: INTERNAL_ERROR, message: `the command ended before it responded: ${reason}` }
         for (const { id: own, reply } of this.#pending.values()) reply.end(responseText(own, { error }))
         this.#pending.clear()
         this.#stream?.end()
