@@ -8,9 +8,10 @@ import { CANDIDATE } from '../../shared/policy/live/follower.ts'
 import { type LivePolicy, type LivePolicyOptions, loadBundle } from '../../shared/policy/live/live-policy.ts'
 import { joinedStatus, type ShadowStatus } from '../../shared/policy/live/shadow.ts'
 import { watchSource } from '../../shared/policy/live/source.ts'
+import { isRemote } from '../settings/policy.ts'
 import type { AppContext } from './app-context.ts'
 import { putInForce } from './policy-in-force.ts'
-import { bundleSource, isRemote } from './policy-source.ts'
+import { bundleSource } from './policy-source.ts'
 
 /** The reason for refusing a promotion without a candidate. */
 export const NO_CANDIDATE =

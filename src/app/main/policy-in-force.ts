@@ -2,7 +2,7 @@
 import { rename, writeFile } from 'node:fs/promises'
 import { readBundle } from '../../shared/policy/bundle.ts'
 import { type LivePolicy, type LivePolicyOptions, loadBundle } from '../../shared/policy/live/live-policy.ts'
-import { isRemote } from './policy-source.ts'
+import { isRemote } from '../settings/policy.ts'
 
 export interface InForceParts {
   readonly live: LivePolicy

@@ -3,12 +3,8 @@ import { fileSource } from '../../shared/policy/live/file-source.ts'
 import { httpSource } from '../../shared/policy/live/http-source.ts'
 import type { BundleSource } from '../../shared/policy/live/source.ts'
 import { presentText } from '../../shared/tls/client-tls.ts'
+import { isRemote } from '../settings/policy.ts'
 import type { AppContext } from './app-context.ts'
-
-/** Whether a bundle is fetched from a server: it cannot be written then. */
-export function isRemote(address: string): boolean {
-  return /^https?:/.test(address)
-}
 
 export function bundleSource(
   address: string,

@@ -15,10 +15,10 @@ import type { Built } from '../../shared/policy/workshop/build.ts'
 import { type CompiledDraft, compileDraft } from '../../shared/policy/workshop/draft.ts'
 import { findOpa, OPA_VERSION } from '../../shared/policy/workshop/opa.ts'
 import { sourcesIn } from '../../shared/policy/workshop/sources.ts'
+import { isRemote } from '../settings/policy.ts'
 import type { AppContext } from './app-context.ts'
 import { putInForce } from './policy-in-force.ts'
 import type { OpenPolicyOwner } from './policy-served.ts'
-import { isRemote } from './policy-source.ts'
 
 /** Beside the PATH; `npm run dev:policy` installs it there. */
 const TOOLS_DIR = '.tools/bin'

@@ -1,6 +1,7 @@
 /** Tries the files that settings name and the entries of `EGRESS_ALLOW`, so that their faults are reported with all others. It keeps nothing open. */
 import { readFile } from 'node:fs/promises'
 import type { Settings } from '../settings.ts'
+import { isRemote } from './policy.ts'
 import type { SettingFault } from './reader.ts'
 
 /** Runs all checks. `STAGES` is loaded, so its module runs; the other checks only read. Each check loads its code only in the roles that need it. */
@@ -16,7 +17,7 @@ export async function findFileFaults(settings: Settings): Promise<SettingFault[]
       },
     ],
   ]
-  if (policy.engine === 'opa-wasm' && !/^https?:/.test(policy.bundle))
+  if (policy.engine === 'opa-wasm' && !isRemote(policy.bundle))
     checks.push([
       'POLICY_BUNDLE',
       async () => {

@@ -5,6 +5,11 @@ import type { Reader } from './reader.ts'
 
 export type PolicySettings = ReturnType<typeof readAll>
 
+/** Whether a bundle is fetched from a server: it cannot be written then. */
+export function isRemote(address: string): boolean {
+  return /^https?:/.test(address)
+}
+
 function readAll(read: Reader, production: boolean) {
   return {
     engine: read.oneOf('POLICY_ENGINE', ['opa-wasm', 'opa-http'], 'opa-wasm'),
@@ -43,7 +48,7 @@ export function readPolicySettings(read: Reader, production: boolean): PolicySet
 
 /** The token must not be sent in the clear, nor be set without use. */
 function checkToken({ bundle, shadow }: PolicySettings, read: Reader): void {
-  const remote = [bundle, shadow ?? ''].filter(address => /^https?:/.test(address) && URL.canParse(address))
+  const remote = [bundle, shadow ?? ''].filter(address => isRemote(address) && URL.canParse(address))
   if (remote.length === 0)
     read.fault('POLICY_TOKEN', 'is set, and no bundle is fetched from a server.', 'Unset it.')
   const plain = remote

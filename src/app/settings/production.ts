@@ -4,7 +4,7 @@ import type { SmtpServer } from '../../control-plane/mail/smtp.ts'
 import { hostOf } from '../../model/bare-host.ts'
 import { isLoopback } from './cidr.ts'
 import type { readKafka } from './kafka.ts'
-import type { PolicySettings } from './policy.ts'
+import { isRemote, type PolicySettings } from './policy.ts'
 import type { Reader } from './reader.ts'
 import type { RoleSettings } from './role.ts'
 
@@ -97,8 +97,7 @@ export function guardProduction(settings: GuardedSettings, read: Reader): void {
       'is false: anyone on the network path can read the mail and the password.',
       'Set it to true, or use an smtps:// SMTP_URL.',
     )
-  const isRemote = [policy.bundle, policy.shadow ?? ''].some(bundle => /^https?:/.test(bundle))
-  if (isRemote && policy.key === undefined)
+  if ([policy.bundle, policy.shadow ?? ''].some(isRemote) && policy.key === undefined)
     refuse(
       'POLICY_KEY',
       'is missing, and a bundle is fetched from another server: it decides who may do what.',
