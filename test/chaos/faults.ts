@@ -20,7 +20,7 @@ interface Fault {
 /** A dependency that is available again is used again within this time. */
 const RECOVERY_MS = 3_000
 /** Longer than any pause of the circuit breaker of an upstream, which doubles with each failed probe, up to 2 s. */
-const MAX_BREAKER_MS = 16_000
+const MAX_BREAKER_MS = 4_000
 const POLICY_MS = 15_000
 const TERMINATE_EVERY_MS = 250
 

@@ -61,19 +61,24 @@ export function Ago({ at }: { readonly at: string | null | undefined }) {
 
 /** Text with a button that copies it. */
 export function Copyable({ text, label }: { readonly text: string; readonly label: string }) {
-  const copied = useSignal(false)
+  const state = useSignal('Copy')
   const copy = async (): Promise<void> => {
-    await navigator.clipboard.writeText(text)
-    copied.value = true
+    try {
+      // undefined on an address without TLS; the user may refuse
+      await navigator.clipboard.writeText(text)
+      state.value = 'Copied'
+    } catch {
+      state.value = 'Copy failed'
+    }
     setTimeout(() => {
-      copied.value = false
+      state.value = 'Copy'
     }, 2_000)
   }
   return (
     <span class="copyable">
       <code>{text}</code>
       <button type="button" class="button small" onClick={() => void copy()} aria-label={`Copy ${label}`}>
-        {copied.value ? 'Copied' : 'Copy'}
+        {state.value}
       </button>
     </span>
   )

@@ -7,7 +7,7 @@ export type PolicySettings = ReturnType<typeof readAll>
 
 /** Whether a bundle is fetched from a server: it cannot be written then. */
 export function isRemote(address: string): boolean {
-  return /^https?:/.test(address)
+  return /^https?:/i.test(address)
 }
 
 function readAll(read: Reader, production: boolean) {
@@ -40,6 +40,12 @@ function readAll(read: Reader, production: boolean) {
 
 export function readPolicySettings(read: Reader, production: boolean): PolicySettings {
   const settings = readAll(read, production)
+  for (const [name, address] of [
+    ['POLICY_BUNDLE', settings.bundle],
+    ['POLICY_SHADOW', settings.shadow ?? ''],
+  ] as const)
+    if (isRemote(address) && !URL.canParse(address))
+      read.fault(name, 'is not an absolute URL.', 'Write it as https://host[:port]/path, or as a file.')
   if (settings.engine === 'opa-http') ownServer(settings, read)
   else if (settings.token !== undefined) checkToken(settings, read)
   if (settings.pollMs < 10) read.fault('POLICY_POLL', 'is below 10ms.', 'Set it to 10ms or more.')

@@ -147,7 +147,8 @@ export class Reader {
     const raw = this.#raw(name)
     if (raw === undefined || raw === '') return undefined
     if (raw === word) return word
-    if (URL.canParse(raw) && schemes.includes(new URL(raw).protocol)) return raw.replace(/\/+$/, '')
+    if (URL.canParse(raw) && schemes.includes(new URL(raw).protocol))
+      return raw.replace(/^[^:]+/, scheme => scheme.toLowerCase()).replace(/\/+$/, '')
     this.fault(name, 'is not an absolute URL.', `Write it as ${schemes.at(-1)}//host[:port][/path].`)
     return undefined
   }

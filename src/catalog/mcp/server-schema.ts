@@ -10,10 +10,12 @@ const DATA = new Set(['enum', 'const', 'default', 'examples', 'required', 'depen
 /** Their members are schemas with names that the author chose. */
 const MAPS = new Set(['properties', 'patternProperties', '$defs', 'definitions', 'dependentSchemas'])
 
-/** A copy for JSON Schema 2020-12: no invisible characters in titles and descriptions, and no `x-…` keywords. */
+/** A copy for JSON Schema 2020-12: no invisible characters in titles and descriptions, and no `x-…` keywords; `x-sensitive` becomes `writeOnly`. */
 export function cleanSchema(node: Node): Node {
   const out: Record<string, unknown> = {}
   for (const [keyword, value] of Object.entries(node)) {
+    // logs mask such values
+    if (keyword === 'x-sensitive' && value === true) out.writeOnly = true
     // the dialect is always that of the gateway; `x-…` could oblige clients to send headers
     if (keyword === '$schema' || keyword.startsWith('x-')) continue
     put(out, keyword, cleanValue(keyword, value))

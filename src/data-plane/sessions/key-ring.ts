@@ -120,7 +120,7 @@ export function readRing(text: string): RingKey[] | undefined {
  * A ring in a file, so that sessions survive a restart.
  * @param onDamage called when the file is damaged; new keys replace it
  * @param onFault called once when a later key cannot be saved, and again after one could be; the ring goes on with it and retries
- * @throws Error naming the file when it cannot be written at the start
+ * @throws Error naming the file when it cannot be read or written at the start
  */
 export function fileKeyRing(
   file: string,
@@ -150,8 +150,10 @@ function readKeys(file: string): RingKey[] | undefined {
   let text: string
   try {
     text = readFileSync(file, 'utf8')
-  } catch {
-    return []
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return []
+    // new keys in its place would end all sessions
+    throw new Error(`${file} cannot be read: ${(error as Error).message}`)
   }
   // earlier versions wrote no checksum
   if (text.startsWith('[')) return readRing(text)

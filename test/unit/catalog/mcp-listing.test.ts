@@ -153,6 +153,7 @@ describe('a tool', () => {
         region: { type: 'string', 'x-mcp-header': 'Region', 'x-other': 1, description: 'Where\u202e.' },
         pair: { type: 'array', items: [{ type: 'string' }, { type: 'number' }], additionalItems: false },
         kind: { enum: ['x-y'], default: { 'x-kept': 1 } },
+        pin: { type: 'string', 'x-sensitive': true },
       }),
     })
     const { description, inputSchema, mcp } = compileOne(given)
@@ -161,6 +162,7 @@ describe('a tool', () => {
       region: { type: 'string', description: 'Where.' },
       pair: { type: 'array', prefixItems: [{ type: 'string' }, { type: 'number' }], items: false },
       kind: { enum: ['x-y'], default: { 'x-kept': 1 } },
+      pin: { type: 'string', writeOnly: true },
     })
     expect(mcp!.mirrored).toEqual([{ path: ['region'], header: 'Region' }])
   })

@@ -3,12 +3,14 @@ import { ExactNumber } from '../../../model/exact-number.ts'
 import { getOrSet, oncePer } from '../../../model/once-per.ts'
 import { referenceTarget } from '../../json-schema/reference.ts'
 
+export type NameSet = Pick<ReadonlySet<string>, 'has'>
+
 /** `allowed`: only arguments with a listed name are kept, and these are masked by value and schema, too. */
 export interface Masking {
   /** undefined: every name that does not suggest a secret. */
   readonly allowed: ReadonlySet<string> | undefined
   /** Names that the schema of the tool marks as sensitive. */
-  readonly sensitive: ReadonlySet<string>
+  readonly sensitive: NameSet
 }
 
 export interface Masked {
@@ -176,20 +178,27 @@ function hide(state: State): string {
   return MASK
 }
 
-const NONE: ReadonlySet<string> = new Set()
+const NONE: NameSet = new Set()
 const MAX_SCHEMA_NODES = 20_000
 
 /**
  * Names of properties that a schema marks with `format: password`, `writeOnly` or `x-sensitive`, at any depth and also by reference; kept per
- * schema. A property whose schema cannot be found, or was not reached within the bound, counts as marked.
+ * schema. A property whose schema cannot be found, or was not reached within the bound, counts as marked. Marks outside of `properties`, as of
+ * `additionalProperties` of the arguments, apply to all names that no `properties` has.
  */
-export function sensitiveNames(schema: object | undefined): ReadonlySet<string> {
+export function sensitiveNames(schema: object | undefined): NameSet {
   return schema === undefined ? NONE : namesOf(schema)
 }
 
-const namesOf = oncePer((schema: object): ReadonlySet<string> => {
+/** Name of the schemas that belong to no property. */
+const OTHERS = ''
+/** Name of definitions until a reference leads to them. */
+const UNUSED = '\0'
+
+const namesOf = oncePer((schema: object): NameSet => {
   const names = new Set<string>()
-  const pending: (readonly [node: object, name: string])[] = [[schema, '']]
+  const declared = new Set<string>()
+  const pending: (readonly [node: object, name: string])[] = [[schema, OTHERS]]
   /** Names under which a node was visited: references may lead in a circle, and to one node from many properties. */
   const visitedAs = new Map<object, Set<string>>()
   const add = (node: unknown, name: string): void => {
@@ -206,14 +215,17 @@ const namesOf = oncePer((schema: object): ReadonlySet<string> => {
         const target = referenceTarget(schema, child)
         if (target === undefined) names.add(name)
         add(target, name)
-      } else if (key !== 'properties') add(child, name)
-      else for (const [property, its] of Object.entries(Object(child))) add(its, property)
+      } else if (key === 'properties')
+        for (const [property, its] of Object.entries(Object(child))) {
+          declared.add(property)
+          add(its, property)
+        }
+      else add(child, key === '$defs' || key === 'definitions' ? UNUSED : name)
     }
   }
   for (const [, name] of pending) names.add(name)
-  // the arguments as a whole
-  names.delete('')
-  return names
+  if (!names.has(OTHERS)) return names
+  return { has: name => names.has(name) || !declared.has(name) }
 })
 
 const REFERENCES: ReadonlySet<string> = new Set(['$ref', '$dynamicRef', '$recursiveRef'])

@@ -85,6 +85,9 @@ describe('POLICY_TOKEN, DATABASE_DIRECT_URL', () => {
     [{ POLICY_TOKEN: 'token' }, ['POLICY_TOKEN']],
     [{ POLICY_TOKEN: 'token', POLICY_BUNDLE: 'http://bundles.example.com/b.tar.gz' }, ['POLICY_TOKEN']],
     [{ POLICY_TOKEN: 'token', POLICY_BUNDLE: 'https://bundles.example.com/b.tar.gz' }, []],
+    [{ POLICY_TOKEN: 'token', POLICY_BUNDLE: 'HTTPS://bundles.example.com/b.tar.gz' }, []],
+    [{ POLICY_BUNDLE: 'https://bundles.example.com:port/b.tar.gz' }, ['POLICY_BUNDLE']],
+    [{ POLICY_SHADOW: 'https://' }, ['POLICY_SHADOW']],
     [{ DATABASE_DIRECT_URL: 'postgres://db/toolgate' }, ['DATABASE_DIRECT_URL']],
     [{ DATABASE_DIRECT_URL: 'postgres://db/toolgate', DATABASE_URL: 'postgres://pooler/toolgate' }, []],
   ] as const)('%j: faults of %j', (env, names) => {
@@ -116,5 +119,10 @@ describe('certificates of listeners and of the link between the planes', () => {
     ],
   ] as const)('%j: faults of %j', (env, names) => {
     expect(namesOf(env)).toEqual(names)
+  })
+
+  it('know HTTPS in capitals (RFC 3986, section 3.1)', () => {
+    const { settings } = inspectSettings({ ...GATEWAY, CONTROL_PLANE_URL: 'HTTPS://api.example.com/' })
+    expect(settings.controlPlane?.url).toBe('https://api.example.com')
   })
 })

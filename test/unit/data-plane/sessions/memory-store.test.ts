@@ -1,5 +1,5 @@
 /** Sessions in memory, with a set clock: which are alive, which are evicted when the store is full, and the keys that sign their ids. */
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it, vi } from 'vitest'
@@ -200,6 +200,14 @@ describe('the keys that sign ids', () => {
     const again = fileKeyRing(join(dir, 'eight.json'), () => clock.ms)
     expect(again.current().id).toBe(keys.at(-1)!.id)
     expect(Buffer.from(again.find(keys[5]!.id)!.secret)).toEqual(Buffer.from(keys[5]!.secret))
+  })
+
+  it('that cannot be read are not replaced: the start names the file', () => {
+    const folder = join(dir, 'unreadable')
+    const file = join(folder, 'ring.json')
+    // a folder in place of the file: also root cannot read it
+    mkdirSync(file, { recursive: true })
+    expect(() => fileKeyRing(file)).toThrow(/ring\.json.*EISDIR/)
   })
 
   it('that cannot be saved sign as well, and are saved within a minute after they can be', () => {

@@ -162,6 +162,25 @@ describe('arguments that are masked', () => {
     expect(kept.masked).toBe(true)
   })
 
+  it.each([
+    ['additionalProperties', { additionalProperties: { type: 'string', format: 'password' } }],
+    ['patternProperties', { patternProperties: { '^x': { writeOnly: true } } }],
+    ['a reference for all other names', { additionalProperties: { $ref: '#/$defs/Code' } }],
+    ['a schema that cannot be found', { additionalProperties: { $ref: '#/$defs/None' } }],
+  ])('do not keep names without a schema when these are marked by %s', (_, rest) => {
+    const schema = { properties: { open: { type: 'string' } }, $defs: { Code: { format: 'password' } }, ...rest }
+    const given = { open: 'yes', xother: 'abc' }
+    const kept = entryOf('i', 1, inputOf({ context: { arguments: given } }), DENIED, 'masked', schema)
+    expect(kept.input.context.arguments).toEqual({ open: 'yes', xother: '[masked]' })
+  })
+
+  it('keep names without a schema when only a definition that nothing uses is marked', () => {
+    const schema = { properties: { open: {} }, $defs: { Code: { format: 'password' } } }
+    const given = { open: 'yes', other: 'abc' }
+    const kept = entryOf('i', 1, inputOf({ context: { arguments: given } }), DENIED, 'masked', schema)
+    expect(kept.input.context.arguments).toEqual(given)
+  })
+
   it('do not keep what a reference leads to a marked schema for, however it is written', () => {
     const schema = {
       $defs: {
