@@ -23,6 +23,7 @@ const MAX_WAITING = 100
 export class BridgeSession {
   readonly id: string
   readonly startedAtMs = Date.now()
+  /** Of the last message of the client, or the end of its last request. */
   usedAtMs = Date.now()
   readonly #process: StdioProcess
   readonly #pending = new Map<string, Pending>()
@@ -133,6 +134,7 @@ export class BridgeSession {
       const key = writeJson(message.id)
       const pending = this.#pending.get(key)
       this.#pending.delete(key)
+      this.usedAtMs = Date.now()
       return pending?.reply.end(json)
     }
     if (this.#deliver(message, json)) return

@@ -5,6 +5,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, expect, it } from 'vitest'
 import { Bridge } from '../../../src/bridge/bridge.ts'
+import { BridgeSession, type ClientRequest } from '../../../src/bridge/bridge-session.ts'
+import type { Reply } from '../../../src/bridge/reply.ts'
+import { readMessages } from '../../../src/shared/mcp-client/messages.ts'
 import { bundledScript } from '../../fixtures/bundled-script.ts'
 
 const SERVER = join(import.meta.dirname, '../../fixtures/stdio-mcp-server.mjs')
@@ -85,6 +88,21 @@ it('waits for the command of a session that was idle', async () => {
   await bridge.close()
   expect(isAlive(pid)).toBe(false)
 }, 20_000)
+
+it('counts the time without use of a session from the end of its last request', async () => {
+  const command = { command: process.execPath, args: [SERVER], cwd: tmpdir(), env: { PATH: process.env.PATH! } }
+  const session = new BridgeSession('one', command, () => {}, () => {})
+  closing.push(() => session.stop())
+  const ended = new Promise<string>(resolve => {
+    const reply = { end: resolve, notify: () => false } as unknown as Reply
+    const [message] = readMessages(INITIALIZE, Number.POSITIVE_INFINITY)
+    expect(session.request(message as ClientRequest, INITIALIZE, reply)).toBeUndefined()
+  })
+  // as if the request had been sent long ago
+  session.usedAtMs = 0
+  expect(JSON.parse(await ended)).toMatchObject({ id: 1, result: {} })
+  expect(session.usedAtMs).toBeGreaterThan(0)
+})
 
 it('says which command cannot be started when the system refuses its arguments', async () => {
   const { url } = await bridged(['-e', 'x'.repeat(1024 * 1024)])

@@ -93,9 +93,11 @@ export function openPipeline(parts: PipelineParts): OpenPipeline {
     list,
     (error, stage, exchange) => {
       metrics.bug(stage.id)
+      // the outcome of a call is known before its settle stages
+      const outcome = stage.phase === 'settle' ? 'the response is unaffected' : 'the call got internal_error'
       log.error(
         { stage: stage.id, request_id: exchange.requestId, err: error },
-        'a stage failed with an exception; the call got internal_error',
+        `a stage failed with an exception; ${outcome}`,
       )
     },
     exchange => traces.measured(exchange) || calls.details.wanted(exchange),
