@@ -2,9 +2,9 @@
 
 import { useSignal } from '@preact/signals'
 import { useLayoutEffect, useRef } from 'preact/hooks'
-import { control } from './api/client.ts'
+import { controlAll } from './api/client.ts'
 import { useResource } from './api/resource.ts'
-import type { List, Tenant } from './api/types.ts'
+import type { Tenant } from './api/types.ts'
 import { Empty } from './components/layout.tsx'
 import { Shortcuts, showShortcuts } from './components/shortcuts.tsx'
 import { SignOutButton, SignOutFailure } from './components/sign-out.tsx'
@@ -143,7 +143,7 @@ function Top({ onMenu, isMenuOpen }: { readonly onMenu: () => void; readonly isM
 
 /** Only for users who may act for every tenant. */
 function TenantFilter() {
-  const tenants = useResource(() => control<List<Tenant>>('tenants?limit=100'), [user.value?.subject])
+  const tenants = useResource(() => controlAll<Tenant>('tenants'), [user.value?.subject])
   const names = tenants.value.value?.items.map(({ name }) => name) ?? []
   const chosen = chosenTenant.value ?? ''
   return (

@@ -168,6 +168,16 @@ describe.skipIf(missing)(
       expect(statuses).toEqual([403, 403, 403, 403])
     })
 
+    it('offers every tenant as a filter, also those beyond a page of the list', async () => {
+      for (let at = 0; at < 100; at++) await send('POST', 'tenants', { name: `many-${at}`, tier: 'enterprise' })
+      const { page, open: show, signIn } = await open()
+      await signIn('demo-admin')
+      await show('catalogue/apis')
+      const names = () => page.getByLabel('Tenant', { exact: true }).locator('option').allInnerTexts()
+      const wanted = Array.from({ length: 100 }, (_, at) => `many-${at}`)
+      await expect.poll(names, { timeout: 20_000 }).toEqual(expect.arrayContaining(wanted))
+    })
+
     it('lets the users of a suspended tenant read, and refuses changes of its resources', async () => {
       const api = await register('acme', 'suspended')
       const request = { api_id: api.id, application: 'early', plan: 'small' }

@@ -1,4 +1,5 @@
 /** Requests to the server side of the console, which adds the access token; their errors; the CSRF token. It names no resource of the planes. */
+import type { List } from './types.ts'
 
 /** Set by the session: the token that proves that this page sends a request, and what happens when the session has ended. */
 export const page = { csrf: '', onSignedOut: (_reason: string): void => {} }
@@ -88,6 +89,20 @@ async function json<T>(path: string, options?: RequestOptions): Promise<T> {
 /** The control plane, below `/v1`. */
 export function control<T>(path: string, options?: RequestOptions): Promise<T> {
   return json(`control/v1/${path}`, options)
+}
+
+/** Of more than 2,000 items a page shows the first, as lists to choose from are not usable beyond. */
+const MAX_PAGES = 20
+
+/** All pages of a list of the control plane as one. @param path may have a query, without `page` and `limit` */
+export async function controlAll<T>(path: string, options?: RequestOptions): Promise<List<T>> {
+  const items: T[] = []
+  for (let at = 1; ; at++) {
+    const query = `${path.includes('?') ? '&' : '?'}limit=100&page=${at}`
+    const list = await control<List<T>>(path + query, options)
+    items.push(...list.items)
+    if (at >= Math.min(list.total_pages, MAX_PAGES)) return { ...list, items, page: 1, total_pages: 1 }
+  }
 }
 
 /** The gateway. */

@@ -1,7 +1,7 @@
 /** Fleet: gateways, deployments, and sessions and caches of the gateway beside this console. The planes synchronize and clear; it sends the requests. */
 import { useSignal } from '@preact/signals'
 import type { SessionStatistics } from '../api/admin-types.ts'
-import { control, gateway, queryOf } from '../api/client.ts'
+import { control, controlAll, gateway, queryOf } from '../api/client.ts'
 import { useResource } from '../api/resource.ts'
 import type { Deployment, Gateway, GatewayDifference, List } from '../api/types.ts'
 import { ActionFailure, useActions } from '../components/action.tsx'
@@ -35,7 +35,7 @@ export function Fleet() {
 
 function Gateways() {
   const compared = useSignal<Gateway | undefined>(undefined)
-  const list = useResource(signal => control<List<Gateway>>('gateways?limit=100', { signal }), [], EVERY_MS)
+  const list = useResource(signal => controlAll<Gateway>('gateways', { signal }), [], EVERY_MS)
   const columns = (versions: ReadonlySet<string | null>) => [
     {
       title: 'Gateway',

@@ -1,8 +1,8 @@
 /** The subscriptions of a consumer with their plans, and the change of a plan; the keys stay. The control plane decides whether it needs approval. */
 import { useSignal } from '@preact/signals'
-import { control, queryOf } from '../api/client.ts'
+import { control, controlAll, queryOf } from '../api/client.ts'
 import { useResource } from '../api/resource.ts'
-import type { List, Plan, Subscription } from '../api/types.ts'
+import type { Plan, Subscription } from '../api/types.ts'
 import { Form, SelectField } from '../components/dialog.tsx'
 import { ofTenant } from '../components/fleet.tsx'
 import { Empty, Loaded, Section } from '../components/layout.tsx'
@@ -19,10 +19,10 @@ export function SubscriptionPlans({
 }) {
   const notice = useSignal<string | undefined>(undefined)
   const found = useResource(async () => {
-    const search = queryOf({ application: consumer, limit: 100 })
+    const search = queryOf({ application: consumer })
     const [subscriptions, plans] = await Promise.all([
-      control<List<Subscription>>(`subscriptions${search}`, ofTenant()),
-      control<List<Plan>>('plans?limit=100', ofTenant()),
+      controlAll<Subscription>(`subscriptions${search}`, ofTenant()),
+      controlAll<Plan>('plans', ofTenant()),
     ])
     return { subscriptions: subscriptions.items, plans: plans.items }
   }, [consumer])

@@ -1,6 +1,6 @@
 /** The subscriptions of applications to an API or product: their state, the choice of a plan, and the request. The policy decides which are listed. */
 import { useSignal } from '@preact/signals'
-import { control, queryOf } from '../api/client.ts'
+import { control, controlAll, queryOf } from '../api/client.ts'
 import { useResource } from '../api/resource.ts'
 import type { List, Plan, Subscription } from '../api/types.ts'
 import { Dialog, Form, TextField } from '../components/dialog.tsx'
@@ -169,7 +169,7 @@ export function limitsOf(plan: Plan): string {
 }
 
 export function PlanChoice({ current }: { readonly current?: string }) {
-  const plans = useResource(() => control<List<Plan>>('plans?limit=100'), [])
+  const plans = useResource(() => controlAll<Plan>('plans'), [])
   return (
     <Loaded of={plans}>
       {({ items }) => (

@@ -1,8 +1,8 @@
 /** The keys of a subscription: issue, rotate with an overlap, revoke. A key is shown once, in the response that creates it. */
 import { useSignal } from '@preact/signals'
-import { control, queryOf } from '../../api/client.ts'
+import { control, controlAll, queryOf } from '../../api/client.ts'
 import { useResource } from '../../api/resource.ts'
-import type { ApiKey, IssuedApiKey, List, Subscription } from '../../api/types.ts'
+import type { ApiKey, IssuedApiKey, Subscription } from '../../api/types.ts'
 import { ConfirmButton, Dialog, Form, TextField } from '../../components/dialog.tsx'
 import { Empty, Loaded } from '../../components/layout.tsx'
 import { Table } from '../../components/table.tsx'
@@ -49,7 +49,7 @@ export function KeysDialog({
   const { tenant_id, id, application } = subscription
   const base = `tenants/${tenant_id}/apikeys`
   const list = useResource(
-    () => control<List<ApiKey>>(`${base}${queryOf({ subscription_id: id, limit: 100 })}`),
+    () => controlAll<ApiKey>(`${base}${queryOf({ subscription_id: id })}`),
     [id],
   )
   const shown = useSignal<ShownKey | undefined>(undefined)

@@ -1,6 +1,6 @@
 /** Subscriptions: request, approve, reject, revoke; also requests for another plan. A key is shown once, in the response that creates it. */
 import { useSignal } from '@preact/signals'
-import { control, queryOf } from '../../api/client.ts'
+import { control, controlAll, queryOf } from '../../api/client.ts'
 import { useResource } from '../../api/resource.ts'
 import type { Api, List, Plan, Subscription } from '../../api/types.ts'
 import { ActionFailure, useActions } from '../../components/action.tsx'
@@ -231,8 +231,8 @@ function RequestDialog({
   const base = `tenants/${encodeURIComponent(tenant.value!)}`
   const choices = useResource(async () => {
     const [apis, plans] = await Promise.all([
-      control<List<Api>>(`${base}/apis?limit=100`),
-      control<List<Plan>>('plans?limit=100'),
+      controlAll<Api>(`${base}/apis`),
+      controlAll<Plan>('plans'),
     ])
     return { apis: apis.items, plans: plans.items }
   }, [base])
