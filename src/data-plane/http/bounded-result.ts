@@ -9,6 +9,8 @@ const MAX_MEDIA_CHARS = 7 * 1024 * 1024
 const PAGING =
   /^(?:page|limit|offset|cursor|after|before|first|last|top|skip|count|size|per_?page|page_?(?:size|token|number)|max_?(?:results|items)|starting_after|ending_before|start|fields|select|filter|q|query|search)$/i
 
+const MAX_LINK_CHARS = 512
+
 /** Of parts that are left out; further ones are counted in one sentence. */
 const MAX_NOTES = 16
 
@@ -128,14 +130,13 @@ function leftOut(chars: number, all: number, { inputSchema }: Tool): string {
   return `[Left out: the last ${chars} of ${all} characters. To get the rest, ${narrower}. The client can send the header X-Token-Optimization: aggressive, and RESULT_MAX and maxResultKiB of the tool set change the limit.]`
 }
 
+/** What may be replaced by its address. */
+type Embedded = Exclude<Content, { type: 'text' | 'resource_link' }>
+
 function omitted(part: Exclude<Content, { type: 'text' }>, { _meta }: ToolResult): Content {
+  if (part.type === 'resource_link') return shortLink(part)
   const bytes = bytesOf(part)
-  const mimeType =
-    part.type === 'resource'
-      ? part.resource.mimeType
-      : part.type === 'resource_link'
-        ? undefined
-        : part.mimeType
+  const mimeType = part.type === 'resource' ? part.resource.mimeType : part.mimeType
   const uri = addressOf(part, _meta)
   if (uri !== undefined)
     return {
@@ -151,15 +152,32 @@ function omitted(part: Exclude<Content, { type: 'text' }>, { _meta }: ToolResult
   }
 }
 
-function bytesOf(part: Exclude<Content, { type: 'text' }>): number {
-  if (part.type === 'resource_link') return part.size ?? 0
+/** The link without what only describes it: as short as the sentence that would replace it. */
+function shortLink(link: Extract<Content, { type: 'resource_link' }>): Content {
+  const chars = charsOf(link)
+  const { type, uri, name, mimeType, size } = link
+  if (chars <= MAX_LINK_CHARS)
+    return {
+      type,
+      uri,
+      name,
+      ...(mimeType ? { mimeType } : undefined),
+      ...(size === undefined ? undefined : { size }),
+    }
+  return {
+    type: 'text',
+    text: `[Left out: a link of ${chars} characters. It is longer than a model can read.]`,
+  }
+}
+
+function bytesOf(part: Embedded): number {
   if (part.type !== 'resource') return Buffer.byteLength(part.data, 'base64')
   const { text, blob = '' } = part.resource
   return text === undefined ? Buffer.byteLength(blob, 'base64') : Buffer.byteLength(text)
 }
 
 /** An absolute address that the backend gave for the content (RFC 9110 §8.7), or the location of the part. */
-function addressOf(part: Exclude<Content, { type: 'text' }>, meta: ToolResult['_meta']): string | undefined {
+function addressOf(part: Embedded, meta: ToolResult['_meta']): string | undefined {
   const backend = meta?.['toolgate.dev/backend'] as { readonly contentLocation?: string } | undefined
   const given =
     part.type === 'resource' && /^https?:/.test(part.resource.uri)

@@ -212,6 +212,12 @@ describe.each(DATABASES)('calls of the fleet on $name', { timeout: 60_000 }, dat
       await plane.control.transport.reply('gw_unknown', { question_id: 'x', calls: [] })
     })
 
+    it('can be filtered with every duration that is documented', async () => {
+      const status = async (minMs: number) =>
+        (await plane.call('platform', 'GET', `/v1/fleet/calls?min_ms=${minMs}`)).status
+      expect([await status(1_000_000_000), await status(1_000_000_001)]).toEqual([200, 400])
+    })
+
     it('need no gateway', async () => {
       expect(await read('platform', 'calls')).toEqual({ calls: [], gateways: [], complete: true })
       expect(await read('platform', 'overview')).toMatchObject({ calls: 0, gateways: [], consistent: true })

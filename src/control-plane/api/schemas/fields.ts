@@ -101,7 +101,7 @@ export function queryNumber(min: number, max: number) {
   const message = `must be a whole number from ${min} to ${max}.`
   return z
     .string()
-    .regex(/^[0-9]{1,9}$/, message)
+    .regex(/^[0-9]{1,10}$/, message)
     .transform(Number)
     .refine(value => value >= min && value <= max, message)
     .openapi({ type: 'integer', minimum: min, maximum: max })

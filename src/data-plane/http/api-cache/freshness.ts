@@ -60,7 +60,7 @@ export function storable(
   if (isShared && hadCredential && !isOpen) return undefined
   const named = namesOf(header('vary'))
   if (named.some(name => CHANGING.has(name))) return undefined
-  const ageSecs = Number(/^\d{1,9}$/.exec(header('age'))?.[0] ?? 0)
+  const ageSecs = Number(/^\d{1,15}$/.exec(header('age'))?.[0] ?? 0)
   const lifeSecs = control.has('no-cache')
     ? 0
     : (lifeOf(control, header, isShared, nowMs) ?? rule.defaultSecs ?? 0)

@@ -60,6 +60,13 @@ function slow() {
   return { reply: response(200, body), finish }
 }
 
+it('a response that is older than any lifetime is not used again (RFC 9111, section 1.2.2)', async () => {
+  const { send, textOf } = aCache()
+  const old = { 'cache-control': 'max-age=60', age: '9999999999' }
+  const get = async (text: string) => textOf(await send('GET', response(200, Promise.resolve(text), old)))
+  expect([await get('first'), await get('second')]).toEqual(['first', 'second'])
+})
+
 it.each<[string, (of: ReturnType<typeof aCache>) => unknown, string]>([
   ['a change at the address', ({ put }) => put(), 'new'],
   ['an order to clear the cache', ({ cache }) => cache.clear(), 'new'],
