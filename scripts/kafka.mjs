@@ -50,7 +50,7 @@ function fetchJars() {
   )
   if (copied) renameSync(output, jars)
   rmSync(cwd, { recursive: true, force: true })
-  if (!copied) fail('Maven could not download the jars.')
+  if (!copied) fail('Maven could not download the jars of Kafka. See the output of Maven above.')
 }
 
 function properties(dir, port, controllerPort, advertised, extras) {
@@ -127,13 +127,13 @@ async function start(wanted, kept, advertised, extras) {
   const fresh = !existsSync(config)
   if (fresh) writeFileSync(config, properties(dir, port, controllerPort, advertised || port, extras))
   else if (!readFileSync(config, 'utf8').includes(`PLAINTEXT://127.0.0.1:${port},`))
-    fail(`${dir} belongs to a broker on another port.`, 64)
+    fail(`${dir} belongs to a broker on another port. Pass the port of that broker, or another DIR.`, 64)
   if (fresh) {
     const formatted = spawnSync(
       'java',
       java('kafka.tools.StorageTool', 'format', '-t', CLUSTER, '-c', config, ...(extras.format ?? [])),
     )
-    if (formatted.status !== 0) fail(`the directory could not be formatted:\n${formatted.stderr}`)
+    if (formatted.status !== 0) fail(`Kafka could not format the directory ${dir}:\n${formatted.stderr}`)
   }
   const server = spawn('java', java('kafka.Kafka', config), { stdio: ['ignore', 'pipe', 'pipe'], cwd: dir })
   await supervise(server, {
@@ -152,4 +152,4 @@ if (command === 'fetch') fetchJars()
 else if (command === 'start') {
   const more = extras === undefined ? {} : JSON.parse(readFileSync(extras, 'utf8'))
   await start(Number(port ?? 0), dir, Number(advertised ?? 0), more)
-} else fail('use fetch or start', 64)
+} else fail('the first argument must be fetch or start', 64)

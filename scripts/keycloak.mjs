@@ -27,7 +27,7 @@ function fetchDistribution() {
   const unpacked = runMaven(cwd, 'dependency:unpack', `-Dartifact=${artifact}`, `-DoutputDirectory=${tools}`)
   rmSync(cwd, { recursive: true, force: true })
   if (!unpacked || !existsSync(join(distribution, 'bin', 'kc.sh')))
-    fail('Maven could not download the distribution.')
+    fail('Maven could not download Keycloak. See the output of Maven above.')
 }
 
 async function isReady(issuer) {
@@ -86,4 +86,4 @@ async function start(port) {
 const [command, port] = process.argv.slice(2)
 if (command === 'fetch') fetchDistribution()
 else if (command === 'start') await start(port === undefined ? (await freePorts(1))[0] : Number(port))
-else fail('use fetch or start', 64)
+else fail('the first argument must be fetch or start', 64)

@@ -35,7 +35,7 @@ function versionOf(program) {
 function main() {
   const target = join(FOLDER, 'kube-apiserver')
   if (existsSync(target) && versionOf(target) === `Kubernetes v${KUBERNETES}`) {
-    process.stdout.write(`${target} is there already\n`)
+    process.stdout.write(`${target} already exists, with version ${KUBERNETES}\n`)
     return
   }
   mkdirSync(FOLDER, { recursive: true })
@@ -46,7 +46,7 @@ function main() {
     execFileSync('go', args, { cwd: FOLDER, stdio: 'inherit', env: { ...process.env, GOFLAGS: '-mod=mod' } })
   const said = `-s -w -X k8s.io/component-base/version.gitVersion=v${KUBERNETES}`
   go(['build', '-trimpath', '-ldflags', said, '-o', 'kube-apiserver', command])
-  process.stdout.write(`${target} is built; the tests also want etcd (Debian: etcd-server)\n`)
+  process.stdout.write(`built ${target}; the tests also need etcd (Debian package: etcd-server)\n`)
 }
 
 main()

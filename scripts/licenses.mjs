@@ -38,9 +38,9 @@ export function findFaults(components) {
     if (declared.length > 0 && declared.every(isAllowed)) return []
     const fix =
       declared.length === 0
-        ? 'read LICENSE in the package and add its license to READ_IN_THE_PACKAGE'
-        : 'replace the package, or add the license to ALLOWED after a review'
-    return [`${name}: ${declared.join(', ') || 'no license declared'}; ${fix} (scripts/licenses.mjs)`]
+        ? 'read the file LICENSE of the package and add the license to READ_IN_THE_PACKAGE'
+        : 'replace the package, or review the license and add it to ALLOWED'
+    return [`${name}: ${declared.join(', ') || 'no license declared'}; ${fix} in scripts/licenses.mjs`]
   })
 }
 
@@ -49,6 +49,6 @@ if (realpathSync(process.argv[1]) === fileURLToPath(import.meta.url)) {
   const { components } = JSON.parse(readFileSync(file, 'utf8'))
   const faults = findFaults(components)
   for (const fault of faults) console.error(fault)
-  if (faults.length === 0) console.log(`licenses of ${components.length} packages are allowed`)
+  if (faults.length === 0) console.log(`The licenses of all ${components.length} packages are allowed.`)
   process.exitCode = faults.length === 0 ? 0 : 1
 }

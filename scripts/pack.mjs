@@ -48,7 +48,7 @@ function installedPackages(manifest) {
     for (const dependency of dependenciesOf(name, one)) {
       const path = locate(folder, dependency)
       if (path === undefined && one.dependencies?.[dependency] !== undefined)
-        throw new Error(`${dependency}, which ${name || 'the package'} needs, is not installed; run npm ci`)
+        throw new Error(`${dependency}, a dependency of ${name || 'toolgate'}, is not installed; run npm ci`)
       if (path === undefined || found.has(path)) continue
       found.add(path)
       pending.push([path, dependency, readJson(join(ROOT, path, 'package.json'))])
@@ -98,11 +98,13 @@ async function checkNativeBuilds(target) {
       .update(readFileSync(join(target, 'node_modules', addon)))
       .digest('hex')
     if (build?.sha256[platform] !== digest)
-      throw new Error(`node_modules/${addon} is not a build of src/shared/server/uws/builds.ts; run npm ci`)
+      throw new Error(
+        `node_modules/${addon} has a SHA-256 that src/shared/server/uws/builds.ts does not list; run npm ci`,
+      )
   }
   for (const platform of SHIPPED_PLATFORMS)
     if (!addons.some(addon => addon.endsWith(`_${platform}.node`)))
-      throw new Error(`node_modules has no native build for ${platform}; run npm ci`)
+      throw new Error(`node_modules has no native build of uWebSockets.js for ${platform}; run npm ci`)
 }
 
 /** The lock file, for the packages of the bundle. */

@@ -26,7 +26,7 @@ export function releaseNotes(changelog, version, day) {
   const [head, rest = ''] = changelog.split('## [Unreleased]\n')
   const [notes] = rest.split(/^## \[/m, 1)
   if (notes.trim() === '')
-    throw new Error('CHANGELOG.md has nothing below [Unreleased]; write what changed first')
+    throw new Error('CHANGELOG.md has no entries below [Unreleased]; describe the changes there first')
   return `${head}## [Unreleased]\n\n## [${version}] - ${day}\n${rest}`
 }
 
@@ -51,7 +51,7 @@ function main(step, flag) {
   const tag = `v${version}`
   if (run('git', 'tag', '--list', tag) !== '') throw new Error(`the tag ${tag} exists`)
   if (run('git', 'status', '--porcelain', '--untracked-files=no') !== '')
-    throw new Error('the work tree has changes; commit them first')
+    throw new Error('the working tree has uncommitted changes; commit them first')
   const files = changedFiles(version)
   const steps = [`git push origin HEAD ${tag}`, `npm publish .pack/toolgate-${version}.tgz`]
   if (flag !== '--commit') {

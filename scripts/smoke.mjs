@@ -91,7 +91,7 @@ async function install(path) {
   npm = run('npm', ['install', '--no-audit', '--no-fund', resolve(path)])
   npm.stdout.pipe(process.stdout)
   const code = await within(INSTALL_MS, 'installing', npm.ended)
-  if (code !== 0) throw new Error(`npm install ended with ${code}`)
+  if (code !== 0) throw new Error(`npm install failed (exit code or signal: ${code})`)
 }
 
 /** The stage of STAGE refuses a deletion before its arguments are validated. */
@@ -112,8 +112,8 @@ async function expectRefused({ gateway_url, auth_url }) {
   })
   const { message } = await response.json()
   if (response.status !== 403 || !/working hours/.test(message))
-    throw new Error(`the stage did not refuse the call: ${response.status} ${message}`)
-  console.log('smoke: the stage of the example refused a deletion')
+    throw new Error(`the example stage did not refuse the call: ${response.status} ${message}`)
+  console.log('smoke: the example stage refused a deletion')
 }
 
 try {
@@ -126,7 +126,7 @@ try {
     DATA_DIR: join(folder, 'data'),
   })
   const ready = await within(READY_MS, 'starting', readyLine(gateway))
-  if (ready.ready !== true) throw new Error('the ready line does not say "ready":true')
+  if (ready.ready !== true) throw new Error('the ready line does not contain "ready":true')
   console.log(`smoke: ready after ${((Date.now() - began) / 1000).toFixed(1)} s`)
   for (const path of ['', '/docs', '/docs/swagger-ui.css', '/redoc/redoc.standalone.js'])
     await expectOk(path === '' ? `${ready.gateway_url}/health` : `${ready.api_url}${path}`)
@@ -135,12 +135,12 @@ try {
     demo = run('npx', ['toolgate', 'demo', ...urls, ...more])
     demo.stdout.pipe(process.stdout)
     const code = await within(DEMO_MS, 'the demo', demo.ended)
-    if (code !== 0) throw new Error(`the demo ended with ${code}`)
+    if (code !== 0) throw new Error(`the demo failed (exit code or signal: ${code})`)
   }
   if (tarball !== undefined) await expectRefused(ready)
   gateway.end('SIGTERM')
   await within(STOP_MS, 'stopping', gateway.ended)
-  console.log('smoke: started, demonstrated, stopped')
+  console.log('smoke: the deployment started, passed the demos and stopped')
 } catch (error) {
   console.error(`smoke: ${error.message}`)
   process.exitCode = 1

@@ -46,7 +46,7 @@ export default class TestReport {
         this.fault(file, 'outside of its tests', describe(error))
     }
     for (const { relativeModuleId: file } of stuck)
-      this.fault(file, 'the file itself', 'the file did not run to its end')
+      this.fault(file, 'the file itself', 'the file did not finish')
     this.report.ended = true
     this.write()
   }
@@ -137,7 +137,7 @@ function print(log, code, first, second) {
     },
   ])
   const unexplained = code !== 0 && failed.length === 0
-  if (!first.ended) lines.push(cut(`the run did not end; running: ${first.running.join(', ')}`))
+  if (!first.ended) lines.push(cut(`the run did not finish; still running: ${first.running.join(', ')}`))
   if (!first.ended || unexplained) lines.push(...tail(log, 20))
 
   const files = Object.values(first.files)

@@ -94,7 +94,7 @@ export async function start(
 function unlessAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (signal === undefined) return work
   const aborted = new Promise<never>((_, reject) => {
-    const stop = (): void => reject(new Error('the start was stopped'))
+    const stop = (): void => reject(new Error('the process was stopped before its start was complete'))
     if (signal.aborted) stop()
     else signal.addEventListener('abort', stop, { once: true })
   })
@@ -206,14 +206,14 @@ function reportHttpServer({ settings, log, metrics }: AppContext, server: Addres
   if (server === 'node' && settings.httpServer === 'auto' && !hasTls)
     log.warn(
       { http_server: server, build, reason: uwsMissing },
-      'node:http serves because no native build of uWebSockets.js loads here; see docs/decisions/0001-uwebsockets-build.md',
+      'the HTTP server is node:http, because this system cannot load a native build of uWebSockets.js; see docs/decisions/0001-uwebsockets-build.md',
     )
   else if (server === 'uws' && !isStrictParser('uws'))
     log.info(
       { http_server: server, build },
-      'HTTP server. This build does not respond to HTTP/1.0: in nginx set proxy_http_version 1.1, or set HTTP_SERVER=node; see docs/edge.md',
+      'the HTTP server is running. This build does not respond to HTTP/1.0: in nginx set proxy_http_version 1.1, or set HTTP_SERVER=node; see docs/edge.md',
     )
-  else log.info({ http_server: server, build }, 'HTTP server')
+  else log.info({ http_server: server, build }, 'the HTTP server is running')
 }
 
 /** @returns the base address of the metrics; their Prometheus text is at `/metrics` */

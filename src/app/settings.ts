@@ -201,20 +201,20 @@ export function inspectSettings(env: Environment): {
   }
   for (const cidr of settings.sse.trustedProxies) {
     if (!isCidr(cidr))
-      read.fault('SSE_TRUSTED_PROXIES', `holds "${cidr}".`, 'List addresses or CIDRs such as 10.0.0.0/8.')
+      read.fault('SSE_TRUSTED_PROXIES', `contains "${cidr}".`, 'List addresses or CIDRs such as 10.0.0.0/8.')
   }
   checkHosts(settings, read)
   if (settings.httpServer === 'uws' && (settings.gateway.tls ?? settings.api.tls) !== undefined)
     read.fault(
       'HTTP_SERVER',
-      'is uws, and a listener has a certificate (GATEWAY_CERT, API_CERT), which only node serves.',
+      'is uws, but a listener has a certificate (GATEWAY_CERT, API_CERT), and only node supports TLS.',
       'Set HTTP_SERVER=auto, or terminate TLS in a proxy.',
     )
   if (settings.databaseDirectUrl !== undefined && !/^postgres(ql)?:/.test(settings.databaseUrl))
     read.fault(
       'DATABASE_DIRECT_URL',
-      'is set, and DATABASE_URL is the embedded database.',
-      'Set DATABASE_URL to the address of the pooler, or unset it.',
+      'is set, but DATABASE_URL is the embedded database.',
+      'Set DATABASE_URL to the address of the pooler, or unset DATABASE_DIRECT_URL.',
     )
   if (settings.nodeEnv === 'production') productionFaults(settings, read)
   for (const { name, nearest } of findUnknownSettings(Object.keys(env), read.known))
@@ -229,7 +229,7 @@ function checkHosts({ allowedHosts, auth, gateway, api, metrics }: Settings, rea
     if (!HOST_NAME.test(name))
       read.fault(
         'ALLOWED_HOSTS',
-        `holds "${name}".`,
+        `contains "${name}", which is not a host name.`,
         'List host names without scheme and port, such as gw.example.com or *.example.com.',
       )
   }
@@ -239,14 +239,14 @@ function checkHosts({ allowedHosts, auth, gateway, api, metrics }: Settings, rea
   if (exposed !== undefined && !insecureDev && read.optional('NODE_ENV') === undefined) {
     read.fault(
       'NODE_ENV',
-      `is not set, and a listener is on ${exposed}, which other machines reach: the defaults are those of development, which are not safe on such an address.`,
+      `is not set, but a listener is on ${exposed}, which other machines can reach. The defaults are for development and are not safe on such an address.`,
       'Set NODE_ENV=production, or NODE_ENV=development if this is intended.',
     )
   }
   if (isExposed && !insecureDev) {
     read.fault(
       'AUTH_ISSUER',
-      `is not set, and GATEWAY_HOST is ${gateway.host}: the embedded identity provider gives an admin token to everyone who reaches it.`,
+      `is not set, and GATEWAY_HOST is ${gateway.host}: the embedded identity provider gives an admin token to everyone who can reach that address.`,
       'Set AUTH_ISSUER to your identity provider, or GATEWAY_HOST to 127.0.0.1, or ALLOW_INSECURE_DEV=true in a network that you trust.',
     )
   }
@@ -272,7 +272,7 @@ function productionFaults(settings: Settings, read: Reader): void {
     read.fault(
       'ALLOWED_AUDIENCES',
       'is empty, which switches the audience check off.',
-      'List the audiences your tokens carry.',
+      'List the audiences (claim aud) of your tokens.',
     )
   }
   if (settings.testHooks) {

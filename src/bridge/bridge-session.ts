@@ -60,8 +60,8 @@ export class BridgeSession {
   request({ id, params }: ClientRequest, text: string, reply: Reply): string | undefined {
     this.usedAtMs = Date.now()
     const key = writeJson(id)
-    if (this.#pending.has(key)) return `a request with the id ${key.slice(0, 100)} is in flight`
-    if (this.#pending.size >= MAX_PENDING) return `${MAX_PENDING} requests are in flight`
+    if (this.#pending.has(key)) return `another request with the id ${key.slice(0, 100)} is in flight`
+    if (this.#pending.size >= MAX_PENDING) return `the limit of ${MAX_PENDING} requests in flight is reached`
     const token = isObject(params._meta) ? params._meta.progressToken : undefined
     this.#pending.set(key, { id, reply, progressToken: token === undefined ? undefined : writeJson(token) })
     if (this.#process.send(text)) return undefined
@@ -121,7 +121,9 @@ export class BridgeSession {
       messages = readMessages(line, Number.POSITIVE_INFINITY)
     } catch (error) {
       // programs print such lines by mistake
-      return this.#log(`ignored ${(error as Error).message}: ${line.slice(0, 200)}`)
+      return this.#log(
+        `ignored ${(error as Error).message} in the output of the command: ${line.slice(0, 200)}`,
+      )
     }
     const [message] = messages
     if (!line.startsWith('[')) return this.#route(message!, line)

@@ -90,10 +90,16 @@ export class Bridge {
   #handle(request: HttpRequest, response: HttpResponse): void {
     if (request.path === '/health')
       return sendJson(response, 200, JSON.stringify({ status: 'ok', sessions: this.#sessions.size }))
-    if (request.path !== '/mcp') return sendError(response, 404, SERVER_ERROR, 'The endpoint is /mcp.')
+    if (request.path !== '/mcp')
+      return sendError(response, 404, SERVER_ERROR, 'This path does not exist. The MCP endpoint is /mcp.')
     // a browser sends one, and no page may use a local server
     if (request.header('origin') !== '')
-      return sendError(response, 403, SERVER_ERROR, 'Origin is not allowed.')
+      return sendError(
+        response,
+        403,
+        SERVER_ERROR,
+        'The bridge refuses requests from web pages (header Origin).',
+      )
     if (!this.#isAuthorized(request))
       return sendError(response, 401, SERVER_ERROR, 'Send the token of the bridge as a bearer token.', [
         'www-authenticate',
@@ -115,7 +121,8 @@ export class Bridge {
     if (request.method !== 'GET' || request.header('mcp-session-id') === '')
       return response.send(405, ['allow', 'GET, POST, DELETE'])
     if (session === undefined) return sendError(response, 404, SERVER_ERROR, 'Session not found.')
-    if (session.hasStream) return sendError(response, 409, SERVER_ERROR, 'The session has a stream already.')
+    if (session.hasStream)
+      return sendError(response, 409, SERVER_ERROR, 'The session already has an open stream.')
     const stream = response.stream(200, STREAM_HEADERS)
     const keepAlive = setInterval(() => {
       // ended with its session
@@ -143,7 +150,12 @@ export class Bridge {
     const known = this.#sessions.get(id)
     if (id !== '' && known === undefined) return sendError(response, 404, SERVER_ERROR, 'Session not found.')
     if (known === undefined && (message.kind !== 'request' || message.method !== 'initialize'))
-      return sendError(response, 400, SERVER_ERROR, 'Bad Request: no session; send initialize first.')
+      return sendError(
+        response,
+        400,
+        SERVER_ERROR,
+        'The request has no Mcp-Session-Id. Send initialize first.',
+      )
     if (known === undefined && this.#mustWait()) {
       // at most for the time that a process has to stop
       void Promise.race(this.#stopping).then(() => {
@@ -172,7 +184,7 @@ export class Bridge {
     const reply = new Reply(response, headers, canStream)
     const refused = session.request(message, line, reply)
     if (refused !== undefined)
-      return sendError(response, 503, SERVER_ERROR, `The request cannot be sent: ${refused}.`)
+      return sendError(response, 503, SERVER_ERROR, `The request cannot be sent to the command: ${refused}.`)
     response.onAbort(() => {
       session.abandon(message, reply)
       // no client has the id of a session whose first request got no response

@@ -17,10 +17,15 @@ export function addAudit(program: Command, context: CommandContext): void {
     .command('verify')
     .summary('check that no audit record was altered, added or removed')
     .description(
-      `Computes the hash chain again, and checks the numbers and hashes of all records and of both ends. Keep the printed seq:hash elsewhere \
-and pass it as --known later: a chain that was computed again after a change is then found too. Reads DATABASE_URL or DATABASE_URL_FILE and DATA_DIR.`,
+      `Recomputes the hash chain, and compares it with the stored numbers and hashes of all records and of both ends of the chain. Store the \
+printed seq:hash outside the database and pass it with --known the next time: the command then also detects a chain that was recomputed after a \
+change. Reads DATABASE_URL, or the file that DATABASE_URL_FILE names, and DATA_DIR.`,
     )
-    .option('--known <seq:hash>', 'a record that the chain must still contain', readKnown)
+    .option(
+      '--known <seq:hash>',
+      'seq:hash that an earlier verify printed; this record must be unchanged, unless its retention has ended',
+      readKnown,
+    )
     .option('--json', 'print JSON')
     .addHelpText(
       'after',
@@ -52,6 +57,6 @@ and pass it as --known later: a chain that was computed again after a change is 
 function readKnown(text: string): Known {
   const [, seq, hash] = /^(\d{1,15}):([0-9a-f]{64})$/.exec(text) ?? []
   if (seq === undefined)
-    throw new InvalidArgumentError('It must have the form seq:hash, as verify prints it.')
+    throw new InvalidArgumentError('Use the seq:hash that `toolgate audit verify` prints.')
   return { seq: Number(seq), hash: hash! }
 }

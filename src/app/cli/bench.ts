@@ -18,19 +18,19 @@ export function addBench(program: Command, context: CommandContext): void {
     .description('Measures a gateway under load.')
   bench
     .command('profile')
-    .summary('load a gateway and show which functions use its CPU time')
+    .summary('put a gateway under load and show which functions use its CPU time')
     .description(
-      `Starts the example deployment on free ports of this machine (one gateway process; control plane and identity \
-provider in another; a backend on loopback), sends load, samples the gateway process with the V8 profiler and stops \
-everything. Prints the functions with the most self time and writes DIR/profile.cpuprofile, which the Performance \
-panel of Chrome DevTools, VS Code and speedscope show as a flame graph.`,
+      `Starts the example deployment on free ports of this machine (one process for the gateway, one for the control plane \
+and the identity provider, and a backend on loopback), sends requests, samples the gateway process with the V8 profiler \
+and stops all processes. Prints the functions with the most self time and writes profile.cpuprofile, which the \
+Performance panel of Chrome DevTools, VS Code and speedscope show as a flame graph.`,
     )
     .option('--seconds <s>', 'duration of the profile', numberBetween(0.1, MAX_SECONDS), 10)
-    .option('--warm-up <s>', 'load before the profile starts', numberBetween(0, MAX_SECONDS), 3)
+    .option('--warm-up <s>', 'duration of the load before the profile', numberBetween(0, MAX_SECONDS), 3)
     .addOption(
       new Option(
         '--work <kind>',
-        'request: call = tools/call over JSON-RPC, rest = tools/call over REST, list = tools/list, ping, proxy = GET through a proxied API with an API key',
+        'request to send: call = tools/call over JSON-RPC, rest = tools/call over REST, list = tools/list, ping, proxy = GET through a proxied API with an API key',
       )
         .choices(WORK)
         .default('call'),
@@ -52,8 +52,11 @@ panel of Chrome DevTools, VS Code and speedscope show as a flame graph.`,
       'a setting of the gateway (docs/reference/settings.md); may be repeated',
       assignment,
     )
-    .option('--out <dir>', 'directory of the profile', '.')
-    .option('--data <dir>', 'keep the database of the example here: later runs start sooner')
+    .option('--out <dir>', 'directory for profile.cpuprofile', '.')
+    .option(
+      '--data <dir>',
+      'directory that keeps the database of the example, so that later runs start faster (default: none)',
+    )
     .option('--json', 'print one JSON object')
     .addHelpText(
       'after',

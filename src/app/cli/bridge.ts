@@ -33,8 +33,8 @@ export function addBridge(program: Command, context: CommandContext): void {
     .command('bridge')
     .summary('serve a stdio MCP server over HTTP, for a ToolSet with spec.source.mcp')
     .description(
-      `Starts COMMAND once for each MCP session and serves it over Streamable HTTP at /mcp. It is ready when it prints a line on stdout \
-that begins with {"ready":true. SIGTERM or SIGINT ends every process. Error output of COMMAND goes to stderr.`,
+      `Starts COMMAND once for each MCP session and serves it over Streamable HTTP at /mcp. The bridge is ready when it prints a line on \
+stdout that begins with {"ready":true. SIGTERM or SIGINT stops the bridge and its processes. Error output of COMMAND goes to stderr.`,
     )
     .argument('<command...>', 'the command and its arguments, after --')
     .option(
@@ -55,8 +55,12 @@ that begins with {"ready":true. SIGTERM or SIGINT ends every process. Error outp
         .default(1_800_000, '30m'),
     )
     .option('--cwd <folder>', 'working directory of the command', process.cwd())
-    .option('--env <NAME[=VALUE]>', 'passes a variable on to the command; repeatable', variable)
-    .option('--token-file <file>', 'callers must send the token in this file (Authorization: Bearer …)')
+    .option(
+      '--env <NAME[=VALUE]>',
+      'pass an environment variable to the command; NAME alone passes the value of this process; may be repeated',
+      variable,
+    )
+    .option('--token-file <file>', 'file with the token that callers must send (Authorization: Bearer …)')
     .addHelpText(
       'after',
       footer(
@@ -64,7 +68,7 @@ that begins with {"ready":true. SIGTERM or SIGINT ends every process. Error outp
           'toolgate bridge --port 9100 -- npx -y @modelcontextprotocol/server-filesystem /srv/files',
           'toolgate bridge --port 9101 --env API_KEY --max-sessions 4 -- python server.py',
         ],
-        '0 stopped by a signal, 1 cannot listen',
+        '0 stopped by a signal, 1 cannot listen, 78 the token file cannot be used',
       ),
     )
     .action(async (command: readonly string[], options: Options) => {
@@ -107,12 +111,15 @@ function readToken(file: string): string {
     token = readFileSync(file, 'utf8').trim()
   } catch (error) {
     throw new CommandFailure(
-      `--token-file ${file} cannot be read (${(error as NodeJS.ErrnoException).code})`,
+      `--token-file ${file} cannot be read (${(error as NodeJS.ErrnoException).code}). Check the path and its permissions.`,
       EXIT.config,
     )
   }
   if (token.length < 16)
-    throw new CommandFailure(`--token-file ${file}: write a token of at least 16 characters`, EXIT.config)
+    throw new CommandFailure(
+      `--token-file ${file} contains fewer than 16 characters. Write a longer token into the file.`,
+      EXIT.config,
+    )
   return token
 }
 

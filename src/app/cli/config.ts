@@ -8,7 +8,7 @@ const OPTIONS = {
   url: () =>
     new Option(
       '--url <url>',
-      'address of the control plane, without /v1 (default: API_URL or port 8081)',
+      'address of the control plane, without /v1 (default: API_URL, else http://localhost:8081)',
     ).argParser(urlOption),
   owner: () => new Option('--owner <name>', 'only the resources that this owner applied'),
   tenant: () =>
@@ -16,16 +16,19 @@ const OPTIONS = {
   prune: () =>
     new Option(
       '--prune',
-      'delete resources that belong to the owner named in the files and are absent from them',
+      'delete the resources that have the owner of the files but are missing from the files',
     ),
   takeOver: () =>
-    new Option('--take-over', 'change resources of other owners, which become resources of this owner'),
+    new Option(
+      '--take-over',
+      'also change resources of other owners; the owner of the files becomes their owner',
+    ),
   overwriteDrift: () =>
     new Option('--overwrite-drift', 'overwrite changes that were made outside of `config apply`'),
   exitCode: () =>
     new Option(
       '--exit-code',
-      'exit with 1 when an apply would change something, or something was changed outside of `config apply`',
+      'exit with 1 if an apply would change a resource, or if a resource was changed outside of `config apply`',
     ),
   json: () => new Option('--json', 'print JSON'),
 } as const
@@ -33,16 +36,16 @@ const OPTIONS = {
 type Run = (options: ConfigOptions, files: readonly string[], env: CommandContext['env']) => Promise<number>
 
 const ACCESS =
-  'Reads TOOLGATE_TOKEN, or TOOLGATE_CLIENT_ID and TOOLGATE_CLIENT_SECRET with AUTH_ISSUER; each may come from a file (…_FILE).'
+  'Uses the access token in TOOLGATE_TOKEN, or requests one from AUTH_ISSUER with TOOLGATE_CLIENT_ID and TOOLGATE_CLIENT_SECRET. For each of these variables, a variable with the suffix _FILE may name a file that contains the value.'
 const FILES =
   'All given files, and the YAML and JSON files in given folders, are merged into one tree. `spec: {from_file: orders.yaml}` includes an OpenAPI document.'
-const SECRETS = 'Values of `from: NAME` are read from the environment (NAME or NAME_FILE).'
+const SECRETS = 'A secret written as `from: NAME` is read from the environment (NAME or NAME_FILE).'
 
 const SUBCOMMANDS: readonly Subcommand<keyof typeof OPTIONS, Run>[] = [
   {
     usage: 'export',
     summary: 'print the configuration as one YAML tree',
-    description: `Prints tenants, APIs, plans, consumers and webhooks as one YAML tree, secrets by name only. ${ACCESS}`,
+    description: `Prints tenants, plans, APIs, products, consumers and webhooks as one YAML tree. The tree contains the names of secrets, not their values. ${ACCESS}`,
     options: ['url', 'owner', 'tenant', 'json'],
     examples: ['toolgate config export > toolgate.yaml', 'toolgate config export --owner team-a'],
     exitCodes: '0 printed, 1 refused, 78 no token',
@@ -50,11 +53,11 @@ const SUBCOMMANDS: readonly Subcommand<keyof typeof OPTIONS, Run>[] = [
   },
   {
     usage: 'diff <files...>',
-    summary: 'show what an apply would change',
-    description: `Shows what an apply would change, and what has been changed outside \`apply\` since the last apply. ${FILES} ${SECRETS} ${ACCESS}`,
+    summary: 'show the changes that an apply would make',
+    description: `Shows the changes that an apply would make, and the changes that were made outside of \`config apply\` since the last apply. ${FILES} ${SECRETS} ${ACCESS}`,
     options: ['url', 'tenant', 'prune', 'takeOver', 'exitCode', 'json'],
     examples: ['toolgate config diff toolgate.yaml', 'toolgate config diff gateway/ --prune --exit-code'],
-    exitCodes: '0 compared, 1 invalid, refused, or changes with --exit-code, 78 no token',
+    exitCodes: '0 compared, 1 invalid, refused or (with --exit-code) different, 78 no token',
     run: async (options, files, env) =>
       (await import('./config/apply.ts')).showDifferences(options, files, env),
   },
@@ -64,22 +67,22 @@ const SUBCOMMANDS: readonly Subcommand<keyof typeof OPTIONS, Run>[] = [
     description: `Shows the changes, then applies them in one transaction; applies nothing if the configuration has changed since they were shown. ${FILES} ${SECRETS} ${ACCESS}`,
     options: ['url', 'tenant', 'prune', 'takeOver', 'overwriteDrift', 'json'],
     examples: ['toolgate config apply toolgate.yaml', 'toolgate config apply gateway/ --prune'],
-    exitCodes: '0 applied or nothing to change, 1 nothing was applied, 78 no token',
+    exitCodes: '0 applied or nothing to change, 1 invalid, refused or failed, 78 no token',
     run: async (options, files, env) => (await import('./config/apply.ts')).applyTree(options, files, env),
   },
   {
     usage: 'follow',
-    summary: 'apply the GatewayBinding objects of a Kubernetes cluster until it is stopped',
-    description: `Applies each GatewayBinding of the cluster like \`apply\` and writes the result into the status of GatewayBinding and GatewayInstance \
-objects. Where several processes run this command, an elected leader does the work. It is ready when it prints a line on stdout that begins with {"ready":true. ${ACCESS} \
-The cluster is that of the pod, or of KUBECONFIG. The Lease of the leader is in the namespace POD_NAMESPACE, and POD_NAME identifies its holder.`,
+    summary: 'apply the GatewayBinding objects of a Kubernetes cluster continuously',
+    description: `Applies each GatewayBinding of the cluster as \`config apply\` does, and writes the result into the status of GatewayBinding and GatewayInstance \
+objects. If several processes run this command, only the elected leader applies. The process is ready when it prints a line on stdout that begins with {"ready":true. ${ACCESS} \
+KUBECONFIG selects the cluster; without it, the command uses the cluster of its pod. POD_NAMESPACE is the namespace of the leader Lease, and POD_NAME identifies its holder.`,
     options: ['url'],
     examples: [
       'toolgate config follow',
       'KUBECONFIG=~/.kube/config toolgate config follow --url https://api.example.com',
     ],
     exitCodes:
-      '0 stopped by a signal, 1 the cluster lacks the CustomResourceDefinitions or their RBAC rules, 78 no token or no cluster',
+      '0 stopped by a signal, 1 the cluster cannot be used or lacks the CustomResourceDefinitions or RBAC rules, 78 no token or no cluster',
     run: async (options, _files, env) => (await import('./config/follow.ts')).followCluster(options, env),
   },
   {

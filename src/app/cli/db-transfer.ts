@@ -84,9 +84,9 @@ export async function restore(target: Transfer, path: string, key: KeyPlace, jso
         part ??= { table: row[1]!, rows: [] }
         part.rows.push(row[2]!)
       }
-      throw new Error('the backup is incomplete: its last line is missing')
+      throw new Error('the backup is incomplete: its last line is missing. Use a complete backup.')
     })
-    return report('restored', contents!, key, json)
+    return report('restored and verified', contents!, key, json)
   } finally {
     file.destroy()
   }
@@ -104,7 +104,7 @@ export async function copy(
     contents = await source.read(put)
     return contents
   })
-  return report('copied', contents!, key, json)
+  return report('copied and verified', contents!, key, json)
 }
 
 function escaped(character: string): string {
@@ -114,13 +114,16 @@ function escaped(character: string): string {
 function headerOf(line: string | undefined): readonly string[] {
   const header = parsed(line) as { toolgate_backup?: unknown; migrations?: unknown } | undefined
   if (header?.toolgate_backup !== FORMAT || !Array.isArray(header.migrations))
-    throw new Error('the file is not a backup of this version of toolgate')
+    throw new Error(
+      'the file is not a backup that this version of toolgate can read. Use a file that `toolgate db backup` wrote.',
+    )
   return header.migrations as string[]
 }
 
 function trailerOf(line: string, migrations: readonly string[]): Contents {
   const trailer = parsed(line) as { tables?: Contents['tables']; key_ids?: string[] } | undefined
-  if (!Array.isArray(trailer?.tables)) throw new Error('the backup is damaged: a line is not a row')
+  if (!Array.isArray(trailer?.tables))
+    throw new Error('the backup is damaged: one of its lines is not a row. Use another backup.')
   return { migrations, tables: trailer.tables, keyIds: trailer.key_ids ?? [] }
 }
 
@@ -144,16 +147,16 @@ async function report(
     return EXIT.ok
   }
   for (const { table, rows } of tables) if (rows > 0) print(`${String(rows).padStart(9)}  ${table}\n`)
-  print(`${what}: ${tables.reduce((sum, { rows }) => sum + rows, 0)} rows; counts and contents agree\n`)
+  print(`${what}: ${tables.reduce((sum, { rows }) => sum + rows, 0)} rows\n`)
   for (const id of keyIds) print(`${keyNote(id, id === own, key)}\n`)
   return EXIT.ok
 }
 
 function keyNote(id: string, isOwn: boolean, { dataDir, secretsKey }: KeyPlace): string {
   if (!isOwn)
-    return `Secrets are sealed under key ${id}, which is not the key of this process: keep that key.`
+    return `Secrets are sealed with the key ${id}, which is not the key of this process. Keep the key ${id}: without it, these secrets cannot be read.`
   const where = secretsKey === undefined ? join(dataDir, 'secrets.key') : 'SECRETS_KEY'
-  return `Secrets are sealed under key ${id}, which is not in the rows: keep ${where}, and set SECRETS_KEY or SECRETS_KEY_FILE to it for every control plane of the database.`
+  return `Secrets are sealed with the key ${id}, which is not stored in the database. Back up ${where}, and set SECRETS_KEY or SECRETS_KEY_FILE to this key for every control plane that uses the database.`
 }
 
 /** undefined without a key; none is created. */

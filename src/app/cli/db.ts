@@ -7,7 +7,7 @@ import { SettingsError } from '../settings.ts'
 import { type CommandContext, CommandFailure, EXIT, footer, print } from './command.ts'
 import type { KeyPlace } from './db-transfer.ts'
 
-const SETTINGS = `Reads DATABASE_URL, or the file in DATABASE_URL_FILE: postgres://…, pglite:<dir>, or \`pglite:\`, the embedded database in DATA_DIR.`
+const SETTINGS = `Reads DATABASE_URL, or the file that DATABASE_URL_FILE names: postgres://…, pglite:<dir>, or \`pglite:\` for the embedded database in DATA_DIR (the default).`
 const EXAMPLES = (name: string): string[] => [
   `toolgate db ${name}`,
   `DATABASE_URL=postgres://toolgate@db.example.com/toolgate toolgate db ${name} --json`,
@@ -20,9 +20,7 @@ export function addDb(program: Command, context: CommandContext): void {
     .description(`Migrates, backs up, restores and copies the database of the control plane. ${SETTINGS}`)
   db.command('migrate')
     .summary('apply the pending migrations')
-    .description(
-      `Applies the pending migrations, forward only, and holds a lock in the database meanwhile. ${SETTINGS}`,
-    )
+    .description(`Applies the pending migrations, forward only, under a lock in the database. ${SETTINGS}`)
     .option('--json', 'print JSON')
     .addHelpText('after', footer(EXAMPLES('migrate'), '0 up to date, 1 a migration failed, 78 no database'))
     .action(async ({ json = false }) => {
@@ -30,7 +28,7 @@ export function addDb(program: Command, context: CommandContext): void {
     })
   db.command('status')
     .summary('list the migrations')
-    .description(`Lists the migrations with the time of each. ${SETTINGS}`)
+    .description(`Lists the migrations with the time at which each was applied. ${SETTINGS}`)
     .option('--json', 'print JSON')
     .addHelpText(
       'after',
@@ -40,12 +38,12 @@ export function addDb(program: Command, context: CommandContext): void {
       context.exitCode = await withStore(context.env, 'existing', store => status(store, json))
     })
   db.command('backup')
-    .summary('write all rows into a file')
+    .summary('write all rows into a backup file')
     .description(
-      `Writes all rows into a gzip file, from one snapshot. A control plane with PostgreSQL may go on meanwhile; one with the embedded database has to be stopped first. The key that seals \
-secrets is not in the file. ${SETTINGS}`,
+      `Writes all rows of one snapshot into a gzip file. With PostgreSQL, the control plane may run during the backup; with the embedded database, stop the control plane first. The file does \
+not contain the key that seals secrets. ${SETTINGS}`,
     )
-    .requiredOption('--to <file>', 'the file; replaced if it exists')
+    .requiredOption('--to <file>', 'file to write; an existing file is replaced')
     .option('--json', 'print JSON')
     .addHelpText('after', footer(['toolgate db backup --to toolgate.ndjson.gz'], TRANSFER_CODES))
     .action(async ({ to, json = false }) => {
@@ -56,7 +54,7 @@ secrets is not in the file. ${SETTINGS}`,
       )
     })
   db.command('restore')
-    .summary('fill an empty database from a file')
+    .summary('restore a backup file into an empty database')
     .description(
       `Fills an empty database from a file of \`toolgate db backup\`, in one transaction, then applies the migrations that are newer than the backup. ${SETTINGS}`,
     )
@@ -73,7 +71,7 @@ secrets is not in the file. ${SETTINGS}`,
   db.command('copy')
     .summary('copy the database into an empty one')
     .description(
-      `Copies all rows into the empty database of --to in one transaction, and compares counts and contents. PGPASSWORD may hold the password of --to. ${SETTINGS}`,
+      `Copies all rows into the empty database of --to in one transaction, and compares counts and contents. PGPASSWORD may contain the password of --to. ${SETTINGS}`,
     )
     .requiredOption('--to <address>', 'postgres://… or pglite:<dir>')
     .option('--json', 'print JSON')
@@ -91,7 +89,7 @@ secrets is not in the file. ${SETTINGS}`,
     })
 }
 
-const TRANSFER_CODES = '0 done, 1 nothing was written, 78 no database'
+const TRANSFER_CODES = '0 done, 1 failed, 78 no database'
 
 function keyPlace(env: CommandContext['env']): KeyPlace {
   const read = new Reader(env)

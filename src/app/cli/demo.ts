@@ -26,8 +26,9 @@ export function addDemo(program: Command, context: CommandContext): void {
 admitted again. Prints each exchange and checks it. Needs a gateway with the example shop, which 'toolgate serve' starts \
 in development. Can be repeated.
 
-With --control-plane: creates a tenant, an API, a plan and a subscription, approves it, calls with the key, reads the usage, \
-rotates and revokes the key, measures the time until each change reaches the gateway, and deletes what it created.`,
+With --control-plane: creates a tenant, an API, a plan and a subscription, approves the subscription, calls the API with \
+the key, reads the usage, rotates and revokes the key, measures the time until each change reaches the gateway, and deletes \
+the created resources.`,
     )
     .option('--url <url>', `the gateway (default: GATEWAY_URL, else ${DEFAULT_URL})`, urlOption)
     .option(
@@ -39,7 +40,7 @@ rotates and revokes the key, measures the time until each change reaches the gat
     .option('--api-url <url>', `the control plane (default: API_URL, else ${DEFAULT_API_URL})`, urlOption)
     .option(
       '--upstream-url <url>',
-      'backend to publish, which the gateway must reach (default: the demo starts one on 127.0.0.1)',
+      'upstream of the published API; the gateway must be able to reach it (default: one on 127.0.0.1 that the demo starts)',
       urlOption,
     )
     .option('--json', 'print one JSON object per step')
@@ -51,7 +52,7 @@ rotates and revokes the key, measures the time until each change reaches the gat
           'toolgate demo --url http://localhost:9080 --json',
           'toolgate demo --control-plane --api-url http://localhost:8081',
         ],
-        '0 every response was as expected, 1 one was not',
+        '0 every response was as expected, 1 a response was not',
       ),
     )
     .action(async (flags: DemoFlags) => {

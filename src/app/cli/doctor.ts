@@ -17,19 +17,19 @@ export function addDoctor(program: Command, context: CommandContext): void {
     .command('doctor')
     .summary('find out why a client cannot connect')
     .description(
-      `Takes the steps a client takes to connect, with its redirect addresses, scopes and headers: check the certificate, \
-reach the endpoint, send a CORS preflight, read the challenge of the 401, discover resource and authorization server, \
-register, begin the login, request a token, initialize, open the stream, list the tools, and measure their names, number and size as \
-the client does. Stops at the first step that fails and prints the fix. With --token, a failed step of the login is a \
-warning, and there is a verdict for the token and one for the login. It registers a client at the identity provider and \
-deletes it where the provider allows that.`,
+      `Connects to the gateway as each known MCP client does, with the redirect addresses, scopes and headers of the client. \
+The steps: check the certificate, reach the endpoint, send a CORS preflight, read the challenge of the 401, discover the \
+protected resource and its authorization server, register, begin the login, request a token, initialize, open the stream, \
+list the tools, and compare their names, number and size with the limits of the client. Stops at the first step that fails \
+and prints the fix. With --token, a failed login step is a warning, and the report has one verdict for the token and one \
+for the login. Registers a client at the identity provider, and deletes it afterwards if the provider allows this.`,
     )
     .requiredOption('--url <url>', "the MCP endpoint, or the gateway's address", endpointUrl)
     .addOption(new Option('--client <name>', 'check this client only (default: all)').choices(CLIENT_NAMES))
     .option('--token <token>', 'access token for the steps after the login; the login itself needs a person')
     .option(
       '--name <name>',
-      'name of the server in the client; some clients add it to the names of tools, whose length they limit',
+      'name of the server in the client; some clients add it to each tool name, and it counts toward their length limit',
       'toolgate',
     )
     .option('--json', 'print one JSON object')

@@ -107,7 +107,7 @@ function readEvents(reader: SpoolReader): ReturnType<SpoolReader['read']> {
     return reader.read(1000)
   } catch (error) {
     throw new CommandFailure(
-      `the metering spool cannot be read: ${(error as Error).message}. Run the command as the user of the gateway, with its DATA_DIR.`,
+      `the metering spool cannot be read: ${(error as Error).message}. Run the command as the user that runs the gateway, with the DATA_DIR of the gateway.`,
     )
   }
 }
@@ -186,10 +186,12 @@ function show(
 ): void {
   for (const { writer, gateway, first, last, spool, topic, duplicates, counted, gaps } of writers) {
     print(
-      `${writer} of ${gateway}: ${first}–${last}, ${spool} in the spool, ${topic} in the topic (${duplicates} repeated), ${counted ?? 'unknown'} counted\n`,
+      `${writer} of ${gateway}: events ${first}–${last}, ${spool} in the spool, ${topic} in the topic (${duplicates} duplicates), ${counted ?? 'unknown'} counted by the control plane\n`,
     )
     for (const [from, to] of gaps) print(`  missing: ${from === to ? from : `${from}–${to}`}\n`)
   }
   for (const note of notes) print(`${note}.\n`)
-  print(`${missing} missing, ${damaged} damaged in the spool, ${unreadable} unreadable in the topic.\n`)
+  print(
+    `Events: ${missing} missing, ${damaged} damaged in the spool, ${unreadable} unreadable in the topic.\n`,
+  )
 }

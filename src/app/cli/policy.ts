@@ -7,19 +7,23 @@ import { addSubcommands, type Subcommand } from './subcommands.ts'
 
 const OPTIONS = {
   dir: () => new Option('--dir <dir>', 'directory of the policies').default('policies'),
-  bundle: () => new Option('--bundle <file>', 'the bundle (default: bundle.tar.gz in the directory)'),
+  bundle: () => new Option('--bundle <file>', 'bundle file (default: bundle.tar.gz in --dir)'),
   tools: () =>
-    new Option('--tools <dir>', 'opa and regal are installed here if missing').default('.tools/bin'),
+    new Option('--tools <dir>', 'directory of opa and regal (installed if missing)').default('.tools/bin'),
   input: () =>
-    new Option('--input <file>', 'JSON as in schemas/input.json; - is standard input').default('-'),
-  log: () => new Option('--log <path>', 'a decision log, or its directory').default('data/decisions'),
+    new Option('--input <file>', 'policy input (JSON, see schemas/input.json); - reads stdin').default('-'),
+  log: () =>
+    new Option('--log <path>', 'decision log file, or directory of decision logs').default('data/decisions'),
   maxFlips: () =>
     new Option('--max-flips <n>', 'exit with 0 if at most this many decisions differ')
       .argParser(integerBetween(0, 999_999_999))
       .default(0),
   signingKey: () =>
-    new Option('--signing-key <file>', 'sign with this private key (PEM); gateways check with POLICY_KEY'),
-  signingAlg: () => new Option('--signing-alg <alg>', 'algorithm of the key: RS256 (default), ES256, …'),
+    new Option(
+      '--signing-key <file>',
+      'sign the bundle with this private key (PEM); gateways verify it with POLICY_KEY',
+    ),
+  signingAlg: () => new Option('--signing-alg <alg>', 'signature algorithm: RS256 (default), ES256, …'),
   json: () => new Option('--json', 'print JSON'),
 } as const
 
@@ -41,9 +45,9 @@ const SUBCOMMANDS: readonly Subcommand<keyof typeof OPTIONS, Run>[] = [
   },
   {
     usage: 'watch',
-    summary: 'test and build on each save, and show which recent decisions change',
+    summary: 'test and build the policies on each save, and show which recent decisions change',
     description:
-      'Tests and builds on each save, and shows which recent decisions change. Runs until SIGINT or SIGTERM.',
+      'Tests and builds the policies on each save, and shows which recent decisions change. Runs until SIGINT or SIGTERM.',
     options: [...BUILD_OPTIONS, 'log'],
     examples: ['toolgate policy watch', 'toolgate policy watch --log /var/lib/toolgate/decisions'],
     exitCodes: '0 stopped by a signal, 1 failure',
@@ -85,7 +89,7 @@ const SUBCOMMANDS: readonly Subcommand<keyof typeof OPTIONS, Run>[] = [
     usage: 'explain <id>',
     summary: 'show which rules decided a logged decision',
     description:
-      'Re-evaluates the logged decision with the given decision_id, and shows which rules decided.',
+      'Evaluates a logged decision again, and shows which rules decided. The argument <id> is its decision_id.',
     options: ['dir', 'bundle', 'log', 'json'],
     examples: ['toolgate policy explain 019ad2f0-4a31-7c55-9d2e-0f5f4d2c9b11'],
     exitCodes: '0 allowed, 1 denied or failed',
@@ -120,7 +124,9 @@ export function addPolicy(program: Command, context: CommandContext): void {
   const policy = program
     .command('policy')
     .summary('build, test and evaluate the policy')
-    .description('Builds, tests and evaluates the policy. Only build, test and watch need opa.')
+    .description(
+      'Builds, tests and evaluates the policy. Only build, test and watch need opa; test and watch also need regal.',
+    )
   addSubcommands(policy, OPTIONS, SUBCOMMANDS, async (command, run) => {
     const values = command.opts<Partial<PolicyOptions>>()
     const bundle = values.bundle ?? join(values.dir!, 'bundle.tar.gz')

@@ -15,8 +15,9 @@ export function addServe(program: Command, context: CommandContext): void {
       'start the gateway, the control plane and, in development, an identity provider and an example backend',
     )
     .description(
-      `Starts the gateway and everything it needs. All settings come from the environment; docs/reference/settings.md lists them. \
-It is ready when it prints a line on stdout that begins with {"ready":true. SIGTERM or SIGINT drains and stops it; a second one ends it at once.`,
+      `Starts the gateway, the control plane or both, as ROLE says. Reads all settings from the environment; docs/reference/settings.md lists them. \
+The process is ready when it prints a line on stdout that begins with {"ready":true. SIGTERM or SIGINT drains and stops the process; a second signal \
+ends it immediately.`,
     )
     .addHelpText(
       'after',

@@ -15,7 +15,7 @@ interface SystemError extends NodeJS.ErrnoException {
 
 /** Codes of errno(3) whose messages name no file when a write fails. */
 const CAUSES: { readonly [code: string]: string } = {
-  ENOSPC: 'is on a full file system. Free space, or set DATA_DIR to another file system.',
+  ENOSPC: 'is on a full file system. Free space, or set DATA_DIR to a directory on another file system.',
   EDQUOT: 'is on a file system whose quota is used up. Free space, or raise the quota of this user.',
   EROFS: 'is on a read-only file system. Mount it writable, or set DATA_DIR to a writable directory.',
   EACCES: 'is not writable by this user. Change its owner, or set DATA_DIR to a directory of this user.',
@@ -33,7 +33,7 @@ export function startFailure(error: unknown, places: Places): string {
   const { code = '', syscall = '', path, address, port } = (error ?? {}) as SystemError
   // a listener of the gateway or the control plane names its settings itself
   if (syscall === 'listen' && port !== undefined)
-    return `cannot listen on ${address}:${port}: ${LISTEN_CAUSES[code] ?? reason}; set ${settingOf(port, places)} to a port that is free and open to this user`
+    return `cannot listen on ${address}:${port}: ${LISTEN_CAUSES[code] ?? reason}; set ${settingOf(port, places)} to a free port that this user may open`
   const cause = CAUSES[code]
   if (cause === undefined || SOCKET_CALLS.includes(syscall) || !concerns(places.dataDir, path)) return reason
   return `DATA_DIR (${places.dataDir}) ${cause} (${reason})`

@@ -11,11 +11,11 @@ import { shownText } from './shown-text.ts'
 
 const MAX_LINE_CHARS = 120
 
-const FILES = `FILE holds ToolSet or ToolView resources (YAML or JSON) or is an OpenAPI document. As in \`toolgate serve\`, a configMapRef or secretRef is \
-read from configmaps/ and secrets/ beside FILE, and a url is fetched if EGRESS_ALLOW and NODE_ENV allow its address.`
+const FILES = `FILE contains ToolSet or ToolView resources (YAML or JSON), or is an OpenAPI document. As in \`toolgate serve\`, a configMapRef or secretRef is \
+read from configmaps/ and secrets/ beside FILE, and the document at a url is fetched if EGRESS_ALLOW and NODE_ENV allow its address.`
 
 const DOES: Readonly<Record<string, string>> = {
-  lint: 'Reports what agents may misread, and the operations that did not become tools.',
+  lint: 'Reports tools that agents may misread, and operations that did not become tools.',
   render: 'Prints the tools as clients see them.',
 }
 
@@ -32,10 +32,10 @@ export function addToolset(program: Command, context: CommandContext): void {
   const toolset = program
     .command('toolset')
     .summary('lint or render a ToolSet or an OpenAPI document')
-    .description('Shows what a ToolSet or an OpenAPI document compiles to.')
+    .description('Shows the tools that a ToolSet or an OpenAPI document compiles to.')
   toolset
     .command('lint')
-    .summary('report what agents may misread, and the operations that did not become tools')
+    .summary('report tools that agents may misread, and operations that did not become tools')
     .addHelpText(
       'after',
       footer(
@@ -72,7 +72,7 @@ export function addToolset(program: Command, context: CommandContext): void {
       .option('--api-group <name>', 'API group of the resources', 'toolgate.dev')
       .option(
         '--set <name=value>',
-        'replaces the placeholder GATEWAY_URL or EXAMPLE_URL in FILE (default: http://localhost); may be repeated',
+        'value of the placeholder GATEWAY_URL or EXAMPLE_URL in FILE (default: http://localhost); may be repeated',
         assignment,
       )
 }
@@ -90,7 +90,7 @@ async function inspect(
   const unknown = Object.keys(set).find(name => !Object.hasOwn(PLACEHOLDERS, name))
   if (unknown !== undefined)
     throw new CommandFailure(
-      `--set ${unknown}: only GATEWAY_URL and EXAMPLE_URL are placeholders that serve replaces`,
+      `--set ${unknown}: \`toolgate serve\` does not replace this placeholder. Use GATEWAY_URL or EXAMPLE_URL.`,
       EXIT.usage,
     )
   const { InspectionError, inspectFile } = await import('../../catalog/inspect/inspect-file.ts')

@@ -80,7 +80,7 @@ export function createContext(
     unixSockets: true,
   })
   closers.add('egress', () => upstreamEgress.close())
-  if (ownsThread) closers.add('memory of the start', releaseStartMemory())
+  if (ownsThread) closers.add('release of startup memory', releaseStartMemory())
   if (ownsThread && settings.role === 'control-plane') limitHeapGrowth()
   const conditions = new Conditions()
   metrics.degraded(() => conditions.states)
@@ -133,7 +133,7 @@ export async function prepareListener(context: AppContext, where: Where): Promis
       else
         log.error(
           { port: where.port, reason },
-          'the renewed certificate cannot be used; the previous one stays in use. Correct the files of the renewed certificate',
+          'the renewed certificate cannot be used, so the previous one stays in use. Correct the certificate file and the key file',
         )
     },
     onRefused: reason => metrics.connectionRefused(reason),

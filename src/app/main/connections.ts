@@ -40,7 +40,8 @@ async function openStore({ settings, closers, log }: AppContext): Promise<Connec
   const { redisConnections } = await import('../../shared/redis/connections-of-users.ts')
   const redis = openConnection(target, {
     ...REDIS,
-    onError: error => log.debug({ reason: error.message }, 'Redis cannot be reached for connected accounts'),
+    onError: error =>
+      log.debug({ reason: error.message }, 'Redis, which stores the connected accounts, cannot be reached'),
   })
   closers.add('connected accounts', () => redis.disconnect())
   // it refuses commands until then
@@ -70,11 +71,11 @@ export function withConnections(context: AppContext, parts: PageParts, handler: 
   if (settings.auth.provider === 'none') return handler
   const { gatewayAddress, gatewayUrl, verifier } = parts
   const onFault = (error: unknown): void =>
-    log.error({ err: error }, 'a request to the page of connections failed')
+    log.error({ err: error }, 'a request to the page /connections failed')
 
   function open(): HttpHandler {
     const egress = gatewayClient(gatewayAddress, settings.gateway.tls)
-    closers.add('connections of the page of connections', () => egress.close())
+    closers.add('HTTP client of the page /connections', () => egress.close())
     const respond = createConnections({
       egress,
       verifier,
@@ -140,7 +141,7 @@ function bookOf({ users, snapshot }: PageParts): ConnectionBook {
     },
     async complete(principal, id, grant) {
       const site = sitesOf(principal).get(id)
-      if (site === undefined) return 'This tool set needs no connection any more.'
+      if (site === undefined) return 'This tool set no longer needs a connected account.'
       return (await users.connect(site.authentication, site.place, grant))?.message
     },
     async disconnect(principal, id) {

@@ -62,7 +62,7 @@ function open(context: AppContext, parts: ConsoleParts & { readonly portal?: The
     gatewayAddress,
     parts.gatewayAddress === undefined ? undefined : settings.gateway.tls,
   )
-  closers.add(`connections of the ${parts.portal === undefined ? 'console' : 'portal'}`, () => egress.close())
+  closers.add(`HTTP client of the ${parts.portal === undefined ? 'console' : 'portal'}`, () => egress.close())
   return createConsole({
     ...parts,
     gatewayAddress,

@@ -32,21 +32,27 @@ export function prepareDataDir(dataDir: string, log: Log): void {
   if (corrected > 0)
     log.info({ path, corrected }, 'removed the permissions of other users from files in DATA_DIR')
   if (failed > 0)
-    log.warn({ path, failed, failures }, 'permissions of files in DATA_DIR could not be corrected')
+    log.warn(
+      { path, failed, failures },
+      'the permissions of other users could not be removed from some files in DATA_DIR. Run chmod -R go= on DATA_DIR',
+    )
   if (truncated)
-    log.warn({ path }, 'DATA_DIR contains too many files: the permissions of some were not checked')
+    log.warn(
+      { path },
+      'DATA_DIR contains too many files: the permissions of some files were not checked. Run chmod -R go= on DATA_DIR',
+    )
   const { uid, mode } = statSync(dataDir)
   if ((mode & GROUP_OR_OTHERS_WRITE) === 0) return
   // a volume mounted by Kubernetes (emptyDir, fsGroup) belongs to root: only its contents can be protected
   if (uid !== process.geteuid?.() || (mode & OTHERS_WRITE) === 0) {
     log.warn(
       { path, mode: octal(mode), owner: uid },
-      'other users can write to DATA_DIR and this user cannot change that; its files are readable by this user only',
+      'other users can write to DATA_DIR, and this process cannot remove that permission. Only the user of this process can read the files in DATA_DIR',
     )
     return
   }
   throw new Error(
-    `DATA_DIR (${dataDir}) is writable by every user (mode ${octal(mode)}), and that could not be changed. Set DATA_DIR to a directory of mode 0700 on a file system that keeps permissions.`,
+    `DATA_DIR (${dataDir}) is writable by every user (mode ${octal(mode)}), and this permission could not be removed. Set DATA_DIR to a directory of mode 0700 on a file system that supports permissions.`,
   )
 }
 

@@ -23,7 +23,7 @@ const RETENTION_EVERY_MS = 250
 /** A transaction takes the embedded database some 20 ms of processor time, for one event as for a hundred. */
 const FOLD_EVERY_MS = 250
 const RETENTION_FAULT =
-  'segments of the metering spool cannot be listed, read or removed, so METERING_SPOOL_MAX may be exceeded; it is tried again'
+  'files of the metering spool cannot be listed, read or removed, so the spool may exceed METERING_SPOOL_MAX until a retry succeeds'
 
 /** Whether events go through Kafka. */
 export function exportsEvents({ metering }: Settings): boolean {
@@ -41,11 +41,11 @@ export function usageComesFromEvents(settings: Settings): boolean {
  */
 export function missingMetrics(settings: Settings): string | undefined {
   if (exportsEvents(settings)) return undefined
-  const fix = 'set METERING_ENABLED=true and KAFKA_BROKERS for it and for its gateways'
+  const fix = 'set METERING_ENABLED=true and KAFKA_BROKERS on the control plane and on its gateways'
   if (settings.role === 'control-plane')
-    return `this control plane shows usage of subscriptions but no metrics (GET …/metrics stays empty): ${fix}`
+    return `this control plane shows the usage of subscriptions but no metrics (GET …/metrics stays empty): ${fix}`
   if (settings.role === 'gateway')
-    return `the control plane gets the usage of subscriptions but no metrics (GET …/metrics stays empty), because metering events stay in this spool: ${fix}`
+    return `the control plane receives the usage of subscriptions but no metrics (GET …/metrics stays empty), because metering events stay in the spool of this gateway: ${fix}`
   return undefined
 }
 
@@ -76,7 +76,11 @@ export function openMeter(context: AppContext): SpoolWriter {
     gateway: settings.gatewayName,
     onFault(error) {
       conditions.set('metering spool', error?.message)
-      if (error !== undefined) log.error({ err: error }, 'metering events cannot be written')
+      if (error !== undefined)
+        log.error(
+          { err: error },
+          'metering events cannot be written to the spool. Check the disk and free space of DATA_DIR',
+        )
       else log.info({}, 'metering events can be written again')
     },
   })

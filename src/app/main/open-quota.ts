@@ -9,7 +9,7 @@ import type { AppContext } from './app-context.ts'
 import type { QuotaShare } from './workers/thread-data.ts'
 
 const UNAVAILABLE =
-  'the quota store is unavailable: calls are admitted up to the leases of this instance and refused beyond them'
+  'the quota store is unavailable: this instance admits calls within its leases and refuses all others'
 
 /** Quotas that other threads of the process can join. */
 export interface JoinableQuota {
@@ -70,7 +70,7 @@ async function open(
     threads,
     distrustEmpty: settings.quotaEmptyStore === 'wait',
     // debug: the condition below reports it once, not at every attempt to connect
-    onFault: error => log.debug({ err: error }, 'the quota store'),
+    onFault: error => log.debug({ err: error }, 'the quota store reported an error'),
     onStore(up) {
       conditions.set('quota', up ? undefined : UNAVAILABLE)
       if (up) changes.info({}, 'the quota store is available')

@@ -91,7 +91,7 @@ export function openCandidate(parts: CandidateParts): Candidate {
     if (candidate === undefined || status === undefined)
       return `The candidate cannot be used: ${fault() ?? 'it has not been read yet'}.`
     if (revision !== undefined && readBundle(candidate).revision !== revision)
-      return `The candidate is revision ${status.revision} now, not ${revision}. Compare the new one before you promote it.`
+      return `The candidate is now revision ${status.revision}, not ${revision}. Check the comparison of the current candidate before you promote it.`
     return obstacleOf(status, maxFlips)
   }
 
@@ -131,7 +131,8 @@ export function openCandidate(parts: CandidateParts): Candidate {
 }
 
 function obstacleOf({ compared, flipped, failed }: ShadowStatus, maxFlips: number): string | undefined {
-  if (compared === 0) return 'The candidate has not been compared with a single decision yet.'
+  if (compared === 0)
+    return 'The candidate has not been compared with the live bundle yet. Retry after some calls.'
   if (failed > 0)
     return `The candidate failed in ${failed} of ${compared + failed} decisions. Fix the policy and make a new candidate.`
   if (flipped > maxFlips)

@@ -25,7 +25,7 @@ export async function putInForce(
     policy.close()
     await replace(file, bundle)
   } catch (error) {
-    return `The bundle is not in force: ${(error as Error).message}`
+    return `The bundle cannot become the live bundle: ${(error as Error).message}`
   }
   if ((await live.offer(bundle)) !== 'rejected') return undefined
   const { fault } = live.status

@@ -63,7 +63,7 @@ export function preparerOf({ log, metrics }: AppContext): Pick<LivePolicyOptions
 }
 
 const NO_DECISIONS =
-  'the policy server does not return decisions; calls are denied. Check POLICY_URL and its log'
+  'the policy server does not return decisions, so calls are refused. Check POLICY_URL and the log of the policy server'
 
 /** The policy of a policy server, which keeps its own bundles. */
 export async function openPolicyServer({
@@ -150,7 +150,7 @@ async function openOwner(context: AppContext): Promise<OpenPolicyOwner> {
       report()
     },
   )
-  closers.add('watching of the policy', () => watching.stop())
+  closers.add('watcher of the policy bundle', () => watching.stop())
   if (tenants !== undefined) watchTenants(context, tenants, report)
   const candidate = openCandidate({ context, live, options, distribution })
   metrics.read('platform_policy_swaps_total', () => live.status.swaps)
@@ -207,7 +207,7 @@ function watchTenants(
   const onFault = (reason: string | undefined): void =>
     conditions.set('policies of tenants', reason ?? tenants.fault)
   const watching = watchSource(folder, settings.policy.pollMs, async () => true, onFault)
-  closers.add('watching of the policies of tenants', () => watching.stop())
+  closers.add('watcher of the policies of tenants', () => watching.stop())
 }
 
 function verifierOf(key: string): ReturnType<typeof jwsVerifier> {
@@ -215,7 +215,7 @@ function verifierOf(key: string): ReturnType<typeof jwsVerifier> {
     return jwsVerifier(key)
   } catch (error) {
     throw new Error(
-      `POLICY_KEY is not a public key in PEM (${(error as Error).message}); to name a file, set POLICY_KEY_FILE`,
+      `POLICY_KEY is not a public key in PEM form (${(error as Error).message}). If the key is in a file, set POLICY_KEY_FILE to its path`,
     )
   }
 }

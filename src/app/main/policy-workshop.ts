@@ -47,7 +47,7 @@ export function openPolicyWorkshop(
     history.keep(current, current.bundle).catch((error: unknown) => {
       log.warn(
         { err: error },
-        'the policy bundle was not saved, and a rollback to it is not possible: DATA_DIR cannot be written',
+        'the policy bundle could not be saved in DATA_DIR, so a later rollback to it is not possible. Check the disk and permissions of DATA_DIR',
       )
     })
   void keep(owner.live.current)
@@ -120,7 +120,8 @@ class Workshop implements PolicyWorkshop {
 
   async shadow(revision: string): Promise<string | undefined> {
     const built = this.#built(revision)
-    if (built === undefined) return `Revision ${revision} is not compiled any more. Check the draft again.`
+    if (built === undefined)
+      return `The compiled draft of revision ${revision} is no longer in memory. Check the draft again.`
     return this.#parts.owner.candidate.offer(built.archive)
   }
 
@@ -139,7 +140,7 @@ class Workshop implements PolicyWorkshop {
   async rollBack(revision: string): Promise<string | undefined> {
     const { owner, history, bundleFile } = this.#parts
     const bundle = await history.read(revision)
-    if (bundle === undefined) return `Revision ${revision} is not kept any more.`
+    if (bundle === undefined) return `Revision ${revision} is no longer in the history of the policy.`
     return putInForce(bundle, { live: owner.live, options: owner.options, file: bundleFile })
   }
 

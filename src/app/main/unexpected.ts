@@ -54,7 +54,8 @@ function isErrorEvent(error: unknown): boolean {
 
 /** Only these: other properties of an error of a client library may hold the command, with its password. */
 function fieldsOf(error: unknown): object {
-  if (!(error instanceof Error)) return { reason: `a value of type ${typeof error}` }
+  if (!(error instanceof Error))
+    return { reason: `the thrown value is not an Error but of type ${typeof error}` }
   const { code } = error as NodeJS.ErrnoException
   return {
     error: error.name,

@@ -20,7 +20,7 @@ export function checkClientTls(
   if (!on.isOn) {
     for (const [name, value] of Object.entries({ CA: ca, CERT: cert, KEY: key }))
       if (value !== undefined)
-        read.fault(`${prefix}_${name}`, 'is set, and the connection is not encrypted.', on.fix)
+        read.fault(`${prefix}_${name}`, 'is set, but the connection does not use TLS.', on.fix)
     return undefined
   }
   checkCertificate(read, `${prefix}_CA`, ca?.text)
@@ -54,7 +54,7 @@ export function checkPair(read: Reader, prefix: string, cert: string, key: strin
   } catch {
     read.fault(
       name,
-      `is not usable: it has to be a PEM private key without a passphrase that matches ${prefix}_CERT.`,
+      `cannot be used. It must be a private key in PEM form that has no passphrase and matches ${prefix}_CERT.`,
       `Set ${name}_FILE to the path of such a key.`,
     )
   }

@@ -52,7 +52,7 @@ export async function findFileFaults(settings: Settings): Promise<SettingFault[]
       check().then(
         () => [],
         (error: unknown) => [
-          { name, reason: reasonOf(name, error), fix: 'Correct the value, or the file it names.' },
+          { name, reason: reasonOf(name, error), fix: 'Correct the value, or the file that it names.' },
         ],
       ),
     ),

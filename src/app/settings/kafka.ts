@@ -27,7 +27,7 @@ export function readKafka(read: Reader) {
     read,
     'KAFKA',
     { ca: read.renewable('KAFKA_CA'), cert: read.renewable('KAFKA_CERT'), key: read.renewable('KAFKA_KEY') },
-    { isOn, fix: 'Set KAFKA_TLS=true, or unset it.' },
+    { isOn, fix: 'Set KAFKA_TLS=true, or unset this setting.' },
   )
   return { tls, sasl: readSasl(read) } as const
 }
@@ -54,7 +54,7 @@ function readSasl(read: Reader): KafkaSaslSettings | undefined {
     )
       read.fault(
         name,
-        `is set, and KAFKA_SASL=${mechanism} does not use it${need.includes('KAFKA_TOKEN') ? ' with KAFKA_TOKEN' : ''}.`,
+        `is set, but KAFKA_SASL=${mechanism} does not use it${need.includes('KAFKA_TOKEN') ? ' when KAFKA_TOKEN is set' : ''}.`,
         need.includes('KAFKA_TOKEN') ? 'Unset it, or unset KAFKA_TOKEN.' : 'Unset it, or change KAFKA_SASL.',
       )
   }

@@ -10,14 +10,18 @@ export function readMetering(read: Reader) {
   const brokers = read.list('KAFKA_BROKERS', '')
   for (const broker of brokers) {
     if (!BROKER.test(broker))
-      read.fault('KAFKA_BROKERS', `holds "${broker}".`, 'List them as host:port, separated by commas.')
+      read.fault(
+        'KAFKA_BROKERS',
+        `contains "${broker}".`,
+        'List the brokers as host:port, separated by commas.',
+      )
   }
   const topic = read.text('METERING_TOPIC', 'platform.metering')
   if (!/^[A-Za-z0-9._-]{1,249}$/.test(topic))
     read.fault(
       'METERING_TOPIC',
       `is "${topic}".`,
-      'Use letters, digits, dots, dashes and underscores, at most 249.',
+      'Use at most 249 letters, digits, dots, dashes and underscores.',
     )
   return {
     /** The switch: exports events to the brokers. They are made in any case. */

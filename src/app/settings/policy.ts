@@ -56,7 +56,7 @@ export function readPolicySettings(read: Reader, production: boolean): PolicySet
 function checkToken({ bundle, shadow }: PolicySettings, read: Reader): void {
   const remote = [bundle, shadow ?? ''].filter(address => isRemote(address) && URL.canParse(address))
   if (remote.length === 0)
-    read.fault('POLICY_TOKEN', 'is set, and no bundle is fetched from a server.', 'Unset it.')
+    read.fault('POLICY_TOKEN', 'is set, but neither POLICY_BUNDLE nor POLICY_SHADOW is a URL.', 'Unset it.')
   const plain = remote
     .map(address => new URL(address))
     .find(({ protocol, hostname }) => protocol === 'http:' && !isLoopback(bareHost(hostname)))
@@ -74,7 +74,7 @@ function ownServer({ url, key, tenants, shadow, token }: PolicySettings, read: R
     read.fault(
       'POLICY_URL',
       'is missing though POLICY_ENGINE is opa-http.',
-      'Set it to the decision address of the policy server.',
+      'Set it to the decision URL of the policy server, such as http://opa:8181/v1/data/toolgate/decision.',
     )
   const bundles = { POLICY_KEY: key, POLICY_TENANTS: tenants, POLICY_SHADOW: shadow, POLICY_TOKEN: token }
   for (const [name, value] of Object.entries(bundles)) {

@@ -59,11 +59,11 @@ export function guardProduction(settings: GuardedSettings, read: Reader): void {
   const allowed = settings.allowInsecure
   for (const name of allowed) {
     if (!INTENDABLE.includes(name))
-      read.fault('ALLOW_INSECURE', `names "${name}".`, `It may name ${INTENDABLE.join(', ')}.`)
+      read.fault('ALLOW_INSECURE', `names "${name}".`, `Use only ${INTENDABLE.join(', ')}.`)
   }
   const refuse = (name: string, reason: string, fix: string): void => {
     if (!allowed.includes(name))
-      read.fault(name, reason, `${fix} Where this is intended, add ${name} to ALLOW_INSECURE.`)
+      read.fault(name, reason, `${fix} If this is intended, add ${name} to ALLOW_INSECURE.`)
   }
   const { auth, controlPlane, policy, egressAllow, sse } = settings
   const { tls, sasl } = settings.metering.kafka
@@ -100,15 +100,15 @@ export function guardProduction(settings: GuardedSettings, read: Reader): void {
   if ([policy.bundle, policy.shadow ?? ''].some(isRemote) && policy.key === undefined)
     refuse(
       'POLICY_KEY',
-      'is missing, and a bundle is fetched from another server: it decides who may do what.',
-      'Sign the bundle and set the public key.',
+      'is missing, but a bundle is fetched from a server: anyone who can replace the bundle decides which calls are allowed.',
+      'Sign the bundle, and set POLICY_KEY to the public key.',
     )
   for (const entry of egressAllow) {
     const why = egressFault(entry)
     if (why !== undefined)
       refuse(
         'EGRESS_ALLOW',
-        `holds "${entry}", ${why}.`,
+        `contains "${entry}", ${why}.`,
         'List the hosts, networks and sockets of your backends.',
       )
   }
@@ -116,7 +116,7 @@ export function guardProduction(settings: GuardedSettings, read: Reader): void {
     if (isBroad(cidr))
       refuse(
         'SSE_TRUSTED_PROXIES',
-        `holds "${cidr}": every client could choose its address.`,
+        `contains "${cidr}", which covers too many addresses: a client in this range can send a false client address.`,
         'List the addresses of your proxies.',
       )
   }
@@ -137,8 +137,8 @@ function isBroad(cidr: string): boolean {
 /** Why an entry of `EGRESS_ALLOW` must not be there; undefined when it may. */
 function egressFault(entry: string): string | undefined {
   if (entry.startsWith('unix:')) return socketFault(entry.slice('unix:'.length))
-  if (METADATA_NAMES.test(entry)) return 'the metadata service of a cloud'
-  if (isBroad(entry)) return 'which is nearly everything'
+  if (METADATA_NAMES.test(entry)) return 'the metadata service of a cloud provider'
+  if (isBroad(entry)) return 'which covers too many addresses'
   const [address = '', bits] = entry.split('/')
   const version = isIP(address)
   if (version === 0) return undefined
@@ -150,7 +150,7 @@ function egressFault(entry: string): string | undefined {
   block.addSubnet(address, prefix, family)
   const holdsMetadata = METADATA_ADDRESSES.some(one => block.check(one, isIP(one) === 6 ? 'ipv6' : 'ipv4'))
   return LINK_LOCAL.check(address, family) || holdsMetadata
-    ? 'a link-local range, which holds the metadata service of a cloud'
+    ? 'which may contain the metadata service of a cloud provider'
     : undefined
 }
 
@@ -158,5 +158,5 @@ function socketFault(path: string): string | undefined {
   const opens = ENGINE_SOCKETS.find(one => (path.endsWith('/') ? one.startsWith(path) : one === path))
   return opens === undefined
     ? undefined
-    : `which opens ${opens}, the socket of a container engine or of the system`
+    : `which allows calls to ${opens}, a socket that controls the machine`
 }

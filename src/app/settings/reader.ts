@@ -149,7 +149,11 @@ export class Reader {
     if (raw === word) return word
     if (URL.canParse(raw) && schemes.includes(new URL(raw).protocol))
       return raw.replace(/^[^:]+/, scheme => scheme.toLowerCase()).replace(/\/+$/, '')
-    this.fault(name, 'is not an absolute URL.', `Write it as ${schemes.at(-1)}//host[:port][/path].`)
+    this.fault(
+      name,
+      'is not an absolute URL with a supported scheme.',
+      `Write it as ${schemes.at(-1)}//host[:port][/path].`,
+    )
     return undefined
   }
 

@@ -31,20 +31,24 @@ export function readRedis(read: Reader): RedisServers | undefined {
   }
   const server = serverOf(url)
   if (password !== undefined && server.password !== undefined)
-    read.fault('REDIS_PASSWORD', 'is set, and REDIS_URL holds a password.', 'Keep one of the two.')
+    read.fault('REDIS_PASSWORD', 'is set, but REDIS_URL also contains a password.', 'Keep one of the two.')
   if (mode === 'single' && nodes.length > 0)
     read.fault('REDIS_NODES', 'is set though REDIS_MODE is single.', 'Set REDIS_MODE to sentinel or cluster.')
   if (mode === 'cluster' && server.database !== 0)
-    read.fault('REDIS_URL', 'names a database, and a cluster has only database 0.', 'Remove the path.')
+    read.fault('REDIS_URL', 'names a database, but a cluster has only database 0.', 'Remove the path.')
   if (mode === 'sentinel' && sentinel.REDIS_MASTER === undefined)
     read.fault(
       'REDIS_MASTER',
       'is missing though REDIS_MODE is sentinel.',
-      'Set it to the name that the sentinels monitor.',
+      'Set it to the name of the master that the sentinels monitor.',
     )
   for (const [name, value] of Object.entries(sentinel))
     if (value !== undefined && mode !== 'sentinel')
-      read.fault(name, `is set though REDIS_MODE is ${mode}.`, 'Set REDIS_MODE=sentinel, or unset it.')
+      read.fault(
+        name,
+        `is set though REDIS_MODE is ${mode}.`,
+        'Set REDIS_MODE=sentinel, or unset this setting.',
+      )
   return {
     ...server,
     mode,
@@ -66,7 +70,7 @@ function readNodes(read: Reader, entries: readonly string[]): RedisNode[] {
   return entries.flatMap(entry => {
     const [, host, port] = NODE.exec(entry) ?? []
     if (host !== undefined) return [{ host: bareHost(host), port: Number(port) }]
-    read.fault('REDIS_NODES', `holds "${entry}".`, 'List them as host:port, separated by commas.')
+    read.fault('REDIS_NODES', `contains "${entry}".`, 'List the nodes as host:port, separated by commas.')
     return []
   })
 }

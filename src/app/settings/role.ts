@@ -23,8 +23,9 @@ export interface RoleSettings {
 /** What to do when one of the settings that a gateway needs is missing. */
 const FIXES = {
   CONTROL_PLANE_URL: 'Set it to the address of the control plane.',
-  GATEWAY_CLIENT_ID: 'Set it to the client that the gateway uses at the control plane.',
-  GATEWAY_CLIENT_SECRET: 'Set it to the secret of GATEWAY_CLIENT_ID.',
+  GATEWAY_CLIENT_ID:
+    'Set it to the id of the OAuth client with which the gateway gets tokens for the control plane.',
+  GATEWAY_CLIENT_SECRET: 'Set it to the secret of the client GATEWAY_CLIENT_ID.',
 } as const
 
 /** @param issuer value of `AUTH_ISSUER`: a separate gateway cannot use the embedded provider */
@@ -48,7 +49,11 @@ export function readRole(read: Reader, issuer: string | undefined): RoleSettings
   )
   if (role !== 'gateway') {
     if (url !== undefined)
-      read.fault('CONTROL_PLANE_URL', `is set though ROLE is ${role}.`, 'Set ROLE=gateway, or leave it out.')
+      read.fault(
+        'CONTROL_PLANE_URL',
+        `is set though ROLE is ${role}.`,
+        'Set ROLE=gateway, or unset CONTROL_PLANE_URL.',
+      )
     return { role, controlPlane: undefined }
   }
   // an invalid URL already has its fault

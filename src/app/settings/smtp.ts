@@ -24,13 +24,13 @@ export function readSmtp(read: Reader): SmtpServer | undefined {
         read.fault(
           `SMTP_${name}`,
           'is set without SMTP_URL.',
-          'Set SMTP_URL to the mail server, or unset it.',
+          'Set SMTP_URL to the mail server, or unset this setting.',
         )
     return undefined
   }
   const { protocol, hostname, port, username, password: inUrl, pathname, search } = new URL(address)
   if (username !== '' || inUrl !== '')
-    read.fault('SMTP_URL', 'holds a user or a password.', 'Set SMTP_USER and SMTP_PASSWORD_FILE.')
+    read.fault('SMTP_URL', 'contains a user or a password.', 'Set SMTP_USER and SMTP_PASSWORD_FILE instead.')
   if (hostname === '' || (pathname !== '' && pathname !== '/') || search !== '')
     read.fault(
       'SMTP_URL',

@@ -24,15 +24,15 @@ export function readToolSetSettings(read: Reader, isProduction: boolean): ToolSe
   const cluster = clusterSettings(read)
   if (!text.startsWith('kubernetes:')) return { source: 'directory', directory: text }
   if (text !== 'kubernetes:')
-    read.fault('TOOLSETS', `is "${text}".`, 'Write kubernetes: alone, or the path of a directory.')
-  else requireCluster(read, cluster, 'TOOLSETS', 'is "kubernetes:", and this process')
+    read.fault('TOOLSETS', `is "${text}".`, 'Write kubernetes: without a suffix, or the path of a directory.')
+  else requireCluster(read, cluster, 'TOOLSETS', 'is "kubernetes:", but this process')
   return { source: 'kubernetes', ...cluster }
 }
 
 /** Of a process that needs a cluster. */
 export function readClusterSettings(read: Reader): ClusterSettings {
   const cluster = clusterSettings(read)
-  requireCluster(read, cluster, 'KUBECONFIG', 'is not set, and this process')
+  requireCluster(read, cluster, 'KUBECONFIG', 'is not set, but this process')
   return cluster
 }
 
@@ -48,9 +48,13 @@ function requireCluster(read: Reader, { kubeconfig }: ClusterSettings, name: str
   if (kubeconfig === undefined && !existsSync(SERVICE_ACCOUNT))
     read.fault(
       name,
-      `${subject} has no service account of a pod.`,
+      `${subject} does not run in a pod with a service account.`,
       'Set KUBECONFIG to the path of a kubeconfig file.',
     )
   if (kubeconfig !== undefined && !existsSync(kubeconfig))
-    read.fault('KUBECONFIG', 'names a file that does not exist.', 'Give the path of one kubeconfig file.')
+    read.fault(
+      'KUBECONFIG',
+      'names a file that does not exist.',
+      'Set it to the path of one kubeconfig file.',
+    )
 }

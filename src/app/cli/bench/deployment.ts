@@ -110,7 +110,8 @@ async function publishApi(
   }
   const tenants = field(await call('GET', '/tenants'), 'items') as { id: string; name: string }[]
   const acme = tenants.find(({ name }) => name === 'acme')
-  if (acme === undefined) throw new Error('the example deployment has no tenant "acme"')
+  if (acme === undefined)
+    throw new Error('the example deployment has no tenant "acme": set --data to an empty directory')
   const tenant = `/tenants/${acme.id}`
   // unique: a previous run may have been killed before it deleted its API
   const path = `/bench-${randomBytes(4).toString('hex')}`

@@ -57,7 +57,7 @@ export async function connect(options: ConfigOptions, env: CommandContext['env']
     } as const
     const response = await fetch(url, sent).catch(error => {
       throw new CommandFailure(
-        `${base} is not reachable: ${reasonOf(error)}. Set --url to the control plane.`,
+        `${base} did not respond: ${reasonOf(error)}. Check --url, and that the control plane runs.`,
       )
     })
     const text = await response.text().catch(error => {
@@ -65,7 +65,7 @@ export async function connect(options: ConfigOptions, env: CommandContext['env']
       const fix =
         method === 'GET' || query.dry_run === 'true'
           ? 'Retry'
-          : 'Compare with toolgate config diff, then retry'
+          : 'Check with `toolgate config diff` whether the changes were applied, then retry'
       throw new CommandFailure(`The response of ${base} is not complete: ${reasonOf(error)}. ${fix}.`)
     })
     const json = jsonOf(text)
@@ -107,7 +107,7 @@ async function tokenOf(read: Reader): Promise<string> {
     })
     return await credentials.token()
   } catch (error) {
-    throw new CommandFailure(`A token could not be obtained: ${reasonOf(error)}.`)
+    throw new CommandFailure(`The identity provider AUTH_ISSUER issued no access token: ${reasonOf(error)}.`)
   } finally {
     await egress.close()
   }
@@ -123,14 +123,15 @@ function jsonOf(text: string): unknown {
 
 function refusalOf(status: number, json: unknown, base: string): string {
   const error = isObject(json) && isObject(json.error) ? json.error : undefined
-  if (error === undefined) return `${base} responded with status ${status} and no reason.`
+  if (error === undefined)
+    return `${base} responded with status ${status} and without an error object. Check --url, and the proxy in front of the control plane.`
   const details = Array.isArray(error.details) ? error.details.filter(isObject) : []
   const lines = details
     .slice(0, MAX_SHOWN_DETAILS)
     .map(({ field, message }) => `\n  ${shownText(`${field} ${message}`)}`)
   const more = details.length > lines.length ? `\n  and ${details.length - lines.length} more` : ''
   const why = shownText(`${error.code}: ${error.message}`)
-  return `The control plane refused with ${status} ${why}${lines.join('')}${more}`
+  return `The control plane refused the request with ${status} ${why}${lines.join('')}${more}`
 }
 
 function reasonOf(error: unknown): string {

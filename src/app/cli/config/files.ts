@@ -18,7 +18,7 @@ export function readTree(paths: readonly string[]): Tree {
   for (const file of paths.flatMap(filesAt)) {
     const tree = readYaml(file, readText(file))
     if (!isObject(tree))
-      throw new CommandFailure(`${file} does not hold a configuration: a YAML object is needed.`)
+      throw new CommandFailure(`${file} is not a configuration: its top level must be an object.`)
     include(tree, file)
     const checked = validateInput(configurationTree, tree, 'body')
     if (!checked.ok)
@@ -34,7 +34,7 @@ function filesAt(path: string): string[] {
   try {
     if (!statSync(path).isDirectory()) return [path]
     const names = readdirSync(path).filter(name => /\.(ya?ml|json)$/.test(name))
-    if (names.length === 0) throw new CommandFailure(`${path} has no YAML or JSON file.`)
+    if (names.length === 0) throw new CommandFailure(`The folder ${path} contains no YAML or JSON file.`)
     return names.sort().map(name => join(path, name))
   } catch (error) {
     throw error instanceof CommandFailure ? error : unreadable(path, error)
@@ -51,7 +51,7 @@ function readText(file: string): string {
 
 function unreadable(path: string, error: unknown): CommandFailure {
   return new CommandFailure(
-    `${path} cannot be read: ${(error as NodeJS.ErrnoException).code ?? String(error)}.`,
+    `${path} cannot be read: ${(error as NodeJS.ErrnoException).code ?? String(error)}. Check the path and its permissions.`,
   )
 }
 
@@ -80,7 +80,7 @@ function joinTree(target: Tree, tree: Tree, file: string): void {
   const owner = target.apiVersion === undefined ? tree.owner : target.owner
   if (owner !== tree.owner)
     throw new CommandFailure(
-      `${file} has a different owner than the files before it. Apply each owner separately.`,
+      `${file} has a different owner than the files before it. Apply the files of each owner separately.`,
     )
   const { plans, tenants, ...head } = tree
   Object.assign(target, head)
@@ -110,7 +110,7 @@ function joinGroup(target: Tree, name: string, group: unknown, file: string, pat
 }
 
 function repeated(file: string, path: string): string {
-  return `${file} defines ${path}, and so does an earlier file. Remove one of the two.`
+  return `${file} defines ${path}, and so does an earlier file. Remove one of the two definitions.`
 }
 
 /** The names in `from` of all webhooks. */

@@ -73,7 +73,7 @@ function accessOf(call: ConfigClient): ControlPlaneAccess {
   const list = async (path: string, query: ConfigRequest['query']): Promise<readonly object[]> => {
     const { body } = await call({ method: 'GET', path, query: { limit: String(PAGE), ...query } })
     if (!isObject(body) || !Array.isArray(body.items))
-      throw new Error(`The control plane responded to /v1/${path} without items.`)
+      throw new Error(`The response of the control plane to /v1/${path} has no list "items".`)
     return body.items as readonly object[]
   }
   const listAll = async (path: string, query: ConfigRequest['query']): Promise<readonly object[]> => {

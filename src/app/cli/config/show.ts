@@ -44,9 +44,10 @@ export function showChanges(result: Changes, color: boolean): string {
         ? `! ${shownText(path)} was deleted outside of \`config apply\``
         : `! ${shownText(path)} ${shownText(field)} was changed outside of \`config apply\`: ${text(applied)} → ${text(live)}`,
     )
-  for (const { path, owner } of foreign) lines.push(`! ${shownText(path)} belongs to ${shownText(owner)}`)
+  for (const { path, owner } of foreign)
+    lines.push(`! ${shownText(path)} belongs to ${shownText(owner)}; --take-over changes it`)
   for (const path of unlisted)
-    lines.push(`? ${shownText(path)} is not in the files and stays; --prune deletes it`)
+    lines.push(`? ${shownText(path)} is not in the files and is kept; --prune deletes it`)
   for (const name of missing.map(shownText))
     lines.push(`! the environment variable ${name} is required and not set (${name} or ${name}_FILE)`)
   const count = (action: string) => changes.filter(change => change.action === action).length

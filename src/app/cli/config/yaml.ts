@@ -37,6 +37,6 @@ export function readYaml(file: string, text: string): unknown {
   } catch (error) {
     if (error instanceof CommandFailure) throw error
     // aliases that expand too far or have no anchor, or values that are nested too deeply
-    throw new CommandFailure(`${file}: is not valid YAML: ${(error as Error).message}`)
+    throw new CommandFailure(`${file} is not valid YAML: ${(error as Error).message}`)
   }
 }

@@ -87,7 +87,7 @@ class Walk {
     const publicUrl = text(api, 'public_url')
     const guarded = await this.#until(() => call(publicUrl), 401, MAX_PROPAGATION_MS)
     transcript.show(guarded.last)
-    transcript.ok(`the gateway serves and protects it ${guarded.tookMs} ms later`)
+    transcript.ok(`the gateway serves the API and requires a key ${guarded.tookMs} ms later`)
 
     transcript.step('plan', 'Offer a plan')
     const plan = await this.#create('/plans', {
@@ -115,7 +115,7 @@ class Walk {
     const subscriptionPath = `${base}/subscriptions/${text(subscription, 'id')}`
     transcript.ok('pending approval, without a key')
 
-    transcript.step('approve', 'Approve it')
+    transcript.step('approve', 'Approve the subscription')
     const approved = await this.#shown('POST', `${subscriptionPath}/approve`, {})
     expectStatus(approved, 200)
     const key = text(approved, 'api_key')
@@ -141,7 +141,7 @@ class Walk {
     transcript.show(used.last)
     transcript.ok(`${field(used.last, 'requests')} requests are counted`)
 
-    transcript.step('rotate', 'Rotate the key, both valid for an hour')
+    transcript.step('rotate', 'Rotate the key; the old key stays valid for an hour')
     const keys = await this.#ask('GET', `${base}/apikeys`)
     const keyPath = `${base}/apikeys/${firstId(keys)}`
     const rotated = await this.#shown('POST', `${keyPath}/rotate`, { grace_period_hours: 1 })
@@ -149,10 +149,10 @@ class Walk {
     const spread = await this.#until(() => call(publicUrl, newKey), 200, MAX_PROPAGATION_MS)
     expectStatus(await call(publicUrl, key), 200)
     transcript.ok(
-      `the new key works after ${spread.tookMs} ms, the old one remains valid for its grace period`,
+      `the new key works after ${spread.tookMs} ms; the old key remains valid for its grace period`,
     )
 
-    transcript.step('revoke', 'Revoke it')
+    transcript.step('revoke', 'Revoke the key')
     const revoked = await this.#shown('DELETE', keyPath)
     expectStatus(revoked, 204)
     const refused = await this.#until(() => call(publicUrl, newKey), 401, MAX_PROPAGATION_MS)

@@ -41,7 +41,7 @@ export async function walk({ url, authUrl }: DemoOptions, transcript: Transcript
   transcript.step('call-jsonrpc', 'Make the same call over JSON-RPC, as MCP clients do')
   await callOverJsonRpc(url, agent, order, orderId, transcript)
 
-  transcript.step('denied', 'Try it as demo-viewer, who may only read')
+  transcript.step('denied', 'Make the same call as demo-viewer, who may only read')
   await beDenied(url, await getToken(endpoint, 'demo-viewer', transcript), order, transcript)
 
   transcript.step('quota', `Make ${BURST} calls at once on a plan that allows 5 per second`)
@@ -150,9 +150,9 @@ async function exceedQuota(
     expect(retryAfterSecs(one) > 0, 'a Retry-After header', one.responseHeaders)
     expect(field(one, 'error') === 'quota_exceeded', 'error "quota_exceeded"', one.response)
   }
-  transcript.note('One of the rejections:')
+  transcript.note('One of the refusals:')
   transcript.show(refused[0]!)
-  transcript.ok(`${BURST - refused.length} admitted, ${refused.length} rejected with Retry-After`)
+  transcript.ok(`${BURST - refused.length} admitted, ${refused.length} refused with Retry-After`)
   return Math.min(MAX_WAIT_SECS, Math.max(...refused.map(retryAfterSecs)))
 }
 

@@ -22,7 +22,7 @@ export async function findTokenEndpoint(
   const server = Array.isArray(servers) ? servers[0] : undefined
   expect(
     typeof server === 'string' && URL.canParse(server),
-    'authorization_servers to hold an address',
+    'authorization_servers to contain a URL',
     resource.response,
   )
   const { origin, pathname } = new URL(server)

@@ -61,7 +61,7 @@ export async function ask(url: string, question: DoctorRequest = {}): Promise<Fe
       : `cannot be reached: ${causeOf(error)}`
     throw new Fault(
       `${method} ${url} ${reason}.`,
-      'Check that the gateway runs, that the address is correct, and that no proxy or firewall blocks it.',
+      'Check that the server at this address runs, that the address is correct, and that no proxy or firewall blocks it.',
     )
   } finally {
     clearTimeout(timer)

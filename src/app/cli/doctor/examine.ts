@@ -127,7 +127,7 @@ async function attempt(step: Step, visit: Visit): Promise<StepOutcome | Fault> {
     // a response in a form that a step does not expect must not end the run of the other clients
     return new Fault(
       `The responses of the server cannot be read: ${error}.`,
-      'Compare the responses of this step with the specification, in the log of the server. If they conform to it, report this as a bug of toolgate.',
+      'Find the responses of this step in the log of the server and compare them with the specification. If they conform to the specification, report a bug of toolgate.',
     )
   }
 }

@@ -41,7 +41,9 @@ export async function explainEntry(options: PolicyOptions, decisionId: string): 
       input,
     })
   }
-  throw new Error(`${options.log} has no decision "${decisionId}"`)
+  throw new Error(
+    `${options.log} has no decision "${decisionId}". Set --log to the decision log that contains this decision_id.`,
+  )
 }
 
 /** @param recorded the log entry of the decision; {} without a log */
@@ -76,8 +78,8 @@ function textOf({ allow, reasons, obligations, missingScopes }: Explanation, rev
     lines.push(`  obligation ${name}: ${JSON.stringify(parameters)}`)
   }
   if (!allow && missingScopes !== undefined)
-    lines.push(`  allowed with the scopes: ${missingScopes.join(' ')}`)
-  if (!allow && missingScopes === undefined) lines.push('  no additional scope would allow it')
+    lines.push(`  would be allowed with the additional scopes: ${missingScopes.join(' ')}`)
+  if (!allow && missingScopes === undefined) lines.push('  no additional scopes would change the denial')
   return `${lines.join('\n')}\n`
 }
 
@@ -102,12 +104,13 @@ function printReplay(options: PolicyOptions, found: DecisionReplay, compared: st
   else {
     const { total, flipped, skipped, masked, flips } = found
     print(`${flipped} of ${total} decisions differ ${compared}\n`)
-    if (skipped > 0) print(`${skipped} were skipped: the policy was unavailable when they were made\n`)
+    if (skipped > 0)
+      print(`${skipped} decisions were skipped: the gateway made them while the policy was unavailable\n`)
     if (masked > 0)
-      print(`${masked} have masked arguments: rules that read arguments may decide differently here\n`)
+      print(`${masked} decisions have masked arguments: rules that read arguments may decide differently\n`)
     for (const flip of flips.slice(0, SHOWN_FLIPS)) print(decisionLine(flip))
     if (flips.length > SHOWN_FLIPS)
-      print(`  and ${flips.length - SHOWN_FLIPS} more kinds; --json prints all\n`)
+      print(`  and ${flips.length - SHOWN_FLIPS} more kinds of differences; --json prints all\n`)
   }
   return found.flipped > options.maxFlips ? EXIT.failed : EXIT.ok
 }
@@ -119,7 +122,7 @@ export function decisionLine({ direction, rule, action, resource, consumer, coun
 }
 
 function warnDamaged(file: string, line: number): void {
-  printProgress(`${file}:${line} is not a log entry and was skipped`)
+  printProgress(`${file}:${line} is not an entry of a decision log and was skipped`)
 }
 
 /** @throws Error if one of the objects is missing; fields within them are left to the rules */
@@ -140,7 +143,9 @@ function parsedInput(text: string): PolicyInput {
   ]) {
     const part = path.split('.').reduce<unknown>((of, key) => Object(of)[key], input)
     if (typeof part !== 'object' || part === null) {
-      throw new Error(`the input lacks the object "${path}"; see schemas/input.json beside the policies`)
+      throw new Error(
+        `the input has no object "${path}"; see schemas/input.json in the directory of the policies`,
+      )
     }
   }
   return input as PolicyInput

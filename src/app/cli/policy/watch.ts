@@ -21,7 +21,7 @@ const SHOWN_FLIPS = 20
 
 export async function newRule({ dir, json }: PolicyOptions, name: string): Promise<number> {
   const files = writeNewRule(dir, name)
-  print(json ? `${JSON.stringify({ files })}\n` : `${files.join('\n')}\nNext: npm run policy:test\n`)
+  print(json ? `${JSON.stringify({ files })}\n` : `${files.join('\n')}\nNext: toolgate policy test\n`)
   return EXIT.ok
 }
 

@@ -86,7 +86,7 @@ export function openPipeline(parts: PipelineParts): OpenPipeline {
     if ((count & (count - 1)) === 0)
       log.warn(
         { stage: id, ms: Math.round(ms), budget_ms: budgetMs, count },
-        'a stage of STAGES blocked its thread longer than its budget',
+        'a stage of the module that STAGES names blocked its thread for longer than budget_ms',
       )
   })
   const pipeline = compose(

@@ -86,8 +86,8 @@ function page(response: FetchedResponse) {
     response.status === 200,
     `${describeResponse(response)}.`,
     response.status >= 500
-      ? 'The identity provider has failed; see its log.'
-      : 'The identity provider rejects the request of the registered client: look for the rejected parameter in its log.',
+      ? 'The identity provider failed; see the log of the identity provider.'
+      : 'The identity provider rejects the authorization request: look for the rejected parameter in the log of the identity provider.',
   )
   return { facts: ['The login page opens.'] }
 }
@@ -97,18 +97,18 @@ function responded(visit: Visit, landed: URL) {
   const detail = landed.searchParams.get('error_description') ?? ''
   demand(
     error === null || NEEDS_A_PERSON.includes(error),
-    `The identity provider sends the client back with ${error}${detail === '' ? '' : `: ${detail}`}.`,
+    `The identity provider redirects to the client with the error ${error}${detail === '' ? '' : `: ${detail}`}.`,
     error === 'invalid_scope'
       ? `Define the scopes "${visit.scope}" at the identity provider and allow them for new clients.`
-      : "Look for the rejected parameter in the identity provider's log.",
+      : 'Look for the rejected parameter in the log of the identity provider.',
   )
   const issuer = landed.searchParams.get('iss')
   demand(
     issuer === null || issuer === visit.issuer,
-    `The identity provider adds iss=${issuer} to its response; the client knows ${visit.issuer} as issuer.`,
-    'Newer clients refuse this (RFC 9207). In Keycloak, clients need the attribute exclude.issuer.from.auth.response: set AUTH_ADMIN_CLIENT_ID and AUTH_ADMIN_CLIENT_SECRET, and the gateway sets it.',
+    `The identity provider adds iss=${issuer} to its response, but the client expects the issuer ${visit.issuer}.`,
+    'Newer clients reject a response with another issuer (RFC 9207). In Keycloak, clients need the attribute exclude.issuer.from.auth.response. The gateway sets this attribute if AUTH_ADMIN_CLIENT_ID and AUTH_ADMIN_CLIENT_SECRET are set.',
   )
-  return { facts: ['The identity provider knows the client and asks for a login.'] }
+  return { facts: ['The identity provider accepts the client and requires a login.'] }
 }
 
 export const token: Step = {
@@ -133,17 +133,17 @@ export const token: Step = {
       `${describeResponse(response)}.`,
       response.status >= 500
         ? 'The gateway cannot reach the token endpoint of the identity provider: check AUTH_ISSUER and the network.'
-        : 'The token endpoint must return errors as the JSON of RFC 6749 §5.2; check the proxy in front.',
+        : 'The token endpoint must return errors as JSON (RFC 6749 §5.2); check the proxy in front of the token endpoint.',
     )
     demand(
       error !== 'invalid_client' && error !== 'unauthorized_client',
       `The token endpoint returns ${error} to the registered client.`,
-      'The client was not made public: set AUTH_ADMIN_CLIENT_ID and AUTH_ADMIN_CLIENT_SECRET, and allow that client to manage clients.',
+      'The registered client is not a public client. Set AUTH_ADMIN_CLIENT_ID and AUTH_ADMIN_CLIENT_SECRET, so that the gateway makes it public, and allow the admin client to manage clients.',
     )
     demand(
       error === 'invalid_grant',
-      `The token endpoint returns ${error} for a code that does not exist, not invalid_grant.`,
-      'A proxy must forward the form unchanged; check the proxy in front.',
+      `The token endpoint returns ${error} instead of invalid_grant for an unknown authorization code.`,
+      'The proxy in front of the token endpoint must forward the form unchanged.',
     )
     return {
       facts: ['The token endpoint accepts the public client and rejects an unknown authorization code.'],

@@ -6,7 +6,7 @@ import { headersOf, initializeSession as sendInitialize, sendRpc } from '../rpc.
 import type { ListedTool, Step } from '../visit.ts'
 import { fixOfToken } from './token-fault.ts'
 
-const NEEDS_TOKEN = { skipped: 'Needs a token: pass one with --token.' }
+const NEEDS_TOKEN = { skipped: 'This step needs a token: pass one with --token.' }
 const KNOWN_VERSIONS = ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25']
 const MAX_PAGES = 100
 
@@ -38,7 +38,7 @@ export const initialize: Step = {
     demand(
       ready.status >= 200 && ready.status < 300,
       `notifications/initialized: ${describeResponse(ready)}.`,
-      'It must return 202. Behind a load balancer, all instances need the same REDIS_URL to share sessions.',
+      'notifications/initialized must return 202. Behind a load balancer, all instances need the same REDIS_URL to share sessions.',
     )
     const session = visit.sessionId === undefined ? 'without a session' : 'with a session'
     return { facts: [`Protocol version ${version}, ${session}.`] }
@@ -51,22 +51,23 @@ export const stream: Step = {
     if (visit.protocolVersion === undefined) return NEEDS_TOKEN
     const headers = { ...headersOf(visit), accept: 'text/event-stream' }
     const response = await ask(visit.url, { headers, headOnly: true })
-    if (response.status === 405) return { facts: ['No notification stream: the client continues without.'] }
+    if (response.status === 405)
+      return { facts: ['The server offers no notification stream (405): the client continues without it.'] }
     if (response.status === 429) {
       throw new Fault(
-        `The stream is refused with 429, retry after ${response.headers.get('retry-after') ?? '?'} s.`,
-        'Too many streams from this address: raise MAX_PER_IP or RATE_LIMIT_PER_MIN; behind a proxy, list it in SSE_TRUSTED_PROXIES.',
+        `The server refuses the stream with 429; Retry-After: ${response.headers.get('retry-after') ?? '?'} s.`,
+        'Too many streams from this address: raise MAX_PER_IP or RATE_LIMIT_PER_MIN; behind a proxy, list the proxy in SSE_TRUSTED_PROXIES.',
       )
     }
     demand(
       response.status !== 401 || visit.token !== undefined,
-      'The stream without a token is refused with 401.',
-      'Return 405: after a 401 on this request clients begin a second login.',
+      'The server refuses the stream without a token with 401.',
+      'Return 405 to this GET request: after a 401, clients begin a second login.',
     )
     demand(
       response.status === 200 && (response.headers.get('content-type') ?? '').startsWith('text/event-stream'),
       `${describeResponse(response)}.`,
-      'GET must return an event stream or 405; after anything else clients retry every second. The proxy in front must not buffer event streams.',
+      'GET must return an event stream or 405; after anything else clients retry every second. The proxy in front of the gateway must not buffer event streams.',
     )
     return { facts: ['The notification stream opens.'] }
   },
@@ -105,7 +106,9 @@ export const listToolsStep: Step = {
     visit.tools = tools
     const warnings =
       tools.length === 0
-        ? ['The list is empty: this token may see no tool. Check its tenant, its scopes and the policy.']
+        ? [
+            'The list of tools is empty. Check the ToolSets, the policy, and the tenant and scopes of the token.',
+          ]
         : []
     return { facts: [`Tools listed: ${tools.length}.`], warnings }
   },
@@ -117,22 +120,22 @@ function usable(tool: unknown): ListedTool {
   demand(
     typeof name === 'string' && name !== '',
     'A tool has no name.',
-    'Add one; clients drop the whole list without it.',
+    'Add a name: clients drop the whole list if one tool has no name.',
   )
   demand(
     isObject(inputSchema) && inputSchema.type === 'object',
     `The inputSchema of ${name} is not of type object.`,
-    'Clients drop the whole list because of it: fix the schema in the OpenAPI document.',
+    'Clients drop the whole list because of this tool: fix the schema in the OpenAPI document.',
   )
   demand(
     outputSchema === undefined || (isObject(outputSchema) && outputSchema.type === 'object'),
     `The outputSchema of ${name} is not of type object.`,
-    'Clients drop the whole list because of it: omit outputSchema, or wrap the result in an object.',
+    'Clients drop the whole list because of this tool: omit outputSchema, or wrap the result in an object.',
   )
   demand(
     typeof description === 'string' && description.trim() !== '',
     `${name} has no description.`,
-    'Add a summary or description to the operation: models choose tools by it.',
+    'Add a summary or description to the operation: models choose tools by their descriptions.',
   )
   return { name }
 }

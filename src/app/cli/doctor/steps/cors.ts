@@ -8,7 +8,7 @@ const HEADERS = ['authorization', 'content-type', 'mcp-protocol-version', 'mcp-s
 export const cors: Step = {
   id: 'cors',
   async run({ url, client: { pageOrigin, title } }) {
-    if (pageOrigin === undefined) return { skipped: `${title} does not call from a page.` }
+    if (pageOrigin === undefined) return { skipped: `${title} does not send its requests from a web page.` }
     const { status, headers } = await ask(url, {
       method: 'OPTIONS',
       headers: {
@@ -21,7 +21,7 @@ export const cors: Step = {
     // its own proxy makes the calls instead
     if (origin === null)
       return {
-        facts: [`Pages of ${pageOrigin} may not call (${status}).`],
+        facts: [`Pages of ${pageOrigin} may not call the endpoint (status ${status}).`],
         warnings: [
           `${title} can connect through its proxy only. For direct connections add ${pageOrigin} to CORS_ORIGINS.`,
         ],
@@ -29,7 +29,7 @@ export const cors: Step = {
     demand(
       origin === pageOrigin || origin === '*',
       `The response to the preflight has Access-Control-Allow-Origin: ${origin}.`,
-      'It must name one origin once: only the gateway or only the proxy in front may set the header.',
+      'The header must contain one origin, once: let only the gateway or only the proxy in front of it set the header.',
     )
     const allowed = (headers.get('access-control-allow-headers') ?? '').toLowerCase().split(/\s*,\s*/)
     const missing = HEADERS.filter(
@@ -37,9 +37,9 @@ export const cors: Step = {
     )
     demand(
       status >= 200 && status < 300 && missing.length === 0,
-      `The preflight gets ${status}${missing.length === 0 ? '' : `, and does not allow ${missing.join(', ')}`}.`,
-      'The proxy in front must forward OPTIONS requests, and leave the Access-Control headers to the gateway.',
+      `The response to the preflight has status ${status}${missing.length === 0 ? '' : ` and does not allow ${missing.join(', ')}`}.`,
+      'The proxy in front of the gateway must forward OPTIONS requests, and must not set Access-Control headers.',
     )
-    return { facts: [`Pages of ${pageOrigin} may call.`] }
+    return { facts: [`Pages of ${pageOrigin} may call the endpoint.`] }
   },
 }

@@ -16,8 +16,8 @@ export const resource: Step = {
     const named = document.resource
     demand(
       typeof named === 'string' && URL.canParse(named) && covers(named, visit.url),
-      `The document at ${found.url} is about resource ${JSON.stringify(named)}, not ${visit.url}.`,
-      'Set GATEWAY_URL to the address clients use: resource must be the endpoint or a part of its path, on the same origin.',
+      `The document at ${found.url} describes the resource ${JSON.stringify(named)}, not ${visit.url}.`,
+      'Set GATEWAY_URL to the address that clients use: resource must be the URL of the endpoint, or a parent path of that URL.',
     )
     const [issuer] = Array.isArray(document.authorization_servers) ? document.authorization_servers : []
     demand(
@@ -30,7 +30,7 @@ export const resource: Step = {
     if (visit.scope === '') visit.scope = scopes.join(' ')
     const warnings = scopes.includes('offline_access')
       ? [
-          'scopes_supported lists offline_access; clients that request every scope will get tokens that do not expire.',
+          'scopes_supported lists offline_access; clients that request every scope will get refresh tokens that do not expire.',
         ]
       : []
     return { facts: [`${named} is protected by ${issuer}.`], warnings }
@@ -62,7 +62,7 @@ export const server: Step = {
     demand(
       document.issuer === visit.issuer,
       `The document at ${found.url} has issuer ${JSON.stringify(document.issuer)}, not ${visit.issuer}.`,
-      'The issuer must be, character by character, the address that authorization_servers names (RFC 8414 §3.3); newer clients stop here.',
+      'The issuer must equal the address in authorization_servers, character by character (RFC 8414 §3.3); newer clients stop here.',
     )
     const endpoint = (name: string): string => {
       const value = document[name]
@@ -70,8 +70,8 @@ export const server: Step = {
         typeof value === 'string' && URL.canParse(value),
         `The document at ${found.url} has no ${name}.`,
         name === 'registration_endpoint'
-          ? 'Without it every client needs a client id created by hand: enable registration at the identity provider and name the endpoint.'
-          : 'Add it; clients cannot log in without it.',
+          ? 'Enable dynamic client registration at the identity provider, and add registration_endpoint to the document. Without registration, you must create a client ID for every client by hand.'
+          : 'Add this field to the document: clients cannot log in without it.',
       )
       demand(
         new URL(value).protocol === 'https:' || isLocal(value),
@@ -83,11 +83,11 @@ export const server: Step = {
     demand(
       listOf(document.response_types_supported).includes('code'),
       `The document at ${found.url} does not list the response type "code".`,
-      'Add it to response_types_supported.',
+      'Add code to response_types_supported.',
     )
     demand(
       listOf(document.code_challenge_methods_supported).includes('S256'),
-      `The document at ${found.url} does not list S256.`,
+      `The document at ${found.url} does not list the code challenge method S256.`,
       'Add S256 to code_challenge_methods_supported; clients refuse a server without PKCE.',
     )
     visit.server = {
@@ -96,7 +96,9 @@ export const server: Step = {
       tokenEndpoint: endpoint('token_endpoint'),
       registrationEndpoint: endpoint('registration_endpoint'),
     }
-    return { facts: [`Login at ${new URL(visit.server.authorizationEndpoint).origin}, with PKCE (S256).`] }
+    return {
+      facts: [`Clients log in at ${new URL(visit.server.authorizationEndpoint).origin} with PKCE (S256).`],
+    }
   },
 }
 
@@ -123,7 +125,7 @@ async function firstOf(addresses: readonly string[]): Promise<FetchedResponse> {
     `${describeResponse(last!)}.`,
     last!.status >= 500
       ? 'Clients stop after a 5xx here: the document must be served even if the identity provider is unavailable.'
-      : `None of ${addresses.join(', ')} exists; the proxy in front must forward /.well-known to the gateway.`,
+      : `None of ${addresses.join(', ')} exists. The proxy in front of the gateway must forward /.well-known to the gateway.`,
   )
 }
 
@@ -132,7 +134,7 @@ function documentOf(response: FetchedResponse, what: string): Readonly<Record<st
   demand(
     document !== undefined,
     `${describeResponse(response)}, which is not ${what}.`,
-    'The proxy in front must forward /.well-known to the gateway, without a redirect or its own page.',
+    'The proxy in front of the gateway must forward /.well-known to the gateway, and must not redirect or return another page.',
   )
   return document
 }

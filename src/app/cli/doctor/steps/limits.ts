@@ -13,12 +13,12 @@ export const limits: Step = {
     const warnings: string[] = []
     if (maxTools !== undefined && tools.length > maxTools)
       warnings.push(
-        `${title} uses at most ${maxTools} tools at once, of all servers together; ${tools.length} are listed. ` +
-          'Give this client an address that offers fewer (?tools=search, /mcp/{toolset}, ?tags=), narrow spec.selector, or use a token with fewer scopes.',
+        `${title} uses at most ${maxTools} tools of all its servers together; this server lists ${tools.length}. ` +
+          'Give this client an address that offers fewer tools (?tools=search, /mcp/{toolset}, ?tags=), narrow spec.selector, or use a token with fewer scopes.',
       )
     if (maxDefinitionTokens !== undefined && tokens > maxDefinitionTokens)
       warnings.push(
-        `${title} does not give the model definitions of more than ${maxDefinitionTokens} tokens at once. Use ?tools=search or ?form=compact, narrow spec.selector, or shorten descriptions.`,
+        `${title} does not pass tool definitions of more than ${maxDefinitionTokens} tokens to the model at once. Use ?tools=search or ?form=compact, narrow spec.selector, or shorten descriptions.`,
       )
     const bound = maxTools === undefined ? '' : ` of at most ${maxTools}`
     return {

@@ -20,8 +20,8 @@ export const prefix: Step = {
       demand(
         response.status === 200 && objectOf(response) !== undefined,
         `${describeResponse(response)}.`,
-        `Clients put the path of an address behind the well-known name. Set GATEWAY_URL=${origin}${before}, and let the proxy in front ` +
-          `pass /.well-known/*${before} and what is below it to the gateway without removing the prefix; ` +
+        `Clients append the path of an address to the well-known path. Set GATEWAY_URL=${origin}${before}, and let the proxy in front ` +
+          `of the gateway forward /.well-known/*${before} and all paths below it without removing the prefix; ` +
           `in nginx: location ~ ^/\\.well-known/[^/]+${before}(/|$) { proxy_pass http://…; }.`,
       )
     }

@@ -13,7 +13,7 @@ export const reach: Step = {
     if (status >= 300 && status < 400) {
       throw new Fault(
         `${visit.url} redirects to ${response.headers.get('location') ?? 'nowhere'}.`,
-        'MCP clients do not follow a redirect of a POST: give them the address that it redirects to, or remove the redirect.',
+        'MCP clients do not follow a redirect of a POST: give the clients the target address, or remove the redirect.',
       )
     }
     demand(
@@ -24,21 +24,21 @@ export const reach: Step = {
     demand(
       status !== 502 && status !== 504 && status !== 505,
       `${describeResponse(response)}.`,
-      'The proxy in front cannot talk to the gateway. If the gateway runs: the proxy must use HTTP/1.1, and the default of nginx before ' +
-        '1.29.7 is HTTP/1.0. Set proxy_http_version 1.1 and proxy_set_header Connection "".',
+      'The proxy in front of the gateway gets no valid response from it. If the gateway runs, check that the proxy uses HTTP/1.1: ' +
+        'nginx before 1.29.7 uses HTTP/1.0 by default. Set proxy_http_version 1.1 and proxy_set_header Connection "".',
     )
     demand(
       status === 200 || status === 401,
       `${describeResponse(response)}.`,
       status === 403
-        ? 'The request was refused before authentication: check CORS_ORIGINS, and that the proxy in front keeps the Host header.'
+        ? 'The request was refused before authentication: check CORS_ORIGINS, and that the proxy in front of the gateway forwards the Host header unchanged.'
         : 'initialize must return 200, or 401 with a challenge; see the log of the gateway.',
     )
     const message = objectOf(response)
     demand(
       status === 401 || message !== undefined,
       `${describeResponse(response)}, which is not a JSON-RPC response.`,
-      'Another server responds at this address: check the path and the proxy in front.',
+      'Another server responds at this address: check the path, and the proxy in front of the gateway.',
     )
     const server = status === 401 ? undefined : nameOf(message)
     demand(
@@ -70,12 +70,12 @@ export const challenge: Step = {
     const response = await sendRpc(visit, 'tools/list', {}, false)
     if (response.status === 200 && objectOf(response)?.result !== undefined) {
       visit.guarded = false
-      return { facts: ['The list needs no token: clients will not begin a login.'] }
+      return { facts: ['tools/list requires no token: clients will not begin a login.'] }
     }
     demand(
       response.status === 401,
       `Without a token, ${describeResponse(response)}.`,
-      'A request without a token must return 401: only then does a client begin its login.',
+      'The server must respond to a request without a token with 401: clients begin their login only after a 401.',
     )
     return challenged(visit, response)
   },
@@ -88,7 +88,7 @@ function challenged(visit: Visit, response: FetchedResponse): StepOutcome {
     header === ''
       ? 'The 401 has no WWW-Authenticate header.'
       : `The 401 says WWW-Authenticate: ${header.slice(0, 120)}.`,
-    'Return 401 with WWW-Authenticate: Bearer resource_metadata="…", scope="…"; a proxy in front must not remove the header.',
+    'Return 401 with WWW-Authenticate: Bearer resource_metadata="…", scope="…"; a proxy in front of the gateway must not remove the header.',
   )
   const url = /resource_metadata="([^"]+)"/.exec(header)?.[1]
   demand(
@@ -99,7 +99,7 @@ function challenged(visit: Visit, response: FetchedResponse): StepOutcome {
   if (url !== undefined && new URL(url).origin !== new URL(visit.url).origin) {
     throw new Fault(
       `resource_metadata points to ${new URL(url).origin}, but the client connects to ${new URL(visit.url).origin}.`,
-      'Set GATEWAY_URL to the address clients use.',
+      'Set GATEWAY_URL to the address that clients use.',
     )
   }
   visit.resourceMetadataUrl = url

@@ -50,7 +50,7 @@ export const registration: Step = {
     demand(
       Array.isArray(body!.redirect_uris) && body!.redirect_uris.includes(client.redirectUris[0]),
       `The registration response has redirect_uris ${JSON.stringify(body!.redirect_uris)}.`,
-      'It must repeat redirect_uris: the official clients refuse a registration without them.',
+      'The response must contain the redirect_uris of the request: the official clients refuse a registration without them.',
     )
     const warnings =
       body!.client_secret === undefined
@@ -66,14 +66,15 @@ function fixOf(status: number, error: unknown, { client }: Visit): string {
     .map(uri => (uri.protocol.startsWith('http') ? uri.host : uri.protocol))
   if (error === 'invalid_redirect_uri' || status === 403) {
     return (
-      `Allow registrations at the identity provider with the redirect addresses of ${client.title} (${[...new Set(hosts)].join(', ')}); ` +
-      'in Keycloak: Clients, Client registration, Anonymous access policies, Trusted hosts.'
+      `At the identity provider, allow registrations with the redirect addresses of ${client.title} (${[...new Set(hosts)].join(', ')}); ` +
+      'in Keycloak: Clients > Client registration > Anonymous access policies > Trusted hosts.'
     )
   }
-  if (status === 429) return 'Registrations are limited at the identity provider: wait, or raise the limit.'
+  if (status === 429)
+    return 'The gateway (PRE_AUTH_RATE_PER_MIN) or the identity provider limits registrations: wait, or raise the limit.'
   if (status >= 500)
-    return 'The identity provider cannot be reached from the gateway, or the new client could not be set up: check AUTH_ISSUER, AUTH_ADMIN_CLIENT_ID and its rights, and the log of the gateway.'
-  return 'The identity provider rejects the registration: look for the rejected field in its log.'
+    return 'The gateway cannot reach the identity provider, or cannot configure the new client: check AUTH_ISSUER, the permissions of AUTH_ADMIN_CLIENT_ID, and the log of the gateway.'
+  return 'The identity provider rejects the registration: look for the rejected field in the log of the identity provider.'
 }
 
 /** Deletes the registered client where the server allows it. @returns a warning when it remains */
@@ -81,7 +82,7 @@ export async function takeBack(visit: Visit): Promise<string | undefined> {
   const { registered } = visit
   if (registered === undefined) return undefined
   visit.registered = undefined
-  const left = `The registration ${registered.clientId} remains; delete it at the identity provider.`
+  const left = `The registered client ${registered.clientId} remains: delete it at the identity provider.`
   if (registered.handle === undefined) return left
   try {
     const { uri, token } = registered.handle

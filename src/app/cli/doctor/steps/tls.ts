@@ -23,7 +23,7 @@ export const tls: Step = {
     const days = Math.floor((Date.parse(certificate.valid_to) - Date.now()) / DAY_MS)
     const issuer = String(certificate.issuer?.O ?? certificate.issuer?.CN ?? 'an unnamed authority')
     return {
-      facts: [`Certificate of ${issuer}; days until it expires: ${days}.`],
+      facts: [`The issuer of the certificate is ${issuer}; days until it expires: ${days}.`],
       warnings: days < WARN_BEFORE_DAYS ? ['Renew the certificate.'] : [],
     }
   },
@@ -46,7 +46,7 @@ function certificateOf(host: string, port: number, fromTheInternet: boolean): Pr
       end(
         new Fault(
           `${host}:${port} does not complete the TLS handshake within 10 s.`,
-          'Check the proxy in front.',
+          'Check the proxy in front of the gateway.',
         ),
       ),
     )
@@ -63,14 +63,14 @@ function certificateOf(host: string, port: number, fromTheInternet: boolean): Pr
 
 function fixOf({ code = '', message }: NodeJS.ErrnoException, fromTheInternet: boolean): string {
   if (code === 'ERR_TLS_CERT_ALTNAME_INVALID')
-    return 'The certificate is for another name: issue one for the host name clients use.'
+    return 'The certificate is for another name: issue one for the host name that clients use.'
   if (code === 'CERT_HAS_EXPIRED') return 'Renew the certificate.'
   if (/SELF_SIGNED|UNABLE_TO_(VERIFY|GET_ISSUER)/.test(code))
     return fromTheInternet
       ? 'This client trusts only public certificate authorities: use a certificate that one of them has issued.'
-      : 'Use a certificate of a public authority, serve the intermediate certificates too, or let the client trust yours: ' +
-          'clients on Node read NODE_EXTRA_CA_CERTS=/path/to/ca.pem, as this command does; others read the store of the system.'
+      : 'Use a certificate of a public authority, also serve the intermediate certificates, or make the client trust your authority: ' +
+          'clients on Node.js read NODE_EXTRA_CA_CERTS=/path/to/ca.pem, as this command does; others read the certificate store of the system.'
   return /wrong version number|packet length/.test(message)
     ? 'The port serves plain http: use http:// in the address, or terminate TLS in front of the gateway.'
-    : 'Check that the gateway or the proxy in front listens there with TLS.'
+    : 'Check that the gateway, or the proxy in front of it, serves TLS at this address and port.'
 }

@@ -13,8 +13,8 @@ export function fixOfToken(token: string, challenge: string): string {
   const audience = JSON.stringify(claims.aud ?? null)
   return (
     `${description === undefined ? '' : `The gateway says: ${description} `}` +
-    `The token has issuer ${JSON.stringify(claims.iss ?? null)} for audience ${audience}: the first must be AUTH_ISSUER, ` +
-    'the second must name one of ALLOWED_AUDIENCES or the address of the gateway.'
+    `The token has the issuer ${JSON.stringify(claims.iss ?? null)} and the audience ${audience}. The issuer must be AUTH_ISSUER; ` +
+    'the audience must contain one of ALLOWED_AUDIENCES or the address of the gateway.'
   )
 }
 
