@@ -57,7 +57,9 @@ function announced(tools: readonly Tool[], { deprecatedAt, deprecation }: Api): 
   if (deprecatedAt === null && sunsetAt === null) return tools
   const day = sunsetAt?.slice(0, 10)
   const ends =
-    afterSunset === 'refuse' ? `calls are refused from ${day} on` : `its end is announced for ${day}`
+    afterSunset === 'refuse'
+      ? `the gateway refuses calls from ${day} on`
+      : `the sunset date of the API is ${day}`
   const note = `${deprecatedAt === null ? 'Note' : 'Deprecated'}${day === undefined ? '' : `: ${ends}`}.`
   const field: ToolDeprecation = {
     ...(deprecatedAt === null ? {} : { deprecated_at: deprecatedAt.toISOString() }),

@@ -222,7 +222,7 @@ export class Reconciler {
       const { namespace, name } = entry
       this.#parts.log.warn(
         { namespace, tool_set: name, reason: entry.error },
-        'a tool-set could not be synchronized; it is retried',
+        'a tool set could not be synchronized; it is retried',
       )
     }
     if (this.#ready) this.#settle()
@@ -265,7 +265,7 @@ export class Reconciler {
     for (const tool of entry.pending!.tools) {
       const owner = names.conflict(tool)
       if (owner === undefined) continue
-      entry.conflict = `tool "${tool.name}" exists already in tool-set ${owner}: set another naming.prefix in this one`
+      entry.conflict = `tool set ${owner} already has a tool "${tool.name}": set another spec.naming.prefix in this ToolSet`
       return
     }
     const made = entry.pending!
@@ -324,7 +324,7 @@ export class Reconciler {
   #logFailure({ namespace, name }: ResourceName, error: unknown): void {
     this.#parts.log.error(
       { namespace, tool_set: name, err: error },
-      'the status of a tool-set could not be written',
+      'the status of a tool set could not be written',
     )
   }
 

@@ -73,7 +73,9 @@ export class Bundler {
       }
     }
     if (left > 0) {
-      this.#notice(`the schema is too large; definitions replaced by ones that allow anything: ${left}`)
+      this.#notice(
+        `the schema is too large, so the gateway replaces some definitions with definitions that allow any value: ${left}`,
+      )
     }
     return definitions
   }

@@ -225,7 +225,7 @@ class BoundedSize {
     this.#bounds = bounds
     if (bounds !== undefined && operations > bounds.maxTools)
       throw new DocumentError(
-        `the document has ${operations} operations; at most ${bounds.maxTools} become tools: split the document`,
+        `the document has ${operations} operations, more than the limit of ${bounds.maxTools}: split the document`,
       )
   }
 
@@ -235,7 +235,7 @@ class BoundedSize {
     this.#chars += writeJson(tool).length
     if (this.#chars > this.#bounds.maxChars)
       throw new DocumentError(
-        `the tools of the document have more than ${this.#bounds.maxChars} characters of JSON, the limit of one document: shorten its schemas, or split the document`,
+        `the tools of the document need more than ${this.#bounds.maxChars} characters of JSON, the limit for one document: shorten the schemas, or split the document`,
       )
   }
 }
@@ -266,5 +266,5 @@ class Notices {
 function reasonOf(error: unknown): string {
   if (error instanceof SkippedOperation) return error.message
   if (error instanceof RangeError) return 'its schemas are nested or linked too deeply'
-  return `it could not be read: ${error instanceof Error ? error.message : String(error)}`
+  return `the operation could not be read: ${error instanceof Error ? error.message : String(error)}`
 }

@@ -32,14 +32,14 @@ export function documentFeatures(parts: OperationParts): Compiled {
   const compileAll = (field: string, max: number, compile: (entry: Dict) => Tool | undefined): void => {
     const given = own(root, field)
     if (given !== undefined && !Array.isArray(given))
-      skipped.push({ operation: field, reason: 'it is not a list' })
+      skipped.push({ operation: field, reason: 'the field is not a list' })
     for (const [at, entry] of list(given).entries()) {
       try {
         if (at >= max) throw new SkippedOperation(`${field} has more than ${max} entries`)
-        if (!isObject(entry)) throw new SkippedOperation('it is not an object')
+        if (!isObject(entry)) throw new SkippedOperation('the entry is not an object')
         const tool = compile(entry)
         if (tool === undefined) continue
-        if (features.has(tool.name)) throw new SkippedOperation('another entry has its URI or name')
+        if (features.has(tool.name)) throw new SkippedOperation('another entry has the same URI or name')
         features.set(tool.name, tool)
       } catch (error) {
         skipped.push({ operation: `${field}[${at}]`, reason: reasonOf(error) })
@@ -56,7 +56,7 @@ export function documentFeatures(parts: OperationParts): Compiled {
 function compileResource(entry: Dict, parts: OperationParts): Tool | undefined {
   const { document, toolSet } = parts
   const wanted = text(own(entry, 'operation'))
-  if (wanted === undefined) throw new SkippedOperation('it names no operation')
+  if (wanted === undefined) throw new SkippedOperation('the field "operation" is missing')
   const raw = operationNamed(document, wanted)
   if (raw === undefined) throw new SkippedOperation(`the document has no operation "${wanted.slice(0, 80)}"`)
   if (raw.method !== 'GET') throw new SkippedOperation('its operation is not a GET')
@@ -69,9 +69,10 @@ function compileResource(entry: Dict, parts: OperationParts): Tool | undefined {
   }
   if (!isSelected(selectable, toolSet.selector)) return undefined
   const uri = text(own(entry, 'uri'))
-  if (uri === undefined) throw new SkippedOperation('it has no uri')
+  if (uri === undefined) throw new SkippedOperation('the field "uri" is missing')
   const template = readUriTemplate(uri)
-  if (template === undefined) throw new SkippedOperation('its uri is not a URI template that can be matched')
+  if (template === undefined)
+    throw new SkippedOperation('the URI template in the field "uri" is not valid or not supported')
   const tool = compileOperation(raw, wanted, parts)
   const variables = variablesOf(template.names, tool)
   const kind = template.names.length === 0 ? 'resource' : 'template'
@@ -117,17 +118,21 @@ function variablesOf(
       ? name
       : request.parameters.find(parameter => parameter.name === name)?.argument
     if (argument === undefined)
-      throw new SkippedOperation(`its variable "${name}" is not a parameter of the operation`)
+      throw new SkippedOperation(
+        `the variable "${name}" of the field "uri" is not a parameter of the operation`,
+      )
     const { type } = schemaAt(inputSchema, argument)
     const types = Array.isArray(type) ? type : [type]
     if (types.includes('object') || types.includes('array'))
-      throw new SkippedOperation(`its variable "${name}" is not a text, number or boolean`)
+      throw new SkippedOperation(
+        `the variable "${name}" of the field "uri" is not a string, number or boolean`,
+      )
     variables[name] = argument
   }
   const missing = required.filter(argument => !Object.values(variables).includes(argument))
   if (missing.length > 0)
     throw new SkippedOperation(
-      `its uri has no variable for ${missing.slice(0, 5).join(', ')}, which the operation requires`,
+      `the field "uri" has no variable for these required parameters of the operation: ${missing.slice(0, 5).join(', ')}`,
     )
   return variables
 }
@@ -170,7 +175,7 @@ function mediaTypeOf({ request }: Tool): string | undefined {
 function compilePrompt(entry: Dict, parts: OperationParts): Tool {
   const { toolSet } = parts
   const given = text(own(entry, 'name'))
-  if (given === undefined) throw new SkippedOperation('it has no name')
+  if (given === undefined) throw new SkippedOperation('the field "name" is missing')
   const naming = { ...toolSet.naming, useOperationId: true }
   const id = toolName({ method: '', path: given, operationId: given }, naming)
   const compiled = compileFeature('prompt', id, entry)
@@ -215,16 +220,16 @@ function messagesOf(given: unknown, known: ReadonlySet<string>): readonly Prompt
     if (typeof said !== 'string' || said === '' || said.length > MAX_MESSAGE_CHARS)
       throw new SkippedOperation(`messages[${at}] has no text of 1 to ${MAX_MESSAGE_CHARS} characters`)
     const unknown = [...said.matchAll(PLACEHOLDER)].map(([, name]) => name!).find(name => !known.has(name))
-    if (unknown !== undefined) throw new SkippedOperation(`{{${unknown}}} is not one of its arguments`)
+    if (unknown !== undefined) throw new SkippedOperation(`{{${unknown}}} is not an argument of the prompt`)
     return { role, text: said }
   })
   if (messages.length === 0 || messages.length > MAX_MESSAGES)
-    throw new SkippedOperation(`the number of its messages is not 1 to ${MAX_MESSAGES}`)
+    throw new SkippedOperation(`the prompt does not have 1 to ${MAX_MESSAGES} messages`)
   return messages
 }
 
 function reasonOf(error: unknown): string {
   if (error instanceof SkippedOperation) return error.message
   if (error instanceof RangeError) return 'its schemas are nested or linked too deeply'
-  return `it could not be read: ${error instanceof Error ? error.message : String(error)}`
+  return `the entry could not be read: ${error instanceof Error ? error.message : String(error)}`
 }

@@ -61,7 +61,8 @@ export class OpenDocument {
   *operations(): Generator<RawOperation | UnreadablePath> {
     const paths = this.follow(own(this.root, 'paths'))
     if (!isObject(paths)) {
-      if (own(this.root, 'paths') !== undefined) yield { path: 'paths', reason: 'paths cannot be read' }
+      if (own(this.root, 'paths') !== undefined)
+        yield { path: 'paths', reason: 'paths is empty, or its $ref cannot be resolved' }
       return
     }
     for (const path of Object.keys(paths)) {
@@ -155,7 +156,9 @@ export class OpenDocument {
       if (isObject(parameter) && typeof parameter.name === 'string' && typeof parameter.in === 'string') {
         merged.set(`${parameter.in} ${parameter.name}`, parameter)
       } else
-        broken.push(isObject(entry) && typeof entry.$ref === 'string' ? entry.$ref : 'without name or in')
+        broken.push(
+          isObject(entry) && typeof entry.$ref === 'string' ? entry.$ref : '"name" or "in" is missing',
+        )
     }
     return { merged: [...merged.values()], broken }
   }

@@ -43,9 +43,9 @@ export function compileFeature(kind: Feature['kind'], id: string, given: Dict): 
   const description = cleanText(own(given, 'description'), MAX_TOOL_DESCRIPTION)
   const name = cleanText(own(given, 'name'), MAX_TITLE)
   if (kind === 'template' && readUriTemplate(id) === undefined)
-    throw new SkippedOperation('its URI template cannot be matched')
+    throw new SkippedOperation('its URI template is not valid or not supported')
   if (kind !== 'prompt' && (id.length > MAX_URI_LENGTH || !WITH_SCHEME.test(id)))
-    throw new SkippedOperation(`its URI has no scheme, or more than ${MAX_URI_LENGTH} characters`)
+    throw new SkippedOperation(`its URI has no scheme, or has more than ${MAX_URI_LENGTH} characters`)
   const parameters = kind === 'prompt' ? argumentsOf(own(given, 'arguments')) : []
   return {
     ...(title === '' ? {} : { title }),
@@ -83,11 +83,12 @@ interface PromptArgument {
 
 function argumentsOf(given: unknown): readonly PromptArgument[] {
   const all = list(given)
-  if (all.length > MAX_ARGUMENTS) throw new SkippedOperation(`it has more than ${MAX_ARGUMENTS} arguments`)
+  if (all.length > MAX_ARGUMENTS)
+    throw new SkippedOperation(`the prompt has more than ${MAX_ARGUMENTS} arguments`)
   return all.map(argument => {
     const name = isObject(argument) ? text(own(argument, 'name')) : undefined
     if (name === undefined || !ARGUMENT_NAME.test(name))
-      throw new SkippedOperation('an argument has no usable name')
+      throw new SkippedOperation('the name of an argument is missing or not valid')
     const title = cleanText(own(argument as Dict, 'title'), MAX_TITLE)
     const description = cleanText(own(argument as Dict, 'description'), MAX_FIELD_DESCRIPTION)
     return {

@@ -25,7 +25,7 @@ export function applyOverride(tool: Tool, override: ToolOverride): Tool {
   const fixed: Record<string, unknown> = {}
   for (const [name, change] of Object.entries(override.arguments ?? {})) {
     if (!Object.hasOwn(properties, name))
-      throw new SkippedOperation(`spec.overrides: it has no argument ${name}`)
+      throw new SkippedOperation(`spec.overrides: the operation has no argument ${name}`)
     const schema = properties[name] as ObjectSchema
     const text = cleanText(change.description, MAX_FIELD_DESCRIPTION)
     if (text !== '') put(properties, name, { ...schema, description: text })

@@ -73,23 +73,25 @@ export function readParameters(
     const place = parameter.in
     if (place !== 'path' && place !== 'query' && place !== 'header' && place !== 'cookie') {
       notice(
-        `parameter ${name.slice(0, 80)} is in "${String(place).slice(0, 20)}", which is not a valid location: it is ignored`,
+        `parameter ${name.slice(0, 80)} is ignored: its location "${String(place).slice(0, 20)}" is not valid`,
       )
       continue
     }
     if (place === 'path' && !open.delete(name)) {
-      notice(`path parameter ${name.slice(0, 80)} does not occur in the path: it is ignored`)
+      notice(`path parameter ${name.slice(0, 80)} is ignored: it does not occur in the path`)
       continue
     }
     if (isSetByGateway(name, place, authentication) || credentials.has(placeOf(place, name))) continue
     if ((place === 'header' || place === 'cookie') && !isToken(name)) {
-      notice(`${place} parameter ${name.slice(0, 80)} is not a valid name: it is ignored`)
+      notice(`${place} parameter ${name.slice(0, 80)} is ignored: its name is not valid`)
       continue
     }
     read.push(readOne(document, parameter, name, place))
   }
   for (const name of open) {
-    notice(`the path contains {${name.slice(0, 80)}}, which is not described: it becomes a string argument`)
+    notice(
+      `the path contains {${name.slice(0, 80)}} without a path parameter: {${name.slice(0, 80)}} becomes a string argument`,
+    )
     read.push({
       binding: { name, in: 'path', style: 'simple', explode: false },
       node: { type: 'string' },

@@ -44,7 +44,7 @@ function splitQuery(
     const placeholder = /^([^={}]*)=\{([^{}]+)\}$/.exec(pair)
     if (placeholder !== null) moved.set(placeholder[2]!, placeholder[1]!)
     else if (/[{}]/.test(pair))
-      throw new SkippedOperation('its path has query placeholders that are only part of a value')
+      throw new SkippedOperation('a placeholder in the query of its path is only a part of a value')
     else if (pair !== '') fixed.push(encodeURI(pair.replace(/[\r\n\t ]+/g, '%20')).replaceAll('%25', '%'))
   }
   return {

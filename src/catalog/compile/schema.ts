@@ -62,7 +62,7 @@ export class SchemaConverter {
     if (node === false) return { not: {} }
     if (!isObject(node)) return {}
     if (depth > MAX_DEPTH) {
-      this.#notice(`a schema is nested deeper than ${MAX_DEPTH} levels: deeper levels allow anything`)
+      this.#notice(`a schema is nested deeper than ${MAX_DEPTH} levels: deeper levels allow any value`)
       return {}
     }
     const reference = own(node, '$ref') ?? own(node, '$dynamicRef')
@@ -81,7 +81,9 @@ export class SchemaConverter {
     if (choice !== undefined) this.#choices.add(choice)
     const name = choice === undefined ? this.#nameOf(reference) : this.#nameFor(choice, reference, 'Any')
     if (name === undefined) {
-      this.#notice(`$ref ${reference.slice(0, 120)} is not in the document: the schema allows anything`)
+      this.#notice(
+        `the target of $ref ${reference.slice(0, 120)} is not in the document: the schema allows any value`,
+      )
       return {}
     }
     references.set(name, (references.get(name) ?? 0) + 1)

@@ -23,7 +23,11 @@ export async function desiredFromFiles(
   for (const { path, results, fault, targets } of contents) {
     if (fault !== undefined) faults.push({ resource: path, message: fault })
     for (const target of targets)
-      faults.push({ resource: path, message: `${path}, which may hold its Tool resource, ${fault}`, target })
+      faults.push({
+        resource: path,
+        message: `${path}, which may contain the Tool resource of this tool, ${fault}`,
+        target,
+      })
     for (const result of results) {
       if (!result.ok) {
         const message = faultText(result.faults)
@@ -35,7 +39,7 @@ export async function desiredFromFiles(
       } else if (result.resource.kind === 'ToolSet') {
         const { value } = result.resource
         if (!addToolSet(toolSets, value, value, fault === undefined ? undefined : `${path} ${fault}`)) {
-          const message = `ToolSet ${keyOf(value)} is defined in another file too: remove one of them`
+          const message = `ToolSet ${keyOf(value)} is defined more than once: remove all definitions except one`
           faults.push({ resource: path, message })
         }
       } else if (result.resource.kind === 'ToolView') {
@@ -43,10 +47,10 @@ export async function desiredFromFiles(
         if (!addView(views, value, value, fault === undefined ? undefined : `${path} ${fault}`))
           faults.push({
             resource: path,
-            message: `ToolView ${keyOf(value)} is defined in another file too: remove one of them`,
+            message: `ToolView ${keyOf(value)} is defined more than once: remove all definitions except one`,
           })
       } else if (tools.has(keyOf(result.resource.value))) {
-        const message = `Tool ${keyOf(result.resource.value)} is defined in another file too: remove one of them`
+        const message = `Tool ${keyOf(result.resource.value)} is defined more than once: remove all definitions except one`
         faults.push({ resource: path, message })
       } else tools.set(keyOf(result.resource.value), result.resource.value)
     }

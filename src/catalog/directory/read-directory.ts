@@ -84,14 +84,15 @@ export async function readResourceFile(file: FileStamp, options: ReadOptions): P
   try {
     if (file.bytes > MAX_FILE_BYTES) {
       content = await beginningOf(whole)
-      throw new Error(`is larger than ${MAX_FILE_BYTES / 1e6} MB: put documents under configmaps/`)
+      throw new Error(`is larger than ${MAX_FILE_BYTES / 1e6} MB: put OpenAPI documents under configmaps/`)
     }
     content = await readFile(whole, 'utf8')
     const results = values(content).map(value => readOne(value, options))
     return { path, results, fault: undefined, targets: [] }
   } catch (error) {
-    const fault = error instanceof Error ? error.message.slice(0, 300) : String(error)
     const { code } = error as NodeJS.ErrnoException
+    const text = error instanceof Error ? error.message.slice(0, 300) : String(error)
+    const fault = code === undefined ? text : `cannot be read: ${text}`
     // removed since the directory was listed; another file that cannot be read may hold any resource
     const targets = code === undefined ? targetsIn(content) : code === 'ENOENT' ? [] : [ANY_TOOL]
     return { path, results: [], fault, targets }

@@ -115,7 +115,7 @@ class DirectorySource implements ToolSource {
       .catch(error => {
         this.#options.log.error(
           { directory: this.#options.directory, err: error },
-          'the tool-set directory could not be read',
+          'the directory of ToolSets could not be read',
         )
       })
   }

@@ -54,7 +54,7 @@ export class StatusFiles implements StatusWriter {
         if (!isObject(status) || typeof status.toolCount !== 'number')
           this.#onDamage(
             path,
-            'if another tool set served a tool of the same name before, that tool set keeps the name',
+            'if the tool set of this file and another tool set have a tool of the same name, the other tool set may serve it',
           )
         else if (status.toolCount > 0) keys.add(`${namespace}/${file.slice(0, -5)}`)
       }

@@ -44,7 +44,7 @@ function tryWatch(directory: string, changed: () => void, log: Log): FSWatcher |
   const without = (error: unknown): void => {
     log.warn(
       { directory, err: error },
-      'the directory of ToolSets cannot be watched; changes in it are found by polling alone',
+      'the directory of ToolSets cannot be watched; the gateway detects changes by polling only',
     )
   }
   try {

@@ -85,7 +85,8 @@ function keyOf(normalized: string): string {
 
 function removeAll(places: readonly Place[]): void {
   for (const { parent, key } of places) {
-    if (key === '$') throw new Error('the document itself cannot be removed')
+    if (key === '$')
+      throw new Error('the target is the whole document, which cannot be removed: select a part of it')
     if (!Array.isArray(parent)) delete parent[key]
   }
   // from the end of a list, so that the others keep their index
@@ -97,8 +98,9 @@ function removeAll(places: readonly Place[]): void {
 function update(node: unknown, change: unknown, budget: Budget): void {
   if (Array.isArray(node)) node.push(budget.copy(change))
   else if (!isObject(node))
-    throw new Error('the target is neither an object nor a list: select the object that holds it')
-  else if (!isObject(change)) throw new Error('the target is an object, but update is not: write an object')
+    throw new Error('the target is neither an object nor a list: select the object that contains it')
+  else if (!isObject(change))
+    throw new Error('the target is an object, but update is not: write an object in update')
   else merge(node, change, budget)
 }
 
@@ -111,7 +113,9 @@ function merge(node: Record<string, unknown>, change: Record<string, unknown>, b
       for (const item of value) before.push(budget.copy(item))
     else if (value === null && typeof before === 'object') continue
     else if (before !== undefined && before !== null && kindOf(before) !== kindOf(value))
-      throw new Error(`${key} is ${kindOf(before)} in the document and ${kindOf(value)} in update`)
+      throw new Error(
+        `${key} is ${kindOf(before)} in the document and ${kindOf(value)} in update: write ${kindOf(before)}`,
+      )
     else put(node, key, budget.copy(value))
   }
 }
@@ -126,7 +130,10 @@ class Budget {
 
   /** @throws Error */
   copy(value: unknown): unknown {
-    if (--this.#left < 0) throw new Error(`the document gets more than ${MAX_VALUES} values`)
+    if (--this.#left < 0)
+      throw new Error(
+        `the document with the applied overlays has more than ${MAX_VALUES} values: shorten the document or the overlays`,
+      )
     if (Array.isArray(value)) return value.map(item => this.copy(item))
     if (!isObject(value)) return value
     const out: Record<string, unknown> = {}

@@ -47,7 +47,7 @@ type LinkOutcome =
 const NO_ADDRESS = 'document:///document'
 const NO_FILES: LinkedFile = {
   kind: 'fault',
-  reason: 'the document has no files beside it',
+  reason: 'the document cannot refer to other files',
   fix: 'join the files into one document with a bundler',
 }
 

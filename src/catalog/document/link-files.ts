@@ -134,7 +134,7 @@ class Linker {
   #rewrite(node: unknown, named: boolean, from: Location, at: string, hops: number): unknown {
     if (node === null || typeof node !== 'object') return node
     if (++this.#copied > MAX_VALUES)
-      throw new DocumentError(`the document and its files hold more than ${MAX_VALUES} values: split it`)
+      throw new DocumentError(`the document and its files contain more than ${MAX_VALUES} values: split it`)
     const changes = new Map<string, unknown>()
     if (isObject(node)) {
       const reference = own(node, '$ref')
@@ -259,7 +259,7 @@ class Linker {
     const identified = this.#ids.get(resolveUri(address, base) ?? '')
     if (identified !== undefined) return identified
     const uri = resolveUri(address, from.uri)
-    if (uri === undefined) return absent(`${address.slice(0, 200)} is not an address`)
+    if (uri === undefined) return absent(`${address.slice(0, 200)} is not a valid URI`)
     const opened = this.#files.get(uri)
     if (opened !== undefined) return { file: opened, pointer: '' }
     const given = this.#getFile(uri)
@@ -325,5 +325,5 @@ function decodeToken(token: string): string {
 }
 
 function absent(reason: string): Target & { kind: 'fault' } {
-  return { kind: 'fault', reason, fix: 'correct the reference, or add what it refers to' }
+  return { kind: 'fault', reason, fix: 'correct the reference, or add its target' }
 }

@@ -52,7 +52,7 @@ function parseBraces(source: string): unknown {
 
 function parseAsYaml(source: string): unknown {
   if (source.length > MAX_YAML_CHARS) {
-    throw new DocumentError(`the YAML is larger than ${MAX_YAML_CHARS / 1e6} MB: provide it as JSON`)
+    throw new DocumentError(`the YAML document is larger than ${MAX_YAML_CHARS / 1e6} MB: provide it as JSON`)
   }
   try {
     const document = parseYaml(source, {
@@ -87,7 +87,8 @@ function checkExtent(root: unknown): void {
         count++
         if (child !== null && typeof child === 'object' && !(child instanceof ExactNumber)) next.push(child)
       }
-      if (count > MAX_VALUES) throw new DocumentError(`the document holds more than ${MAX_VALUES} values`)
+      if (count > MAX_VALUES)
+        throw new DocumentError(`the document contains more than ${MAX_VALUES} values: split it`)
     }
     level = next
   }

@@ -47,7 +47,9 @@ export async function inspectFile(path: string, options: InspectOptions): Promis
   const directory = dirname(path)
   const file = { path: basename(path), stamp: '', isResource: true, bytes: found.size }
   if (!isResourceName(file.path))
-    throw new InspectionError(`${path} is not read as a resource: name it .yaml, .yml or .json`)
+    throw new InspectionError(
+      `${path} is not a resource file: use a name that ends in .yaml, .yml or .json and does not begin with a dot`,
+    )
   const content = await readResourceFile(file, { directory, ...options })
   return inspectResources(
     await desiredFromFiles([content], new Map(), fileReferences(directory)),
@@ -97,7 +99,9 @@ async function inspectResources(
         `ToolSet ${name}: spec.openAPISpec is missing: add the document from which to generate tools`,
       )
   if (toolSets.length === 0 && desired.views.length === 0 && faults.length === 0)
-    faults.push('the file holds no ToolSet: give a ToolSet, a ToolView or an OpenAPI document')
+    faults.push(
+      'the file contains neither a ToolSet nor a ToolView: name a file with a ToolSet, a ToolView or an OpenAPI document',
+    )
   if (faults.length > 0) throw new InspectionError(`${path}: ${[...new Set(faults)].join('; ')}`)
   return toolSets.map(({ toolSet }) => ({
     toolSet: toolSet!,
@@ -108,7 +112,8 @@ async function inspectResources(
 /** A string: why there are no tools. */
 function resultOf(outcome: CompileOutcome): CompileResult | string {
   if (outcome.kind === 'fault') return outcome.message
-  if (outcome.kind !== 'compiled') throw new Error('a document without a known hash is always compiled')
+  if (outcome.kind !== 'compiled')
+    throw new Error('the compiler returned no tools, although no hash of the document was known')
   return { ...outcome.result, tools: outcome.result.tools.map(asExactTool) }
 }
 

@@ -49,7 +49,12 @@ export function lintToolSet({ toolSet, result }: Inspection): LintReport {
     })
   if (result.moreUnresolved > 0) {
     const message = `further unresolved references: ${result.moreUnresolved}`
-    findings.push({ rule: 'unresolved-reference', subject: '', message, fix: 'correct the ones above first' })
+    findings.push({
+      rule: 'unresolved-reference',
+      subject: '',
+      message,
+      fix: 'correct the references above first',
+    })
   }
   for (const entry of result.unmatched) {
     const message = `spec.${entry} matches nothing`
@@ -76,7 +81,7 @@ export function lintToolSet({ toolSet, result }: Inspection): LintReport {
       rule: 'many-tools',
       subject: '',
       message,
-      fix: 'set spec.listing to search, narrow spec.selector, or split the tool-set',
+      fix: 'set spec.listing to search, narrow spec.selector, or split the tool set',
     })
   }
   for (const tool of result.tools) findings.push(...lintTool(tool))
@@ -96,8 +101,9 @@ export function* lintTool(tool: Tool): Generator<LintFinding> {
   const subject = tool.name
   const { description, request, inputSchema } = tool
   if (description === `${request.method} ${tool.operation}` || isGenerated(tool)) {
-    const fix = 'write summary or description of the operation'
-    yield { rule: 'missing-description', subject, message: 'the operation is not described', fix }
+    const fix = 'write a summary or a description of the operation'
+    const message = 'the operation has neither a summary nor a description'
+    yield { rule: 'missing-description', subject, message, fix }
   } else if (description.length < SHORT_DESCRIPTION) {
     const fix = 'describe what the operation does and when to use it'
     yield { rule: 'short-description', subject, message: `"${description}" is too short for an agent`, fix }
@@ -109,18 +115,18 @@ export function* lintTool(tool: Tool): Generator<LintFinding> {
   }
   const chars = JSON.stringify(inputSchema).length
   if (chars > HUGE_SCHEMA_CHARS) {
-    const message = `the input schema has ${chars} characters`
+    const message = `the input schema has ${chars} characters, more than ${HUGE_SCHEMA_CHARS}`
     yield {
       rule: 'huge-schema',
       subject,
       message,
-      fix: 'leave the operation out, or shrink its body schema',
+      fix: 'leave the operation out with spec.selector, or shorten the schema of its request body',
     }
   }
   const properties = Object.entries(inputSchema.properties ?? {})
   if (properties.length > MANY_ARGUMENTS) {
-    const message = `${properties.length} arguments`
-    yield { rule: 'many-arguments', subject, message, fix: 'offer an operation that needs fewer' }
+    const message = `the tool has ${properties.length} arguments, more than ${MANY_ARGUMENTS}`
+    yield { rule: 'many-arguments', subject, message, fix: 'offer an operation that needs fewer arguments' }
   }
   const bare = properties.filter(([, schema]) => !isDescribed(schema)).map(([name]) => name)
   if (bare.length > 0) {

@@ -84,7 +84,7 @@ class Client implements KubernetesApi {
         this.#endObjectRequests()
         // their connections took the same path, and a silent one reports no end
         for (const each of this.#watches) each.interrupt(error)
-        this.#onFault('the Kubernetes API cannot be watched; the tools that were read last are served')
+        this.#onFault('the Kubernetes API cannot be watched; the gateway serves the tools that it read last')
         this.#log.warn({ plural, reason: reasonOf(error) }, 'a watch of the API server ended; it is reopened')
       },
       onReopened: () => {

@@ -59,7 +59,7 @@ async function manualToolFrom(
   const metadata = { ...object.metadata, name: toolNameOf(object, apiGroup) }
   const result = readResource(withKind({ ...object, metadata, spec }, 'Tool', apiGroup), apiGroup)
   if (!result.ok) return faultText(result.faults)
-  if (result.resource.kind !== 'Tool') return 'is not a Tool'
+  if (result.resource.kind !== 'Tool') return 'the resource is not a Tool'
   try {
     return await withCredential(result.resource.value, references)
   } catch (error) {

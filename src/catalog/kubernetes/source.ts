@@ -168,7 +168,7 @@ class KubernetesSource implements ToolSource {
       .catch(error =>
         this.#options.log.error(
           { err: error },
-          'the ConfigMaps and Secrets of the cluster could not be read; what was read before stays in use',
+          'the ConfigMaps and Secrets of the cluster could not be read; the gateway uses the values that it read before',
         ),
       )
     await this.#watchViews()
@@ -224,7 +224,7 @@ class KubernetesSource implements ToolSource {
         if (this.#leader.leading) this.#writes.request()
       })
       .catch(error =>
-        this.#options.log.error({ err: error }, 'the tool-sets of the cluster could not be reconciled'),
+        this.#options.log.error({ err: error }, 'the ToolSets of the cluster could not be reconciled'),
       )
   }
 
@@ -274,7 +274,7 @@ function references(api: KubernetesApi): ReferenceReader {
     readDocument: (kind, namespace, { name, key }) =>
       api.readKey(kind === 'secret' ? 'Secret' : 'ConfigMap', namespace, name, key),
     async readFile(namespace, { name }, path) {
-      if (path.includes('/')) throw new Error(`${path}: keys of a ConfigMap have no folders`)
+      if (path.includes('/')) throw new Error(`${path} names a folder, but a ConfigMap has only keys`)
       return api.readKey('ConfigMap', namespace, name, path)
     },
     readSecret: async (namespace, { name, key }) =>

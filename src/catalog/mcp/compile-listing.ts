@@ -61,13 +61,13 @@ export function compileListing(
   credential: string | undefined,
 ): CompileResult {
   const given = isObject(document) ? own(document, 'tools') : undefined
-  if (!Array.isArray(given)) throw new DocumentError('the server responded without a list of tools')
+  if (!Array.isArray(given)) throw new DocumentError('the MCP server responded without a list of tools')
   const skipped: { operation: string; reason: string }[] = []
   const all = Object.entries(LISTS).flatMap(([field, { kind, id }]) =>
     list(own(document as Dict, field)).flatMap((entry: unknown, at): Listed[] => {
       const name = isObject(entry) ? text(own(entry, id)) : undefined
       if (name !== undefined) return [listed(kind, name, entry as Dict, toolSet)]
-      skipped.push({ operation: `${field}[${at}]`, reason: `it has no ${id}` })
+      skipped.push({ operation: `${field}[${at}]`, reason: `the entry has no ${id}` })
       return []
     }),
   )
@@ -305,5 +305,5 @@ export function authenticationOf(
 function reasonOf(error: unknown): string {
   if (error instanceof SkippedOperation) return error.message
   if (error instanceof RangeError) return 'its schemas are nested too deeply'
-  return `it could not be read: ${error instanceof Error ? error.message : String(error)}`
+  return `the entry could not be read: ${error instanceof Error ? error.message : String(error)}`
 }

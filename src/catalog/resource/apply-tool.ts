@@ -52,7 +52,8 @@ export function manualTool(
   if (endpoint === undefined || method === undefined) {
     const field = endpoint === undefined ? 'spec.endpoint' : 'spec.method'
     const reason = 'is missing, and no ToolSet generates a tool of this name'
-    return [{ field, reason, fix: 'give endpoint and method, or name an existing tool' }]
+    const fix = 'write spec.endpoint and spec.method, or use the name of a tool that a ToolSet generates'
+    return [{ field, reason, fix }]
   }
   const path = new URL(endpoint.replace(/[{}]/g, '')).pathname
   const inputSchema = manual.inputSchema ?? schemaFor(endpoint)

@@ -25,8 +25,8 @@ export function readAuthenticationFields(fields: ResourceFields): DeclaredAuthen
   const secretRef = readReference(fields, 'secretRef')
   const oauth = isOAuth(type) ? readClient(fields, type) : undefined
   if (type !== 'none' && !fields.has('secretRef') && oauth?.clientAuthentication !== 'none') {
-    const holds = oauth === undefined ? 'the credential' : 'the secret of the client'
-    fields.fault('secretRef', `is missing for type ${type}`, `name the secret that holds ${holds}`)
+    const content = oauth === undefined ? 'the credential' : 'the secret of the client'
+    fields.fault('secretRef', `is missing for type ${type}`, `name the secret that contains ${content}`)
   }
   fields.close()
   return {

@@ -11,7 +11,7 @@ export function readReference(parent: ResourceFields, name: string): KeyReferenc
   const refName = fields.string('name', { max: 253, pattern: REFERENCE_NAME, fix })
   const key = fields.string('key', { max: 253, pattern: REFERENCE_NAME, fix })
   for (const part of ['name', 'key'])
-    if (!fields.has(part)) fields.fault(part, 'is missing', `give the ${part}`)
+    if (!fields.has(part)) fields.fault(part, 'is missing', `write the ${part}`)
   fields.close()
   return refName === undefined || key === undefined ? undefined : { name: refName, key }
 }

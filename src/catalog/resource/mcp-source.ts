@@ -26,7 +26,8 @@ export function readMcpSource(
   const parent = spec.object('source')
   if (parent === undefined) return undefined
   const fields = parent.object('mcp')
-  if (!parent.has('mcp')) parent.fault('mcp', 'is missing', 'name the MCP server: mcp: { url: https://… }')
+  if (!parent.has('mcp'))
+    parent.fault('mcp', 'is missing', 'write mcp: { url: https://… } with the address of the MCP server')
   parent.close()
   if (fields === undefined) return undefined
   const url = readUrl(fields, 'url')
@@ -36,8 +37,8 @@ export function readMcpSource(
   if (keyHeader !== undefined && authentication!.raw('type') !== 'apiKey')
     authentication!.fault(
       'header',
-      'is given without type apiKey',
-      'remove it: other types use Authorization',
+      'is set, but type is not apiKey',
+      'remove it: other types use the header Authorization',
     )
   const source: McpSource = {
     kind: 'mcp',
@@ -65,7 +66,7 @@ function readFeatures(fields: ResourceFields): McpSource['features'] {
   if (given === undefined) return FEATURES
   const known = FEATURES.filter(feature => given.includes(feature))
   if (known.length === 0 || given.some(name => !FEATURES.includes(name as (typeof FEATURES)[number])))
-    fields.fault('features', 'is not a list of features', `write some of ${FEATURES.join(', ')}`)
+    fields.fault('features', 'is not a list of features', `write one or more of ${FEATURES.join(', ')}`)
   return known
 }
 
@@ -77,7 +78,11 @@ function readHeaders(parent: ResourceFields): { readonly [name: string]: string 
     const value = fields.string(name, { max: 1024, pattern: HEADER_VALUE, fix: 'write visible ASCII text' })
     if (!HEADER_NAME.test(name)) fields.fault(name.slice(0, 60), 'is not the name of a header', 'rename it')
     else if (RESERVED.test(name))
-      fields.fault(name, 'is set by the gateway', 'remove it; credentials go into authentication')
+      fields.fault(
+        name,
+        'is set by the gateway',
+        'remove it; write credentials in spec.source.mcp.authentication',
+      )
     else if (value !== undefined) read.push([name, value])
   }
   if (read.length > MAX_HEADERS) parent.fault('headers', `has more than ${MAX_HEADERS} entries`, 'shorten it')
@@ -86,19 +91,19 @@ function readHeaders(parent: ResourceFields): { readonly [name: string]: string 
 
 /** What only an OpenAPI document has. */
 function reportUnused(spec: ResourceFields): void {
-  const document = 'remove it: the tools come from spec.source.mcp'
+  const document = 'remove it: the gateway reads the tools from spec.source.mcp'
   for (const name of ['openAPISpec', 'baseURL', 'overlays', 'upstream']) {
-    if (spec.has(name)) spec.fault(name, 'is given beside source', document)
+    if (spec.has(name)) spec.fault(name, 'is set together with spec.source', document)
   }
   const selector = spec.raw('selector')
   const defaults = spec.raw('toolDefaults')
   for (const name of ['methods', 'pathPrefix'])
-    if (hasField(selector, name)) spec.fault(`selector.${name}`, 'is given for an MCP server', document)
+    if (hasField(selector, name)) spec.fault(`selector.${name}`, 'does not apply to an MCP server', document)
   if (hasField(defaults, 'authentication'))
     spec.fault(
       'toolDefaults.authentication',
-      'is given for an MCP server',
-      'write spec.source.mcp.authentication',
+      'does not apply to an MCP server',
+      'move it to spec.source.mcp.authentication',
     )
 }
 

@@ -45,7 +45,7 @@ function annotationFault(
   names: Set<string>,
 ): string | undefined {
   if (typeof name !== 'string' || !TOKEN.test(name)) return 'is not a header name'
-  if (!reachable) return 'is not reached through the keyword properties only'
+  if (!reachable) return 'is not on a property, or is inside another keyword such as items or oneOf'
   if (typeof type !== 'string' || !MIRRORED_TYPES.includes(type))
     return 'is not on a string, integer or boolean'
   if (names.has(name.toLowerCase())) return `repeats the name ${name}`

@@ -17,7 +17,7 @@ function readOverlay(fields: ResourceFields): Overlay {
   const ref = readReference(fields, 'configMapRef')
   const hasActions = fields.has('actions')
   if (hasActions === fields.has('configMapRef'))
-    fields.fault('', 'does not name one source', 'give exactly one of actions, configMapRef')
+    fields.fault('', 'does not have exactly one source', 'write either actions or configMapRef')
   const actions = hasActions ? readActions(fields) : []
   fields.close()
   return ref === undefined ? { kind: 'inline', actions } : { kind: 'configMap', ref }
@@ -57,11 +57,11 @@ function readActions(parent: ResourceFields): readonly OverlayAction[] {
     if (!fields.has('target')) fields.fault('target', 'is missing', 'write a JSONPath that begins with $')
     const syntaxFault = target === undefined ? undefined : faultOf(target)
     if (syntaxFault !== undefined)
-      fields.fault('target', `is not a JSONPath (${syntaxFault})`, 'correct it by RFC 9535')
+      fields.fault('target', `is not a JSONPath (${syntaxFault})`, 'correct it according to RFC 9535')
     fields.string('description', { max: 4096 })
     const remove = fields.boolean('remove') ?? false
     const update = fields.raw('update')
-    if (!remove && update === undefined) fields.fault('', 'changes nothing', 'give update, or remove: true')
+    if (!remove && update === undefined) fields.fault('', 'changes nothing', 'write update, or remove: true')
     for (const name of fields.names) if (name.startsWith('x-')) fields.raw(name)
     fields.close()
     return { target: target ?? '$', remove, ...(update === undefined ? {} : { update }) }

@@ -18,7 +18,7 @@ export function readOverrides(spec: ResourceFields): Pick<ToolSet, 'overrides'> 
 function readOverride(fields: ResourceFields): ToolOverride {
   const operation = fields.string('operation')
   if (!fields.has('operation'))
-    fields.fault('operation', 'is missing', 'write an operationId, or as "GET /path"')
+    fields.fault('operation', 'is missing', 'write an operationId, or method and path such as "GET /path"')
   const name = fields.string('name', TOOL_NAME)
   const description = fields.string('description', { max: 4096 })
   const tasks = fields.oneOf('tasks', TASK_SUPPORT)
@@ -46,7 +46,7 @@ function readArgument(args: ResourceFields, name: string): NonNullable<ToolOverr
   const fixed = fields.raw('fixed')
   const hidden = fields.boolean('hidden') ?? false
   if (hidden && fixed !== undefined)
-    fields.fault('hidden', 'is given beside fixed', 'remove it: a fixed argument is not offered')
+    fields.fault('hidden', 'is set together with fixed', 'remove it: a fixed argument is always hidden')
   fields.close()
   return {
     ...(fixed === undefined ? {} : { fixed }),

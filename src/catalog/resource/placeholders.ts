@@ -35,7 +35,7 @@ function fill(
     const known = Object.keys(variables).join(', ')
     faults.push({
       field,
-      reason: `contains ${placeholder}, which is not set`,
+      reason: `contains ${placeholder}, which is not a known placeholder`,
       fix: known === '' ? 'write the value itself' : `write the value itself or use one of ${known}`,
     })
     return placeholder

@@ -95,7 +95,7 @@ function readSpec(kind: Resource['kind'], meta: ResourceMeta, spec: ResourceFiel
 function readMeta(root: ResourceFields, isTool: boolean, apiGroup: string): ResourceMeta | undefined {
   const metadata = root.object('metadata')
   if (metadata === undefined) {
-    if (!root.has('metadata')) root.fault('metadata', 'is missing', 'give name and namespace')
+    if (!root.has('metadata')) root.fault('metadata', 'is missing', 'write name and namespace')
     return undefined
   }
   const fix = isTool

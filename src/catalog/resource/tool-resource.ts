@@ -81,7 +81,7 @@ function readEndpoint(spec: ResourceFields): string | undefined {
   spec.fault(
     'endpoint',
     'is not a usable address',
-    'write https://host/path, {placeholders} in the path only, no query',
+    'write https://host/path, with {placeholders} in the path only and without a query',
   )
   return undefined
 }

@@ -28,7 +28,7 @@ const HINTS = ['readOnlyHint', 'destructiveHint', 'idempotentHint', 'openWorldHi
 const NAME_PART = {
   max: 40,
   pattern: /^[A-Za-z0-9_.-]*$/,
-  fix: 'use letters, digits, "_", "." and "-", at most 40',
+  fix: 'use letters, digits, "_", "." and "-", at most 40 characters',
 }
 const MIN_REFRESH_MS = 1_000
 const MAX_REFRESH_MS = 30 * 24 * 3_600_000
@@ -65,14 +65,14 @@ export function readToolSet(meta: ResourceMeta, spec: ResourceFields): ToolSet {
   if (server === undefined && toolSet.selector.annotations !== undefined)
     spec.fault(
       'selector.annotations',
-      'is given for an OpenAPI document',
+      'does not apply to an OpenAPI document',
       'remove it: select by tags or methods',
     )
   if (server?.source.session === 'per-caller' && toolSet.toolDefaults.cache !== undefined)
     spec.fault(
       'toolDefaults.cache',
-      'is given although sessions are kept apart by caller',
-      'set spec.source.mcp.session: shared, or remove it: callers share cached results',
+      'is set, but each caller has a separate session',
+      'set spec.source.mcp.session to shared, or remove the cache: callers share cached results',
     )
   reportPerCaller(spec, toolSet)
   spec.close()
@@ -83,10 +83,11 @@ export function readToolSet(meta: ResourceMeta, spec: ResourceFields): ToolSet {
 function reportPerCaller(spec: ResourceFields, { source, toolDefaults }: ToolSet): void {
   const { authentication, cache } = toolDefaults
   if (!isPerCaller(authentication)) return
-  const why = `is given although each caller has its own token (type ${authentication.type})`
-  if (cache !== undefined) spec.fault('toolDefaults.cache', why, 'remove it: callers share cached results')
+  const why = `but each caller has its own token (type ${authentication.type})`
+  if (cache !== undefined)
+    spec.fault('toolDefaults.cache', `is set, ${why}`, 'remove it: callers share cached results')
   if (source?.kind === 'mcp' && source.session === 'shared')
-    spec.fault('source.mcp.session', `shared ${why}`, 'write per-caller')
+    spec.fault('source.mcp.session', `is shared, ${why}`, 'write per-caller')
 }
 
 /** An absolute http(s) address without user info, or one of a Unix socket. */
@@ -118,19 +119,18 @@ function readSource(fields: ResourceFields | undefined): OpenApiSource | undefin
   const refresh = fields.durationMs('refreshInterval', MIN_REFRESH_MS, MAX_REFRESH_MS)
   const configMap = readReference(fields, 'configMapRef')
   const secret = readReference(fields, 'secretRef')
-  const text = fields.string('inline', { max: MAX_INLINE_CHARS, fix: 'give the document as text' })
+  const text = fields.string('inline', { max: MAX_INLINE_CHARS, fix: 'write the document as text' })
   const given = ['url', 'configMapRef', 'secretRef', 'inline'].filter(name => fields.has(name))
   fields.close()
   if (given.length !== 1) {
-    const reason =
-      given.length === 0 ? 'names no source' : `names ${given.length} sources (${given.join(', ')})`
-    fields.fault('', reason, 'give exactly one of url, configMapRef, secretRef, inline')
+    const reason = given.length === 0 ? 'has no source' : `has ${given.length} sources (${given.join(', ')})`
+    fields.fault('', reason, 'write exactly one of url, configMapRef, secretRef, inline')
     return undefined
   }
   if (fields.has('refreshInterval') && !fields.has('url')) {
     fields.fault(
       'refreshInterval',
-      'is given without url',
+      'is set without url',
       'remove it: only a document with a url is fetched again',
     )
   }

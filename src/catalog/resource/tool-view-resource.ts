@@ -12,7 +12,11 @@ const MAX_ICONS = 8
 /** In tokens; the search tools take about 600. */
 const MIN_BUDGET = 1_000
 const MAX_BUDGET = 200_000
-const TOOL_NAME = { max: 64, pattern: /^[A-Za-z0-9_.-]{1,64}$/, fix: 'use letters, digits, "_", "." and "-"' }
+const TOOL_NAME = {
+  max: 64,
+  pattern: /^[A-Za-z0-9_.-]{1,64}$/,
+  fix: 'use letters, digits, "_", "." and "-", at most 64 characters',
+}
 /** Addresses below `/mcp/` that mean something else. */
 const RESERVED = new Set(['sse', 'capabilities', 'health', 'tools', 'v1'])
 
@@ -22,7 +26,7 @@ export function readToolView(meta: ResourceMeta, spec: ResourceFields): ToolView
   if (RESERVED.has(meta.name))
     spec.fault(
       '',
-      `belongs to a view whose address /mcp/${meta.name} the gateway uses itself`,
+      `is for a view at /mcp/${meta.name}, but the gateway uses this path for another endpoint`,
       'rename the view',
     )
   const texts = {
@@ -45,7 +49,7 @@ export function readToolView(meta: ResourceMeta, spec: ResourceFields): ToolView
     bindings: readBindings(spec, tenant),
   }
   if (spec.has('overBudget') && !spec.has('tokenBudget'))
-    spec.fault('overBudget', 'is given without tokenBudget', 'set spec.tokenBudget, or remove it')
+    spec.fault('overBudget', 'is set without tokenBudget', 'set spec.tokenBudget, or remove it')
   spec.close()
   return view
 }
@@ -99,7 +103,11 @@ function readChanges(spec: ResourceFields): readonly ToolChange[] {
     const name = fields.string('name', TOOL_NAME)
     const other = name === undefined ? undefined : names.get(name)
     if (other !== undefined)
-      fields.fault('name', `is "${name}", which is also the name of ${other}`, 'give each tool its own name')
+      fields.fault(
+        'name',
+        `is "${name}", which is also the new name of tool ${other}`,
+        'give each tool a different name',
+      )
     if (name !== undefined) names.set(name, tool)
     const given = {
       name,

@@ -13,9 +13,13 @@ export function readUpstream(
   const http2 = fields.boolean('http2') ?? false
   fields.close()
   if (pipelining > 1 && http2)
-    fields.fault('pipelining', 'is given beside http2', 'remove one: HTTP/2 has its own streams')
+    fields.fault(
+      'pipelining',
+      'is set together with http2',
+      'remove one of the two: HTTP/2 has its own streams',
+    )
   else if (pipelining > 1 && baseUrl?.toLowerCase().startsWith('https:') === true)
-    fields.fault('pipelining', 'is given for an https address', 'remove it, or write http2: true')
+    fields.fault('pipelining', 'is set for an https address', 'remove it, or write http2: true')
   const upstream = chosenTransport({ pipelining, http2 })
   return upstream === undefined ? {} : { upstream }
 }

@@ -59,7 +59,10 @@ export class DocumentStore {
       return stored
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT')
-        this.#onDamage(file, 'its tools are unavailable until the document has been fetched again')
+        this.#onDamage(
+          file,
+          'the tools of the tool set are unavailable until the gateway has fetched the document again',
+        )
       return undefined
     }
   }

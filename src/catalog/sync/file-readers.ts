@@ -25,8 +25,8 @@ export function originFiles(
       const url = new URL(address)
       if (url.origin === origin && url.username === '' && url.password === '') return undefined
       return {
-        reason: `${address.slice(0, 200)} is not at ${origin}, and files are read from the origin of the document only`,
-        fix: 'serve the file beside the document, or join them with a bundler',
+        reason: `${address.slice(0, 200)} is not at ${origin}, the origin of the document: the gateway reads files from this origin only`,
+        fix: 'serve the file from the origin of the document, or join the files into one document with a bundler',
       }
     },
     async read(address) {
@@ -51,7 +51,7 @@ export function storedFiles(uri: string, stored: ReadonlyMap<string, StoredFile>
     refusal: () => undefined,
     async read(address) {
       const file = stored.get(address)
-      if (file === undefined) throw new Error(`${address.slice(0, 200)} was not stored`)
+      if (file === undefined) throw new Error(`the gateway has no stored copy of ${address.slice(0, 200)}`)
       return file.bytes
     },
   }
@@ -70,7 +70,7 @@ export function folderFiles(uri: string, read: (path: string) => Promise<string 
       if (pathIn(folder, address) !== undefined) return undefined
       return {
         reason: 'the file is not in the folder of the document',
-        fix: 'move the file beside the document, or join them with a bundler',
+        fix: 'move the file into the folder of the document, or join the files into one document with a bundler',
       }
     },
     read: address => read(pathIn(folder, address)!),
@@ -92,7 +92,7 @@ export function noFiles(source: string): FileReader {
   return {
     uri: 'document:///document',
     refusal: () => ({
-      reason: `${source} has no files beside it`,
+      reason: `${source} cannot refer to other files`,
       fix: 'use url or configMapRef, or join the files into one document with a bundler',
     }),
     read: () => Promise.reject(new Error('not read')),

@@ -84,7 +84,8 @@ export class FileLoader {
     const refusal = this.#reader.refusal(uri)
     if (refusal !== undefined) return refusal
     if (this.requested.length >= maxFiles) return beyond(`the document refers to more than ${maxFiles} files`)
-    if (this.#depth > maxDepth) return beyond(`the file is more than ${maxDepth} references away`)
+    if (this.#depth > maxDepth)
+      return beyond(`the file is at the end of a chain of more than ${maxDepth} references`)
     if (this.#bytes > maxBytes) return beyond(`the files are larger than ${maxBytes / 1e6} MB together`)
     if (performance.now() > this.#endsAt!) {
       this.failed = true

@@ -63,8 +63,8 @@ export function serveTools(
     else {
       const owner = names.conflict(made)
       if (owner !== undefined) {
-        const where = owner === made.toolSet ? 'another Tool resource' : `a tool of tool-set ${owner}`
-        faults.push({ resource, message: `${where} has the same name: rename this one` })
+        const where = owner === made.toolSet ? 'another Tool resource' : `a tool of tool set ${owner}`
+        faults.push({ resource, message: `${where} has the same name: rename this Tool resource` })
       } else {
         names.add(made, made.toolSet)
         tools.push(made)

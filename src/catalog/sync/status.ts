@@ -133,7 +133,7 @@ function toolFaultNotes(faults: readonly ToolFault[]): string[] {
       : [`tools not served, because their Tool resource cannot be used: ${named(withheld)}`]),
     ...(kept.length === 0
       ? []
-      : [`Tool resources that cannot be used, their last valid version applies: ${named(kept)}`]),
+      : [`Tool resources that cannot be used and whose last valid version applies: ${named(kept)}`]),
   ]
 }
 
@@ -151,7 +151,7 @@ function credentialNote(result: CompileResult | undefined): string[] {
 function longNameNote(names: readonly string[]): string[] {
   const long = names.filter(name => name.length > CLIENT_NAME_LENGTH)
   if (long.length === 0) return []
-  const fix = `set spec.naming.maxLength to ${CLIENT_NAME_LENGTH}, or rename them with spec.overrides`
+  const fix = `set spec.naming.maxLength to ${CLIENT_NAME_LENGTH}, or rename the tools with spec.overrides`
   return [`names too long for some clients: ${long.length} (${someOf(long)}); ${fix}`]
 }
 
@@ -185,7 +185,7 @@ function changedCondition({ changed, specHash }: StatusInput): Bare {
   }
   const named = changed.slice(0, MAX_NAMED).join(', ')
   const rest = changed.length > MAX_NAMED ? ` and ${changed.length - MAX_NAMED} more` : ''
-  const fix = `to accept, set the annotation <API group>/accepted-spec-hash of the ToolSet to ${specHash ?? 'the specHash'}`
+  const fix = `to accept the changes, set the annotation <API group>/accepted-spec-hash of the ToolSet to ${specHash ?? 'the specHash'}`
   return {
     type,
     status: 'True',

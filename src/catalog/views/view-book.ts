@@ -126,5 +126,5 @@ function nameFault({ namespace, name }: ResourceName, toolSets: ReadonlySet<stri
   const taken = [namespace, 'platform'].find(other => toolSets.has(keyOf({ namespace: other, name })))
   return taken === undefined
     ? undefined
-    : `the name is that of ToolSet ${taken}/${name}, and /mcp/${name} would mean both: rename the view`
+    : `ToolSet ${taken}/${name} has the same name, and /mcp/${name} would lead to both: rename the view`
 }

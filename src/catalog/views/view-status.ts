@@ -103,7 +103,7 @@ export function viewNotes({ tokenBudget, overBudget }: ToolView, figures: ViewFi
   const long = figures.tools.filter(name => name.length > CLIENT_NAME_LENGTH)
   if (long.length > 0)
     notes.push(
-      `names too long for some clients: ${long.length} (${someOf(long)}); rename them with spec.tools`,
+      `names too long for some clients: ${long.length} (${someOf(long)}); rename the tools with spec.tools`,
     )
   return notes
 }

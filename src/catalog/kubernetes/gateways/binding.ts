@@ -26,14 +26,16 @@ export async function readBinding(object: KubeObject, readConfigMap: ReadConfigM
   const tenant = tenantOfNamespace(namespace)
   if (tenant === undefined || tenant === null)
     throw new Error(
-      `metadata.namespace is ${namespace}, which belongs to no tenant: create the GatewayBinding in tenant-{name}`,
+      `metadata.namespace is ${namespace}, which belongs to no tenant: create the GatewayBinding in the namespace tenant-{name}`,
     )
   const { path, api, gatewayRef, overwriteDrift } = object.spec ?? {}
   if (typeof path !== 'string' || !path.startsWith('/'))
-    throw new Error('spec.path is missing: write the path of the API, such as /orders or /orders@2')
+    throw new Error(
+      'spec.path is missing or does not begin with "/": write the path of the API, such as /orders or /orders@2',
+    )
   if (!isObject(api))
     throw new Error(
-      'spec.api is missing: write the fields of an API, as in the files of `toolgate config apply`',
+      'spec.api is missing or is not an object: write the fields of an API, as in the files of `toolgate config apply`',
     )
   const reference = isObject(gatewayRef) ? gatewayRef.name : undefined
   return {
@@ -54,7 +56,7 @@ async function documentOf(
   if (!isObject(spec) || !isObject(spec.configMapRef)) return {}
   const { name, key } = spec.configMapRef
   if (typeof name !== 'string' || typeof key !== 'string')
-    throw new Error('spec.api.spec.configMapRef needs name and key of a ConfigMap')
+    throw new Error('spec.api.spec.configMapRef is not complete: write the name and the key of a ConfigMap')
   return { spec: parseDocumentText(await readConfigMap(namespace, name, key)) }
 }
 

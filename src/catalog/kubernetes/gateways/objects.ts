@@ -211,7 +211,9 @@ export class GatewayObjects {
       )
     const gateway = gateways.find(({ name }) => name === gatewayNameOf(object))
     if (gateway === undefined)
-      throw new Error(`The gateway of GatewayInstance ${instance} has not connected.`)
+      throw new Error(
+        `The gateway of GatewayInstance ${instance} has not connected to the control plane. Start the gateway, or correct spec.gatewayName of the GatewayInstance.`,
+      )
     return this.#options.access.deployment(apiId, gateway.id)
   }
 

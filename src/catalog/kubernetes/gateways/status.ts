@@ -63,11 +63,11 @@ function faultOfInstance(
   gateway: ShownGateway | undefined,
 ): string | undefined {
   if (metadata.namespace !== PLATFORM)
-    return `metadata.namespace is ${metadata.namespace}: gateways serve every tenant, create the GatewayInstance in ${PLATFORM}`
+    return `metadata.namespace is ${metadata.namespace}, but a gateway serves every tenant: create the GatewayInstance in the namespace ${PLATFORM}`
   if (gateway === undefined)
-    return 'No gateway of this name has connected. Start one with GATEWAY_NAME, or correct spec.gatewayName.'
+    return 'No gateway with this name has connected. Start a gateway with this GATEWAY_NAME, or correct spec.gatewayName.'
   if (typeof spec?.url === 'string' && spec.url !== gateway.url)
-    return `spec.url is ${spec.url}, but the gateway says ${gateway.url}. Correct spec.url or GATEWAY_URL.`
+    return `spec.url is ${spec.url}, but the gateway reports ${gateway.url}. Correct spec.url or GATEWAY_URL.`
   return gateway.error ?? undefined
 }
 
