@@ -103,7 +103,10 @@ export class Maintenance {
       await fleet
         .settleTenants()
         .catch(error =>
-          onFault('the status of new or deleted tenants could not be updated; the next round retries', error),
+          onFault(
+            'some tenants could not be activated, or could not be purged after deletion; the next round retries',
+            error,
+          ),
         )
       if (now() - this.#droppedAtMs < DROP_EVERY_MS) return
       await store.write(EVERY_TENANT, async tx => {
@@ -119,7 +122,7 @@ export class Maintenance {
       await this.#sweepAudit()
       this.#droppedAtMs = now()
     } catch (error) {
-      onFault('a round of maintenance failed; the next round retries', error)
+      onFault('a maintenance round of the control plane failed; the next round retries', error)
     }
   }
 }

@@ -212,8 +212,8 @@ export function* checkingUpdate(update: unknown): Generator<void, string | undef
   if (!isObject(update)) return 'the update is not an object'
   const { version, base, plans } = update
   if (!isVersion(version)) return 'version is not a SHA-256 digest in hex'
-  if (base !== null && !isVersion(base)) return 'base is neither null nor a version'
-  if (base === null && plans === undefined) return 'plans is missing in a whole snapshot'
+  if (base !== null && !isVersion(base)) return 'base is neither null nor a SHA-256 digest in hex'
+  if (base === null && plans === undefined) return 'plans is missing, which is required when base is null'
   return (
     (plans === undefined ? undefined : listFault(plans, PLAN, 'plans')) ??
     (yield* checkingObject(update, UPDATE, ''))

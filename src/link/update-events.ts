@@ -52,9 +52,9 @@ export class UpdateReader {
     }
     if (name !== 'plans' && name !== 'tenants' && name !== 'removed' && name !== 'commit') return undefined
     const now = this.#begun
-    if (now === undefined) throw new Error(`"${name}" came before "begin"`)
+    if (now === undefined) throw new Error(`the event "${name}" arrived before the event "begin"`)
     if (name === 'commit') return this.#commit(now, data)
-    if (!Array.isArray(data)) throw new Error(`"${name}" is not a list`)
+    if (!Array.isArray(data)) throw new Error(`the data of the event "${name}" is not a list`)
     if (name === 'plans') now.plans = data
     else if (name === 'removed') now.removed = data
     else for (const tenant of data) now.tenants.push(tenant)
@@ -65,7 +65,7 @@ export class UpdateReader {
     this.#begun = undefined
     const { version, base, resync, plans, tenants, removed } = now
     if ((data as { version?: unknown } | null)?.version !== version)
-      throw new Error('"commit" names another version than "begin"')
+      throw new Error('the event "commit" has a different version than the event "begin"')
     const update = { version, base, tenants, removed }
     return { update: plans === undefined ? update : { ...update, plans }, resync }
   }
@@ -74,7 +74,7 @@ export class UpdateReader {
 function begun(data: unknown): Begun {
   const { version, base, resync } = (data ?? {}) as { [name: string]: unknown }
   if (typeof version !== 'string' || version === '' || (typeof base !== 'string' && base !== null))
-    throw new Error('"begin" names no version')
+    throw new Error('the event "begin" has no valid version or base')
   return {
     version,
     base,

@@ -162,10 +162,10 @@ export function versionConflict(one: Addressed, other: Addressed): string | unde
   const [a, b] = [one.versioning, other.versioning]
   if (one.path === other.path && a !== null && b !== null) {
     if (a.by !== b.by)
-      return `Version ${other.version} of the path is chosen by ${b.by}, this one by ${a.by}.`
+      return `All versions of a path must be chosen in the same way: version ${other.version} is chosen by ${b.by}, this one by ${a.by}.`
     if (a.header !== b.header)
-      return `Version ${other.version} of the path is chosen by the header ${b.header}.`
-    return one.version === other.version ? `Version ${one.version} of the path exists already.` : undefined
+      return `All versions of a path must be chosen by the same header: version ${other.version} is chosen by ${b.header}.`
+    return one.version === other.version ? `Version ${one.version} of this path already exists.` : undefined
   }
   const taken = claimedPaths(other).find(path => claimedPaths(one).includes(path))
   return taken === undefined ? undefined : `The path ${taken} belongs to the API ${apiKeyOf(other)}.`

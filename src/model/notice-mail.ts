@@ -21,8 +21,10 @@ const SUBJECTS: { readonly [kind in NoticeKind]: (value: (name: string) => strin
 }
 
 const ADVICE: { readonly [kind in NoticeKind]: string } = {
-  'subscription.expiring': 'Calls are refused after this date. Ask the owner of the API to extend it.',
-  'subscription.key_expiring': 'Calls with this key are refused after this date. Create another key before.',
+  'subscription.expiring':
+    'Calls are refused after this date. Ask the owner of the API to extend the subscription.',
+  'subscription.key_expiring':
+    'Calls with this key are refused after this date. Create another key before this date.',
   'subscription.quota_warning': 'Calls beyond the limit are refused until the window ends.',
   'subscription.quota_exhausted': 'Calls are refused until the window ends, or until the limit is raised.',
   'webhook.failing': 'Check the receiver, then retry the failed deliveries.',

@@ -98,7 +98,7 @@ export function reject(subscription: Subscription, reason: string): Transition<S
   if (status === 'pending_approval') return moved({ ...subscription, status: 'rejected', reason })
   if (isServed(subscription) && requestedPlan !== null) return moved({ ...subscription, requestedPlan: null })
   return illegal(
-    `Only a pending subscription, or the requested plan of one in use, can be rejected; this one is ${status}${requestedPlan === null ? ' and requests no plan' : ''}.`,
+    `This subscription is ${status}${requestedPlan === null ? ' and requests no plan' : ''}. Only a pending subscription, or the plan that an approved or suspended subscription requests, can be rejected.`,
   )
 }
 

@@ -16,8 +16,8 @@ export function readUnixUrl(url: string): { readonly origin: string } | string {
   const parsed = URL.canParse(url) ? new URL(url) : undefined
   if (parsed === undefined || !/^http\+unix:\/\//i.test(url))
     return `the address of the Unix socket is not valid: percent-encode its path as the host, as in ${EXAMPLE}`
-  if (parsed.username !== '' || parsed.password !== '') return 'the address carries a user name or password'
-  if (parsed.port !== '') return 'the address of a Unix socket has no port'
+  if (parsed.username !== '' || parsed.password !== '') return 'the address contains a user name or password'
+  if (parsed.port !== '') return 'the address of a Unix socket must not have a port'
   if (parsed.hostname === '')
     return `the address names no Unix socket: percent-encode the path as the host, as in ${EXAMPLE}`
   const path = decoded(parsed.hostname)
@@ -29,14 +29,14 @@ export function readUnixUrl(url: string): { readonly origin: string } | string {
 /** Why no socket can be listed or reached by this path; undefined when one can. */
 export function socketPathFault(path: string): string | undefined {
   if (!path.startsWith('/')) return 'is not absolute'
-  if (/[\u0000-\u001f\u007f]/.test(path)) return 'holds a NUL or another control character'
+  if (/[\u0000-\u001f\u007f]/.test(path)) return 'contains a NUL or another control character'
   if (
     path.split('/').some((segment, at) => at > 0 && (segment === '' || segment === '.' || segment === '..'))
   )
-    return 'holds an empty segment, "." or ".."; write it without'
+    return 'contains an empty segment, "." or ".."; remove it'
   const bytes = new TextEncoder().encode(path).byteLength
   if (bytes > MAX_SOCKET_PATH_BYTES)
-    return `has ${bytes} bytes, and the system allows ${MAX_SOCKET_PATH_BYTES}; use a shorter one`
+    return `has ${bytes} bytes, and the system allows ${MAX_SOCKET_PATH_BYTES}; use a shorter path`
   return undefined
 }
 

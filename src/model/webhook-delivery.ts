@@ -92,8 +92,8 @@ export function retryDelivery(delivery: Delivery, at: Date): Transition<Delivery
   if (delivery.status !== 'failed') {
     return illegal(
       delivery.status === 'pending'
-        ? 'The delivery is still being tried; only a failed one can be retried.'
-        : 'The delivery has arrived; only a failed one can be retried.',
+        ? 'The delivery is pending. Only a failed delivery can be retried.'
+        : 'The delivery was successful. Only a failed delivery can be retried.',
     )
   }
   return moved({ ...delivery, status: 'pending', nextAttemptAt: at })

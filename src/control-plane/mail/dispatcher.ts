@@ -48,7 +48,8 @@ export function startMails(options: MailOptions): Mails {
     })
     if (after === undefined) return
     onOutcome(after.status === 'pending' ? 'retry' : after.status)
-    if (after.status === 'failed') onFault(`mail ${mail.id} could not be sent`, new Error(after.error ?? ''))
+    if (after.status === 'failed')
+      onFault(`mail ${mail.id} could not be sent and is not retried`, new Error(after.error ?? ''))
   }
 
   async function round(): Promise<void> {
@@ -66,7 +67,7 @@ export function startMails(options: MailOptions): Mails {
       droppedAtMs = now()
     } catch (error) {
       onFault(
-        'the mails that are due could not be read, or the result of one could not be stored; the next poll retries',
+        'due mails could not be claimed, or the outcome of a mail could not be stored; the next poll retries',
         error,
       )
     }

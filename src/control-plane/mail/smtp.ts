@@ -29,10 +29,11 @@ export async function sendMail(
 ): Promise<MailOutcome> {
   let socket: Socket | undefined
   let isLate = false
+  const late = `the mail server did not accept the mail within ${timeoutMs / 1000} s`
   // a server that sends single bytes never reaches the timeouts of the library
   const timer = setTimeout(() => {
     isLate = true
-    socket?.destroy(new Error(`no response within ${timeoutMs / 1000} s`))
+    socket?.destroy(new Error(late))
   }, timeoutMs)
   const { host, port, encryption, tls, login, from } = server
   const transport = createTransport({
@@ -75,7 +76,7 @@ export async function sendMail(
     })
     return { sent: true }
   } catch (error) {
-    if (isLate) return { sent: false, permanent: false, error: `no response within ${timeoutMs / 1000} s` }
+    if (isLate) return { sent: false, permanent: false, error: late }
     return failure(error, login === undefined ? undefined : presentText(login.password))
   } finally {
     clearTimeout(timer)

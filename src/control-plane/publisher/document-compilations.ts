@@ -85,7 +85,7 @@ export class DocumentCompilations {
     if (replaced.length === 0) return undefined
     const more = replaced.length > MAX_NAMED ? ' …' : ''
     const named = `${replaced.slice(0, MAX_NAMED).join(', ')}${more}`
-    return `tools that are not served because older APIs have tools of the same names: ${replaced.length} (${named}); change operationId or path`
+    return `gateways do not serve ${replaced.length} of the tools, because older APIs have tools with the same names (${named}); change the operationId of these operations, or the path of this API`
   }
 
   /** Of the revision of an API that was compiled last. */
@@ -151,7 +151,7 @@ export class DocumentCompilations {
     } catch (error) {
       if (!this.#isClosed)
         this.#options.onFault(
-          'the OpenAPI documents of APIs could not be read from the database; this is retried',
+          'the OpenAPI documents of APIs could not be read from the database; the control plane retries',
           error,
         )
     } finally {
@@ -196,7 +196,7 @@ export class DocumentCompilations {
       // the retries of the same document report nothing new
       if (previous?.revision !== revision || !this.#uncompiled.has(id))
         onFault(
-          `the OpenAPI document of API ${id} could not be compiled into tools; its previous tools stay in service, and it is retried`,
+          `the OpenAPI document of API ${id} could not be compiled into tools; the control plane retries, and gateways serve the previous tools until then`,
           error,
         )
       this.#uncompiled.set(id, error instanceof Error ? error.message : String(error))

@@ -135,7 +135,10 @@ export class Fleet {
     if (current.length === live.length)
       for (const id of deleting) if (!share.tenants.has(id)) await attempt(this.#purge(id))
     if (failures.length > 0)
-      throw new AggregateError(failures, `settling failed for ${failures.length} tenants: ${failures[0]}`)
+      throw new AggregateError(
+        failures,
+        `tenants that could not be activated or purged: ${failures.length}; first error: ${failures[0]}`,
+      )
   }
 
   async #purge(id: string): Promise<void> {

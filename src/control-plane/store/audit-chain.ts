@@ -34,7 +34,7 @@ export function verifyAudit(
     })
     if (known?.seq === seq && known.hash !== hash)
       return report(
-        `the last deleted record ${seq} has a different hash than the known one: the chain was replaced`,
+        `the last deleted record ${seq} has a different hash than the known record: the chain was replaced`,
       )
     for (;;) {
       const batch = await tx.audit.list({}, { after: seq }, BATCH)
@@ -49,7 +49,7 @@ export function verifyAudit(
           return report(`record ${record.seq} (${record.id}, ${record.action}) or one before it was altered`)
         if (known?.seq === record.seq && known.hash !== record.hash)
           return report(
-            `record ${record.seq} has a different hash than the known one: the chain was replaced`,
+            `record ${record.seq} has a different hash than the known record: the chain was replaced`,
           )
         seq = record.seq
         hash = record.hash

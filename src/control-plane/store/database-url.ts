@@ -44,5 +44,5 @@ export function checkDatabaseFiles(name: string, url: string): void {
     }
   }
   if (parameters.has('sslcert') !== parameters.has('sslkey'))
-    throw new Error(`${name}: sslcert and sslkey belong together, and one of them is missing.`)
+    throw new Error(`${name}: only one of sslcert and sslkey is set. Set both, or neither.`)
 }

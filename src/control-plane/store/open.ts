@@ -26,13 +26,13 @@ export async function openStore(options: StoreOptions): Promise<OpenedStore> {
 async function requireDatabase(target: EmbeddedTarget, url: string): Promise<void> {
   if (target.kind === 'memory')
     throw new Error(
-      'DATABASE_URL is pglite:memory, which begins empty in each process. Set it to a database that is stored.',
+      'DATABASE_URL is pglite:memory, a database that is empty in each new process. Set DATABASE_URL to a database on disk or on a server.',
     )
   const { exists } = await import('./pglite/create.ts')
   if (exists(target.directory)) return
   const setting = url === 'pglite:' ? 'DATA_DIR' : 'DATABASE_URL'
   throw new Error(
-    `${target.directory} does not hold a database. Set ${setting} to that of the control plane; toolgate db migrate creates an empty database.`,
+    `${target.directory} does not contain a database. Set ${setting} to the value that the control plane uses, or run toolgate db migrate to create an empty database.`,
   )
 }
 

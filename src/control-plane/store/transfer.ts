@@ -86,7 +86,7 @@ export function createTransfer(db: Kysely<Tables>, now: () => number): Transfer 
       const applied = await migrations()
       if (applied.length === 0)
         throw new Error(
-          'the database has no tables: it has never been used, or DATABASE_URL names another one',
+          'the database has no tables: it has never been used, or DATABASE_URL names another database. Check DATABASE_URL.',
         )
       return db
         .transaction()
@@ -107,9 +107,13 @@ export function createTransfer(db: Kysely<Tables>, now: () => number): Transfer 
     async write(form, fill) {
       const known = MIGRATIONS.slice(0, form.length)
       if (known.length < form.length || known.some(({ name }, i) => name !== form[i]))
-        throw new Error('the rows are from a newer version of toolgate. Use that version or a later one.')
+        throw new Error(
+          'the backup or source database is from a newer version of toolgate. Use that version or a later one.',
+        )
       if ((await migrations()).length > form.length)
-        throw new Error('the schema of the target is newer than that of the rows. Use an empty database.')
+        throw new Error(
+          'the target database has a newer schema than the backup or source database. Use an empty database.',
+        )
       await createMigrator(db, now, known).migrate()
       await db.transaction().execute(async trx => {
         await enterAll(trx)
@@ -205,6 +209,7 @@ function compare(expected: readonly TableSummary[], actual: readonly TableSummar
     const written = actual.find(summary => summary.table === table)
     if (written?.rows !== rows)
       throw new Error(`table "${table}" has ${written?.rows ?? 0} rows after the transfer instead of ${rows}`)
-    if (written.digest !== digest) throw new Error(`table "${table}" differs after the transfer`)
+    if (written.digest !== digest)
+      throw new Error(`table "${table}" differs from the backup or source database after the transfer`)
   }
 }

@@ -53,7 +53,7 @@ export async function attempt(delivery: ClaimedDelivery, parts: AttemptParts): P
 /** Tenants read this, so it does not reveal what a name resolves to inside the network. */
 function reasonOf(failure: EgressFailure): string {
   if (failure.reason !== 'blocked_address') return failure.message
-  return 'the address is not public, or its name resolves to one that is not: use a public address'
+  return 'the address is not public, or its name resolves to an address that is not public: use a public address'
 }
 
 function failed(error: string): AttemptOutcome {

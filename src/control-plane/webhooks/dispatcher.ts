@@ -106,7 +106,7 @@ export class DeliveryDispatcher {
           await sleep(SETTLE_PAUSE_MS * tried)
           continue
         }
-        const message = `the outcome of webhook delivery ${delivery.id} could not be stored; it will be sent again`
+        const message = `the outcome of webhook delivery ${delivery.id} could not be stored; the control plane sends the delivery again`
         return this.#options.onFault(message, error)
       }
     }

@@ -42,8 +42,10 @@ export async function startWebhooks(options: WebhooksOptions): Promise<Webhooks>
   const foreign = await store.read(EVERY_TENANT, tx => tx.webhooks.sealedElsewhere())
   if (foreign > 0) {
     onFault(
-      `webhooks with secrets or headers that were encrypted with another key: ${foreign}; this instance sends none of their deliveries`,
-      new Error('give every control-plane instance the same SECRETS_KEY, or set those secrets again'),
+      `this instance sends no deliveries of webhooks whose secrets or headers were encrypted with another key (webhooks: ${foreign})`,
+      new Error(
+        'set the same SECRETS_KEY on every control-plane instance, or set the secrets and headers of these webhooks again',
+      ),
     )
   }
   const dispatcher = new DeliveryDispatcher({ pollMs: DEFAULT_POLL_MS, ...options })
@@ -95,6 +97,6 @@ async function refusePlainHttp(store: Store): Promise<void> {
   const ids = await store.read(EVERY_TENANT, tx => tx.webhooks.overPlainHttp(MAX_NAMED))
   if (ids.length === 0) return
   throw new Error(
-    `NODE_ENV is production, but enabled webhooks use plain HTTP: ${ids.join(', ')}. Start with NODE_ENV=development, change them to https or disable them, and start again.`,
+    `NODE_ENV is production, but enabled webhooks use plain HTTP: ${ids.join(', ')}. Start with NODE_ENV=development, change these webhooks to https or disable them, and start with NODE_ENV=production again.`,
   )
 }

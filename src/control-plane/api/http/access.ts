@@ -30,7 +30,7 @@ export async function authenticateRequest(
   nowMs: number,
 ): Promise<Principal> {
   const token = bearerToken(request.headers.get('authorization') ?? '')
-  if (token === undefined) throw unauthorized('A bearer token is required.', '')
+  if (token === undefined) throw unauthorized('A bearer token is required in the Authorization header.', '')
   const verified = await verifier.verify(token, nowMs)
   if (verified.kind !== 'refusal') return forUser === true ? asUser(verified) : verified
   if (verified.row.status === 503) throw unavailable(verified.message, verified.retryAfterSecs ?? 1)

@@ -141,7 +141,9 @@ export function tagged(tag: string) {
   ): Endpoint => {
     const { reach = 'path', success } = declaration
     if ((reach === 'path') !== path.includes('{tenant_id}')) {
-      throw new Error(`${method} ${path}: the reach is ${reach}, which does not fit the path`)
+      throw new Error(
+        `${method} ${path}: reach is ${reach}. Omit reach for a path with {tenant_id}; set caller or platform for every other path.`,
+      )
     }
     const status = success.status ?? DEFAULT_STATUS[method]
     const declared = declaration as unknown as EndpointDeclaration<unknown, unknown>

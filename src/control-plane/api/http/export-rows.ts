@@ -26,7 +26,7 @@ export function exportRows(body: unknown, format: ExportFormat): string {
   if (total > MAX_EXPORT_ROWS)
     throw new Problem(
       'payload_too_large',
-      `The filter matches ${total} rows; an export has at most ${MAX_EXPORT_ROWS}. Add a filter, such as tenant_id or status.`,
+      `The filter matches at least ${total} rows; an export has at most ${MAX_EXPORT_ROWS} rows. Narrow the filter, for example with q.`,
     )
   if (format === 'ndjson') return items.map(item => `${writeJson(item)}\n`).join('')
   const [first] = items

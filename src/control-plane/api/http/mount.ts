@@ -87,7 +87,7 @@ export async function admit(
     if (!taken.allowed) {
       throw new Problem(
         'rate_limited',
-        `The tenant has used all ${taken.limit} requests of this hour. Retry when the hour has passed.`,
+        `The tenant of the token has used all ${taken.limit} requests of this hour. Retry when the next hour begins.`,
         [],
         [['retry-after', String(taken.retryAfterSecs)]],
       )
@@ -215,7 +215,7 @@ async function prepare(
     : undefined
   const byReach = endpoint.reach === 'platform' ? null : (tenant?.name ?? unknownTenant ?? null)
   if (endpoint.reach !== 'platform' && byReach === null && !crossesTenants) {
-    throw new Problem('forbidden', 'The token names no tenant that exists here.')
+    throw new Problem('forbidden', 'The token has no tenant, or its tenant does not exist.')
   }
   const question: AccessQuestion = {
     action: endpoint.action,
@@ -268,7 +268,7 @@ async function refuseSuspended(
   const target = known ? tenant : await tx.tenants.resolve(owner)
   const ofCaller = principal.tenant !== undefined && !crossesTenants && home?.status === 'suspended'
   if (ofCaller || (target?.status === 'suspended' && endpoint.tag !== 'tenant'))
-    throw new Problem('tenant_suspended', 'The tenant is suspended: it can be read, but not changed.')
+    throw new Problem('tenant_suspended', 'The tenant is suspended: its resources can be read, not changed.')
 }
 
 function lastParam(params: Readonly<Record<string, string>>): string {

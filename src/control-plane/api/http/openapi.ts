@@ -25,13 +25,13 @@ const PROBLEMS: { readonly [status: string]: string } = {
   401: 'Missing or invalid token',
   403: 'Insufficient permissions',
   404: 'Resource not found',
-  409: 'Resource already exists, or its state does not allow this',
+  409: 'Resource already exists, or its state does not allow the request',
   412: 'The resource has changed',
   413: 'The body is too large',
-  415: 'The body is not JSON',
+  415: 'The media type of the body is not JSON',
   429: 'Too many requests',
   500: 'Server error',
-  503: 'Temporarily unavailable; Retry-After says when to try again',
+  503: 'Temporarily unavailable; Retry-After says when to retry',
 }
 
 const rateLimitHeaders = z.object({
@@ -81,7 +81,8 @@ export function openApiDocument(
     info: {
       title: 'Toolgate control plane',
       version: info.version,
-      description: 'Configures what the gateways serve to whom, and shows what they report.',
+      description:
+        'Manages tenants, APIs, plans, subscriptions, API keys and webhooks for the gateways, and shows what the gateways report.',
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     servers: [...serversOf(info)],
@@ -192,7 +193,7 @@ function webhookOf({ kind, summary, message }: DescribedEvent): RouteConfig {
       description: 'Id of the delivery, the same in every attempt. Use it to discard duplicates.',
     }),
     'X-Platform-Signature': z.string().optional().openapi({
-      description: '`sha256=` and the HMAC-SHA256 of the body in hex, with the secret of the webhook.',
+      description: '`sha256=` and the HMAC-SHA256 of the body in hex. The key is the secret of the webhook.',
     }),
     'webhook-id': z.string().optional(),
     'webhook-timestamp': z.string().optional(),
@@ -207,7 +208,12 @@ function webhookOf({ kind, summary, message }: DescribedEvent): RouteConfig {
     tags: ['webhook'],
     security: [],
     request: { headers, body: { required: true, content: { 'application/json': { schema: message } } } },
-    responses: { '2XX': { description: 'Accepted; every other status, and none within 5 s, is retried' } },
+    responses: {
+      '2XX': {
+        description:
+          'Accepted. After any other status, and without a response within 5 s, the delivery is retried',
+      },
+    },
   }
 }
 
@@ -226,13 +232,15 @@ function headersOf(endpoint: Endpoint): z.ZodObject {
       .string()
       .regex(/^[\x21-\x7e]{1,255}$/)
       .optional()
-      .openapi({ description: 'A repetition within 24 hours gets the first response.' })
+      .openapi({
+        description: 'For 24 hours, a repeated request with the same key and body gets the first response.',
+      })
   }
   if (endpoint.preconditions === true) {
-    headers['If-Match'] = z
-      .string()
-      .optional()
-      .openapi({ description: 'ETag that the resource must still have.' })
+    headers['If-Match'] = z.string().optional().openapi({
+      description:
+        'ETag of the resource when it was read. If the resource has another ETag, the response is 412.',
+    })
   }
   return z.object(headers)
 }

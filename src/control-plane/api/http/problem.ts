@@ -78,7 +78,7 @@ export function invalidField(field: string, message: string): Problem {
 
 /** @param resource such as `API`; the id is not repeated, since a caller may send any text */
 export function notFound(resource: string): Problem {
-  return new Problem('not_found', `There is no such ${resource}.`)
+  return new Problem('not_found', `The ${resource} does not exist.`)
 }
 
 /** The value that a query found. @throws Problem not_found when it found none */

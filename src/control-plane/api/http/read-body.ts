@@ -30,7 +30,10 @@ export async function readJsonBody(request: Request, maxBytes: number): Promise<
   }
   if (size === 0) return { kind: 'none', text: '' }
   if (!JSON_TYPE.test(request.headers.get('content-type') ?? '')) {
-    throw new Problem('unsupported_media_type', 'Send the body as application/json.')
+    throw new Problem(
+      'unsupported_media_type',
+      'The Content-Type is not JSON. Send the body as application/json.',
+    )
   }
   try {
     const text = new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(chunks))
@@ -38,7 +41,7 @@ export async function readJsonBody(request: Request, maxBytes: number): Promise<
     const lone = loneSurrogateAt(text, value)
     if (lone === undefined) return { kind: 'json', value, text }
     const field = lone === '' ? 'body' : lone.slice(1).replaceAll('/', '.')
-    const message = 'holds half of a surrogate pair, which UTF-8 cannot encode: send the whole character.'
+    const message = 'contains half of a surrogate pair, which UTF-8 cannot encode. Send the whole character.'
     return { kind: 'invalid', faults: [{ field, message }] }
   } catch (error) {
     const reason = error instanceof SyntaxError ? 'is not valid JSON.' : 'is not valid UTF-8.'

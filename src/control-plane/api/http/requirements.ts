@@ -60,18 +60,21 @@ export function requirementText(action: string): string {
   if ([all, any, shared, roles].every(each => each === undefined || each.length === 0))
     return 'Needs no token.'
   const scopes = [...(all ?? []), ...(any ?? [])].map(scope => `\`${scope}\``)
-  const role =
-    roles === undefined
-      ? ''
-      : ` and the role ${roles.join(' or ')}${own === true ? ', unless the resource belongs to the application of the caller' : ''}`
+  const role = roles === undefined ? '' : ` and the role ${roles.join(' or ')}`
   const sentences = [`Needs the scope ${scopes.join(' or ')}${role}.`]
+  if (own === true)
+    sentences.push('For a resource that belongs to the application of the caller, the scope is enough.')
   if (shared !== undefined)
-    sentences.push(`Of a resource that belongs to no tenant: the scope \`${shared.join('` and `')}\`.`)
+    sentences.push(
+      `A resource that belongs to no tenant needs the scope \`${shared.join('` and `')}\` instead.`,
+    )
   if (everyTenant === true)
-    sentences.push('Beyond the tenant of the caller: the role cpi-admin, or a token without tenant.')
+    sentences.push(
+      'A resource of another tenant, or of no tenant, needs the role cpi-admin or a token without tenant.',
+    )
   for (const [name, reach] of Object.entries(confined ?? {}))
     sentences.push(
-      `The role ${name} needs no scope${reach === 'own' ? ' for resources of its application' : ''}.`,
+      `The role ${name} needs no scope${reach === 'own' ? ' for resources of the application of the caller' : ''}.`,
     )
   return sentences.join(' ')
 }

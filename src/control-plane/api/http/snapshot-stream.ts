@@ -16,10 +16,10 @@ export const snapshotStream: StreamRoute = {
   path: '/gateways/stream',
   tag: 'gateway',
   id: 'streamSnapshots',
-  summary: 'Register a gateway instance and follow the snapshots',
+  summary: 'Register a gateway instance and receive snapshots as a stream',
   query: helloQuery,
   description:
-    'Server-sent events: `hello`, then for each update `begin`, `plans`, `tenants`, `removed` and `commit`, whose id is the version. A `question` about recorded calls has its reply sent to `POST /gateways/{gateway_id}/replies`',
+    'Server-sent events: `hello`, then for each update `begin`, `plans`, `tenants`, `removed` and `commit`. The event id of `commit` is the version. An event `question` asks about recorded calls; the gateway sends its reply to `POST /gateways/{gateway_id}/replies`',
 }
 
 /** @param closing fires when the control plane stops */

@@ -55,7 +55,7 @@ export class VisitorLimit {
     const retryAfterSecs = Math.ceil(((minute + 1) * MINUTE_MS - nowMs) / 1000)
     throw new Problem(
       'rate_limited',
-      `More than ${perMinute} requests of this minute came from your address. Retry in ${retryAfterSecs} s.`,
+      `Your IP address or network sent more than ${perMinute} requests in this minute. Retry in ${retryAfterSecs} s.`,
       [],
       [['retry-after', String(retryAfterSecs)]],
     )

@@ -40,7 +40,7 @@ const shownKey = z
     expires_at: shownMoment.nullable(),
     previous_key_expires_at: shownMoment
       .nullable()
-      .openapi({ description: 'Until then the previous key is valid too.' }),
+      .openapi({ description: 'The previous key is valid until this time; null: no previous key is valid.' }),
     last_used_at: shownMoment.nullable(),
     created_at: shownMoment,
     updated_at: shownMoment,
@@ -51,7 +51,7 @@ const issuedKey = shownKey
   .extend({
     key: z.string().openapi({
       description:
-        'The whole key. Later responses show only its prefix; a repetition with the same `Idempotency-Key` gets this response again for 24 hours.',
+        'The whole key. Later responses show only its prefix; for 24 hours, a repeated request with the same `Idempotency-Key` gets this response again.',
     }),
   })
   .openapi('IssuedApiKey')

@@ -93,7 +93,7 @@ export const apiEndpoints: readonly Endpoint[] = [
     summary: 'List the APIs of a tenant',
     action: 'control.apis.list',
     query: z.object(filters),
-    success: { description: 'A page of APIs, without their documents', schema: shownList },
+    success: { description: 'A page of APIs, without their OpenAPI documents', schema: shownList },
     async run({ tx, query, services }) {
       return { body: await listApis(tx, camelCased(query), query, services.gatewayUrl, showApi) }
     },
@@ -101,7 +101,7 @@ export const apiEndpoints: readonly Endpoint[] = [
   endpoint('readTenantApi', 'get', '/tenants/{tenant_id}/apis/{api_id}', {
     summary: 'Read an API of a tenant',
     action: 'control.apis.read',
-    success: { description: 'The API with its document', schema: shownApi },
+    success: { description: 'The API with its OpenAPI document', schema: shownApi },
     async run({ tx, tenant, params, services }) {
       const api = await findApi(tx, params.api_id!)
       return respond(api, tenant!, services)
@@ -126,7 +126,7 @@ export const apiEndpoints: readonly Endpoint[] = [
     action: 'control.subscriptions.migrate',
     body: migration,
     bulk: true,
-    success: { status: 200, description: 'What was migrated', schema: shownMigration },
+    success: { status: 200, description: 'The result of the migration', schema: shownMigration },
     async run({ tx, params, body }) {
       const { applications, reason = null } = body
       const selection = { applications, reason }
@@ -144,7 +144,7 @@ export const apiEndpoints: readonly Endpoint[] = [
     action: 'control.apis.list',
     reach: 'caller',
     query: z.object({ ...filters, tenant_id: textField(100).optional() }),
-    success: { description: 'A page of APIs, without their documents', schema: shownList },
+    success: { description: 'A page of APIs, without their OpenAPI documents', schema: shownList },
     async run({ tx, query, services }) {
       return { body: await listApis(tx, camelCased(query), query, services.gatewayUrl, showApi) }
     },

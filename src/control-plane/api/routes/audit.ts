@@ -24,7 +24,9 @@ const MAX_SEQ = 999_999_999
 const shownRecord = z
   .object({
     id: shownId('aud'),
-    seq: z.int().openapi({ description: 'Position in the chain; without gaps.' }),
+    seq: z.int().openapi({
+      description: 'Position of the record in the hash chain; positions have no gaps.',
+    }),
     at: shownMoment,
     actor: z.object({
       kind: z.enum(['token', 'api_key', 'anonymous', 'system']),
@@ -40,7 +42,7 @@ const shownRecord = z
     before: z.record(z.string(), z.unknown()).nullable(),
     after: z.record(z.string(), z.unknown()).nullable(),
     hash: z.string().openapi({
-      description: 'SHA-256 over the hash of the record before and the content of this one.',
+      description: 'SHA-256 over the hash of the previous record and the content of this record.',
     }),
   })
   .openapi('AuditRecord')
@@ -48,7 +50,7 @@ const shownRecord = z
 const filters = {
   q,
   tenant_id: textField(100).optional(),
-  actor: textField(255).optional().openapi({ description: 'Subject or consumer.' }),
+  actor: textField(255).optional().openapi({ description: 'Subject or consumer of the actor.' }),
   action: textField(100).optional(),
   resource_type: textField(100).optional(),
   resource_id: textField(255).optional(),
@@ -60,15 +62,15 @@ type Filters = { readonly [Name in keyof typeof filters]?: string | undefined }
 
 export const auditEndpoints: readonly Endpoint[] = [
   endpoint('listAuditRecords', 'get', '/audit', {
-    summary: 'List who changed what, the newest first',
+    summary: 'List the audit records, the newest first',
     action: 'control.audit.read',
     reach: 'caller',
     query: z.object({
       ...filters,
       format: pageQuery.format,
-      sort: wordQuery(['at', '-at']).openapi({ description: 'The default is -at, the newest first.' }),
+      sort: wordQuery(['at', '-at']).openapi({ description: 'The default is -at: the newest first.' }),
       limit: presetNumber(1, 100, 20),
-      cursor: seqQuery('`next_cursor` of the page before.'),
+      cursor: seqQuery('`next_cursor` of the previous page.'),
     }),
     success: {
       description: 'A page of records',
@@ -94,10 +96,10 @@ export const auditEndpoints: readonly Endpoint[] = [
     query: z.object({
       ...filters,
       limit: presetNumber(1, MAX_EXPORTED, MAX_EXPORTED),
-      after: seqQuery('`seq` of the last record of the export before.'),
+      after: seqQuery('`seq` of the last record in the previous export.'),
     }),
     success: {
-      description: 'One record on each line; none when there are no more',
+      description: 'One record on each line; the body is empty when no records remain',
       schema: z.string(),
       mediaType: NDJSON,
     },

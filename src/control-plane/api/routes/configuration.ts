@@ -13,19 +13,22 @@ const endpoint = tagged('configuration')
 const shownTree = z
   .looseObject({ apiVersion: z.string(), kind: z.string() })
   .openapi('ExportedConfiguration', {
-    description: 'A `Configuration` without the fields that have their defaults.',
+    description: 'A `Configuration`, without fields that have the default value.',
   })
 
 const request = configurationTree
   .safeExtend({
     secrets: z.record(z.string(), textField(4096, 0)).default({}).openapi({
       writeOnly: true,
-      description: 'Values of the names in `from`. Stored encrypted, in the webhooks only.',
+      description:
+        'Secret values by name, for the names in the `from` fields of the tree. The control plane stores them encrypted, with the webhooks only.',
     }),
   })
   .openapi('ConfigurationRequest')
 
-const value = z.unknown().openapi({ description: 'A document is represented by its SHA-256.' })
+const value = z.unknown().openapi({
+  description: 'Value of the field; an OpenAPI document is represented by its SHA-256.',
+})
 const shownChange = z.object({
   action: z.enum(['create', 'update', 'delete']),
   kind: z.enum(RESOURCE_KINDS),
@@ -43,12 +46,12 @@ const shownResult = z
     applied: z.boolean().openapi({ description: 'false after a dry run.' }),
     changes: z.array(shownChange),
     drift: z.array(shownDrift).openapi({
-      description: 'Fields that the changes overwrite although they were changed outside of `config apply`.',
+      description: 'Fields that were changed outside of `config apply` and that the changes overwrite.',
     }),
     foreign: z.array(z.object({ path: z.string(), owner: z.string() })),
-    unlisted: z
-      .array(z.string())
-      .openapi({ description: 'Resources of the owner that the tree does not have; `prune` deletes them.' }),
+    unlisted: z.array(z.string()).openapi({
+      description: 'Resources that belong to the owner and are not in the tree; `prune` deletes them.',
+    }),
     missing_secrets: z.array(z.string()),
   })
   .openapi('ConfigurationChanges')
@@ -83,7 +86,7 @@ export const configurationEndpoints: readonly Endpoint[] = [
     reach: 'caller',
     query: z.object({ owner: ownerName.optional() }),
     success: {
-      description: 'The tree; applied to an empty database, it makes the same configuration',
+      description: 'The configuration tree. Applied to an empty database, it creates the same configuration',
       schema: shownTree,
     },
     run: async ({ tx, query }) => ({ body: await exportConfiguration(tx, query.owner) }),
@@ -98,7 +101,7 @@ export const configurationEndpoints: readonly Endpoint[] = [
     preconditions: true,
     success: {
       status: 200,
-      description: 'The changes; the ETag is a precondition for the apply',
+      description: 'The changes; after a dry run, send the ETag as If-Match of the apply',
       schema: shownResult,
     },
     async run({ tx, query, body, ifMatch, principal, services, authorize }) {

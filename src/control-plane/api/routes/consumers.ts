@@ -42,7 +42,7 @@ const consumerPatch = z
     }),
     plan: planSlug
       .nullable()
-      .openapi({ description: 'Applies where the consumer has no subscription; null: the default limits.' }),
+      .openapi({ description: 'Plan for calls without a subscription; null: the default limits.' }),
     notes: textField(2000, 0),
   })
   .partial()
@@ -91,7 +91,7 @@ export const consumerEndpoints: readonly Endpoint[] = [
     run: async ({ tx, params }) => shown(found(await tx.consumers.find(params.consumer_id!), 'consumer')),
   }),
   endpoint('updateConsumer', 'patch', ONE, {
-    summary: 'Block or unblock a consumer, change its name, plan or notes',
+    summary: 'Block or unblock a consumer, or change its name, plan or notes',
     action: 'control.consumers.update',
     body: consumerPatch,
     readOnly: fieldNames(shownConsumer),

@@ -98,7 +98,7 @@ export const deploymentEndpoints: readonly Endpoint[] = [
     reach: 'caller',
     success: {
       status: 202,
-      description: 'The deployment; the synchronization has started',
+      description: 'The deployment; its re-synchronization is requested',
       schema: shownDeployment,
     },
     subject: ownerOf,

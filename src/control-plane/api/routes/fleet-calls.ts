@@ -1,7 +1,7 @@
 /** Routes and schemas of the calls that all connected gateways have recorded, and of their replies. How replies are merged is in `services/fleet-calls.ts`. */
 import { MAX_FLEET_CALLS } from '../../../link/fleet-question.ts'
 import { type Endpoint, type EndpointCall, tagged } from '../http/endpoint.ts'
-import { found, invalid, unavailable } from '../http/problem.ts'
+import { found, invalidField, unavailable } from '../http/problem.ts'
 import { presetNumber, queryNumber, shownId, shownMoment, textField } from '../schemas/fields.ts'
 import { fleetReply, readReply, recordedCall } from '../schemas/fleet-reply.ts'
 import { z } from '../schemas/zod.ts'
@@ -19,9 +19,13 @@ const shownGateway = z
     name: z.string(),
     status: z
       .enum(['replied', 'no_reply'])
-      .openapi({ description: '`no_reply`: its calls are missing in this response.' }),
-    calls: z.int().nullable().openapi({ description: 'Calls it has recorded and still keeps.' }),
-    since: shownMoment.nullable().openapi({ description: 'When the oldest of them was received.' }),
+      .openapi({ description: '`no_reply`: the calls of the gateway are missing in this response.' }),
+    calls: z.int().nullable().openapi({
+      description: 'Number of recorded calls that the gateway still has; null without a reply.',
+    }),
+    since: shownMoment.nullable().openapi({
+      description: 'Time at which the gateway received the oldest of these calls.',
+    }),
     workers: z
       .array(
         z.object({
@@ -32,7 +36,10 @@ const shownGateway = z
         }),
       )
       .nullable()
-      .openapi({ description: 'Its threads and what they serve; null for callers who see one tenant.' }),
+      .openapi({
+        description:
+          'Worker threads of the gateway, each with its snapshot and policy revision; null without a reply, and for callers who see one tenant.',
+      }),
   })
   .openapi('FleetGateway')
 const gateways = z.array(shownGateway)
@@ -54,14 +61,16 @@ const overview = z
   .object({
     at: shownMoment,
     window_s: z.int(),
-    covered_s: z.number().openapi({ description: 'Shorter than the window where the recorded calls are.' }),
+    covered_s: z.number().openapi({
+      description: 'Seconds that the recorded calls cover, at most `window_s`.',
+    }),
     calls: z.int(),
     success: z.int(),
     refused: z.int(),
     failed: z.int(),
     rates: z
       .object({ calls: z.number(), success: z.number(), refused: z.number(), failed: z.number() })
-      .openapi({ description: 'In each second.' }),
+      .openapi({ description: 'Calls per second.' }),
     latency: z.object({ ...quantiles, p90_ms: z.number().nullable() }),
     backend: z.object(quantiles),
     refusals: z.array(
@@ -83,10 +92,10 @@ const overview = z
     slowest: z.array(z.object({ tool: z.string(), ...figures })),
     consumers: z.array(z.object({ tenant: z.string().nullable(), consumer: z.string(), ...figures })),
     series: z.array(z.object({ at: shownMoment, ...figures })),
-    consistent: z
-      .boolean()
-      .nullable()
-      .openapi({ description: 'Whether all threads serve the same; null for callers who see one tenant.' }),
+    consistent: z.boolean().nullable().openapi({
+      description:
+        'Whether all worker threads serve the same snapshot and policy revision; null for callers who see one tenant.',
+    }),
     gateways,
     complete,
   })
@@ -110,7 +119,7 @@ async function askedBy({
 }
 
 function tooMany() {
-  return unavailable('Too many questions to the gateways are open. Repeat the request later.', 1)
+  return unavailable('Too many requests wait for replies of the gateways. Repeat the request later.', 1)
 }
 
 /** Of the calls before now, whose figures are merged from all gateways. */
@@ -131,14 +140,14 @@ async function summaries(
 
 export const fleetCallEndpoints: readonly Endpoint[] = [
   endpoint('listFleetCalls', 'get', '/fleet/calls', {
-    summary: 'List the calls that the connected gateways have recorded last, the newest first',
+    summary: 'List the latest recorded calls of all connected gateways, the newest first',
     action: 'control.calls.read',
     reach: 'caller',
     query: z.object({
       consumer: textField(200).optional(),
       tool: textField(200).optional(),
       outcome: textField(200).optional().openapi({
-        description: '`success`, `refused` or `failed`, or one outcome.',
+        description: 'A kind (`success`, `refused`, `failed`) or one outcome.',
       }),
       request_id: textField(128).optional(),
       min_ms: queryNumber(0, 1_000_000_000).optional(),
@@ -220,18 +229,19 @@ export const fleetCallEndpoints: readonly Endpoint[] = [
     },
   }),
   endpoint('replyToQuestion', 'post', '/gateways/{gateway_id}/replies', {
-    summary: 'Reply to a question of the snapshot stream about recorded calls',
+    summary: 'Reply to a `question` event of the snapshot stream',
     action: 'control.gateways.connect',
     reach: 'platform',
     body: fleetReply,
     idempotencyKey: false,
     audited: false,
-    success: { status: 204, description: 'The reply is taken, or its question is not open any more' },
+    success: { status: 204, description: 'The reply is accepted, or its question is no longer open' },
     subject: everyTenant,
     async run({ tx, params, body, services }) {
       const { id } = found(await tx.gateways.find(params.gateway_id!), 'gateway')
       const reply = readReply(body)
-      if (reply === undefined) throw invalid([{ field: 'content', message: 'is not the JSON of a reply.' }])
+      if (reply === undefined)
+        throw invalidField('content', 'must be the JSON text of a reply, with `calls` or `summary`.')
       return {
         async afterwards() {
           await services.fleet.questions.take(id, reply)

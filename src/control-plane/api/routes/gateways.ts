@@ -48,7 +48,9 @@ const shownGateway = z
     workers: z.int(),
     last_seen_at: shownMoment,
     auth_config: authConfig,
-    error: z.string().nullable().openapi({ description: 'Why it does not serve the newest snapshot.' }),
+    error: z.string().nullable().openapi({
+      description: 'Why the gateway does not serve the newest snapshot; null: no error.',
+    }),
     created_at: shownMoment,
     updated_at: shownMoment,
   })
@@ -58,20 +60,21 @@ const MAX_SHOWN_RESOURCES = 500
 
 const shownDifference = z
   .object({
-    from: z.string().nullable().openapi({ description: 'The version it serves; null: none.' }),
-    to: z.string().openapi({ description: 'The newest version.' }),
-    since: shownMoment.nullable().openapi({ description: 'Time of its last acknowledgment of a version.' }),
-    versions: z
-      .int()
-      .nullable()
-      .openapi({ description: 'Published since; null: too many to count, or the gateway serves none.' }),
+    from: z.string().nullable().openapi({ description: 'Version that the gateway serves; null: none.' }),
+    to: z.string().openapi({ description: 'Newest published version.' }),
+    since: shownMoment.nullable().openapi({
+      description: 'Time at which the gateway last acknowledged a version.',
+    }),
+    versions: z.int().nullable().openapi({
+      description: 'Number of versions after `from`; null: too many to count, or the gateway serves none.',
+    }),
     plans: z.boolean().nullable().openapi({ description: 'Whether global plans differ.' }),
     tenants: z
       .array(z.object({ id: z.string(), name: z.string().nullable() }))
       .nullable()
       .openapi({
         description:
-          'Tenants whose configuration differs, limited to that of the caller; without a name: it is not served any more.',
+          'Tenants whose configuration differs; a caller who acts for one tenant sees only that tenant. `name` is null for a tenant that the newest version does not contain.',
       }),
     resources: z
       .array(
@@ -79,13 +82,16 @@ const shownDifference = z
           tenant_id: z.string(),
           kind: z.enum(CHANGED_KINDS),
           id: z.string(),
-          name: z.string().openapi({ description: 'A path, an application, a prefix or a name.' }),
+          name: z.string().openapi({
+            description:
+              'Path of an API, application of a subscription, prefix of a key, subject of a consumer, or name.',
+          }),
           change: z.enum(CHANGE_WORDS),
         }),
       )
       .nullable()
       .openapi({
-        description: `What differs in these tenants, at most ${MAX_SHOWN_RESOURCES}; null: not known, or too many.`,
+        description: `Resources that differ in these tenants, at most ${MAX_SHOWN_RESOURCES}; null: not known, or too many to list.`,
       }),
   })
   .openapi('GatewayDifference')
@@ -101,7 +107,7 @@ export const helloQuery = z.object({
   version: textField(50, 0).default(''),
   workers: z
     .string()
-    .regex(/^[0-9]{1,4}$/, 'must be a whole number.')
+    .regex(/^[0-9]{1,4}$/, 'must be a whole number from 0 to 9999.')
     .transform(Number)
     .default(1)
     .openapi({ type: 'integer', minimum: 0, maximum: 9999, default: 1 }),
@@ -109,7 +115,7 @@ export const helloQuery = z.object({
   audiences: textField(2000).optional().openapi({ description: 'Comma-separated.' }),
   from: textField(64)
     .optional()
-    .openapi({ description: 'Version of the snapshot it serves; `Last-Event-ID` has precedence.' }),
+    .openapi({ description: 'Version that the gateway serves; the header `Last-Event-ID` has precedence.' }),
 })
 
 const day = z
@@ -123,13 +129,13 @@ const report = z
     snapshot_version: textField(64).nullable().default(null),
     error: textField(2000).nullable().default(null),
     workers: count(0, 9999).default(1),
-    resync: textField(64)
-      .nullable()
-      .default(null)
-      .openapi({ description: 'Value of the last resync request that the gateway has carried out.' }),
+    resync: textField(64).nullable().default(null).openapi({
+      description:
+        'Value of `resync` in the `begin` event of the last re-synchronization that the gateway completed.',
+    }),
     sequence: z.int('must be an integer.').min(1, 'must be at least 1.').openapi({
       description:
-        'Number of the report, counting on from the number in `hello`; a report with a number that was taken before adds no usage.',
+        'Number of the report: `sequence` of `hello` plus 1, then 1 more for each report. The control plane ignores `usage`, `keys_used` and `consumers_seen` of a report with an earlier number.',
     }),
     usage: z
       .array(
@@ -167,7 +173,10 @@ const report = z
       )
       .max(MAX_ROWS)
       .default([])
-      .openapi({ description: 'For the audit; an id that is known adds no record.' }),
+      .openapi({
+        description:
+          'Actions of administrators at the gateway, for the audit. An action whose id is known adds no record.',
+      }),
     consumers_seen: z
       // of any length: a subject that is not a known consumer is left out, and does not end the reports of the gateway
       .array(z.strictObject({ tenant_id: textField(100), subject: z.string(), at: moment() }))
@@ -202,12 +211,13 @@ export const gatewayEndpoints: readonly Endpoint[] = [
     },
   }),
   endpoint('readSnapshot', 'get', '/gateways/snapshot', {
-    summary: 'Poll for the snapshot while the stream is broken',
+    summary: 'Poll for the snapshot while the stream is interrupted',
     action: 'control.gateways.connect',
     reach: 'platform',
     query: z.object({ from: textField(64).optional() }),
     success: {
-      description: 'The update from the version `from` to the newest; null when `from` is the newest',
+      description:
+        'The update from the version `from` to the newest version; null when `from` is the newest version',
       schema: z.unknown().openapi('SnapshotUpdate', { type: ['object', 'null'] }),
     },
     subject: everyTenant,
@@ -226,7 +236,7 @@ export const gatewayEndpoints: readonly Endpoint[] = [
     },
   }),
   endpoint('readGatewayDifference', 'get', '/gateways/{gateway_id}/difference', {
-    summary: 'Read what the newest snapshot changes against the one that a gateway instance serves',
+    summary: 'Read the differences between the newest snapshot and the snapshot of a gateway instance',
     action: 'control.gateways.read',
     reach: 'platform',
     success: { status: 200, description: 'The difference', schema: shownDifference },
@@ -261,7 +271,7 @@ export const gatewayEndpoints: readonly Endpoint[] = [
     },
   }),
   endpoint('deleteGateway', 'delete', '/gateways/{gateway_id}', {
-    summary: 'Remove a gateway instance that does not exist any more, with its deployments',
+    summary: 'Remove an offline gateway instance, with its deployments',
     action: 'control.gateways.delete',
     reach: 'platform',
     success: { description: 'The instance is removed; it appears again when it connects' },
@@ -270,7 +280,7 @@ export const gatewayEndpoints: readonly Endpoint[] = [
       const status = gatewayStatus(gateway, tx.now)
       if (status !== 'offline')
         throw conflict(
-          `The gateway is ${status}. Stop it first; it is offline ${OFFLINE_AFTER_MS / 1000} s later.`,
+          `The gateway is ${status}. Stop the gateway, wait ${OFFLINE_AFTER_MS / 1000} s until it is offline, and repeat the request.`,
         )
       await tx.gateways.remove(gateway.id)
     },

@@ -17,7 +17,7 @@ const shownMetrics = z
           date: z.string().openapi({
             example: '2026-01-31',
             description:
-              'In UTC, as precise as the granularity: 2026-01-31T12:00:00Z, 2026-01-31 or 2026-01.',
+              'Start of the period in UTC; its form depends on `granularity`: 2026-01-31T12:00:00Z, 2026-01-31 or 2026-01.',
           }),
           requests: z.int(),
           errors: z.int().openapi({ description: 'Calls whose outcome was not success.' }),
@@ -50,7 +50,7 @@ const query = z.object({
 
 export const metricsEndpoints: readonly Endpoint[] = [
   endpoint('readTenantMetrics', 'get', '/tenants/{tenant_id}/metrics', {
-    summary: 'Read requests, errors and latencies of a tenant, for periods with calls',
+    summary: 'Read requests, errors and latencies of a tenant by period; periods without calls are omitted',
     action: 'control.metrics.read',
     query,
     success: { description: 'The metrics', schema: shownMetrics },
@@ -59,7 +59,7 @@ export const metricsEndpoints: readonly Endpoint[] = [
     }),
   }),
   endpoint('readApiMetrics', 'get', '/tenants/{tenant_id}/apis/{api_id}/metrics', {
-    summary: 'Read requests, errors and latencies of an API, for periods with calls',
+    summary: 'Read requests, errors and latencies of an API by period; periods without calls are omitted',
     action: 'control.metrics.read',
     query,
     success: { description: 'The metrics', schema: shownMetrics },

@@ -40,7 +40,7 @@ function shown(plan: PlanRecord) {
 
 export const planEndpoints: readonly Endpoint[] = [
   endpoint('createPlan', 'post', '/plans', {
-    summary: 'Create a plan: global, or of a tenant',
+    summary: 'Create a global plan, or a plan of a tenant',
     action: 'control.plans.create',
     reach: 'caller',
     body: newPlan,
@@ -55,7 +55,7 @@ export const planEndpoints: readonly Endpoint[] = [
       if (body.tenant_id === null && actingFor !== undefined) throw globalPlanRefused()
       const tenant = body.tenant_id === null ? undefined : await owner(tx, body.tenant_id)
       if (body.tenant_id !== null && tenant === undefined) {
-        throw invalidField('tenant_id', 'names no tenant.')
+        throw invalidField('tenant_id', 'must be the id or name of a tenant that exists.')
       }
       if (tenant !== undefined) requireWritable(tenant)
       const fields = planFields(body) as PlanFields

@@ -16,11 +16,13 @@ const PATH =
 
 const file = z
   .strictObject({
-    path: shaped(PATH, 200, 'must be the path of a .rego file, of data.json, data.yaml or data.yml.').openapi(
-      {
-        example: 'toolgate/rules/scope/scope.rego',
-      },
-    ),
+    path: shaped(
+      PATH,
+      200,
+      'must be the relative path of a .rego file, data.json, data.yaml or data.yml, in at most 8 folders, with names of letters, digits, _ and -.',
+    ).openapi({
+      example: 'toolgate/rules/scope/scope.rego',
+    }),
     content: textField(MAX_FILE_CHARS, 0),
   })
   .openapi('PolicyFile')
@@ -29,10 +31,13 @@ const files = z
   .array(file)
   .min(1, 'must have at least 1 file.')
   .max(MAX_FILES, `must have at most ${MAX_FILES} files.`)
-  .refine(list => new Set(list.map(({ path }) => path)).size === list.length, 'has a path twice.')
+  .refine(
+    list => new Set(list.map(({ path }) => path)).size === list.length,
+    'must not contain a path more than once.',
+  )
   .refine(
     list => list.reduce((sum, { content }) => sum + content.length, 0) <= MAX_CHARS,
-    `must have at most ${MAX_CHARS} characters together.`,
+    `must have at most ${MAX_CHARS} characters in all files together.`,
   )
   .openapi({ description: 'All modules, tests and data documents of the policy.' })
 
@@ -42,7 +47,7 @@ const input = z
   .looseObject({ subject: holder, action: part, resource: holder, context: part })
   .openapi({ description: 'Input of a decision, as in docs/reference/policy-input.md.' })
 
-const revision = shaped(/^[\w.-]+$/, 64, 'must be a revision.').openapi({
+const revision = shaped(/^[\w.-]+$/, 64, 'must be a revision: letters, digits, _ . and -.').openapi({
   example: '0c6e4f1f7f6f4e0a9d1c2b3a4f5e6d7c',
 })
 
@@ -50,7 +55,9 @@ const compiler = z
   .object({
     available: z.boolean(),
     version: z.string(),
-    hint: z.string().nullable().openapi({ description: 'How to install it; null when it is there.' }),
+    hint: z.string().nullable().openapi({
+      description: 'How to install the compiler; null when it is installed.',
+    }),
   })
   .openapi('PolicyCompiler')
 
@@ -82,20 +89,19 @@ const shownPolicy = z
     revision: z.string(),
     since: shownMoment,
     compiler,
-    read_only: z
-      .string()
-      .nullable()
-      .openapi({ description: 'Why no other revision can be put in force here; null when it can.' }),
+    read_only: z.string().nullable().openapi({
+      description: 'Why this control plane cannot put another revision in force; null when it can.',
+    }),
     files: z.array(file).nullable().openapi({
-      description: 'What the bundle in force was built from; null when the bundle does not say.',
+      description: 'Source files of the bundle in force; null when the bundle does not contain them.',
     }),
     input_schema: z
       .record(z.string(), z.unknown())
-      .openapi({ description: 'JSON schema of the input, for completion.' }),
+      .openapi({ description: 'JSON Schema of the policy input, for code completion.' }),
     candidate: candidate.nullable(),
     history: z
       .array(z.object({ revision: z.string(), since: shownMoment }))
-      .openapi({ description: 'Revisions to which the policy can return, the newest first.' }),
+      .openapi({ description: 'Earlier revisions that can be put in force again, the newest first.' }),
   })
   .openapi('Policy')
 
@@ -123,7 +129,7 @@ const report = z
     revision: z
       .string()
       .nullable()
-      .openapi({ description: 'Of the compiled draft; null when it has errors.' }),
+      .openapi({ description: 'Revision of the compiled draft; null when the draft has errors.' }),
     cacheable: z.boolean().nullable(),
     comparison: z
       .object({
@@ -131,7 +137,7 @@ const report = z
         compared: z.int(),
         flipped: z.int(),
         failed: z.int(),
-        masked: z.int().openapi({ description: 'Decisions of which arguments were masked.' }),
+        masked: z.int().openapi({ description: 'Number of decisions whose arguments were masked.' }),
         flips: z.array(flip),
       })
       .nullable(),
@@ -186,7 +192,7 @@ const byPath = (list: readonly { readonly path: string; readonly content: string
 
 export const policyEndpoints: readonly Endpoint[] = [
   endpoint('readPolicy', 'get', '/policy', {
-    summary: 'Read the policy in force, its sources, its candidate and the revisions before',
+    summary: 'Read the policy in force, its sources, the candidate and earlier revisions',
     action: 'control.policy.read',
     reach: 'platform',
     success: { description: 'The policy', schema: shownPolicy },
@@ -196,11 +202,13 @@ export const policyEndpoints: readonly Endpoint[] = [
     },
   }),
   endpoint('checkPolicyDraft', 'post', '/policy/check', {
-    summary: 'Compile and test a draft of the policy, and make recorded decisions again with it',
+    summary: 'Compile and test a draft of the policy, and compare its decisions with recorded decisions',
     action: 'control.policy.check',
     reach: 'platform',
     body: z.strictObject({
-      files: files.optional().openapi({ description: 'Absent: only `input`, with the policy in force.' }),
+      files: files.optional().openapi({
+        description: 'Files of the draft. Absent: the policy in force decides about `input`.',
+      }),
       input: input.optional(),
       decisions: count(0, MAX_DECISIONS).default(1000).openapi({
         description: 'How many of the last recorded decisions are compared.',
@@ -231,7 +239,9 @@ export const policyEndpoints: readonly Endpoint[] = [
     async run({ services, body }) {
       const workshop = workshopOf(services)
       if (!workshop.hasDraft(body.revision))
-        throw conflict(`This instance has not compiled revision ${body.revision}. Check the draft again.`)
+        throw conflict(
+          `This control-plane instance has not compiled revision ${body.revision}. Check the draft again.`,
+        )
       return {
         recorded: { id: body.revision, after: { candidate: body.revision } },
         async afterwards() {
@@ -272,7 +282,9 @@ export const policyEndpoints: readonly Endpoint[] = [
     async run({ services, body }) {
       const workshop = workshopOf(services)
       if (!(await workshop.isKept(body.revision)))
-        throw conflict(`Revision ${body.revision} is not kept any more. See history of GET /v1/policy.`)
+        throw conflict(
+          `Revision ${body.revision} is no longer in the history of the policy. See history of GET /v1/policy.`,
+        )
       return {
         recorded: changeTo(body.revision, workshop.revision),
         async afterwards() {

@@ -48,7 +48,7 @@ async function inCatalog(tx: Transaction, products: readonly Product[], to: 'use
 
 export const productEndpoints: readonly Endpoint[] = [
   endpoint('createProduct', 'post', ALL, {
-    summary: 'Create a product: APIs that are subscribed to together',
+    summary: 'Create a product: several APIs under one subscription',
     action: 'control.products.create',
     body: newProduct,
     readOnly: fieldNames(shownProduct),
@@ -76,7 +76,7 @@ export const productEndpoints: readonly Endpoint[] = [
     run: async ({ tx, params }) => shown(await findProduct(tx, params.product_id!)),
   }),
   endpoint('updateProduct', 'patch', ONE, {
-    summary: 'Change a product; its subscriptions have the new APIs at once',
+    summary: 'Change a product; a change of its APIs also applies to existing subscriptions',
     action: 'control.products.update',
     body: productPatch,
     readOnly: fieldNames(shownProduct),
@@ -90,7 +90,7 @@ export const productEndpoints: readonly Endpoint[] = [
     action: 'control.subscriptions.migrate',
     body: productMigration,
     bulk: true,
-    success: { status: 200, description: 'What was migrated', schema: shownMigration },
+    success: { status: 200, description: 'The result of the migration', schema: shownMigration },
     async run({ tx, params, body }) {
       const { applications, reason = null } = body
       const selection = { applications, reason }

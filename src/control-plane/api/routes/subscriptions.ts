@@ -113,7 +113,7 @@ async function planChange(
   mayApprove: () => Promise<void>,
 ): Promise<Pick<SubscriptionChange, 'plan' | 'requestedPlan'>> {
   const plan = await tx.plans.bySlug(slug)
-  if (plan === undefined) throw invalidField('plan', 'names no plan.')
+  if (plan === undefined) throw invalidField('plan', 'must be the slug of a plan that exists.')
   if (!plan.requiresApproval || status === 'pending_approval') return { plan: slug }
   try {
     await mayApprove()
@@ -131,7 +131,7 @@ function requireTarget(body: z.output<typeof newSubscription>): void {
     throw invalidField('product_id', 'must be absent when api_id is given.')
   if (body.api_id !== null && body.plan === undefined) throw invalidField('plan', 'is required.')
   if (body.product_id !== null && body.plan !== undefined)
-    throw invalidField('plan', 'must be absent when product_id is given: the product has its plan.')
+    throw invalidField('plan', 'must be absent when product_id is given: the product sets the plan.')
 }
 
 const filters = {
@@ -232,7 +232,7 @@ export const subscriptionEndpoints: readonly Endpoint[] = [
     },
   }),
   endpoint('updateSubscription', 'patch', ONE, {
-    summary: 'Change plan, limits, expiry or metadata of a subscription; its keys stay',
+    summary: 'Change plan, limits, expiry or metadata of a subscription; its keys stay valid',
     action: 'control.subscriptions.update',
     body: subscriptionPatch,
     readOnly: fieldNames(shownSubscription),

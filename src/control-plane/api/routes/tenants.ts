@@ -126,7 +126,9 @@ export const tenantEndpoints: readonly Endpoint[] = [
   endpoint('deleteTenant', 'delete', '/tenants/{tenant_id}', {
     summary: 'Delete a tenant with everything it owns',
     action: 'control.tenants.delete',
-    success: { description: 'The tenant is being deleted, which ends when no gateway serves it' },
+    success: {
+      description: 'The deletion of the tenant has started; it ends when no gateway serves the tenant',
+    },
     run: ({ tx, tenant }) => deleteTenant(tx, tenant!.id),
   }),
 ]

@@ -82,7 +82,7 @@ export const webhookEndpoints: readonly Endpoint[] = [
     run: async ({ tx, params }) => shown(await findWebhook(tx, params.webhook_id!)),
   }),
   endpoint('updateWebhook', 'patch', ONE, {
-    summary: 'Change a webhook; a replaced secret signs too for 24 hours',
+    summary: 'Change a webhook; for 24 hours, deliveries are also signed with the replaced secret',
     action: 'control.webhooks.update',
     body: webhookPatch,
     readOnly: fieldNames(shownWebhook),
@@ -102,7 +102,7 @@ export const webhookEndpoints: readonly Endpoint[] = [
     run: ({ tx, params }) => deleteWebhook(tx, params.webhook_id!),
   }),
   endpoint('testWebhook', 'post', `${ONE}/test`, {
-    summary: 'Send a delivery with sample values',
+    summary: 'Send a test delivery with sample values',
     action: 'control.webhooks.test',
     body: testRequest,
     success: { status: 202, description: 'The pending delivery', schema: shownDelivery },

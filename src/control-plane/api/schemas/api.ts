@@ -31,7 +31,7 @@ const spec = z
     [z.record(z.string(), z.unknown()), textField(1_000_000)],
     'must be an OpenAPI document: an object, or text.',
   )
-  .openapi({ description: 'OpenAPI document, object or text.' })
+  .openapi({ description: 'OpenAPI document, as an object or as text.' })
 
 /** Segments of unreserved characters (RFC 3986 §2.3): such a path is in normal form already. */
 const PATH = /^\/([A-Za-z0-9_~-][A-Za-z0-9._~-]*(\/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)*)?$/
@@ -44,7 +44,7 @@ export const passthrough = z
       .array(
         shaped(/^[a-z0-9!#$%&'*+.^_`|~-]+$/, 100, 'must be a header name in lower case.').refine(
           mayAllowRequestHeader,
-          'must be a header that is withheld by default and not set by the gateway; other headers need no permission.',
+          'must be a header that the gateway withholds by default and does not set. Other headers need no permission.',
         ),
       )
       .max(MAX_HEADERS, `must have at most ${MAX_HEADERS} headers.`)
@@ -56,11 +56,11 @@ export const passthrough = z
       .default([]),
     paths: word(PATH_RULES).default('strict').openapi({
       description:
-        '`lenient` also forwards paths with parameters on dot segments (`..;`) and reserved characters that are encoded twice.',
+        '`lenient`: the gateway also forwards paths that contain dot segments with parameters (`..;`) or reserved characters that are encoded twice.',
     }),
   })
   .openapi('Passthrough', {
-    description: 'Headers and paths that are withheld by default and that this API allows.',
+    description: 'Headers and paths that the gateway withholds by default and forwards for this API.',
   })
 
 /** Of a proxied request: neither withheld nor set by the gateway. */
@@ -78,17 +78,20 @@ const versionHeader = shaped(
 const versioning = z
   .strictObject({
     by: word(VERSION_CHOICES).openapi({
-      description: '`path`: the version follows the path; `header`: a request header has it.',
+      description:
+        '`path`: the version is the segment after the path of the API; `header`: a request header contains the version.',
     }),
-    header: versionHeader.nullable().default(null).openapi({ description: 'Absent: `x-api-version`.' }),
-    default: z
-      .boolean('must be true or false.')
-      .default(false)
-      .openapi({ description: 'Serves requests that name no version; the default of a path moves here.' }),
+    header: versionHeader.nullable().default(null).openapi({
+      description: 'Absent, when `by` is `header`: `x-api-version`.',
+    }),
+    default: z.boolean('must be true or false.').default(false).openapi({
+      description:
+        'true: this version serves requests without a version, and replaces the previous default version of the path.',
+    }),
   })
   .refine(({ by, header }) => by === 'header' || header === null, {
     path: ['header'],
-    message: 'must be absent unless by is header.',
+    message: 'must be absent when by is path.',
   })
   // as it is stored, so that a configuration with and without the preset is the same
   .transform(value => ({
@@ -106,12 +109,14 @@ const deprecation = z
       .openapi({
         type: ['string', 'null'],
         format: 'date-time',
-        description: 'Sent as the header Sunset (RFC 8594).',
+        description: 'Announced end of the API, sent in the response header Sunset (RFC 8594).',
       }),
     after_sunset: word(AFTER_SUNSET)
       .default('serve')
       .openapi({ description: '`refuse`: calls after `sunset_at` get 410.' }),
-    link: httpUrl().nullable().default(null).openapi({ description: 'A page about it, sent as a Link.' }),
+    link: httpUrl().nullable().default(null).openapi({
+      description: 'URL of a page about the deprecation, sent in the response header Link.',
+    }),
   })
   .openapi('Deprecation', { description: 'The announced end of an API.' })
 
@@ -119,15 +124,18 @@ const MAX_SHARED_WITH = 100
 const sharedWith = z
   .array(
     shaped(/^(ten_[0-9a-z]{26}|\*)$/, 30, 'must be the id of a tenant, or *.'),
-    'must be a list of ids of tenants.',
+    'must be a list of tenant ids.',
   )
   .max(MAX_SHARED_WITH, `must name at most ${MAX_SHARED_WITH} tenants.`)
   .refine(ids => new Set(ids).size === ids.length, 'must not name a tenant more than once.')
-  .refine(ids => ids.length < 2 || !ids.includes(EVERY_OTHER_TENANT), 'must be * alone, or ids.')
+  .refine(
+    ids => ids.length < 2 || !ids.includes(EVERY_OTHER_TENANT),
+    'must be * alone, or tenant ids without *.',
+  )
   .openapi({
     example: [],
     description:
-      'Ids of other tenants, or `*` for all: with `portal_visibility`, their members see the API in the catalog and request subscriptions.',
+      'Ids of other tenants, or `*` for all other tenants. When `portal_visibility` is true, members of these tenants see the API in the catalog and can request subscriptions.',
   })
 
 const fields = {
@@ -139,7 +147,7 @@ const fields = {
   path: shaped(
     PATH,
     255,
-    'must start with /, and its segments must be letters, digits, . _ ~ and -, not empty and not starting with a dot.',
+    'must start with /. Its segments must consist of letters, digits, . _ ~ and -, must not be empty, and must not start with a dot.',
   ).openapi({ example: '/orders' }),
   version: textField(50).openapi({ example: 'v1' }),
   versioning: versioning.nullable(),
@@ -176,7 +184,7 @@ export const apiShape = {
   shared_with: fields.shared_with.default([]),
   visibility: fields.visibility.default('tenant').openapi({
     description:
-      'To whom the catalog shows the API when `portal_visibility` is true: `tenant`, callers of its tenant; `public`, every visitor without a token.',
+      'Who sees the API in the catalog when `portal_visibility` is true. `tenant`: callers of the tenant; `public`: every visitor, without a token.',
   }),
 }
 

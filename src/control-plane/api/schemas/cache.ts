@@ -12,24 +12,23 @@ export const cache = z
   .strictObject({
     scope: word(CACHE_SCOPES).default('caller').openapi({
       description:
-        '`caller`: a response is used again for the caller that received it only; `public`: for every caller, where the upstream allows it.',
+        '`caller`: the gateway reuses a response only for the caller that received it. `public`: the gateway reuses a response for every caller, if the upstream allows that.',
     }),
-    default_age_secs: count(1, MAX_CACHE_SECS)
-      .nullable()
-      .default(null)
-      .openapi({ description: 'Of responses that name no time; null: the upstream is asked each time.' }),
+    default_age_secs: count(1, MAX_CACHE_SECS).nullable().default(null).openapi({
+      description: 'Freshness lifetime of a response that states none; null: such a response is never fresh.',
+    }),
     max_age_secs: count(1, MAX_CACHE_SECS)
       .default(3600)
-      .openapi({ description: 'No response is used for longer without asking the upstream.' }),
+      .openapi({ description: 'Maximum freshness lifetime of a cached response.' }),
     max_response_bytes: count(0, MAX_CACHED_RESPONSE_BYTES)
       .default(262_144)
-      .openapi({ description: 'Longer responses are not kept.' }),
+      .openapi({ description: 'Longer responses are not cached.' }),
   })
   .refine(rule => rule.default_age_secs === null || isWithin(rule.default_age_secs, rule.max_age_secs, 1), {
     path: ['default_age_secs'],
     message: 'must be at most max_age_secs.',
   })
-  .openapi('Cache', { description: 'Responses to GET requests are kept and used again (RFC 9111).' })
+  .openapi('Cache', { description: 'The gateway caches responses to GET requests (RFC 9111).' })
 
 export function cacheFields(body: z.output<typeof cache>): CacheRule {
   return {

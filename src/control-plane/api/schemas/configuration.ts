@@ -23,7 +23,8 @@ const secretName = z
     'must be the name of an environment variable: A-Z, 0-9 and _, beginning with a letter, at most 300 characters.',
   )
 const reference = z.strictObject({ from: secretName }).openapi('SecretReference', {
-  description: 'Name of the variable that holds the value; the tree never holds the value itself.',
+  description:
+    'Name of the environment variable that contains the secret value. The tree never contains the value.',
 })
 
 const plan = z.strictObject(planShape)
@@ -32,7 +33,10 @@ const api = z.strictObject({ ...apiShape, status: word(API_STATUSES).default('ac
 const apiKey = z
   .string()
   .max(306, 'must have at most 306 characters.')
-  .refine(key => apiPath.safeParse(key.split('@')[0]).success, 'must be a path, or a path, @ and a version.')
+  .refine(
+    key => apiPath.safeParse(key.split('@')[0]).success,
+    'must be a path such as /orders, or a path and a version such as /orders@v2.',
+  )
   .openapi({ maxLength: 306 })
 
 type TreeApi = z.output<typeof api>
@@ -44,9 +48,9 @@ function checkVersions(apis: { readonly [key: string]: TreeApi }, context: z.Ref
     const fault = (field: string, message: string) =>
       context.addIssue({ code: 'custom', path: [key, field], message })
     if (named !== undefined && versioning === null)
-      fault('versioning', 'must be given, because the key names a version.')
+      fault('versioning', 'is required, because the key contains a version.')
     else if (named === undefined && versioning !== null)
-      fault('versioning', `needs the version in the key: ${key}@${version}.`)
+      fault('versioning', `requires a key with the version: ${key}@${version}.`)
     else if (named !== undefined && named !== version) fault('version', `must be ${named}, as in the key.`)
   }
 }
@@ -54,16 +58,18 @@ function checkVersions(apis: { readonly [key: string]: TreeApi }, context: z.Ref
 const product = z.strictObject({
   name: textField(100),
   description: textField(2000, 0).default(''),
-  plan: planSlug.openapi({ description: 'Plan of new subscriptions: one quota for all calls.' }),
+  plan: planSlug.openapi({
+    description: 'Plan of new subscriptions; one quota counts the calls of all APIs of the product.',
+  }),
   apis: z
-    .array(apiKey, 'must be a list of keys of APIs.')
+    .array(apiKey, 'must be a list of keys under apis, such as /orders.')
     .max(MAX_PRODUCT_APIS, `must name at most ${MAX_PRODUCT_APIS} APIs.`)
     .refine(keys => new Set(keys).size === keys.length, 'must not name an API more than once.')
     .openapi({ description: 'APIs of the same tenant, by their keys under `apis`.' }),
   portal_visibility: z.boolean('must be true or false.').default(false),
 })
 const consumer = z.strictObject({
-  name: textField(100).optional().openapi({ description: 'Absent: the subject.' }),
+  name: textField(100).optional().openapi({ description: 'Absent: the name is the subject.' }),
   plan: planSlug.nullable().default(null),
   blocked: z.boolean('must be true or false.').default(false),
   notes: textField(2000, 0).default(''),
@@ -98,15 +104,23 @@ const tenant = z
   .superRefine((value, context) => {
     for (const field of Object.keys(declared) as (keyof typeof declared)[])
       if (value.tier === undefined && value[field] !== undefined)
-        context.addIssue({ code: 'custom', path: [field], message: 'needs tier, which declares the tenant.' })
+        context.addIssue({
+          code: 'custom',
+          path: [field],
+          message: 'requires tier. Add tier to declare the tenant.',
+        })
   })
   .openapi({
-    description: 'With `tier`, the tenant is part of the configuration; without, it has to exist.',
+    description:
+      'With `tier`, the tenant is a resource of the tree. Without `tier`, the tenant must exist already.',
   })
 
 export const ownerName = z
   .string()
-  .regex(/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/, 'must be 1 to 63 characters of a-z, 0-9 and -.')
+  .regex(
+    /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/,
+    'must be 1 to 63 characters of a-z, 0-9 and -, without - at either end.',
+  )
   .openapi({ maxLength: 63 })
 
 export const configurationTree = z

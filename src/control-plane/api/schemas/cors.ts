@@ -26,7 +26,7 @@ export const cors = z
       )
       .max(MAX_ITEMS, `must have at most ${MAX_ITEMS} origins.`)
       .openapi({
-        description: 'Pages that may read responses; `*`: every page.',
+        description: 'Origins of the pages that may read responses; `*`: every origin.',
         example: ['https://app.example'],
       }),
     methods: z
@@ -34,18 +34,18 @@ export const cors = z
       .min(1, 'must have at least one method.')
       .nullable()
       .default(null)
-      .openapi({ description: 'null: those of the API.' }),
+      .openapi({ description: 'Methods that pages may use; null: the methods of the API.' }),
     allow_headers: headerNames()
       .default([...DEFAULT_ALLOW_HEADERS])
       .openapi({ description: 'Request headers that pages may set.' }),
     expose_headers: headerNames().default([]).openapi({
       description:
-        'Response headers that pages may read, beside X-Request-ID and those that the upstream exposes.',
+        'Response headers that pages may read, in addition to X-Request-ID and the headers that the upstream exposes.',
     }),
     credentials: z.boolean('must be true or false.').default(false),
     max_age_secs: count(0, MAX_CORS_AGE_SECS)
       .default(600)
-      .openapi({ description: 'How long browsers keep the response to a preflight, in seconds.' }),
+      .openapi({ description: 'Seconds for which browsers may cache the response to a preflight.' }),
   })
   .refine(({ origins }) => origins.length === 1 || !origins.includes('*'), {
     path: ['origins'],
@@ -53,9 +53,11 @@ export const cors = z
   })
   .refine(({ credentials, origins }) => !credentials || !origins.includes('*'), {
     path: ['credentials'],
-    message: 'must be false where origins is *: every page could act for the user of the browser.',
+    message: 'must be false when origins is *. Otherwise every page could act for the user of the browser.',
   })
-  .openapi('Cors', { description: 'The cross-origin rule of the API, in place of that of the gateway.' })
+  .openapi('Cors', {
+    description: 'The cross-origin (CORS) rule of the API; it replaces the rule of the gateway.',
+  })
 
 export function corsFields(body: z.output<typeof cors>): CorsRule {
   return {

@@ -8,12 +8,15 @@ import { z } from './zod.ts'
 const reason = z.string().nullable().openapi({ example: 'The contract has ended.' })
 const keyPrefix = z.string().openapi({ example: 'tgk_LOndzU3M', description: 'Public part of the key.' })
 const apiKey = z.string().optional().openapi({
-  description: 'The whole key; only where the webhook may receive keys of the application.',
+  description: 'The whole key; present only when the webhook may receive the keys of the application.',
 })
 
 const quota: z.ZodRawShape = {
   window: z.enum(QUOTA_WINDOWS),
-  threshold: z.int().openapi({ example: 80, description: 'Percent of the limit.' }),
+  threshold: z.int().openapi({
+    example: 80,
+    description: 'Percentage of the limit that `used` has reached.',
+  }),
   used: z.int().openapi({ example: 8_000, description: 'Requests in the window.' }),
   limit: z.int().openapi({ example: 10_000 }),
   resets_at: shownMoment,
@@ -34,7 +37,7 @@ const EVENTS: { readonly [kind in WebhookEventKind]: Described } = {
     fields: { key_prefix: keyPrefix.optional(), api_key: apiKey },
   },
   'subscription.revoked': {
-    summary: 'A subscription was revoked, alone or with its API',
+    summary: 'A subscription was revoked, directly or together with its API, product or tenant',
     fields: { reason },
   },
   'subscription.key_rotated': {
@@ -44,49 +47,60 @@ const EVENTS: { readonly [kind in WebhookEventKind]: Described } = {
   'subscription.expired': { summary: 'A subscription has expired', fields: { expires_at: shownMoment } },
   'subscription.updated': {
     summary: 'A subscription was changed',
-    fields: { changed: z.array(z.string()).openapi({ example: ['plan'], description: 'Names of fields.' }) },
+    fields: {
+      changed: z.array(z.string()).openapi({
+        example: ['plan'],
+        description: 'Names of the changed fields.',
+      }),
+    },
   },
   'subscription.rejected': {
-    summary: 'A request, or a requested plan, was rejected',
+    summary: 'A requested subscription, or a requested plan, was rejected',
     fields: { reason, requested_plan: z.string().nullable().optional() },
   },
   'subscription.suspended': { summary: 'A subscription was suspended', fields: { reason } },
   'subscription.resumed': { summary: 'A suspended subscription was approved again', fields: {} },
   'subscription.expiring': {
-    summary: 'A subscription expires soon; once for each date',
+    summary: 'A subscription expires soon; sent once for each expiry date',
     fields: { expires_at: shownMoment },
   },
   'subscription.migrated': {
     summary: 'A subscription was moved to another API, version or product, with its keys',
     fields: {
-      from_api_id: shownId('api').optional().openapi({ description: 'Of a subscription to an API.' }),
+      from_api_id: shownId('api').optional().openapi({
+        description: 'The previous API of a subscription to an API.',
+      }),
       from_version: z.string().optional().openapi({ example: 'v1' }),
       to_version: z.string().optional().openapi({ example: 'v2' }),
-      from_product_id: shownId('prd').optional().openapi({ description: 'Of one to a product.' }),
+      from_product_id: shownId('prd').optional().openapi({
+        description: 'The previous product of a subscription to a product.',
+      }),
       reason,
     },
   },
   'subscription.key_expiring': {
-    summary: 'A key expires soon; once for each date',
+    summary: 'A key expires soon; sent once for each expiry date',
     fields: { key_prefix: keyPrefix, expires_at: shownMoment },
   },
   'subscription.quota_warning': {
-    summary: 'A subscription has used 80 % of its quota; once for each window',
+    summary: 'A subscription has used 80 % of its quota; sent once for each window',
     fields: quota,
   },
   'subscription.quota_exhausted': {
-    summary: 'A subscription has used its quota; once for each window',
+    summary: 'A subscription has used all of its quota; sent once for each window',
     fields: quota,
   },
   'webhook.failing': {
-    summary: 'A webhook fails; once until a delivery arrives',
+    summary: 'A webhook fails for several deliveries in a row; sent once until a delivery succeeds',
     about: 'webhook',
     fields: {
       webhook_id: shownId('whk'),
       webhook_name: z.string().openapi({ example: 'billing' }),
       host: z.string().openapi({ example: 'hooks.example.com' }),
       failed_deliveries: z.int().openapi({ example: 3 }),
-      status_code: z.int().nullable().openapi({ description: 'Of the last response.' }),
+      status_code: z.int().nullable().openapi({
+        description: 'HTTP status of the last response; null: no response.',
+      }),
       error: z.string().nullable(),
     },
   },
@@ -96,7 +110,7 @@ const OF_SUBSCRIPTION: z.ZodRawShape = {
   subscription_id: shownId('sub'),
   api_id: shownId('api').nullable().openapi({ description: 'null for a subscription to a product.' }),
   api_name: z.string().openapi({ example: 'Orders' }),
-  product_id: shownId('prd').optional().openapi({ description: 'Of a subscription to a product.' }),
+  product_id: shownId('prd').optional().openapi({ description: 'Present for a subscription to a product.' }),
   product_name: z.string().optional(),
   consumer_id: shownId('con'),
   plan: z.string().openapi({ example: 'silver' }),

@@ -54,7 +54,7 @@ export function upstreamUrl() {
       format: 'uri',
       example: 'https://orders.example.com/v2',
       description:
-        'http+unix://%2Frun%2Forders.sock/v2: over the Unix socket /run/orders.sock, where EGRESS_ALLOW lists it.',
+        'Absolute http or https address, or the address of a Unix socket that EGRESS_ALLOW lists: http+unix://%2Frun%2Forders.sock/v2 uses the socket /run/orders.sock.',
     })
 }
 
@@ -116,7 +116,7 @@ export const pageQuery = {
   page: presetNumber(1, 1_000_000, 1),
   limit: presetNumber(1, 100, 20),
   format: wordQuery(['json', ...EXPORT_FORMATS]).openapi({
-    description: `csv, ndjson: all items at once, without page and limit, at most ${MAX_EXPORT_ROWS}.`,
+    description: `csv, ndjson: all items in one response, at most ${MAX_EXPORT_ROWS}; page and limit are ignored.`,
   }),
 }
 

@@ -24,8 +24,10 @@ export const recordedCall = z
     consumer: word.nullable(),
     tool: word.nullable(),
     toolset: word.nullable(),
-    requested_tool: word.optional().openapi({ description: 'Of a tool that does not exist.' }),
-    api: word.optional().openapi({ description: 'Of a proxied call.' }),
+    requested_tool: word.optional().openapi({
+      description: 'Name that the caller sent, when the tool does not exist.',
+    }),
+    api: word.optional().openapi({ description: 'API of a proxied call.' }),
     kind: z.enum(['success', 'refused', 'failed']),
     outcome: word.openapi({ example: 'success' }),
     status: z.int().openapi({ example: 200 }),
@@ -77,7 +79,8 @@ export const fleetReply = z
     question_id: textField(64),
     content: textField(MAX_CONTENT).openapi({
       example: '{"calls":[],"window":{"calls":0,"capacity":10000,"sinceMs":null}}',
-      description: 'JSON of the calls, or of their summary with the threads of the gateway.',
+      description:
+        'JSON text with the recorded calls, or with their summary and the worker threads of the gateway.',
     }),
   })
   .openapi('FleetReply')

@@ -15,15 +15,21 @@ const text = () => textField(2048).nullable().default(null)
 
 const authentication = z.strictObject({
   type: word(API_AUTHENTICATION_TYPES).default('none'),
-  secret: shaped(KEY, 253, 'must be letters, digits, . _ and -.').nullable().default(null).openapi({
-    description:
-      'Key of the credential, or of the secret of the client, in the secret `tenant-{name}` that the gateways have. The control plane does not have it.',
-    example: 'crm-token',
-  }),
+  secret: shaped(KEY, 253, 'must consist of letters, digits, . _ and -, and must not be . or ..')
+    .nullable()
+    .default(null)
+    .openapi({
+      description:
+        'Key in the secret `tenant-{name}` of the gateways. Its value is the credential or, with OAuth, the client secret. The control plane does not have this secret.',
+      example: 'crm-token',
+    }),
   header: shaped(/^[A-Za-z0-9-]+$/, 64, 'must be a header name.')
     .nullable()
     .default(null)
-    .openapi({ description: 'Of type `apiKey`; null: X-API-Key.', example: 'X-API-Key' }),
+    .openapi({
+      description: 'Request header of the key, for type `apiKey`; null: X-API-Key.',
+      example: 'X-API-Key',
+    }),
   token_url: httpUrl().nullable().default(null),
   client_id: textField(512).nullable().default(null),
   client_authentication: word(CLIENT_AUTHENTICATIONS).default('basic'),

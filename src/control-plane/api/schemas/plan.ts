@@ -40,7 +40,7 @@ export const newPlan = z
     tenant_id: textField(100)
       .nullable()
       .default(null)
-      .openapi({ description: 'Owner of the plan; null: global.' }),
+      .openapi({ description: 'Id or name of the tenant that owns the plan; null: a global plan.' }),
   })
   .openapi('NewPlan')
 

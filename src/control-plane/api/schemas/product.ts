@@ -7,7 +7,9 @@ import { z } from './zod.ts'
 const fields = {
   name: textField(100).openapi({ example: 'Commerce' }),
   description: textField(2000, 0),
-  plan: planSlug.openapi({ description: 'Plan of new subscriptions: one quota for all calls.' }),
+  plan: planSlug.openapi({
+    description: 'Plan of new subscriptions; one quota counts the calls of all APIs of the product.',
+  }),
   api_ids: z
     .array(textField(100), 'must be a list of API ids.')
     .min(1, 'must name at least one API.')
@@ -52,7 +54,7 @@ export const shownPortalProduct = z
     plan: z.string(),
     apis: z
       .array(z.object({ id: shownId('api'), name: z.string(), version: z.string() }))
-      .openapi({ description: 'Those of its APIs that the catalog shows.' }),
+      .openapi({ description: 'APIs of the product that the catalog shows.' }),
   })
   .openapi('PortalProduct')
 
@@ -60,6 +62,6 @@ export const shownPortalProduct = z
 export const shownPublicProduct = shownPortalProduct
   .omit({ tenant_id: true })
   .extend({
-    apis: shownPortalProduct.shape.apis.openapi({ description: 'Those of its APIs that are public.' }),
+    apis: shownPortalProduct.shape.apis.openapi({ description: 'APIs of the product that are public.' }),
   })
   .openapi('PublicProduct')

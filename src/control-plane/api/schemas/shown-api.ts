@@ -40,7 +40,7 @@ const shownBase = {
   status: z.enum(API_STATUSES),
   deprecated_at: shownMoment
     .nullable()
-    .openapi({ description: 'Sent as the header Deprecation (RFC 9745).' }),
+    .openapi({ description: 'Time of the deprecation, sent in the response header Deprecation (RFC 9745).' }),
   deprecation: z
     .object({
       sunset_at: shownMoment.nullable(),
@@ -80,7 +80,7 @@ export const shownApi = z
       .optional()
       .openapi({
         description:
-          'What became of the OpenAPI document: `pending` until it is compiled, `error` with the reason when it has no tools; `degraded` names operations that did not become tools, references that are not resolved, and tools that are not served because an older API of the tenant has tools of the same names.',
+          'State of the OpenAPI document: `none` without a document, `pending` until the document is compiled, then `ready` or `error`. With `error`, `message` is the reason, and the tools of the previous document stay in service. `degraded` names operations that did not become tools, references that are not resolved, and tools that are not served because an older API of the tenant has tools of the same names.',
       }),
   })
   .openapi('Api')
@@ -99,7 +99,7 @@ const published = {
       }),
     )
     .optional()
-    .openapi({ description: 'Its tools for agents; only in responses with a single API.' }),
+    .openapi({ description: 'Tools of the API; only in responses with a single API.' }),
   changelog: z
     .array(
       z.object({
@@ -110,7 +110,7 @@ const published = {
       }),
     )
     .optional()
-    .openapi({ description: 'The newest first; only in responses with a single API.' }),
+    .openapi({ description: 'Changes of the API, the newest first; only in responses with a single API.' }),
 }
 
 export const shownPortalApi = z

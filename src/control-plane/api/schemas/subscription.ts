@@ -13,18 +13,18 @@ export const shownSubscription = z
     api_name: z.string().nullable(),
     product_name: z.string().nullable(),
     plan: z.string(),
-    requested_plan: z
-      .string()
-      .nullable()
-      .openapi({ description: 'Plan that the application has requested instead; approve or reject it.' }),
+    requested_plan: z.string().nullable().openapi({
+      description:
+        'Plan that the application has requested in place of `plan`, until the request is approved or rejected.',
+    }),
     application: z.string(),
     application_name: z.string().openapi({
       description:
-        'Name of the consumer, such as that of a user of the portal; without one, the application.',
+        'Name of the consumer, such as the name of a portal user; `application` when the consumer has no name.',
     }),
     subscriber_tenant_id: shownId('ten').nullable().openapi({
       description:
-        'Tenant of the application, where the API is shared with it; `application` then begins with its name. null: the owner of the API.',
+        'Tenant of the application, when another tenant shares the API with it; `application` then begins with the name of this tenant. null: the application belongs to the owner of the API.',
     }),
     callback_url: z.string().nullable(),
     metadata: z.record(z.string(), z.string()),
@@ -34,7 +34,7 @@ export const shownSubscription = z
     quota: z.int().nullable().openapi({ description: 'Requests per month; overrides the plan.' }),
     api_key: z.string().nullable().openapi({
       description:
-        'The whole key in the response that creates it, afterwards its public prefix, before null.',
+        'null before the first key is created; the whole key in the response that creates the key; its public prefix later.',
     }),
     expires_at: shownMoment.nullable(),
     approved_at: shownMoment.nullable(),
@@ -48,7 +48,7 @@ export const shownSubscription = z
 const MAX_METADATA = 20
 
 const metadata = z
-  .record(z.string(), textField(500, 0), 'must be an object of names and texts.')
+  .record(z.string(), textField(500, 0), 'must be an object whose values are strings.')
   .superRefine((values, context) => {
     const names = Object.keys(values)
     const fault = (message: string) => context.addIssue({ code: 'custom', message, path: [] })
@@ -60,7 +60,7 @@ const metadata = z
     type: 'object',
     additionalProperties: { type: 'string' },
     example: { contact: 'team-shop@example.com' },
-    description: `Of the application; at most ${MAX_METADATA} names.`,
+    description: `Names and values that the application sets; at most ${MAX_METADATA} names.`,
   })
 
 export const newSubscription = z
@@ -72,7 +72,7 @@ export const newSubscription = z
     }),
     plan: textField(100).optional().openapi({
       example: 'silver',
-      description: 'Required with api_id; a product has its plan.',
+      description: 'Required with api_id. Must be absent with product_id: the product sets the plan.',
     }),
     application: textField(255).openapi({ example: 'shop-frontend' }),
     callback_url: httpUrl().nullable().default(null),
@@ -98,11 +98,11 @@ export const subscriptionPatch = z
   .strictObject({
     plan: textField(100).openapi({
       description:
-        'Of an application without the right to approve: a request, unless the plan requires no approval.',
+        'A plan that requires approval becomes `requested_plan` when the caller may not approve subscriptions. Otherwise the plan changes at once.',
     }),
-    rate_limit: override.openapi({ description: 'Requests per minute; null: those of the plan.' }),
-    quota: override.openapi({ description: 'Requests per month; null: those of the plan.' }),
-    expires_at: moment().nullable().openapi({ description: 'null: does not expire.' }),
+    rate_limit: override.openapi({ description: 'Requests per minute; null: the limit of the plan.' }),
+    quota: override.openapi({ description: 'Requests per month; null: the limit of the plan.' }),
+    expires_at: moment().nullable().openapi({ description: 'null: the subscription does not expire.' }),
     callback_url: httpUrl().nullable(),
     metadata,
   })
@@ -136,7 +136,8 @@ const selection = {
 export const migration = z
   .strictObject({
     to_api_id: textField(100).openapi({
-      description: 'The API or version that replaces it, of the same tenant.',
+      description:
+        'Id of the API or version that receives the subscriptions; it must belong to the same tenant.',
     }),
     ...selection,
   })
@@ -145,7 +146,7 @@ export const migration = z
 export const productMigration = z
   .strictObject({
     to_product_id: textField(100).openapi({
-      description: 'The product that replaces it, of the same tenant.',
+      description: 'Id of the product that receives the subscriptions; it must belong to the same tenant.',
     }),
     ...selection,
   })
@@ -154,12 +155,16 @@ export const productMigration = z
 export const shownMigration = z
   .object({
     migrated: z.int().openapi({
-      description: 'Subscriptions that now belong to the other API or product, with their keys.',
+      description: 'Number of subscriptions that now belong to the other API or product, with their keys.',
     }),
-    remaining: z.int().openapi({ description: 'More than 0: repeat the request.' }),
-    skipped: z
-      .array(z.object({ subscription_id: shownId('sub'), application: z.string() }))
-      .openapi({ description: 'Unchanged: the application has an open subscription to the other one.' }),
+    remaining: z.int().openapi({
+      description:
+        'Number of subscriptions that are still to be migrated. If it is more than 0, repeat the request.',
+    }),
+    skipped: z.array(z.object({ subscription_id: shownId('sub'), application: z.string() })).openapi({
+      description:
+        'Subscriptions that are not migrated: their application already has an open subscription to the target, or the target is not shared with their tenant.',
+    }),
   })
   .openapi('MigrationResult')
 

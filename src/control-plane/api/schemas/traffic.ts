@@ -47,7 +47,8 @@ function headerRules(mayChange: (name: string) => boolean) {
       .openapi({
         type: 'object',
         additionalProperties: { type: 'string' },
-        description: 'Name in lower case → value. Every reader of the API sees the values.',
+        description:
+          'Header names in lower case, with their values. Every caller who may read the API sees the values.',
       }),
     remove: z.array(name).max(MAX_RULES, `must have at most ${MAX_RULES} headers.`).default([]),
   })
@@ -60,11 +61,15 @@ export const traffic = z
       .min(1, 'must have at least one method.')
       .nullable()
       .default(null)
-      .openapi({ description: 'Others get 405; HEAD is part of GET. null: every method.' }),
-    max_request_bytes: count(0).nullable().default(null).openapi({ description: 'Larger bodies get 413.' }),
+      .openapi({
+        description: 'Allowed methods; other methods get 405. HEAD is part of GET. null: every method.',
+      }),
+    max_request_bytes: count(0).nullable().default(null).openapi({
+      description: 'Requests with larger bodies get 413.',
+    }),
     timeout_ms: count(MIN_TIMEOUT_MS, MAX_TIMEOUT_MS).nullable().default(null).openapi({
       description:
-        'From the start of the call to the last byte received, all attempts included; applies to tool calls as well.',
+        'Maximum time from the start of the call to the last byte received, including all attempts; also applies to tool calls.',
     }),
     request_headers: headerRules(maySetRequestHeader).default({ set: {}, remove: [] }),
     response_headers: headerRules(maySetResponseHeader).default({ set: {}, remove: [] }),

@@ -19,17 +19,25 @@ const healthCheck = z
   .strictObject({
     path: shaped(/^\/[\x21-\x7e]*$/, 500, 'must start with / and be printable ASCII without spaces.')
       .default('/')
-      .openapi({ description: 'Appended to each address; a status from 200 to 399 is healthy.' }),
+      .openapi({
+        description: 'Appended to each address; a response with a status from 200 to 399 is healthy.',
+      }),
     interval_ms: count(MIN_CHECK_INTERVAL_MS, MAX_CHECK_INTERVAL_MS).default(10_000),
     timeout_ms: count(100, 60_000).default(2000),
-    unhealthy_after: count(1, 100).default(2).openapi({ description: 'Checks in a row that failed.' }),
-    healthy_after: count(1, 100).default(1).openapi({ description: 'Checks in a row that succeeded.' }),
+    unhealthy_after: count(1, 100).default(2).openapi({
+      description: 'Failed checks in a row after which the address gets no calls.',
+    }),
+    healthy_after: count(1, 100).default(1).openapi({
+      description: 'Successful checks in a row after which the address gets calls again.',
+    }),
   })
   .refine(check => isWithin(check.timeout_ms, check.interval_ms, MIN_CHECK_INTERVAL_MS), {
     path: ['timeout_ms'],
     message: 'must be at most interval_ms.',
   })
-  .openapi('HealthCheck', { description: 'A GET of each address by one thread of each gateway.' })
+  .openapi('HealthCheck', {
+    description: 'Health check: one thread of each gateway sends a GET request to each address.',
+  })
 
 export const upstreams = z
   .strictObject({
@@ -37,17 +45,22 @@ export const upstreams = z
       .array(
         z.strictObject({
           url: address(),
-          weight: count(1, MAX_WEIGHT).default(1).openapi({ description: 'Its part of the calls.' }),
+          weight: count(1, MAX_WEIGHT).default(1).openapi({
+            description: 'The address gets calls in proportion to its weight.',
+          }),
         }),
       )
       .min(1, 'must have at least one address.')
       .max(MAX_ADDRESSES, `must have at most ${MAX_ADDRESSES} addresses.`)
-      .refine(all => new Set(all.map(({ url }) => url)).size === all.length, 'must have each address once.')
-      .openapi({ description: 'Called in place of upstream_url.' }),
+      .refine(
+        all => new Set(all.map(({ url }) => url)).size === all.length,
+        'must not contain an address more than once.',
+      )
+      .openapi({ description: 'The gateway calls these addresses in place of upstream_url.' }),
     health_check: healthCheck.nullable().default(null),
   })
   .openapi('Upstreams', {
-    description: 'Several addresses of the upstream, each with its part of the calls.',
+    description: 'Several addresses of the upstream, with weights and a health check.',
   })
 
 export function addressesFields(body: z.output<typeof upstreams>): AddressesRule {
@@ -79,20 +92,21 @@ export function shownAddresses({ addresses, healthCheck: check }: AddressesRule)
 
 export const mirror = z
   .strictObject({
-    url: address().openapi({ description: 'In place of upstream_url.' }),
-    percent: count(1, 100).openapi({ description: 'Of the calls; the rest is not copied.' }),
+    url: address().openapi({ description: 'Address of the second upstream.' }),
+    percent: count(1, 100).openapi({ description: 'Percentage of the calls that the gateway copies.' }),
     methods: z
       .array(word(TRAFFIC_METHODS))
       .min(1, 'must have at least one method.')
       .default(['GET'])
-      .openapi({ description: 'HEAD is part of GET.' }),
+      .openapi({ description: 'Methods of the calls that the gateway copies. HEAD is part of GET.' }),
     max_body_bytes: count(0, MAX_MIRRORED_BYTES)
       .default(65_536)
       .openapi({ description: 'Calls with longer bodies are not copied.' }),
     timeout_ms: count(100, 60_000).default(5000),
   })
   .openapi('Mirror', {
-    description: 'A part of the requests is copied to a second upstream; its responses are dropped.',
+    description:
+      'The gateway copies a part of the requests to a second upstream, and drops the responses of that upstream.',
   })
 
 export function mirrorFields(body: z.output<typeof mirror>): MirrorRule {

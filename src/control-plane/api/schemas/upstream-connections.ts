@@ -7,19 +7,20 @@ export const connections = z
   .strictObject({
     pipelining: count(1, MAX_PIPELINING).default(1).openapi({
       description:
-        'Idempotent requests of its tools in flight on one http connection; proxied calls have a connection each.',
+        'Maximum number of idempotent requests in flight on one connection without TLS, for tool calls. Each proxied call has a separate connection.',
     }),
     http2: z
       .boolean()
       .default(false)
-      .openapi({ description: 'HTTP/2: by ALPN for https, with prior knowledge for http.' }),
+      .openapi({ description: 'true: use HTTP/2, by ALPN for https and with prior knowledge for http.' }),
   })
   .refine(({ pipelining, http2 }) => !http2 || pipelining === 1, {
     path: ['pipelining'],
-    message: 'must be 1 when http2 is true: HTTP/2 has its own streams.',
+    message: 'must be 1 when http2 is true: pipelining applies to HTTP/1.1 only.',
   })
   .openapi('UpstreamConnections', {
-    description: 'How calls share connections to the upstream. null: one HTTP/1.1 request in flight on each.',
+    description:
+      'How calls share connections to the upstream. null: one HTTP/1.1 request in flight on each connection.',
   })
 
 export function shownConnections({ pipelining = 1, http2 = false }: UpstreamTransport) {

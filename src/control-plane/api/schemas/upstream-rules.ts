@@ -17,7 +17,9 @@ const MAX_STATUSES = 16
 
 export const retry = z
   .strictObject({
-    max_attempts: count(2, MAX_ATTEMPTS).default(2).openapi({ description: 'The first one included.' }),
+    max_attempts: count(2, MAX_ATTEMPTS).default(2).openapi({
+      description: 'Maximum number of attempts, including the first.',
+    }),
     statuses: z
       .array(
         count(100, 599).refine(
@@ -28,7 +30,8 @@ export const retry = z
       .max(MAX_STATUSES, `must have at most ${MAX_STATUSES} statuses.`)
       .default([])
       .openapi({
-        description: 'Responses that are retried, beside connections that fail.',
+        description:
+          'Statuses of responses after which the gateway retries, in addition to failed connections.',
         example: [502, 503],
       }),
     methods: z
@@ -36,20 +39,25 @@ export const retry = z
       .min(1, 'must have at least one method.')
       .nullable()
       .default(null)
-      .openapi({ description: 'null: GET, OPTIONS, PUT and DELETE. HEAD is part of GET.' }),
-    first_delay_ms: count(1, MAX_RETRY_DELAY_MS)
-      .default(50)
-      .openapi({ description: 'Doubled by each retry, and shortened by a random part.' }),
+      .openapi({
+        description:
+          'Methods that the gateway retries; null: GET, OPTIONS, PUT and DELETE. HEAD is part of GET.',
+      }),
+    first_delay_ms: count(1, MAX_RETRY_DELAY_MS).default(50).openapi({
+      description:
+        'Delay before the first retry. Each retry doubles the delay; a random part of up to a half is subtracted.',
+    }),
     max_delay_ms: count(1, MAX_RETRY_DELAY_MS).default(1000),
-    budget_percent: count(1, 100)
-      .default(20)
-      .openapi({ description: 'Retries per hundred calls of the API, beyond the first ten.' }),
+    budget_percent: count(1, 100).default(20).openapi({
+      description:
+        'Maximum number of retries per hundred calls of the API, in addition to the first ten retries.',
+    }),
   })
   .refine(rule => isWithin(rule.first_delay_ms, rule.max_delay_ms, 1), {
     path: ['first_delay_ms'],
     message: 'must be at most max_delay_ms.',
   })
-  .openapi('Retry', { description: 'Retries of calls of the upstream; timeout_ms covers all attempts.' })
+  .openapi('Retry', { description: 'Retries of calls to the upstream; timeout_ms covers all attempts.' })
 
 export function retryFields(body: z.output<typeof retry>): RetryRule {
   return {
@@ -75,17 +83,20 @@ export function shownRetry(rule: RetryRule) {
 
 export const circuitBreaker = z
   .strictObject({
-    opens_after: count(1, MAX_OPENS_AFTER).default(5).openapi({ description: 'Failures in a row.' }),
+    opens_after: count(1, MAX_OPENS_AFTER).default(5).openapi({
+      description: 'Failures in a row after which the circuit opens.',
+    }),
     open_ms: count(MIN_OPEN_MS, MAX_OPEN_MS).default(1000),
     max_open_ms: count(MIN_OPEN_MS, MAX_OPEN_MS)
       .default(2000)
-      .openapi({ description: 'Each failed probe doubles open_ms up to here.' }),
+      .openapi({ description: 'Each failed probe doubles the open time, up to this value.' }),
     statuses: z
       .array(count(400, 599))
       .max(MAX_STATUSES, `must have at most ${MAX_STATUSES} statuses.`)
       .default([])
       .openapi({
-        description: 'Responses that count as failures, beside connections that fail.',
+        description:
+          'Statuses of responses that count as failures, in addition to failed connections and timeouts.',
         example: [500, 503],
       }),
   })

@@ -33,9 +33,9 @@ export const webhookSecret = textField(256, 32)
   )
   .openapi({
     writeOnly: true,
-    example: 'an example that is replaced by a random text',
+    example: 'replace this example with a random text',
     description:
-      'Key of the signatures, at least 32 characters; with the prefix whsec_ the rest is base64 for Standard Webhooks. Never returned.',
+      'Secret that signs the deliveries, at least 32 characters. After the prefix whsec_, the rest must be base64 (Standard Webhooks). Never returned.',
   })
 
 export const customHeaders = z
@@ -55,20 +55,20 @@ export const customHeaders = z
         fault(name, `must be 1 to ${MAX_HEADER_VALUE} visible ASCII characters.`)
       }
       if (value === MASKED_HEADER)
-        fault(name, 'is masked: send its value, or omit custom_headers to keep all.')
+        fault(name, 'is masked. Send the real value, or omit custom_headers to keep all headers.')
     }
   })
   .openapi({
     type: 'object',
     additionalProperties: { type: 'string' },
     example: { 'X-Environment': 'production' },
-    description: `Sent with each delivery, encrypted in the database and never returned; at most ${MAX_HEADERS}, none of those that the platform sets.`,
+    description: `Headers that are sent with each delivery; at most ${MAX_HEADERS}. Headers that the platform sets are not allowed. Values are encrypted in the database and never returned.`,
   })
 
 const enabled = z.boolean('must be true or false.')
 const url = httpUrl().openapi({
   example: 'https://hooks.example.com/toolgate',
-  description: 'In production, HTTPS only.',
+  description: 'Address of the receiver; in production, https only.',
 })
 
 /** The fields of a webhook in configuration as code, except its secret and headers. */
@@ -78,7 +78,7 @@ export const webhookName = shaped(
   /^[a-z0-9][a-z0-9-]*$/,
   100,
   'must consist of a-z, 0-9 and -, and not begin with -.',
-).openapi({ example: 'billing', description: 'Unique in the tenant; absent: made of the id.' })
+).openapi({ example: 'billing', description: 'Unique in the tenant; absent: derived from the id.' })
 
 export const newWebhook = z
   .strictObject({
@@ -106,7 +106,7 @@ export const shownWebhook = z
     enabled: z.boolean(),
     custom_headers: z
       .record(z.string(), z.string())
-      .openapi({ description: 'Names; every value is masked.' }),
+      .openapi({ description: 'Header names; every value is masked.' }),
     has_secret: z.boolean(),
     created_at: shownMoment,
     updated_at: shownMoment,
@@ -125,16 +125,16 @@ export const shownDelivery = z
     status_code: z
       .int()
       .nullable()
-      .openapi({ description: 'Of the last response; null when there was none.' }),
+      .openapi({ description: 'HTTP status of the last response; null: no response.' }),
     response_body: z.string().nullable().openapi({ description: 'The first 1 KB of the last response.' }),
     attempt: z
       .int()
       .min(1)
       .max(5)
-      .openapi({ description: 'Number of the last attempt; 1 before the first.' }),
+      .openapi({ description: 'Number of the last attempt; 1 before the first attempt.' }),
     next_attempt_at: shownMoment.nullable(),
     delivered_at: shownMoment.nullable(),
-    duration_ms: z.int().nullable().openapi({ description: 'Of the last attempt.' }),
+    duration_ms: z.int().nullable().openapi({ description: 'Duration of the last attempt.' }),
     error: z.string().nullable().openapi({ description: 'Why the last attempt failed.' }),
     created_at: shownMoment,
     updated_at: shownMoment,

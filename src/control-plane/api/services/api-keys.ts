@@ -23,13 +23,13 @@ export async function createKey(
 ): Promise<IssuedKey> {
   const subscription = await tx.subscriptions.find(subscriptionId, 'lock')
   if (subscription === undefined) {
-    throw invalidField('subscription_id', 'names no subscription of this tenant.')
+    throw invalidField('subscription_id', 'must be the id of a subscription of this tenant.')
   }
   if (expiresAt !== null && expiresAt <= tx.now) {
     throw invalidField('expires_at', 'must be in the future.')
   }
   if (subscription.status !== 'approved') {
-    throw conflict(`The subscription is ${subscription.status}; only an approved one can get keys.`)
+    throw conflict(`The subscription is ${subscription.status}; only an approved subscription can get keys.`)
   }
   const issued = await issueKey(tx, subscription, name, expiresAt)
   announce(tx, 'api_key.created', issued.record)

@@ -118,7 +118,7 @@ async function revokeUnshared(tx: Transaction, api: Api): Promise<void> {
   for (const subscription of await tx.subscriptions.openOf({ apiId: api.id })) {
     const { subscriberTenantId } = subscription
     if (subscriberTenantId !== null && !isSharedWith(api, subscriberTenantId))
-      await revokeSubscription(tx, subscription, 'The API is not shared with this tenant any more.', api)
+      await revokeSubscription(tx, subscription, 'The API is no longer shared with this tenant.', api)
   }
 }
 
@@ -129,7 +129,10 @@ async function revokeUnshared(tx: Transaction, api: Api): Promise<void> {
  */
 async function claimAddress(tx: Transaction, api: Api): Promise<void> {
   if (api.versioning !== null && !isVersionLabel(api.version))
-    throw invalidField('version', 'must be letters, digits, . _ ~ and -, because callers choose it.')
+    throw invalidField(
+      'version',
+      'must consist of letters, digits, . _ ~ and -, and must not start with a dot: callers send it in the path or in a header.',
+    )
   const paths = claimedPaths(api)
   const parents = paths.map(path => path.slice(0, path.lastIndexOf('/')) || '/')
   for (const other of await tx.apis.atPaths(api.tenantId, [...new Set([...paths, ...parents])])) {

@@ -47,7 +47,7 @@ export async function patchConsumer(
   const consumer = found(await tx.consumers.find(id, 'lock'), 'consumer')
   checkIfMatch(ifMatch, consumer.revision)
   if (typeof patch.plan === 'string' && (await tx.plans.bySlug(patch.plan)) === undefined)
-    throw invalidField('plan', 'names no plan.')
+    throw invalidField('plan', 'must be the slug of a plan that exists.')
   const updated = await tx.consumers.update(patched(consumer, patch))
   announce(tx, 'consumer.updated', updated)
   return updated

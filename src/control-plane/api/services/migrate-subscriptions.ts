@@ -43,10 +43,12 @@ export async function migrateToApi(
   const from = found(await tx.apis.find(fromApiId), 'API')
   const to = await tx.apis.find(toApiId)
   if (to === undefined || to.tenantId !== from.tenantId)
-    throw invalidField('to_api_id', 'names no API of this tenant.')
-  if (to.id === from.id) throw invalidField('to_api_id', 'names the same API.')
+    throw invalidField('to_api_id', 'must be the id of an API of this tenant.')
+  if (to.id === from.id) throw invalidField('to_api_id', 'must differ from the API in the path.')
   if (to.status === 'retired')
-    throw conflict('The API that to_api_id names is retired and accepts no subscriptions.')
+    throw conflict(
+      'The API in to_api_id is retired and accepts no subscriptions. Send the id of another API.',
+    )
   const move = {
     from: { apiId: from.id, productId: null },
     to: { apiId: to.id, productId: null },
@@ -67,8 +69,8 @@ export async function migrateToProduct(
   const from = found(await tx.products.find(fromProductId), 'product')
   const to = await tx.products.find(toProductId)
   if (to === undefined || to.tenantId !== from.tenantId)
-    throw invalidField('to_product_id', 'names no product of this tenant.')
-  if (to.id === from.id) throw invalidField('to_product_id', 'names the same product.')
+    throw invalidField('to_product_id', 'must be the id of a product of this tenant.')
+  if (to.id === from.id) throw invalidField('to_product_id', 'must differ from the product in the path.')
   const move = {
     from: { apiId: null, productId: from.id },
     to: { apiId: null, productId: to.id },

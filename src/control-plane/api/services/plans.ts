@@ -72,7 +72,7 @@ async function locked(tx: Transaction, reference: string): Promise<PlanRecord> {
 export function globalPlanRefused(): Problem {
   return new Problem(
     'forbidden',
-    'A global plan cannot be changed for one tenant. Send the request without X-Tenant-ID, or name a tenant in tenant_id.',
+    'A request that acts for one tenant cannot create, change or delete a global plan. Send the request without X-Tenant-ID, or name a tenant in tenant_id.',
     [{ field: 'tenant_id', message: 'is null, which makes the plan global.' }],
   )
 }

@@ -84,14 +84,14 @@ async function requireParts(
 ): Promise<void> {
   const faults: FieldFault[] = []
   if (plan !== undefined && (await tx.plans.bySlug(plan)) === undefined)
-    faults.push({ field: 'plan', message: 'names no plan.' })
+    faults.push({ field: 'plan', message: 'must be the slug of a plan that exists.' })
   for (const [at, id] of apiIds.entries()) {
     const message =
       known.get(id)?.status === 'retired' && !kept.includes(id)
-        ? 'names a retired API.'
+        ? 'must not be the id of a retired API.'
         : known.has(id)
           ? undefined
-          : 'names no API of this tenant.'
+          : 'must be the id of an API of this tenant.'
     if (message !== undefined) faults.push({ field: `api_ids.${at}`, message })
   }
   if (faults.length > 0) throw invalid(faults)

@@ -62,10 +62,11 @@ export async function requestSubscription(
   const plan = slug === undefined ? undefined : await tx.plans.bySlug(slug)
   const faults: FieldFault[] = []
   if (apiId !== null && api === undefined)
-    faults.push({ field: 'api_id', message: 'names no API of this tenant.' })
+    faults.push({ field: 'api_id', message: 'must be the id of an API of this tenant.' })
   if (productId !== null && product === undefined)
-    faults.push({ field: 'product_id', message: 'names no product of this tenant.' })
-  else if (plan === undefined) faults.push({ field: 'plan', message: 'names no plan.' })
+    faults.push({ field: 'product_id', message: 'must be the id of a product of this tenant.' })
+  else if (plan === undefined)
+    faults.push({ field: 'plan', message: 'must be the slug of a plan that exists.' })
   if (request.expiresAt !== null && request.expiresAt <= tx.now) {
     faults.push({ field: 'expires_at', message: 'must be in the future.' })
   }
@@ -136,7 +137,7 @@ export async function approveAll(tx: Transaction, ids: readonly string[]): Promi
     const subscription = await tx.subscriptions.find(id, 'lock')
     const move = subscription && approve(subscription, {}, tx.now)
     if (subscription === undefined)
-      faults.push({ field: id, message: 'names no subscription of this tenant.' })
+      faults.push({ field: id, message: 'is not the id of a subscription of this tenant.' })
     else if (move?.ok === false) faults.push({ field: id, message: move.reason })
     else if (faults.length === 0) approved.push(await approveSubscription(tx, subscription, {}))
   }

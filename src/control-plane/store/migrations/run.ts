@@ -129,7 +129,7 @@ function check(
     }
     if (checksum(migration) !== row.checksum) {
       throw new Error(
-        `migration "${row.name}" was applied with other statements than this build has. Use an unmodified build.`,
+        `the statements of migration "${row.name}" in this build differ from those that were applied to the database. Use an unmodified build.`,
       )
     }
   })

@@ -38,7 +38,10 @@ export async function openPglite(directory: string | undefined, options: StoreOp
           return await client.listen(CHANNEL, payload => listener(readSignal(payload)))
         } catch (error) {
           // readers also poll
-          options.onFault('the embedded database sends no signals: changes are found by polling', error)
+          options.onFault(
+            'LISTEN failed on the embedded database; the control plane finds changes by polling',
+            error,
+          )
           return async () => {}
         }
       },

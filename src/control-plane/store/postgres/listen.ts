@@ -17,7 +17,7 @@ interface ListenOptions {
 }
 
 const POOLED =
-  'DATABASE_URL leads through a connection pooler, which may not deliver signals. Set DATABASE_DIRECT_URL to the address of the server, or to the same address as DATABASE_URL if the pooler uses session pooling'
+  'DATABASE_URL is the address of a connection pooler, which may not deliver notifications (LISTEN). Set DATABASE_DIRECT_URL to the address of the database server, or to the value of DATABASE_URL if the pooler uses session pooling'
 
 /**
  * Listens until the returned function is called. After a reconnection the listener gets `reconnected`, since signals may have been missed.
@@ -42,7 +42,7 @@ export async function listen(
       if (over || stopped) return
       over = true
       clearInterval(pings)
-      onFault('the listening database connection was lost', error)
+      onFault('the database connection for LISTEN failed; the control plane polls and reconnects', error)
       void fresh.end().catch(() => {})
       const reconnect = async () => {
         if (await connect()) listener({ kind: 'reconnected' })

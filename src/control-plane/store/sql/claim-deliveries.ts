@@ -147,7 +147,7 @@ function opened(row: Row, sealer: SqlSession['sealer']): ClaimedDelivery {
     return { ...rest, customHeaders, body: sent, confidential, secrets, unreadable: undefined }
   } catch {
     const unreadable =
-      'the encrypted body, headers or secret of this delivery cannot be decrypted: the stored text was changed. Set the headers and the secret of the webhook again'
+      'the encrypted body, headers or secret of this delivery cannot be decrypted: the stored ciphertext was altered. Set the headers and the secret of the webhook again'
     return { ...rest, body, confidential: [], secrets: [], unreadable }
   }
 }

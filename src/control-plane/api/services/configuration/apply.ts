@@ -57,7 +57,7 @@ export async function applyConfiguration(tx: Transaction, request: ApplyRequest)
   if (wanted.length > MAX_RESOURCES)
     throw new Problem(
       'payload_too_large',
-      `A configuration has at most ${MAX_RESOURCES} resources. Split it by owner.`,
+      `The configuration has more than ${MAX_RESOURCES} resources. Split it by owner.`,
     )
   await requireReach(tx, tree)
   await tx.configuration.lock()
@@ -89,7 +89,7 @@ export async function applyConfiguration(tx: Transaction, request: ApplyRequest)
     throw invalid(
       secrets.missing.map(name => ({
         field: `secrets.${name}`,
-        message: 'is required: the tree refers to it with from. Send its value in secrets.',
+        message: 'is required: a from field of the tree names it. Send its value in secrets.',
       })),
     )
   await recordOwner(tx, comparison, owner, request)
@@ -104,8 +104,11 @@ async function requireReach(tx: Transaction, tree: ConfigurationTree): Promise<v
   if (others.length > 0)
     throw new Problem(
       'forbidden',
-      'The configuration names other tenants than the one the request acts for.',
-      others.slice(0, MAX_DETAILS).map(name => ({ field: `tenants.${name}`, message: 'is another tenant.' })),
+      'The configuration contains tenants other than the tenant for which the request acts: see the details.',
+      others.slice(0, MAX_DETAILS).map(name => ({
+        field: `tenants.${name}`,
+        message: 'is not the tenant for which the request acts.',
+      })),
     )
 }
 
@@ -113,7 +116,7 @@ async function requireReach(tx: Transaction, tree: ConfigurationTree): Promise<v
 function requireTenants(tree: ConfigurationTree, { tenants }: LiveConfiguration): void {
   for (const [name, { tier }] of Object.entries(tree.tenants))
     if (tier === undefined && !tenants.has(name))
-      throw invalidField(`tenants.${name}`, 'names no tenant. Add tier to declare it.')
+      throw invalidField(`tenants.${name}`, 'does not exist. Add tier to declare the tenant.')
 }
 
 /** The changes, and those of webhooks that only a new value of a secret causes. */
@@ -157,10 +160,13 @@ function versionOf(
 function outdated(changes: readonly Change[]): Problem {
   return new Problem(
     'precondition_failed',
-    'The configuration has changed since the dry run. The details are the differences that remain; repeat the dry run.',
+    'The configuration has changed since the dry run. The details list the remaining differences. Repeat the dry run.',
     changes
       .flatMap(({ path, action, fields }) =>
-        fields.map(({ field }) => ({ field: `${path}/${field}`, message: `differs: ${action}.` })),
+        fields.map(({ field }) => ({
+          field: `${path}/${field}`,
+          message: `differs: an apply would ${action} the resource.`,
+        })),
       )
       .slice(0, MAX_DETAILS),
   )

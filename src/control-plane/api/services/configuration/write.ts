@@ -140,7 +140,7 @@ async function writeProduct(
   }
   const ids = apis.map((key, at) => {
     const id = apiIds.get(pathOf({ kind: 'api', tenant: resource.tenant, key }))
-    if (id === undefined) throw invalidField(`apis.${at}`, `${key} names no API of this tenant.`)
+    if (id === undefined) throw invalidField(`apis.${at}`, `${key} is not the key of an API of this tenant.`)
     return id
   })
   const fields = { name, description, plan, apiIds: ids, portalVisibility: portal_visibility }
