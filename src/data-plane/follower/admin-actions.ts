@@ -35,7 +35,7 @@ export class AdminActions {
     await this.#writes.run(async () => {
       if (this.#pending.length >= MAX_PENDING)
         throw new Error(
-          'too many administrator actions wait to be recorded in the audit of the control plane. Check the connection to the control plane',
+          'too many administrator actions are pending, because the control plane has not recorded them in its audit. Check the connection to the control plane',
         )
       await this.#replace([...this.#pending, action])
     })

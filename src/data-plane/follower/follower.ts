@@ -145,7 +145,7 @@ export class Follower {
           onHello()
           onFault(undefined)
           this.#reported = undefined
-          log.info({ version: configuration.share.version }, 'following the control plane')
+          log.info({ version: configuration.share.version }, 'connected to the control plane')
           continue
         }
         if (event.name === 'question') {
@@ -182,7 +182,7 @@ export class Follower {
     try {
       await transport.reply(gatewayId, await replyTo(question))
     } catch (error) {
-      log.debug({ reason: String(error) }, 'a question of the control plane has no reply')
+      log.debug({ reason: String(error) }, 'the gateway could not reply to a question of the control plane')
     } finally {
       this.#replies--
     }
@@ -320,5 +320,5 @@ export class Follower {
 }
 
 function connectionFault(reason: string): string {
-  return `the control plane cannot be followed: ${reason}`
+  return `the gateway receives no updates from the control plane: ${reason}`
 }

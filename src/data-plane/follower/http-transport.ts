@@ -131,7 +131,7 @@ export class HttpTransport implements ControlPlaneTransport {
     if (status === 401) credentials.discardToken()
     const fix =
       status === 401 || status === 403
-        ? '; the tokens of GATEWAY_CLIENT_ID need the scope deploy, an accepted audience and no tenant, and with API_CLIENT_CA the gateway needs CONTROL_PLANE_CERT'
+        ? '. Check that the tokens of GATEWAY_CLIENT_ID have the scope deploy, an accepted audience and no tenant. If the control plane has API_CLIENT_CA, also set CONTROL_PLANE_CERT at the gateway'
         : ''
     return new Error(`${url} responded with ${status}${fix}`)
   }

@@ -51,7 +51,8 @@ export class Reporter {
   /** @param hello data of the first event of a stream */
   registered(hello: unknown): void {
     const { gateway_id, sequence } = (hello ?? {}) as Partial<HelloEvent>
-    if (typeof gateway_id !== 'string') throw new Error('"hello" of the control plane lacks gateway_id')
+    if (typeof gateway_id !== 'string')
+      throw new Error('the event "hello" of the control plane has no gateway_id')
     this.#gatewayId = gateway_id
     if (typeof sequence === 'number') this.#book.settle(sequence)
     void this.report()
@@ -95,7 +96,7 @@ export class Reporter {
     } catch (error) {
       log.debug(
         { reason: String(error) },
-        'the report could not be sent; its counts are kept for the next one',
+        'the report to the control plane could not be sent; the next report contains its counts',
       )
     } finally {
       // in the same step as the last look at the flag: a report that is requested in between would wait for the timer

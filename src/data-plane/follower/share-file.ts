@@ -36,7 +36,7 @@ export class ShareFile {
     const reader = new UpdateReader()
     let wholeBytes = 0
     try {
-      if (fault === 'altered') throw new Error('a line differs from its checksum')
+      if (fault === 'altered') throw new Error('a line does not match its checksum')
       for (const line of lines) {
         const marked = reader.take(JSON.parse(line) as StreamEvent)
         // the first update is the whole share; those after it count as appended, or each start would let the file grow further
@@ -56,7 +56,10 @@ export class ShareFile {
       return { share, damage: undefined }
     }
     // nothing is appended to a torn file: the next write is a whole one
-    return { share, damage: damaged('ends within an update; the updates before it are served') }
+    return {
+      share,
+      damage: damaged('ends in the middle of an update; the gateway serves the updates before it'),
+    }
   }
 
   /**

@@ -76,7 +76,7 @@ export class SimulateAdmin {
     const tenant = within ?? asked.tenant
     const caller = await this.#callerOf(asked, tenant)
     if (caller === undefined) {
-      const message = `No call of consumer "${asked.consumer}" is recorded: send the roles and scopes of its token.`
+      const message = `No call of consumer "${asked.consumer}" is recorded, so its roles and scopes are unknown. Send roles and scopes in the body.`
       return call.respond(404, { error: 'not_found', message, request_id: call.requestId })
     }
     const offer = offerOf(snapshot, { principal: caller, tenant: tenant ?? caller.tenant })
@@ -168,7 +168,7 @@ function reasonsOfView({ tool }: CompiledTool, offer: Offer): readonly object[] 
   return [
     {
       code: 'not_in_view',
-      message: `The tool is not in ToolView ${namespace}/${name}, which the caller sees.`,
+      message: `The caller sees ToolView ${namespace}/${name}, which does not contain the tool.`,
     },
   ]
 }
@@ -206,7 +206,7 @@ function requestOf(tool: CompiledTool, args: Simulated['arguments']): object {
 function readBody(body: unknown): Simulated {
   if (!isObject(body))
     throw new ParameterFault(
-      'The body must be an object with consumer, and with tool unless action is tools.list.',
+      'The body must be an object with the field consumer and, for the action tools.call, the field tool.',
     )
   const { action = 'tools.call', access = 'rest', arguments: args = {} } = body
   if (action !== 'tools.call' && action !== 'tools.list')

@@ -125,9 +125,9 @@ function leftOut(chars: number, all: number, { inputSchema }: Tool): string {
   const paging = Object.keys(inputSchema.properties ?? {}).filter(name => PAGING.test(name))
   const narrower =
     paging.length === 0
-      ? 'request less with narrower arguments'
+      ? 'make several calls with narrower arguments'
       : `use the arguments ${paging.slice(0, 8).join(', ')}`
-  return `[Left out: the last ${chars} of ${all} characters. To get the rest, ${narrower}. The client can send the header X-Token-Optimization: aggressive, and RESULT_MAX and maxResultKiB of the tool set change the limit.]`
+  return `[Left out: the last ${chars} of ${all} characters. To get the rest, ${narrower}. For shorter results, the client can send the header X-Token-Optimization: aggressive. The setting RESULT_MAX and maxResultKiB of the tool set change the limit.]`
 }
 
 /** What may be replaced by its address. */
@@ -148,7 +148,7 @@ function omitted(part: Exclude<Content, { type: 'text' }>, { _meta }: ToolResult
     }
   return {
     type: 'text',
-    text: `[Left out: ${bytes} bytes of ${mimeType ?? 'unknown type'}. They are more than a model can read, and the backend names no address for them. A REST call of the tool returns them.]`,
+    text: `[Left out: ${bytes} bytes of ${mimeType ?? 'unknown type'}. The content exceeds the limit of a result, and the backend gives no URL for it. Call the tool through REST to get the content.]`,
   }
 }
 

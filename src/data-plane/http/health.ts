@@ -3,8 +3,8 @@ import type { Call } from './call.ts'
 import type { GatewayParts } from './gateway.ts'
 
 const RETRY_SOON = ['retry-after', '1']
-const NOT_SERVED = 'the newest configuration is not served; the log and GET /admin/workers have the reason'
-const HAS_FAULT = ': the log and GET /admin/overview have the reason'
+const NOT_SERVED = 'the newest configuration is not served; for the reason, see the log or GET /admin/workers'
+const SEE_FAULTS = 'for the reason, see the log or GET /admin/overview'
 /** The part that has no metric: a configuration that does not compile. */
 const CONFIGURATION = 'configuration'
 
@@ -38,7 +38,7 @@ export async function mcpHealth(parts: GatewayParts, call: Call): Promise<void> 
   const isServed = parts.snapshotFault() === undefined
   const faults = [
     ...(isServed ? [] : [NOT_SERVED]),
-    ...(faultyParts.length === 0 ? [] : [`${faultyParts.join(', ')}${HAS_FAULT}`]),
+    ...(faultyParts.length === 0 ? [] : [`parts with a fault: ${faultyParts.join(', ')}; ${SEE_FAULTS}`]),
   ]
   const waiting = waitingFor(parts)
   const body = {

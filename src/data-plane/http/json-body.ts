@@ -109,6 +109,6 @@ async function parseLong(bytes: Uint8Array): Promise<JsonBody> {
 
 function bodyOf(value: unknown, lone: string | undefined, bytes: number): JsonBody {
   if (lone === undefined) return { kind: 'json', value, bytes }
-  const message = `${lone === '' ? 'The body' : lone} holds half of a surrogate pair, which UTF-8 cannot encode: send the whole character.`
+  const message = `${lone === '' ? 'The body' : lone} contains half of a surrogate pair, which UTF-8 cannot encode. Send the whole character.`
   return refuse('invalid_request', { message })
 }

@@ -23,14 +23,14 @@ export function isSearchTool(name: string): boolean {
 export const SEARCH_INSTRUCTIONS = `The tools of this server are not listed one by one. Find them with ${FIND_TOOLS}, read their arguments with ${DESCRIBE_TOOLS}, run them with ${CALL_TOOL}.`
 
 /** Where some are listed, too. */
-export const SOME_SEARCHED_INSTRUCTIONS = `There are more tools than the list holds. Find them with ${FIND_TOOLS}, read their arguments with ${DESCRIBE_TOOLS}, run them with ${CALL_TOOL}.`
+export const SOME_SEARCHED_INSTRUCTIONS = `This server has more tools than the list contains. Find them with ${FIND_TOOLS}, read their arguments with ${DESCRIBE_TOOLS}, run them with ${CALL_TOOL}.`
 
 /** @param tools that can be found: their sources are named */
 export function searchTools(tools: readonly Tool[]): readonly ListedTool[] {
   return [
     {
       name: FIND_TOOLS,
-      description: `Finds tools by what they do, the best first. Describe one action in a few words of the language of the APIs, with the thing it concerns: "add a label to an issue". ${catalogOf(tools)}`,
+      description: `Finds tools by what they do, best match first. Describe one action and its object in a few words, in the language of the APIs: "add a label to an issue". ${catalogOf(tools)}`,
       inputSchema: {
         type: 'object',
         properties: {
@@ -44,7 +44,7 @@ export function searchTools(tools: readonly Tool[]): readonly ListedTool[] {
     },
     {
       name: DESCRIBE_TOOLS,
-      description: `Returns the whole definition of tools, with the schema of their arguments. Use it before ${CALL_TOOL} unless the arguments are known.`,
+      description: `Returns the definitions of tools, with the schemas of their arguments. Use it before ${CALL_TOOL} unless the arguments are known.`,
       inputSchema: {
         type: 'object',
         properties: {
@@ -62,7 +62,7 @@ export function searchTools(tools: readonly Tool[]): readonly ListedTool[] {
         type: 'object',
         properties: {
           name: { type: 'string' },
-          arguments: { type: 'object', description: 'As the definition of the tool says.' },
+          arguments: { type: 'object', description: 'As in the definition of the tool.' },
         },
         required: ['name'],
         additionalProperties: false,

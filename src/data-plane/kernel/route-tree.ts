@@ -30,11 +30,7 @@ export function buildRouteTree(
   for (const [row, route] of routes.entries()) {
     const method = routeMethodNumber(route.method)
     if (method === undefined)
-      throw fault(
-        row,
-        route,
-        'its method is not one of RFC 9110 or PATCH, in upper case; use one of them, or *',
-      )
+      throw fault(row, route, 'its method must be * or, in upper case, PATCH or a method of RFC 9110')
     const { bucket } = route
     if (bucket !== undefined && !(Number.isInteger(bucket) && bucket >= 0 && bucket < bucketCount))
       throw fault(row, route, `bucket slot ${bucket} does not exist; there are ${bucketCount}`)
@@ -61,7 +57,11 @@ function patternSegments(
   const literal = segments.map((segment, at) => {
     if (isParam(segment) || (segment === '*' && at === segments.length - 1)) return 'x'
     if (/[{}*]/.test(segment))
-      throw fault(row, route, `"${segment}" is neither a whole {parameter} segment nor a last segment *`)
+      throw fault(
+        row,
+        route,
+        `"${segment}" is neither a whole {parameter} segment nor a last segment *; use braces around a whole segment only, and * as the last segment only`,
+      )
     return segment
   })
   const path = `/${literal.join('/')}`

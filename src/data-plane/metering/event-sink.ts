@@ -32,7 +32,7 @@ const REFUSED = 'does not accept metering events; they stay in the spool and are
 const SPOOL_FAULTS = {
   read: 'the metering spool cannot be read; its events stay there and are sent later',
   commit:
-    'the position in the metering spool cannot be stored, or a delivered segment not be removed; events are delivered, and may be sent again after a restart',
+    'the position in the metering spool cannot be stored, or a delivered segment cannot be removed; events are delivered, but may be sent again after a restart',
 }
 
 export class EventSink<E> {
@@ -106,10 +106,7 @@ export class EventSink<E> {
     if (this.#failing === undefined) return
     onFault(undefined)
     const text = `${taker} accepts metering events again`
-    log.info(
-      {},
-      this.#failing === 'take' ? text : 'metering events of the spool are delivered as usual again',
-    )
+    log.info({}, this.#failing === 'take' ? text : 'the metering spool works again')
     this.#failing = undefined
   }
 

@@ -140,7 +140,7 @@ function check(stages: readonly Stage[]): void {
     const before = stages[at - 1]
     if (before !== undefined && PHASES.indexOf(stage.phase) < PHASES.indexOf(before.phase)) {
       throw new Error(
-        `stage "${stage.id}" (phase ${stage.phase}) stands after "${before.id}" (phase ${before.phase}); the order of phases is ${PHASES.join(', ')}`,
+        `stage "${stage.id}" (phase ${stage.phase}) is listed after "${before.id}" (phase ${before.phase}); the order of phases is ${PHASES.join(', ')}`,
       )
     }
   }

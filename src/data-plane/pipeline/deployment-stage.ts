@@ -42,12 +42,12 @@ export function checkStages(value: unknown): readonly DeploymentStage[] {
     ) as Partial<DeploymentStage>
     const name = typeof id === 'string' ? `stage "${id.slice(0, 80)}"` : `stage number ${at + 1}`
     if (typeof id !== 'string' || !ID.test(id))
-      throw new Error(`${name}: id must be 1 to 63 of a-z, 0-9 and "-", and begin with a letter`)
+      throw new Error(`${name}: id must have 1 to 63 characters of a-z, 0-9 and "-", and begin with a letter`)
     const position = PHASES.indexOf(phase!)
     if (position < 0) throw new Error(`${name}: phase must be one of ${PHASES.join(', ')}`)
     if (position < before)
       throw new Error(
-        `${name}: its phase precedes that of the stage before; list stages by phase: ${PHASES.join(', ')}`,
+        `${name}: its phase precedes the phase of the previous stage; list stages in the order of phases: ${PHASES.join(', ')}`,
       )
     if (typeof run !== 'function') throw new Error(`${name}: run must be a function`)
     if (typeof budgetMs !== 'number' || !(budgetMs >= 1 && budgetMs <= MAX_BUDGET_MS))
@@ -58,7 +58,7 @@ export function checkStages(value: unknown): readonly DeploymentStage[] {
       throw new Error(`${name}: after must be the id of a stage`)
     if (last !== undefined && last !== true) throw new Error(`${name}: last must be true, or absent`)
     if (last === true && phase !== 'settle')
-      throw new Error(`${name}: last is for stages of the phase settle; use after, or leave it out`)
+      throw new Error(`${name}: last is only for stages of the phase settle; remove last, or use after`)
     before = position
   }
   return value
@@ -86,7 +86,7 @@ export function addStages(
       if (at === 0) {
         const choices = all.filter(one => one.phase === phase).map(one => one.id)
         throw new Error(
-          `stage "${id}": after is "${after}"; use one of ${choices.join(', ')}, or leave it out`,
+          `stage "${id}": after is "${after}", which is not an earlier stage of the same phase; use one of ${choices.join(', ')}, or remove after`,
         )
       }
       while (at < all.length && follows(all[at]!.id, after, afterOf)) at++
@@ -131,7 +131,7 @@ function withinBudget(
 function inTime(pending: Promise<Outcome>, { id, budgetMs }: DeploymentStage): Promise<Outcome> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(
-      () => reject(new Error(`stage "${id}" is pending for more than its budget of ${budgetMs} ms`)),
+      () => reject(new Error(`stage "${id}" did not finish within its budget (budgetMs) of ${budgetMs} ms`)),
       budgetMs,
     )
     pending

@@ -130,7 +130,7 @@ function readRules(value: unknown, plans: ReadonlyMap<string, Plan>, faults: str
       const wanted = fields.get(name)
       if (wanted === undefined) continue
       if (typeof wanted === 'string' && wanted !== '') conditions.push([name, wanted])
-      else faults.push(`${where}.${name}: ${show(wanted)} is not a name; write a text`)
+      else faults.push(`${where}.${name}: ${show(wanted)} is not a name; write a text that is not empty`)
     }
     const per = fields.get('per')
     if (per !== undefined && per !== 'user')

@@ -132,7 +132,7 @@ export function fileKeyRing(
   if (kept === undefined)
     onDamage(
       file,
-      'it was replaced; sessions from before the restart are lost, and their clients must initialize again',
+      'the gateway replaces it; sessions from before the restart are lost, and their clients must initialize again',
     )
   return new FileKeyRing({ keys: kept ?? [], now, save: keys => writeKeys(file, keys), onFault })
 }
@@ -142,7 +142,7 @@ export function reportUnsavedKeys(log: Log): (error: Error) => void {
   return err =>
     log.error(
       { err },
-      'the key that signs sessions cannot be saved in session-keys.json; sessions continue, and those signed with it end with this process. Check the disk of DATA_DIR; it is retried every minute',
+      'the key that signs sessions cannot be saved in session-keys.json; sessions continue, but sessions that are signed with this key end when the process stops. Check the disk of DATA_DIR; the gateway retries every minute',
     )
 }
 

@@ -85,7 +85,7 @@ export class Configuration {
     if ((await runInSlices(versioning(content.control))) !== update.version)
       return {
         kind: 'invalid',
-        reason: `the content does not have the checksum of its version ${update.version}`,
+        reason: `the checksum of the content differs from the version ${update.version}`,
       }
     const reason = await this.#apply(change, content)
     return reason === undefined ? { kind: 'served' } : { kind: 'refused', reason }
@@ -119,7 +119,10 @@ export class Configuration {
     if (reason !== undefined) {
       // a refused version is offered again and again
       if (this.#refused !== `${version} ${reason}`)
-        this.#log.error({ version, reason }, 'the new configuration is not served; the last one stays')
+        this.#log.error(
+          { version, reason },
+          'the new configuration is not served; the gateway continues with the last one, if any',
+        )
       this.#refused = `${version} ${reason}`
       return reason
     }

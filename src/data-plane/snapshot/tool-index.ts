@@ -113,6 +113,6 @@ function theOneServed(other: CompiledTool, entry: CompiledTool): CompiledTool {
   if (entry.tool.apiId !== undefined) return other
   if (other.tool.apiId !== undefined) return entry
   throw new Error(
-    `tool "${entry.tool.name}" comes from tool-set "${other.tool.toolSet}" and from "${entry.tool.toolSet}"; give one of them a naming.prefix`,
+    `the tool sets "${other.tool.toolSet}" and "${entry.tool.toolSet}" both have a tool "${entry.tool.name}"; set naming.prefix in one of them`,
   )
 }

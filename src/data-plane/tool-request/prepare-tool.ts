@@ -113,7 +113,7 @@ function isClimbing(part: unknown): boolean {
 
 function checkCount(names: readonly string[], atLeast: number, args: Args, faults: ArgumentFault[]): void {
   if (names.filter(name => args[name] !== undefined).length >= atLeast) return
-  faults.push({ path: '', message: `must hold at least ${atLeast} of ${names.slice(0, 20).join(', ')}` })
+  faults.push({ path: '', message: `must contain at least ${atLeast} of ${names.slice(0, 20).join(', ')}` })
 }
 
 /** Arguments that are base64 of bytes. */

@@ -40,7 +40,8 @@ export async function postBatch(
     if (refusal !== undefined) return replyRefused(parts.gateway, call, refusal)
   }
   if (items.length === 0) return badRequest(call, null, 'A batch must not be empty.')
-  if (items.length > MAX_BATCH) return badRequest(call, null, `A batch holds at most ${MAX_BATCH} messages.`)
+  if (items.length > MAX_BATCH)
+    return badRequest(call, null, `A batch may have at most ${MAX_BATCH} messages.`)
   const header = call.request.header('mcp-protocol-version')
   const messages = items.map(readMessage)
   const version = settledVersion(call, session)

@@ -20,7 +20,7 @@ import { CALL_TOOL, readCall } from '../search-tools.ts'
 import { listTail, resultView, toolsForm } from '../tool-view.ts'
 import type { Conversation } from './conversation.ts'
 import { FEATURE_LISTS, type FeatureList, featureOperation, featurePage, featureReply } from './features.ts'
-import { isLogLevel } from './log-messages.ts'
+import { isLogLevel, UNKNOWN_LOG_LEVEL } from './log-messages.ts'
 import type { RequestId, RpcRequest } from './message.ts'
 import { pageOf } from './pagination.ts'
 import { refusedReply } from './refused.ts'
@@ -227,7 +227,7 @@ export class Dispatcher {
     writer: ResultWriter,
   ): RpcOutcome {
     const { setLogLevel } = conversation
-    if (!isLogLevel(level)) return fault(id, INVALID_PARAMS, 'level must be one of the levels of RFC 5424.')
+    if (!isLogLevel(level)) return fault(id, INVALID_PARAMS, UNKNOWN_LOG_LEVEL)
     if (setLogLevel === undefined) return fault(id, INVALID_PARAMS, NEEDS_SESSION)
     // the session belongs to the caller, which is checked on the way
     return this.#run(id, conversation, writer, { action: 'session' }, () =>

@@ -11,7 +11,8 @@ const UNUSED_AFTER_MS = 500
 
 export async function endSession({ gateway }: McpParts, call: Call, snapshot: Snapshot): Promise<void> {
   const id = call.request.header('mcp-session-id') || sessionIdOfQuery(call.request.query)
-  if (id === '') return badRequest(call, null, 'Name the session in Mcp-Session-Id or ?sessionId=.')
+  if (id === '')
+    return badRequest(call, null, 'Send the session id in the header Mcp-Session-Id or in ?sessionId=.')
   const session = await gateway.sessions.find(id, call.receivedAtMs)
   if (session === undefined) return replyNotFound(call)
   if (session === 'unavailable') return replyRefused(gateway, call, SESSIONS_UNAVAILABLE)

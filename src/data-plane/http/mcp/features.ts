@@ -132,7 +132,10 @@ function failedFeature(
   version: ProtocolVersion,
 ): RpcReply {
   const [part] = content
-  const message = part?.type === 'text' ? part.text : 'The server did not respond with a valid result.'
+  const message =
+    part?.type === 'text'
+      ? part.text
+      : 'The server of this prompt or resource did not respond with a valid result.'
   const backend = _meta?.['toolgate.dev/backend']
   const code = isObject(backend) ? backend.rpc_code : undefined
   if (code === RESOURCE_NOT_FOUND && !isModernVersion(version)) return fault(id, RESOURCE_NOT_FOUND, message)

@@ -5,6 +5,8 @@ import type { OnLog } from '../../pipeline/transport.ts'
 /** RFC 5424, as MCP writes them; the least severe first. */
 const LEVELS = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency']
 
+export const UNKNOWN_LOG_LEVEL = `level must be one of ${LEVELS.join(', ')}.`
+
 export function isLogLevel(level: unknown): level is string {
   return LEVELS.includes(level as string)
 }

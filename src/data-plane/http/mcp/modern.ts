@@ -40,7 +40,7 @@ export function readEnvelope(request: RpcRequest, http: HttpRequest): Envelope |
   if (method === 'initialize' && meta?.[VERSION_KEY] === undefined) {
     return mismatch(
       id,
-      `MCP-Protocol-Version ${header} has no initialize; send server/discover, or initialize without that header.`,
+      `Protocol version ${header} has no method initialize. Send server/discover, or send initialize without the header MCP-Protocol-Version.`,
     )
   }
   const version = meta?.[VERSION_KEY]
@@ -65,7 +65,7 @@ export function readEnvelope(request: RpcRequest, http: HttpRequest): Envelope |
     return fault(
       id,
       UNSUPPORTED_VERSION,
-      `Protocol version ${version.slice(0, 32)} is not served.`,
+      `Protocol version ${version.slice(0, 32)} is not supported.`,
       data,
       400,
     )

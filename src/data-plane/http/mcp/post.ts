@@ -120,7 +120,7 @@ export class McpPost {
       return badRequest(
         call,
         null,
-        `MCP-Protocol-Version "${header.slice(0, 32)}" is not served; use one of ${LEGACY_VERSIONS.join(', ')}.`,
+        `MCP-Protocol-Version "${header.slice(0, 32)}" is not supported; use one of ${LEGACY_VERSIONS.join(', ')}.`,
       )
     }
     if (message.kind === 'request') return this.#legacy.request(call, snapshot, session, message)

@@ -28,7 +28,11 @@ export const SESSIONS_UNAVAILABLE = refusalOf('sessions_unavailable', { retryAft
 export function methodNotAllowed(call: Call): void {
   call.respond(
     405,
-    { error: 'method_not_allowed', message: 'No event stream is offered here.', request_id: call.requestId },
+    {
+      error: 'method_not_allowed',
+      message: 'This request cannot open an event stream. Send messages with POST.',
+      request_id: call.requestId,
+    },
     ['allow', 'POST, DELETE'],
   )
 }

@@ -11,6 +11,8 @@ export const MAX_SUBSCRIPTIONS = 100
 const MAX_SESSIONS = 10_000
 /** The subscriptions of a session that has expired end with the second sweep: Redis that has lost its data gets open sessions again meanwhile. */
 const SWEEP_EVERY_MS = 30_000
+const UNWATCHED =
+  'The gateway cannot watch this resource: its MCP server does not support subscriptions, or too many resources are watched.'
 
 interface SessionSubscriptions {
   /** URI → ends the subscription. */
@@ -49,14 +51,15 @@ export class ResourceSubscriptions {
   add(sessionId: string, entry: CompiledTool, uri: string): string | undefined {
     const { byUri } = this.#session(sessionId)
     if (byUri.has(uri)) return undefined
-    if (byUri.size >= MAX_SUBSCRIPTIONS) return `A session has at most ${MAX_SUBSCRIPTIONS} subscriptions.`
+    if (byUri.size >= MAX_SUBSCRIPTIONS)
+      return `A session may have at most ${MAX_SUBSCRIPTIONS} subscriptions. Unsubscribe from another resource first.`
     const message = JSON.stringify({ jsonrpc: '2.0', method: RESOURCE_UPDATED, params: { uri } })
     const end = watchResource(this.#watches, entry, uri, () => {
       void this.#sessions.signal(sessionId, { kind: 'notification', message })
     })
     if (end !== undefined) byUri.set(uri, end)
     else if (byUri.size === 0) this.#end(sessionId)
-    return end === undefined ? 'The server of this resource reports no changes.' : undefined
+    return end === undefined ? UNWATCHED : undefined
   }
 
   /** On whichever thread or instance it is held. */

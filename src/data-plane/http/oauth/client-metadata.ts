@@ -51,7 +51,7 @@ const LOOPBACK = new Set(['localhost', '127.0.0.1', '[::1]'])
 export function readRegistration(body: Readonly<Record<string, unknown>>): Registration | RegistrationFault {
   const redirects = body.redirect_uris
   if (!Array.isArray(redirects) || redirects.length === 0 || redirects.length > MAX_REDIRECTS)
-    return fault('invalid_redirect_uri', `redirect_uris must list 1 to ${MAX_REDIRECTS} addresses.`)
+    return fault('invalid_redirect_uri', `redirect_uris must list 1 to ${MAX_REDIRECTS} URIs.`)
   for (const uri of redirects) {
     const reason = redirectFault(uri)
     if (reason !== undefined) return fault('invalid_redirect_uri', reason)
@@ -67,8 +67,12 @@ export function readRegistration(body: Readonly<Record<string, unknown>>): Regis
   for (const name of [...TEXTS, ...ADDRESSES]) {
     const value = body[name]
     if (value === undefined || value === null) continue
-    if (!isText(value) || ((ADDRESSES as readonly string[]).includes(name) && !/^https?:\/\//.test(value)))
-      return fault('invalid_client_metadata', `${name} is not valid.`)
+    const isAddress = (ADDRESSES as readonly string[]).includes(name)
+    if (!isText(value) || (isAddress && !/^https?:\/\//.test(value))) {
+      const form = isAddress ? 'an http or https URL' : 'a string'
+      const bounds = `of 1 to ${MAX_TEXT} characters, without control characters`
+      return fault('invalid_client_metadata', `${name} must be ${form} ${bounds}.`)
+    }
     given[name] = value
   }
   const uris = redirects as string[]
@@ -92,19 +96,19 @@ function fault(error: RegistrationFault['error'], description: string): Registra
 
 /** RFC 9700 §2.1 and RFC 8252 §7: https, a private-use scheme, or http on the user's own machine. */
 function redirectFault(uri: unknown): string | undefined {
-  if (!isText(uri) || !URL.canParse(uri)) return 'A redirect address is not an absolute URL.'
+  if (!isText(uri) || !URL.canParse(uri)) return 'A redirect URI is not an absolute URL.'
   const { protocol, hostname, username, password } = new URL(uri)
-  if (uri.includes('*')) return 'A redirect address must not contain "*".'
-  if (uri.includes('#')) return 'A redirect address must not have a fragment.'
-  if (username !== '' || password !== '') return 'A redirect address must not have a user name.'
+  if (uri.includes('*')) return 'A redirect URI must not contain "*".'
+  if (uri.includes('#')) return 'A redirect URI must not have a fragment.'
+  if (username !== '' || password !== '') return 'A redirect URI must not contain a user name or password.'
   if (protocol === 'https:') return undefined
   if (protocol === 'http:')
     return LOOPBACK.has(hostname)
       ? undefined
-      : 'A redirect address over http must be on localhost; use https elsewhere.'
+      : 'A redirect URI with http must be on localhost; use https elsewhere.'
   return PRIVATE_USE_SCHEME.test(protocol) || APPLICATION_SCHEMES.has(protocol)
     ? undefined
-    : 'A redirect address must have https, http on localhost, or a private-use scheme such as com.example.app.'
+    : 'A redirect URI must use https, http on localhost, or a private-use scheme such as com.example.app.'
 }
 
 function isWeb(uri: string): boolean {

@@ -78,7 +78,7 @@ function warnOfOpenAdminScope(document: Readonly<Record<string, unknown>> | stri
   if (!scopes.includes('platform:admin')) return
   log.warn(
     { issuer: document.issuer },
-    'the identity provider offers the scope platform:admin and accepts registrations: a registered client could get it. ' +
+    'the identity provider offers the scope platform:admin and accepts registrations: a registered client could get this scope. ' +
       'Restrict the scopes of registered clients at the provider, or set SCOPES=intersection.',
   )
 }

@@ -101,7 +101,7 @@ export function keycloakAdmin(options: KeycloakAdminOptions): ProviderAdmin {
     for (const lastTry of [false, true]) {
       const bearer = await tokenNow()
       if (bearer === undefined)
-        return 'the admin client got no token; check AUTH_ADMIN_CLIENT_ID and its secret'
+        return 'the identity provider issues no token to the admin client; check AUTH_ADMIN_CLIENT_ID and AUTH_ADMIN_CLIENT_SECRET'
       const response = await call(
         method,
         `${adminUrl}${path}`,
@@ -112,7 +112,7 @@ export function keycloakAdmin(options: KeycloakAdminOptions): ProviderAdmin {
       if (response.status !== 401 || lastTry) return response
       token = undefined
     }
-    return 'the admin token is not accepted'
+    return 'the admin API does not accept the token of AUTH_ADMIN_CLIENT_ID'
   }
 
   async function makePublic(clientId: string): Promise<string | undefined> {
@@ -120,7 +120,7 @@ export function keycloakAdmin(options: KeycloakAdminOptions): ProviderAdmin {
     if (typeof found === 'string') return found
     const client = found.status === 200 ? clientIn(found.body, clientId) : undefined
     if (client === undefined)
-      return `the admin API returned ${found.status} for the new client; the service account needs the role manage-clients`
+      return `the admin API returned ${found.status} for the new client; the service account of AUTH_ADMIN_CLIENT_ID needs the role manage-clients`
     const patched = await asAdmin('PUT', `/clients/${encodeURIComponent(client.id)}`, {
       ...client.representation,
       publicClient: true,
@@ -129,7 +129,7 @@ export function keycloakAdmin(options: KeycloakAdminOptions): ProviderAdmin {
     if (typeof patched === 'string') return patched
     return patched.status >= 200 && patched.status < 300
       ? undefined
-      : `the admin API returned ${patched.status} for the patch`
+      : `the admin API returned ${patched.status} for the update of the new client`
   }
 
   return { makePublic }

@@ -48,7 +48,7 @@ export async function registerClient(
   if (typeof client?.client_id !== 'string') return unavailable('its response contains no client_id')
   const fault = await parts.admin?.makePublic(client.client_id)
   if (fault === undefined) return json(201, responseFor(client, wanted), NO_STORE)
-  parts.log.error({ reason: fault }, 'a registered client could not be made public; it is removed again')
+  parts.log.error({ reason: fault }, 'a new client could not be made a public client; the gateway removes it')
   await remove(client, parts)
   return unavailable('the new client could not be set up')
 }
@@ -81,7 +81,8 @@ function refusedBy(response: EgressResponse): OAuthResponse {
     const error = body?.error === 'invalid_redirect_uri' ? 'invalid_redirect_uri' : 'invalid_client_metadata'
     return oauthError(400, error, description ?? 'The identity provider refused the client metadata.')
   }
-  if (response.status === 429) return oauthError(429, 'temporarily_unavailable', 'Too many registrations.')
+  if (response.status === 429)
+    return oauthError(429, 'temporarily_unavailable', 'Too many registrations. Retry later.')
   if (response.status >= 401 && response.status <= 405) return disabled(description)
   return unavailable(`it returned ${response.status}`)
 }
@@ -103,7 +104,10 @@ async function remove(
     maxResponseBytes: MAX_RESPONSE_BYTES,
   })
   if (response.kind === 'failure' || response.status >= 300)
-    log.error({ client_id: client.client_id }, 'a client that is not fit for use could not be removed')
+    log.error(
+      { client_id: client.client_id },
+      'a client whose setup failed could not be removed; remove it at the identity provider',
+    )
 }
 
 function disabled(detail?: string): OAuthResponse {

@@ -51,7 +51,7 @@ export function oauthRoutes(
         `${PROTECTED_RESOURCE}${prefix}${pattern}`,
         ({ request }) =>
           front.protectedResource(request.path.slice(PROTECTED_RESOURCE.length + prefix.length)) ??
-          oauthError(404, 'invalid_request', 'The address is not that of a protected resource.'),
+          oauthError(404, 'invalid_request', 'No protected resource has this address.'),
       ),
     ),
     document(`/.well-known/oauth-authorization-server${prefix}`, () => front.authorizationServer()),

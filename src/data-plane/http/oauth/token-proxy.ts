@@ -51,9 +51,10 @@ export async function forwardToken(
 function faultOf({ contentType, authorization, body }: TokenRequest): OAuthResponse | undefined {
   if (!/^application\/x-www-form-urlencoded\s*(;|$)/i.test(contentType))
     return invalid('Send the body as application/x-www-form-urlencoded.')
-  if (body.byteLength > MAX_TOKEN_FORM_BYTES) return invalid('The form is too long.')
+  if (body.byteLength > MAX_TOKEN_FORM_BYTES)
+    return invalid(`The form is larger than ${MAX_TOKEN_FORM_BYTES} bytes.`)
   if (authorization !== '' && !/^basic [A-Za-z0-9+/_=-]+$/i.test(authorization))
-    return invalid('The Authorization header must be Basic, or be left out.')
+    return invalid('The Authorization header must use the scheme Basic, or be absent.')
   const form = new URLSearchParams(Buffer.from(body).toString('utf8'))
   const names = [...form.keys()]
   // RFC 8707 §2 lets `resource` stand more than once; RFC 6749 §3.2 nothing else.
@@ -62,7 +63,11 @@ function faultOf({ contentType, authorization, body }: TokenRequest): OAuthRespo
   const grantType = form.get('grant_type')
   if (grantType === null || grantType === '') return invalid('grant_type is missing.')
   if (!GRANT_TYPES.has(grantType))
-    return oauthError(400, 'unsupported_grant_type', `Use one of ${[...GRANT_TYPES].join(', ')}.`)
+    return oauthError(
+      400,
+      'unsupported_grant_type',
+      `grant_type must be one of ${[...GRANT_TYPES].join(', ')}.`,
+    )
   return undefined
 }
 

@@ -63,7 +63,7 @@ export class SpoolReader {
     if (!whole)
       this.#options.onDamage(
         this.#cursorPath,
-        'events are delivered from the oldest one on; each is counted once, by its id',
+        'delivery starts again at the oldest event in the spool; an event that is delivered twice is counted once, by its id',
       )
     for (const [key, at] of Object.entries(state.segments)) this.#places.set(key, { at, finished: false })
     for (const [writer, number] of Object.entries(state.next)) this.#next.set(writer, number)

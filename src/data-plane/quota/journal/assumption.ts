@@ -49,7 +49,7 @@ function readAssumption(path: string): Assumption | 'unreadable' | undefined {
 }
 
 function reasonOf(damage: readonly string[], dir: string): string {
-  return `the quota journal is damaged (${damage.join('; ')}). For consumers whose counts could not be read, the limits of the day and month of the damage count as used up until that day or month ends. Reset such a consumer through POST /admin/quotas/{consumer_id}/reset; or stop the gateway and remove ${join(dir, FILE)}, so that consumers without a count get their full limits`
+  return `the quota journal is damaged (${damage.join('; ')}). For consumers without a readable count, the daily and monthly limits count as used up for the day and the month of the damage. To give one consumer its full limits, call POST /admin/quotas/{consumer_id}/reset. To give all of them their full limits, stop the gateway and remove ${join(dir, FILE)}`
 }
 
 /**

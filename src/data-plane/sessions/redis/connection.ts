@@ -36,7 +36,7 @@ function connect(
       if (!reported)
         log.warn(
           { reason: error.message },
-          'Redis cannot be reached. Sessions continue; tasks and the replay of streams are unavailable until it can be reached',
+          'Redis cannot be reached. Sessions continue; tasks and the replay of streams are unavailable until the connection is restored',
         )
       reported = true
     },

@@ -84,7 +84,11 @@ export class RedisSessionStore implements SessionStore {
     this.#unsubscribe = keepSubscribed(options.subscriber, SIGNALS, {
       onMessage: text => this.#receive(text),
       onSubscribed: () => this.#catchUp(),
-      onFault: ({ message }) => options.log.debug({ reason: message }, 'signals of sessions may be missed'),
+      onFault: ({ message }) =>
+        options.log.debug(
+          { reason: message },
+          'a Redis subscription failed, or a message was not readable; signals of sessions may be missed',
+        ),
     })
   }
 

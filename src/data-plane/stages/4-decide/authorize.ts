@@ -41,7 +41,7 @@ function unmet({ operation }: Exchange, decision: Decision, id: string | undefin
   if (operation.action === 'tools.call') return undefined
   // only results of tools are buffered, and only their callers can be asked
   if (obligations.redact !== undefined)
-    return cannot('The policy requires redaction, and only results of tools can be redacted.', decision, id)
+    return cannot('The policy requires redaction, but only results of tools can be redacted.', decision, id)
   return obligations.confirm === undefined && obligations.ask === undefined
     ? undefined
     : refuse('confirmation_unsupported')

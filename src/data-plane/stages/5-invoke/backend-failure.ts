@@ -7,10 +7,9 @@ type Reason = EgressFailure['reason']
 
 const TEXT_OF_FAILURE: Readonly<Record<Exclude<Reason, 'cancelled' | 'timeout' | 'too_large'>, string>> = {
   unreachable: 'The backend cannot be reached.',
-  reset:
-    'The backend closed the connection without a response. Whether it did what was requested is unknown.',
+  reset: 'The backend closed the connection without a response. The backend may have executed the request.',
   truncated:
-    'The backend closed the connection before its response was complete. Whether it did what was requested is unknown.',
+    'The backend closed the connection before its response was complete. The backend may have executed the request.',
   blocked_address: 'The backend cannot be reached.', // callers must not learn which addresses are blocked
   protocol: 'The response of the backend is not valid HTTP.',
 }

@@ -277,7 +277,7 @@ const NO_SUGGESTIONS: Outcome = Object.freeze({
   served: { completion: { values: [] } },
 })
 const NEEDS_INPUT =
-  'The MCP server asks for input before it executes the tool, and this client cannot be asked for it.'
+  'The MCP server requires input before it executes the tool, but the gateway cannot ask this client for input.'
 const DECLINED = 'The user declined the input that the MCP server asks for. The tool was not executed.'
 const NO_RESULT: RpcFailure = { kind: 'failure', reason: 'not_mcp', message: '', sent: true }
 

@@ -66,7 +66,7 @@ function contentOf(part: unknown): Content {
   const { type } = isObject(part) ? part : {}
   if (isObject(part) && isContent(part)) return part as unknown as Content
   const name = typeof type === 'string' ? type.slice(0, 40) : 'unknown'
-  return { type: 'text', text: `[Left out: content of the type ${name}, which is not valid.]` }
+  return { type: 'text', text: `[Left out: a part of the type ${name} that is not valid MCP content.]` }
 }
 
 /** Of a type that MCP knows, with the members that the type needs. */

@@ -27,7 +27,7 @@ export function checkedOutput(
 
 function withoutStructure(reply: Reply, reason: string): Reply {
   const { structuredContent: _, ...result } = reply.result
-  const text = `The call succeeded, and its response ${reason}. The response follows as text.`
+  const text = `The call succeeded, but its response ${reason}. The response follows as text.`
   return {
     ...reply,
     result: { ...result, content: [{ type: 'text', text }, ...result.content], isError: true },

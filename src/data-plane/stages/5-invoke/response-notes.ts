@@ -52,8 +52,8 @@ function locationSentence(status: number, location: string, isRedirect: boolean)
   }
   if (status === 202) {
     return location === ''
-      ? 'The backend has accepted the request and not finished it. The response does not name where its outcome will be.'
-      : `The backend has accepted the request and not finished it. Its outcome will be at ${location}`
+      ? 'The backend accepted the request but has not finished it. The response does not contain the address of the result.'
+      : `The backend accepted the request but has not finished it. The result will be at ${location}`
   }
   return location === '' ? '' : `${status === 201 ? 'Created at' : 'Location:'} ${location}`
 }

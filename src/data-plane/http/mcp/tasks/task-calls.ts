@@ -145,7 +145,7 @@ class OfferedTask implements TaskSide {
     const { maxResultBytes } = this.#parts.taskLimits
     if (Buffer.byteLength(message) <= maxResultBytes) return endOf(message, version)
     return failed(
-      `The result is longer than ${maxResultBytes} bytes, the limit for the result of a task. Call without a task, or request less.`,
+      `The result is longer than ${maxResultBytes} bytes, the limit for the result of a task. Call the tool without a task, or request less.`,
     )
   }
 
@@ -162,5 +162,5 @@ function failed(message: string): TaskEnd {
 }
 
 const UNSTORED = failed(
-  'The tool has been executed, but its result cannot be kept: the results of tasks take all the memory that is reserved for them. Call without a task, or request a shorter ttl.',
+  'The tool has been executed, but its result cannot be stored: the results of tasks use all the memory that is reserved for them. Next time, call the tool without a task, or request a shorter ttl.',
 )

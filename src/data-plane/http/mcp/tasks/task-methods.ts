@@ -158,7 +158,7 @@ export class TaskMethods {
     const modern = isModernVersion(version)
     if (isEnded(task.status)) {
       if (modern) return writer.complete(id, '{}')
-      return fault(id, INVALID_PARAMS, `The task has ended already: ${task.status}.`)
+      return fault(id, INVALID_PARAMS, `The task has already ended with the status ${task.status}.`)
     }
     const changed = this.#changeOf(task, CANCEL_WITHIN_MS, current => isEnded(current.status))
     await this.#parts.sessions.signal(taskChannel(task.id), { kind: 'task_cancel' })

@@ -59,7 +59,7 @@ export function endOf(
   if (code === undefined) return { status: 'completed', outcome: memberOf(message, 'result') }
   const [part] = Array.isArray(result.content) ? result.content : []
   const text = (part as { text?: unknown } | undefined)?.text
-  const said = typeof text === 'string' ? text : 'The server responded with an error.'
+  const said = typeof text === 'string' ? text : 'The MCP server responded with an error.'
   return { status: 'failed', outcome: `"error":${JSON.stringify({ code, message: said })}` }
 }
 
