@@ -34,7 +34,7 @@ function forbidden(message: string): Row {
 
 /** Closed and low in number: reasons are metric labels. Causes are free text for logs and never a key. */
 export const REFUSALS = {
-  route_not_found: row(404, 'not_found', 'No such address.', METHOD_NOT_FOUND),
+  route_not_found: row(404, 'not_found', 'This address does not exist.', METHOD_NOT_FOUND),
   method_not_allowed: row(
     405,
     'method_not_allowed',
@@ -55,12 +55,14 @@ export const REFUSALS = {
   token_missing: { ...row(401, 'unauthorized', 'A bearer token is needed.'), oauth: '' },
   token_malformed: invalidToken('The token is not a signed JWT.'),
   token_algorithm: invalidToken('The token is signed with an algorithm that is not accepted.'),
-  token_unknown_key: invalidToken('The token is signed with a key the identity provider does not publish.'),
+  token_unknown_key: invalidToken(
+    'The token is signed with a key that the identity provider does not publish.',
+  ),
   token_signature: invalidToken('The signature of the token is not valid.'),
   token_expired: invalidToken('The token has expired.'),
   token_not_yet_valid: invalidToken('The token is not valid yet.'),
-  token_claims: invalidToken('The token lacks a claim it must have.'),
-  invalid_issuer: invalidToken('The token comes from an issuer that is not accepted.'),
+  token_claims: invalidToken('The token lacks a required claim.'),
+  invalid_issuer: invalidToken('The issuer of the token is not accepted.'),
   invalid_audience: {
     ...row(401, 'invalid_audience', 'Invalid audience: the token is not meant for this gateway.'),
     oauth: 'invalid_token',
@@ -68,12 +70,12 @@ export const REFUSALS = {
   keys_unavailable: row(
     503,
     'identity_unavailable',
-    'The signing keys of the identity provider are unavailable. Keep the token and try again.',
+    'The signing keys of the identity provider are unavailable. Try again with the same token.',
   ),
   api_key_invalid: invalidToken('The API key is not known, has expired or was revoked.'),
 
   tenant_mismatch: forbidden('X-Tenant-ID names a different tenant than the credential.'),
-  subscription_required: forbidden('This API needs an approved subscription of the calling application.'),
+  subscription_required: forbidden('The calling application needs an approved subscription to this API.'),
   subscription_suspended: forbidden('The subscription of the calling application is suspended.'),
   subscription_expired: forbidden('The subscription of the calling application has expired.'),
   tenant_suspended: row(
@@ -115,7 +117,7 @@ export const REFUSALS = {
     'The store of sessions does not respond, and this session may be open at another instance. Retry later.',
   ),
   confirmation_unsupported: forbidden(
-    'The policy requires input from the client before this call, and this client does not support it.',
+    'The policy requires input from the client, and the gateway can request input only for tool calls.',
   ),
   confirmation_declined: forbidden('The call was not confirmed.'),
   confirmation_pending: row(
@@ -126,7 +128,7 @@ export const REFUSALS = {
   header_mismatch: row(
     400,
     'header_mismatch',
-    'A header differs from the argument it mirrors.',
+    'A header has a different value than the argument that it mirrors.',
     HEADER_MISMATCH,
   ),
   tool_not_found: row(404, 'tool_not_found', 'Tool not found.', INVALID_PARAMS),
@@ -166,7 +168,7 @@ export const REFUSALS = {
   task_unsupported: row(
     400,
     'task_unsupported',
-    'This tool does not run as a task. Call it without one.',
+    'This tool does not run as a task. Call it without a task.',
     METHOD_NOT_FOUND,
   ),
   too_many_tasks: row(

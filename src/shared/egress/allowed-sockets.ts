@@ -19,7 +19,7 @@ export class AllowedSockets {
   add(entry: string): void {
     const path = entry.slice(PREFIX.length)
     const isFolder = path.endsWith('/')
-    const fault = path === '/' ? 'opens every socket' : socketPathFault(isFolder ? path.slice(0, -1) : path)
+    const fault = path === '/' ? 'allows every socket' : socketPathFault(isFolder ? path.slice(0, -1) : path)
     if (fault !== undefined)
       throw new Error(
         `EGRESS_ALLOW: the path of "${entry}" ${fault}. Write a socket as unix:/run/backends/shop.sock, or a folder as unix:/run/backends/.`,

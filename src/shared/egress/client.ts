@@ -109,10 +109,10 @@ export function createEgress(options: EgressOptions): Egress {
   }
 
   function refused(origin: string, why: PoolRefusal, isLasting: boolean): EgressFailure {
-    const others = `${origin} was not called: all ${maxOrigins} pools of connections are in use for other backends`
+    const others = `${origin} was not called: all ${maxOrigins} connection pools are in use for other backends`
     const own = isLasting
-      ? `the maximum of ${maxStreamsPerOrigin} streams of ${origin} is open`
-      : `too many calls to ${origin} are waiting`
+      ? `${origin} was not called: the limit of ${maxStreamsPerOrigin} open streams to it is reached`
+      : `${origin} was not called: too many calls to it wait for a connection`
     return { ...failure('unreachable', why === 'others_busy' ? others : own, false), saturated: true }
   }
 

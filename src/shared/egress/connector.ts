@@ -55,7 +55,7 @@ export function guardedConnector(options: ConnectorOptions, onread?: OnReadOpts)
   const lookup: LookupFunction = (hostname, lookupOptions, done) => {
     options.resolveHost(hostname, (error, addresses) => {
       if (error !== null) return done(error, [])
-      if (addresses.length === 0) return done(new Error(`${hostname} has no address`), [])
+      if (addresses.length === 0) return done(new Error(`${hostname} has no IP address`), [])
       // One forbidden address condemns the name: an honest one has no reason to mix them.
       for (const { address } of addresses) {
         const refusal = options.guard.refusal(address, hostname)

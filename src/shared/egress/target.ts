@@ -37,7 +37,7 @@ export class TargetParser {
     const hash = url.indexOf('#', end)
     const path = hash < 0 ? url.slice(end) : url.slice(end, hash)
     if (!isVisibleAscii(path))
-      return 'the path holds a space, a control or a non-ASCII character; percent-encode it'
+      return 'the path contains a space, a control character or a non-ASCII character; percent-encode it'
     return { origin, path: codeAt(path, 0) === SLASH ? path : `/${path}` }
   }
 
@@ -55,7 +55,7 @@ const SLASH = 0x2f
 const QUESTION = 0x3f
 const HASH = 0x23
 
-export const ONLY_UPSTREAMS = 'only the address of an upstream may be a Unix socket'
+export const ONLY_UPSTREAMS = 'a Unix socket is allowed only as the address of an upstream'
 
 /** The canonical origin, or a reason (which never begins with `http`). */
 function readOrigin(spelled: string, takesSockets: boolean): string {
@@ -69,7 +69,7 @@ function readOrigin(spelled: string, takesSockets: boolean): string {
   const url = URL.canParse(spelled) ? new URL(spelled) : undefined
   if (url === undefined) return 'the host of the address is not valid'
   if (url.protocol !== 'http:' && url.protocol !== 'https:') return 'the address is neither http nor https'
-  if (url.username !== '' || url.password !== '') return 'the address carries a user name or password'
+  if (url.username !== '' || url.password !== '') return 'the address contains a user name or password'
   return url.origin
 }
 

@@ -63,6 +63,6 @@ function refusal(guard: AddressGuard, written: string, path: string): BlockedAdd
   if (fault !== undefined) return new BlockedAddressError(`${leads} cannot be reached: the path ${fault}.`)
   if (guard.allowsSocket(path)) return undefined
   return new BlockedAddressError(
-    `${leads} is a Unix socket that EGRESS_ALLOW does not list. Add unix:${path} to EGRESS_ALLOW to allow calls to it.`,
+    `${leads} is not listed in EGRESS_ALLOW. Add unix:${path} to EGRESS_ALLOW to allow calls to this Unix socket.`,
   )
 }

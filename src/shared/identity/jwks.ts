@@ -102,7 +102,7 @@ function warnOfLooseAudiences(audiences: readonly string[], log: Log): void {
   if (audiences.length === 0)
     log.warn(
       { setting: 'ALLOWED_AUDIENCES' },
-      'the audience of tokens is not checked; use this for debugging only',
+      'ALLOWED_AUDIENCES is empty, so the audience of tokens is not checked. Leave it empty only for debugging',
     )
   if (audiences.includes('account')) {
     log.warn(

@@ -52,7 +52,7 @@ export async function importKeySet(
   const listed = (document as { keys?: unknown } | null)?.keys
   if (!Array.isArray(listed)) return undefined
   if (listed.length > MAX_KEYS)
-    onSkipped(undefined, `the set holds ${listed.length} keys; only ${MAX_KEYS} are read`)
+    onSkipped(undefined, `the set contains ${listed.length} keys; only ${MAX_KEYS} are read`)
   const keys: SigningKey[] = []
   for (const jwk of listed.slice(0, MAX_KEYS)) {
     // Keys for encryption are usual in a set and no fault.
@@ -67,9 +67,9 @@ export async function importKeySet(
 async function importKey(jwk: unknown): Promise<SigningKey | string> {
   if (!isObject(jwk)) return 'it is not an object'
   const { use, key_ops: operations, d } = jwk as JWK
-  if (use !== undefined && use !== 'sig') return 'it is not for signatures'
+  if (use !== undefined && use !== 'sig') return 'its use is not "sig"'
   if (operations !== undefined && !(Array.isArray(operations) && operations.includes('verify')))
-    return 'it is not for verification'
+    return 'its key_ops do not contain "verify"'
   if (d !== undefined) return 'it is a private key, which must never be published'
   const algorithms = algorithmsOf(jwk as JWK)
   if (algorithms.length === 0) return 'its type or algorithm is not accepted'

@@ -124,9 +124,9 @@ export class KeySource {
       return this.#failed(fetched.reason)
     }
     const keys = await importKeySet(fetched.json, (kid, reason) =>
-      log.warn({ issuer, kid, reason }, 'a key of the identity provider is left out'),
+      log.warn({ issuer, kid, reason }, 'a key of the identity provider is ignored'),
     )
-    if (keys === undefined) return this.#failed('the key set holds no key that can be used')
+    if (keys === undefined) return this.#failed('the key set contains no key that can be used')
     const removed = this.#keys !== undefined && !this.#keys.isWithin(keys)
     this.#keys = keys
     if (removed) this.#options.onKeyRemoved()
@@ -136,7 +136,10 @@ export class KeySource {
   #failed(reason: string): false {
     const { issuer, log, onFault } = this.#options
     if (!this.unreachable) {
-      log.warn({ issuer, reason, stale: this.#keys !== undefined }, 'the signing keys could not be fetched')
+      log.warn(
+        { issuer, reason, stale: this.#keys !== undefined },
+        'the signing keys of the identity provider could not be fetched',
+      )
       onFault?.(`the signing keys of the identity provider cannot be fetched: ${reason}`)
     }
     return false

@@ -306,7 +306,7 @@ function faultsOf(errors: readonly ErrorObject[] | null | undefined): readonly A
     faults.set(`${fault.path}\n${fault.message}`, fault)
     if (faults.size >= MAX_FAULTS) break
   }
-  if (faults.size === 0) return [{ path: '', message: 'does not fit the schema' }]
+  if (faults.size === 0) return [{ path: '', message: 'does not match the schema' }]
   return [...faults.values()]
 }
 

@@ -258,7 +258,7 @@ export class McpConnection {
   /** A disconnect does not cancel a request of a legacy session. */
   #cancel(requestId: RequestId, reason: string): void {
     if (reason !== 'cancelled' && reason !== 'timeout') return
-    const said = reason === 'timeout' ? 'the time for the call has passed' : 'the caller cancelled the call'
+    const said = reason === 'timeout' ? 'the call has timed out' : 'the caller cancelled the call'
     const text = notificationText('notifications/cancelled', { requestId, reason: said })
     void this.#wire!.send(text, [])
   }

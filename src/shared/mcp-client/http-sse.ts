@@ -229,6 +229,6 @@ async function shortText({ body }: EgressStreamResponse): Promise<string> {
 /** Of the same origin: the credential is sent there (MCP 2024-11-05 clients refuse others as well). @throws MessageError */
 function endpointIn(data: string, base: string): string {
   const url = resolveWithin(data, base)
-  if (url === undefined) throw new MessageError('an endpoint that is not an address of its origin')
+  if (url === undefined) throw new MessageError('an endpoint URL of a different origin')
   return url
 }

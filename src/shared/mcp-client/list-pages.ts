@@ -26,14 +26,15 @@ export async function listPages(
     const outcome = await connection.request(method, params, { ...options, timeoutMs })
     if (outcome.kind !== 'result') return outcome
     const given = outcome.result[field]
-    if (!Array.isArray(given)) return failure('not_mcp', `${method} has no list of ${field}`, true)
+    if (!Array.isArray(given))
+      return failure('not_mcp', `the result of ${method} has no list "${field}"`, true)
     // before: a spread of a long list overflows the stack
     if (entries.length + given.length > MAX_ENTRIES)
       return failure('too_large', `the server lists more than ${MAX_ENTRIES} ${field}`, true)
     entries.push(...given)
     const { nextCursor } = outcome.result
     if (typeof nextCursor !== 'string') return entries
-    if (seen.has(nextCursor)) return failure('not_mcp', `${method} repeats a cursor`, true)
+    if (seen.has(nextCursor)) return failure('not_mcp', `the server repeats a cursor of ${method}`, true)
     seen.add(nextCursor)
     cursor = nextCursor
   }

@@ -95,7 +95,7 @@ function responseIn(
     if (message.kind !== 'response') onMessage(message, id)
     else if (message.id === id) found = message.outcome
   }
-  return found ?? failure('not_mcp', `${label} responded without the response to the request`, true)
+  return found ?? failure('not_mcp', `${label} did not send a response with the id of the request`, true)
 }
 
 /** Reads a body that is not needed to its end, so that its connection can be used again; a long one is closed. Never rejects. */
@@ -215,7 +215,11 @@ async function textOf(
   const encoding = headers.get('content-encoding')
   if (encoding !== '' && encoding !== 'identity') {
     body.destroy()
-    return failure('not_mcp', `the response has the content encoding ${encoding.slice(0, 40)}`, true)
+    return failure(
+      'not_mcp',
+      `the response has the content encoding ${encoding.slice(0, 40)}, which was not requested`,
+      true,
+    )
   }
   const chunks: Uint8Array[] = []
   try {

@@ -116,11 +116,7 @@ export class StreamableHttp implements Wire {
     if (type === JSON_TYPE) return readJsonResponse(response, request, this.#label, this.#onMessage)
     response.body.destroy()
     const said = type === '' ? 'without a content type' : `with ${type.slice(0, 80)}`
-    return failure(
-      'not_mcp',
-      `${this.#label} responded ${said}, which is neither JSON nor an event stream`,
-      true,
-    )
+    return failure('not_mcp', `${this.#label} responded ${said} instead of JSON or an event stream`, true)
   }
 
   /** To the response, across interruptions where the events have ids. */

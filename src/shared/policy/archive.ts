@@ -39,7 +39,7 @@ function readTar(tar: Buffer): Map<string, Uint8Array> {
   const files = new Map<string, Uint8Array>()
   let at = 0
   for (let entries = 0; ; entries++) {
-    if (entries > MAX_ENTRIES) throw new Error(`it holds more than ${MAX_ENTRIES} entries`)
+    if (entries > MAX_ENTRIES) throw new Error(`it contains more than ${MAX_ENTRIES} entries`)
     if (at + BLOCK_BYTES > tar.length) throw new Error('it is truncated')
     const header = tar.subarray(at, at + BLOCK_BYTES)
     at += BLOCK_BYTES
@@ -52,7 +52,7 @@ function readTar(tar: Buffer): Map<string, Uint8Array> {
     // nothing but files: links lead elsewhere, and extended headers give a second name to argue about
     if (type !== '0' && type !== '\0')
       throw new Error(`"${name}" is not a regular file (entry type ${JSON.stringify(type)})`)
-    if (files.has(name)) throw new Error(`it holds "${name}" twice`)
+    if (files.has(name)) throw new Error(`it contains "${name}" twice`)
     if (at + size > tar.length) throw new Error(`it is truncated within "${name}"`)
     files.set(name, tar.subarray(at, at + size))
     at += Math.ceil(size / BLOCK_BYTES) * BLOCK_BYTES
@@ -103,7 +103,7 @@ export function pack(files: ReadonlyMap<string, Uint8Array>): Buffer {
 
 function tarHeader(name: string, size: number): Buffer {
   if (Buffer.byteLength(name) > 100)
-    throw new Error(`"${name}" is longer than the 100 bytes a tar header holds`)
+    throw new Error(`the file name "${name}" is longer than 100 bytes, the limit of a tar header`)
   const header = Buffer.alloc(BLOCK_BYTES)
   header.write(name, 0, 'utf8')
   header.write('0000644\0', 100)

@@ -50,7 +50,9 @@ export function readsOf(paths: readonly string[]): Reads {
   for (const path of paths) {
     const fits = INPUT_PATHS.filter(known => path === '' || within(known, path) || within(path, known))
     if (fits.length === 0) {
-      throw new Error(`custom.reads names "${path}", which is not part of the input; see schemas/input.json`)
+      throw new Error(
+        `custom.reads names "${path}", which is not a field of the policy input; see schemas/input.json`,
+      )
     }
     for (const known of fits) touched.add(known)
   }

@@ -43,12 +43,12 @@ export async function verifySignatures(
     if (entry === undefined) throw new Error(`"${name}" is not signed`)
     const algorithm = HASHES[entry.algorithm ?? 'SHA-256']
     if (algorithm === undefined)
-      throw new Error(`"${name}" has a signature with a hash algorithm that is not accepted`)
+      throw new Error(`the hash algorithm in the signature of "${name}" is not supported`)
     if (hashOf(name, content, algorithm) !== entry.hash)
       throw new Error(`"${name}" differs from the signed content`)
     signed.delete(name)
   }
-  for (const name of signed.keys()) throw new Error(`"${name}" was signed and is missing`)
+  for (const name of signed.keys()) throw new Error(`"${name}" was signed, but is missing`)
 }
 
 async function signedFiles(
@@ -62,7 +62,7 @@ async function signedFiles(
   const [jws, ...more] = Array.isArray(signatures) ? (signatures as unknown[]) : []
   // what opa does, too: one signature over everything
   if (typeof jws !== 'string' || more.length > 0)
-    throw new Error(`${SIGNATURES_FILE} must hold exactly one signature`)
+    throw new Error(`${SIGNATURES_FILE} must contain exactly one signature`)
   let payload: unknown
   try {
     payload = parseJson(await verify(jws))
@@ -70,7 +70,8 @@ async function signedFiles(
     throw new Error(`its signature is not valid (${(error as Error).message})`)
   }
   const { files: listed } = (payload ?? {}) as { readonly files?: unknown }
-  if (!Array.isArray(listed) || !listed.every(isSignedFile)) throw new Error('its signature names no files')
+  if (!Array.isArray(listed) || !listed.every(isSignedFile))
+    throw new Error('its signature does not list the signed files')
   return listed
 }
 

@@ -12,7 +12,7 @@ export function portTaken(
   reason = 'the port is taken, or the address is not an address of this machine',
 ): Error {
   return new Error(
-    `cannot listen on ${host}:${port}: ${reason}; set ${addressSettings} to an address that is free`,
+    `cannot listen on ${host}:${port}: ${reason}; set ${addressSettings} to a free port or address`,
   )
 }
 

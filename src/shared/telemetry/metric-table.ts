@@ -21,16 +21,16 @@ export const METRICS = {
       'Calls by tool, tool set and outcome.',
       ...['tool', 'toolset', 'outcome'],
     ),
-    platform_tool_duration_seconds: histogram('Time of the calls of a tool, including the backend.', 'tool'),
+    platform_tool_duration_seconds: histogram('Duration of tool calls, including the backend.', 'tool'),
     platform_tenant_calls_total: counter('calls', 'Calls by tenant and outcome.', 'tenant', 'outcome'),
     platform_backend_calls_total: counter(
       'calls',
-      'Calls that reached a backend, by its origin and outcome.',
+      'Calls that reached a backend, by origin of the backend and outcome.',
       ...['backend', 'outcome'],
     ),
     platform_refusals_total: counter(
       'calls',
-      'Calls refused before their work, by reason and consumer.',
+      'Refused calls by reason and consumer.',
       ...['reason', 'consumer'],
     ),
     platform_rate_limited_total: counter(
@@ -41,7 +41,7 @@ export const METRICS = {
     platform_request_duration_seconds: histogram('Time in the pipeline, including the backend.', 'action'),
     platform_backend_duration_seconds: histogram('Response time of the backend.'),
     platform_stage_duration_seconds: histogram(
-      'Time in a stage, for sampled calls (STAGE_TIMING_SAMPLE).',
+      'Duration of a stage, for sampled calls (STAGE_TIMING_SAMPLE).',
       'stage',
     ),
     platform_internal_errors_total: counter('exceptions', 'Exceptions caught by the pipeline.', 'stage'),
@@ -60,13 +60,13 @@ export const METRICS = {
     ),
     platform_response_cache_misses_total: counter(
       'calls',
-      'Proxied calls of APIs with a cache rule for which the upstream was asked.',
+      'Cacheable proxied calls that the gateway sent to the upstream.',
     ),
     platform_response_cache_confirmed_total: counter(
       'calls',
-      'Proxied calls for which the upstream confirmed the response of the cache.',
+      'Proxied calls for which the upstream confirmed the cached response with 304.',
     ),
-    platform_response_cache_bytes: gauge('bytes', 'Responses of APIs in the cache.'),
+    platform_response_cache_bytes: gauge('bytes', 'Size of the cached responses of APIs.'),
     platform_results_remembered: gauge('results', 'Tool results in the cache.'),
   }),
 
@@ -91,7 +91,7 @@ export const METRICS = {
     },
     platform_unexpected_errors_total: counter(
       'errors',
-      'Errors that no code expected: rejections, error events without a listener, exceptions in handlers of requests.',
+      'Unexpected errors: unhandled rejections, error events without a listener, exceptions in request handlers.',
       'kind',
     ),
   }),
@@ -139,13 +139,13 @@ export const METRICS = {
     ),
     platform_upstream_retries_total: counter(
       'calls',
-      'Retries of calls of APIs: the attempt before never reached the upstream, or the rules of the API ask for it.',
+      'Retries of proxied calls: the previous attempt did not reach the upstream, or the retry rule of the API applies.',
     ),
     platform_upstream_addresses_unhealthy: {
-      ...gauge('addresses', 'Addresses of upstreams that fail their health checks and are not called.'),
+      ...gauge('addresses', 'Upstream addresses that fail their health checks and are not called.'),
       threads: 'max',
     },
-    platform_upstream_health_checks_total: counter('checks', 'Health checks of addresses of upstreams.'),
+    platform_upstream_health_checks_total: counter('checks', 'Health checks of upstream addresses.'),
     platform_upstream_health_checks_failed_total: counter(
       'checks',
       'Health checks without a response, or with a status of 400 or more.',
@@ -160,11 +160,11 @@ export const METRICS = {
     ),
     platform_mirrored_requests_dropped_total: counter(
       'requests',
-      'Mirrored copies that were not sent: too many at once, or a body that is too long.',
+      'Mirrored copies that were not sent, because too many were in flight or the body was too long.',
     ),
     platform_upstream_retries_refused_total: counter(
       'calls',
-      'Retries that were left out because the retry budget of the API is spent.',
+      'Retries that were not made because the retry budget of the API was exhausted.',
     ),
   }),
 
@@ -174,7 +174,7 @@ export const METRICS = {
       'requests',
       'Requests for an access token at the authorization server of a backend.',
     ),
-    platform_backend_token_failures_total: counter('requests', 'Token requests that brought no token.'),
+    platform_backend_token_failures_total: counter('requests', 'Token requests that returned no token.'),
   }),
 
   ...heldBy('shared/mcp-client', {
@@ -186,11 +186,11 @@ export const METRICS = {
     platform_mcp_server_connects_total: counter('attempts', 'Attempts to open a session with an MCP server.'),
     platform_mcp_server_resumed_total: counter(
       'sessions',
-      'Sessions with MCP servers that another thread or instance, or the process before, had opened.',
+      'Resumed sessions with MCP servers: another thread, another instance or the previous process had opened them.',
     ),
     platform_mcp_server_retries_total: counter(
       'calls',
-      'Calls of MCP servers that were repeated because the server had not executed them.',
+      'Calls of MCP servers that were retried because the server had not executed them.',
     ),
     platform_mcp_server_refused_total: counter(
       'calls',
@@ -218,12 +218,12 @@ export const METRICS = {
     platform_quota_consumers: gauge('consumers', 'Consumers that have a slot in the quota table.'),
     platform_quota_evicted: counter(
       'slots',
-      'Slots of idle consumers and tool buckets that were evicted for others.',
+      'Slots of idle consumers and of idle tool buckets, evicted to make space for others.',
     ),
     platform_quota_turned_away: counter('calls', 'Calls refused because the quota table was full.'),
     platform_quota_assumed: gauge(
       'boolean',
-      '1 while the damage of the quota journal found at the start is reported; without Redis, limits then count as used for consumers whose counts could not be read.',
+      '1 while the gateway reports that the quota journal was damaged at start, else 0. Without Redis, limits count as used up for consumers whose counts could not be read.',
     ),
     platform_quota_waited: counter('calls', 'Calls that waited for the quota store.'),
   }),
@@ -245,7 +245,7 @@ export const METRICS = {
       'Decisions of the candidate policy that differ from the active one; restarts at 0 with each candidate.',
     ),
     platform_decisions_remembered: gauge('decisions', 'Policy decisions in the cache.'),
-    platform_decisions_dropped: counter('decisions', 'Decisions missing in the decision log.'),
+    platform_decisions_dropped: counter('decisions', 'Decisions that the decision log dropped.'),
   }),
 
   ...heldBy('data-plane/metering', {
@@ -287,17 +287,17 @@ export const METRICS = {
   ...heldBy('control-plane/api', {
     platform_changes_total: counter(
       'changes',
-      'Requests that changed the configuration, by action and consumer of the actor; the audit has each of them.',
+      'Requests that changed the configuration, by action and consumer of the actor; each has an audit record.',
       ...['action', 'actor'],
     ),
   }),
 
   ...heldBy('control-plane/mail', {
-    platform_mail_sent_total: counter('mails', 'Notices that the mail server has accepted.'),
-    platform_mail_retries_total: counter('attempts', 'Failed attempts of mails that will be retried.'),
+    platform_mail_sent_total: counter('mails', 'Mails that the mail server has accepted.'),
+    platform_mail_retries_total: counter('attempts', 'Failed attempts to send a mail; each is retried.'),
     platform_mail_failed_total: counter(
       'mails',
-      'Mails that the server refused for good, or that failed after the last attempt.',
+      'Mails that the mail server refused permanently, or that failed after the last attempt.',
     ),
     platform_mail_omitted_total: counter(
       'mails',
@@ -310,7 +310,7 @@ export const METRICS = {
     platform_webhook_delivered_total: counter('deliveries', 'Webhook deliveries that succeeded.'),
     platform_webhook_retries_total: counter(
       'attempts',
-      'Failed attempts of webhook deliveries that will be retried.',
+      'Failed attempts of a webhook delivery; each is retried.',
     ),
     platform_webhook_failed_total: counter(
       'deliveries',
@@ -319,9 +319,9 @@ export const METRICS = {
     platform_webhook_queue_depth: gauge('deliveries', 'Pending webhook deliveries.'),
     platform_webhook_oldest_due_seconds: gauge(
       'seconds',
-      'How long the oldest webhook delivery has been due.',
+      'Time since the oldest pending webhook delivery became due.',
     ),
-    platform_webhook_in_flight: gauge('deliveries', 'Webhook deliveries this instance is sending now.'),
+    platform_webhook_in_flight: gauge('deliveries', 'Webhook deliveries that this instance is sending now.'),
   }),
 }
 

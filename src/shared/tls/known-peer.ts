@@ -39,7 +39,7 @@ export class KnownPeer {
       checkServerIdentity: (_, { raw }) =>
         accepted.some(each => each.raw.equals(raw))
           ? undefined
-          : new Error('the peer has a different certificate than the configured one'),
+          : new Error('the certificate of the peer is not the configured certificate'),
     }
   }
 

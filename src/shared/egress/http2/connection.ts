@@ -168,6 +168,6 @@ export class Http2Connection implements ExchangeOwner {
 function notReady(failure: Error | undefined): Error {
   const code = failure !== undefined && 'code' in failure ? String(failure.code) : ''
   return failure === undefined || code.startsWith('ERR_HTTP2_')
-    ? new Http2Error('ERR_NOT_HTTP2', 'the peer sent no settings')
+    ? new Http2Error('ERR_NOT_HTTP2', 'the peer sent no HTTP/2 SETTINGS frame')
     : failure
 }

@@ -130,7 +130,8 @@ export class Http2Exchange {
     this.#owner.ended(this, isRefused)
     if (isRefused) return
     this.#fail(
-      this.#owner.failure ?? new Http2Error(codeOf(rstCode), 'the peer closed the stream before its end'),
+      this.#owner.failure ??
+        new Http2Error(codeOf(rstCode), 'the peer closed the stream before the response was complete'),
     )
   }
 

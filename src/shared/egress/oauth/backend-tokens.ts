@@ -107,7 +107,7 @@ export class BackendTokens {
     if (outcome.reason !== 'not_connected') return outcome
     const id = encodeURIComponent(`${place.namespace}/${place.toolSet}`)
     const connectUrl = `${users.pageUrl}?tool_set=${id}`
-    const message = `The tool set ${place.toolSet} acts for a user, and this user has not connected an account. Ask the user to open ${connectUrl} and connect an account, then call the tool again.`
+    const message = `The tool set ${place.toolSet} acts on behalf of a user, but this user has not connected an account. Ask the user to open ${connectUrl} and connect an account, then call the tool again.`
     return { ...fault('not_connected', message), connectUrl }
   }
 
@@ -133,7 +133,7 @@ export class BackendTokens {
 
 const NO_SUBJECT = fault(
   'no_subject',
-  'This backend needs the access token of a user or client, and the call was made without one: an API key cannot be exchanged.',
+  'This backend needs the access token of a user or client, but the call has none. An API key cannot be exchanged for a token.',
 )
 
 const NO_USER = fault(

@@ -144,7 +144,7 @@ function refusal(status: number, { error }: { readonly [name: string]: unknown }
   if (status < 400 || status > 499 || status === 408 || status === 429)
     return fault('unavailable', `The authorization server of the backend responded with status ${status}.`)
   const isNamed = typeof error === 'string' && ERROR_CODE.test(error)
-  const message = `The authorization server of the backend issues no token: ${isNamed ? error : `status ${status}`}.`
+  const message = `The authorization server of the backend did not issue a token: ${isNamed ? error : `status ${status}`}.`
   // servers have names besides invalid_grant for it
   return { ...fault('refused', message), isGrantOver: status === 400 && isNamed && !CLIENT_ERRORS.has(error) }
 }

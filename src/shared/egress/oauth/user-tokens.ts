@@ -200,7 +200,8 @@ export class UserTokens {
       } finally {
         await unlock?.()
       }
-      if (performance.now() > untilMs) return fault('unavailable', 'The token of the user is being renewed.')
+      if (performance.now() > untilMs)
+        return fault('unavailable', 'Another request is still renewing the token of the user. Retry later.')
       await sleep(POLL_MS)
     }
   }

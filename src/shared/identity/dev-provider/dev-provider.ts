@@ -61,7 +61,7 @@ export async function startDevProvider(options: DevProviderOptions): Promise<Dev
   const opened = await openPlainServer(server, { host: options.host, port: options.port }).catch(error => {
     if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error
     throw new Error(
-      `port ${options.port} on ${options.host} is taken. Set AUTH_PORT to another one, or to 0 for a free one.`,
+      `port ${options.port} on ${options.host} is taken. Set AUTH_PORT to another port, or to 0 for a free port.`,
     )
   })
   const { port } = opened

@@ -53,7 +53,9 @@ export class TenantBundles {
   async refresh(): Promise<void> {
     const names = (await readdir(this.#dir)).flatMap(name => FILE.exec(name)?.[1] ?? [])
     if (names.length > MAX_TENANTS)
-      throw new Error(`${this.#dir} holds bundles of ${names.length} tenants, more than ${MAX_TENANTS}`)
+      throw new Error(
+        `${this.#dir} contains the bundles of ${names.length} tenants, more than the limit of ${MAX_TENANTS}`,
+      )
     for (const name of [...this.#tenants.keys()].filter(known => !names.includes(known))) {
       const { live } = this.#tenants.get(name)!
       await this.#together({ slot: slotOfTenant(name), bundle: undefined }, () => this.#tenants.delete(name))

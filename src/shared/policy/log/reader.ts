@@ -38,7 +38,7 @@ export function filesOf(path: string): string[] {
     const match = /^decisions(?:-\d+)?(?:\.(\d+))?\.ndjson$/.exec(name)
     return match === null ? [] : [{ name, n: Number(match[1] ?? 0) }]
   })
-  if (numbered.length === 0) throw new Error(`${path} holds no decision log`)
+  if (numbered.length === 0) throw new Error(`${path} contains no decision log`)
   return numbered.sort((a, b) => b.n - a.n).map(({ name }) => join(path, name))
 }
 

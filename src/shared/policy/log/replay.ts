@@ -48,7 +48,9 @@ export async function replay(
 async function decided(policy: PreparedPolicy, entry: DecisionEntry): Promise<Decision> {
   const decision = await policy.decide(entry.input, subjectKeyOf(entry.input), numberOf(entry))
   if (decision.unavailable === true) {
-    throw new Error(`revision ${policy.revision} could not decide about ${entry.id}`)
+    throw new Error(
+      `revision ${policy.revision} could not evaluate the entry ${entry.id} of the decision log`,
+    )
   }
   return decision
 }

@@ -82,7 +82,7 @@ class FileDecisionLog implements DecisionLog {
     const line = `${writeJson(entry)}\n`
     // one UTF-16 unit takes at most three bytes; an estimate is enough for a bound
     if (this.#pendingBytes + line.length > maxPendingBytes) {
-      this.#drop(1, 'the disk does not keep up')
+      this.#drop(1, 'the disk is too slow for the decisions of this process')
       return
     }
     this.#pending.push(line)

@@ -147,12 +147,15 @@ class OpaHttpPolicy implements PreparedPolicy {
       return this.#fail('unreachable', `the policy server responded with status ${response.status}`)
     }
     const reply = parseJson(response.body)
-    if (reply === undefined) return this.#fail('malformed', 'the response is not JSON')
+    if (reply === undefined) return this.#fail('malformed', 'the response of the policy server is not JSON')
     const document = this.#form.document(reply)
     if (document === undefined)
       return this.#fail('undefined', 'the policy server has no decision at the path of POLICY_URL')
     this.#revision = this.#form.revision(reply) ?? UNKNOWN_REVISION
-    return decisionOf(document, this.#revision) ?? this.#fail('malformed', 'the response is not a decision')
+    return (
+      decisionOf(document, this.#revision) ??
+      this.#fail('malformed', 'the response of the policy server is not a decision')
+    )
   }
 
   #fail(failure: Parameters<OnPolicyFailure>[0], detail: string): Decision {

@@ -70,7 +70,7 @@ function start(bundle: Bundle, module: WasmModule, options: OpaWasmOptions): Pre
   if (fault !== undefined) {
     policy.close()
     throw new Error(
-      `the policy bundle cannot be used: "${bundle.entrypoint}" ${fault}; it must be {allow, reasons, obligations}`,
+      `the policy bundle cannot be used: "${bundle.entrypoint}" ${fault}; the entrypoint must return {allow, reasons, obligations}`,
     )
   }
   return policy

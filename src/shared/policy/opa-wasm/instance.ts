@@ -115,7 +115,9 @@ export class OpaInstance {
   #text(address: number): string {
     const end = this.#bytes.indexOf(0, address)
     if (end - address > this.#maxResultBytes)
-      throw new ResultTooLarge(`the result has ${end - address} bytes`)
+      throw new ResultTooLarge(
+        `the result has ${end - address} bytes, more than the limit of ${this.#maxResultBytes}`,
+      )
     return this.#bytes.toString('utf8', address, end)
   }
 

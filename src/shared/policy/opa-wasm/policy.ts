@@ -154,7 +154,7 @@ export class OpaWasmPolicy implements PreparedPolicy {
       if (leastMs <= maxMs) return text
       if (runs === MAX_RUNS || (runs > 1 && leastMs > LONG_RUN_MS)) {
         throw new Overtime(
-          `took ${leastMs.toFixed(1)} ms in the fastest of ${runs} runs, more than ${maxMs.toFixed(1)}`,
+          `the evaluation took ${leastMs.toFixed(1)} ms in the fastest of ${runs} runs, more than the limit of ${maxMs.toFixed(1)} ms`,
         )
       }
     }

@@ -27,7 +27,7 @@ export function inspectRules(output: string): InspectedRules {
   const faults: string[] = []
   for (const { annotations: says, location, path } of annotations) {
     const at = `${location.file}:${location.row}`
-    if (says.title === undefined) faults.push(`${at} has METADATA without title.`)
+    if (says.title === undefined) faults.push(`${at} has METADATA without a title.`)
     if (says.scope === 'package' && says.description === undefined) {
       faults.push(`${at} is a package whose METADATA has no description.`)
     }
@@ -50,7 +50,7 @@ function sharedCodes(coded: readonly BundleRule[]): string[] {
     const first = owner.get(code)
     if (first === undefined) owner.set(code, file)
     else if (first !== file)
-      faults.push(`${file}:${line} denies with "${code}", which is the code of ${first}.`)
+      faults.push(`${file}:${line} denies with "${code}", which is already the reason_code of ${first}.`)
   }
   return faults
 }

@@ -38,7 +38,7 @@ export interface Built {
 /** @throws Error with what opa says, or what the entrypoint reads without declaring it, or why no gateway could load the bundle. */
 export async function buildBundle(options: BuildOptions): Promise<Built> {
   const sources = readSources(options.dir)
-  if (sources.length === 0) throw new Error(`${options.dir} holds no policies`)
+  if (sources.length === 0) throw new Error(`${options.dir} contains no policies`)
   const work = mkdtempSync(join(tmpdir(), 'toolgate-policy-'))
   try {
     const copy = join(work, 'sources')

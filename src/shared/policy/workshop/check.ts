@@ -58,7 +58,7 @@ async function reached(inspected: Ran, { dir, opa, env }: CheckOptions): Promise
   const { coded } = inspectRules(inspected.stdout)
   const runOpa: RunOpa = (cwd, args) => runProgram(opa, args, { cwd, env })
   const faults = await rulesThatNeverMatch(readSources(dir), coded, runOpa)
-  return step('reach', faults.length === 0, 'every rule denies something', faults.join('\n'))
+  return step('reach', faults.length === 0, 'every rule can deny', faults.join('\n'))
 }
 
 function step(name: CheckStep['name'], ok: boolean, well: string, wrong: string): CheckStep {

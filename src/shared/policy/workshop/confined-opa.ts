@@ -25,7 +25,7 @@ export async function confineOpa(opa: string, dir: string): Promise<RunOpa> {
       : runProgram('/bin/sh', ['-c', `${BOUNDS}; exec "$0" "$@"`, opa, ...args], options)
   }
   const { exitCode, stdout, stderr } = await run(dir, ['capabilities', '--current'])
-  if (exitCode !== 0) throw new Error(`opa does not list its functions: ${stderr.trim().slice(0, 500)}`)
+  if (exitCode !== 0) throw new Error(`opa capabilities --current failed: ${stderr.trim().slice(0, 500)}`)
   const all = JSON.parse(stdout) as { readonly builtins: readonly { readonly name: string }[] }
   const builtins = all.builtins.filter(({ name }) => !REFUSED_FUNCTIONS.has(name))
   const file = join(dir, 'capabilities.json')

@@ -86,7 +86,7 @@ async function checked(run: RunOpa, dir: string): Promise<readonly DraftError[]>
   const text = `${stdout}\n${stderr}`.trim()
   const listed = parseJson(text)
   const errors = isObject(listed) && Array.isArray(listed.errors) ? (listed.errors as OpaError[]) : undefined
-  if (errors === undefined) return placed(text === '' ? `opa ended with ${exitCode}.` : text)
+  if (errors === undefined) return placed(text === '' ? `opa ended with exit code ${exitCode}.` : text)
   return errors.slice(0, MAX_ERRORS).map(({ message = 'error', location }) => ({
     file: location?.file ?? null,
     row: location?.row ?? null,
@@ -109,7 +109,7 @@ async function tested(run: RunOpa, dir: string): Promise<readonly DraftTest[]> {
   if (!Array.isArray(results)) {
     // an empty document: there are no tests
     if (exitCode === 0) return []
-    const error = (stderr.trim() || `opa ended with ${exitCode}.`).slice(0, MAX_MESSAGE)
+    const error = (stderr.trim() || `opa ended with exit code ${exitCode}.`).slice(0, MAX_MESSAGE)
     return [{ package: '', name: 'opa test', file: '', row: 0, passed: false, error }]
   }
   return (results as OpaTest[]).slice(0, MAX_TESTS).map(({ name = '', location, fail, error, ...test }) => ({

@@ -21,11 +21,16 @@ export function writeNewRule(dir: string, name: string): readonly string[] {
   if (RESERVED.has(name)) throw new Error(`"${name}" is a reserved word of Rego: use another name`)
   // the file of the rule would be taken for a test, and left out of the bundle
   if (name.endsWith('_test'))
-    throw new Error(`"${name}" ends in _test, as only files and packages of tests do: use another name`)
+    throw new Error(
+      `"${name}" ends in _test, which only files and packages of tests may do: use another name`,
+    )
   const folder = join('toolgate', 'rules', name)
-  if (existsSync(join(dir, folder))) throw new Error(`there is a rule "${name}" already, in ${folder}`)
+  if (existsSync(join(dir, folder)))
+    throw new Error(`the rule "${name}" already exists in ${folder}: use another name`)
   if (!existsSync(join(dir, 'toolgate')))
-    throw new Error(`${dir} is not a folder of policies: it lacks toolgate/; name one with --dir`)
+    throw new Error(
+      `${dir} is not a folder of policies: it has no folder toolgate/. Set --dir to the folder of the policies`,
+    )
   mkdirSync(join(dir, folder), { recursive: true })
   const files = [
     [join(folder, `${name}.rego`), ruleOf(name)],

@@ -102,14 +102,14 @@ export async function requireOpa(
   if (downloaded !== undefined) return downloaded
   const module = `${OPA_MODULE}@v${OPA_VERSION}`
   say(
-    `The release of opa ${OPA_VERSION} is not usable (${missing ?? 'it does not run here'}); installing it with \`go install ${module}\` (some minutes)`,
+    `The release of opa ${OPA_VERSION} is not usable (${missing ?? 'it does not run on this machine'}); installing it with \`go install ${module}\` (some minutes)`,
   )
   const goEnv = { ...env, GOBIN: resolve(toolsDir) }
   const ran = await runGo(['install', module], { env: goEnv }, `opa ${OPA_VERSION}`)
   const installed = ran.exitCode === 0 ? await findOpa(toolsDir, env) : undefined
   if (installed === undefined) {
     throw new Error(
-      `\`go install ${module}\` did not work: ${ran.stderr.trim().slice(-500)}. Put opa ${OPA_VERSION} on the PATH.`,
+      `\`go install ${module}\` failed: ${ran.stderr.trim().slice(-500)}. Put opa ${OPA_VERSION} on the PATH.`,
     )
   }
   return installed

@@ -44,7 +44,7 @@ export async function downloadRelease(
     const digest = createHash('sha256').update(program).digest('hex')
     if (expected?.toLowerCase() !== digest)
       throw new WrongDigest(
-        `${folder}/${release.file} has the SHA-256 ${digest}, not ${expected ?? 'one that its release names'}: nothing was installed`,
+        `${folder}/${release.file} has the SHA-256 ${digest}, not ${expected ?? 'a digest that the release publishes'}: nothing was installed`,
       )
     writeProgram(program, target)
     return undefined
@@ -60,7 +60,7 @@ function releasesUrl(release: Release, env: Environment): string {
   const mirror = env.POLICY_TOOLS_URL
   if (mirror === undefined || mirror === '') return release.url
   if (!URL.canParse(mirror))
-    throw new Error(`POLICY_TOOLS_URL is not a URL: ${mirror}. Give https://HOST/PATH.`)
+    throw new Error(`POLICY_TOOLS_URL is not a URL: ${mirror}. Set it to https://HOST/PATH.`)
   const { protocol, hostname } = new URL(mirror)
   // over http another host could exchange the program and its digest together
   if (protocol !== 'https:' && !LOOPBACK.has(hostname))
