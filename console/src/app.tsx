@@ -73,7 +73,7 @@ function Shell() {
         <div class="side-end">
           <p>{session.value?.version}</p>
           <button type="button" class="button small" onClick={showShortcuts}>
-            Keys{' '}
+            Shortcuts{' '}
             <span class="kbd" aria-hidden="true">
               ?
             </span>

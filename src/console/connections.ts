@@ -123,7 +123,11 @@ export function createConnections(options: ConnectionsOptions): (request: Reques
     const done = cookies.writeConnection(undefined, request, secure)
     const error = query.get('error')
     if (error !== null)
-      return html(waitPage(home, { failed: `Access was not granted: ${error.slice(0, 100)}.` }), 200, done)
+      return html(
+        waitPage(home, { failed: `The authorization server did not grant access: ${error.slice(0, 100)}.` }),
+        200,
+        done,
+      )
     const { id, verifier, principal } = pending
     const grant = { code: query.get('code') ?? '', verifier, redirectUri }
     const failed = await book.complete(principal, id, grant)
@@ -149,7 +153,7 @@ export function createConnections(options: ConnectionsOptions): (request: Reques
       if (path === 'logout') return redirect(home, cookies.write(undefined, request, secure))
       return path === 'connect' || path === 'disconnect'
         ? forUser(request, user => change(request, path, user))
-        : say('No such page.', 404)
+        : say('The page does not exist.', 404)
     }
     if (request.method !== 'GET' && request.method !== 'HEAD') return say('Use GET or POST.', 405)
     // the cookies must have the origin to which the authorization servers return
@@ -157,7 +161,7 @@ export function createConnections(options: ConnectionsOptions): (request: Reques
     if (path === 'login') return login.begin(request, address)
     if (path === 'return') return complete(request)
     if (path === '' || path === 'list') return forUser(request, user => show(request, user))
-    if (path !== 'callback') return say('No such page.', 404)
+    if (path !== 'callback') return say('The page does not exist.', 404)
     const response = await login.complete(request, address)
     const failed = new URL(response.headers.get('location') ?? home).searchParams.get('login_error')
     const message = failed === null ? { done: 'You are signed in.' } : { failed }

@@ -89,7 +89,7 @@ export function createConsole(options: ConsoleOptions): Console {
       if (!isOwnPage(request, url, address)) return foreignPage()
       return path === 'logout' ? login.end(request, address) : login.demo(request, address)
     }
-    if (!isRead) return problem('method_not_allowed', 'Pages and files are read with GET.')
+    if (!isRead) return problem('method_not_allowed', 'Use GET for pages and files.')
     const asset = (portal && themeFile(portal, path)) ?? files.asset(path, request)
     if (asset !== undefined) return asset
     if (!PAGE.test(path) || path.startsWith('assets/'))
@@ -197,13 +197,13 @@ function isOwnPage(request: Request, url: URL, { base }: PublicAddress): boolean
 }
 
 function signedOut(): Response {
-  return problem('signed_out', 'You are not signed in, or the session has ended.')
+  return problem('signed_out', 'You are not signed in, or the session has ended. Sign in again.')
 }
 
 function foreignPage(): Response {
   return problem(
     'foreign_page',
-    'The request does not come from this page. Reload it, and repeat the request.',
+    'The request does not come from this page. Reload the page, and repeat the request.',
   )
 }
 

@@ -70,7 +70,7 @@ export class ConsoleFiles {
       const body = new Uint8Array(readFileSync(root + path))
       total += body.byteLength
       if (total > MAX_TOTAL_BYTES)
-        throw new Error(`${root} holds more than ${MAX_TOTAL_BYTES} bytes; run npm run build:console`)
+        throw new Error(`${root} contains more than ${MAX_TOTAL_BYTES} bytes. Run npm run build:console.`)
       this.#files.set(path.replaceAll('\\', '/'), fileOf(body, type))
     }
     const file = this.#files.get(page)
@@ -91,7 +91,7 @@ export class ConsoleFiles {
    */
   page(depth: number, request: Request): Response {
     if (this.#page === undefined)
-      return new Response('The page is not built. Run npm run build, and start again.\n', {
+      return new Response('The page is not built. Run npm run build, and restart this server.\n', {
         status: 503,
         headers: { 'content-type': 'text/plain; charset=utf-8', ...PAGE_HEADERS },
       })

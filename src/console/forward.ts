@@ -126,7 +126,7 @@ export async function forwardToGateway(
   if (response.kind === 'failure')
     return problem(
       'unavailable',
-      `The gateway cannot be reached (${response.reason}). Retry, or check that it runs.`,
+      `The gateway cannot be reached (${response.reason}). Retry, or check that the gateway runs.`,
     )
   const { body: pieces, headers, status } = response
   request.signal.addEventListener('abort', () => pieces.destroy(), { once: true })

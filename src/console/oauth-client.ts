@@ -289,7 +289,7 @@ async function valid<T>(request: () => Promise<T>): Promise<T> {
       throw new LoginFailure((error.error_description ?? error.error).slice(0, MAX_REASON))
     if (error instanceof oauth.OperationProcessingError && error.code === oauth.JSON_ATTRIBUTE_COMPARISON)
       throw new LoginFailure(
-        'The issuer of the gateway is not GATEWAY_URL: set GATEWAY_URL of this process to the public address of the gateway.',
+        'The issuer in the OAuth metadata of the gateway differs from GATEWAY_URL: set GATEWAY_URL of this process to the public address of the gateway.',
       )
     if (error instanceof oauth.OperationProcessingError || error instanceof oauth.UnsupportedOperationError)
       throw new LoginFailure(`The response to the login is not valid: ${error.message}.`)

@@ -44,7 +44,7 @@ export async function tryApi(
   request: Request,
 ): Promise<Response> {
   const key = request.headers.get(KEY_HEADER) ?? ''
-  if (!API.test(path)) return problem('not_found', 'The path is not that of an API of a tenant.')
+  if (!API.test(path)) return problem('not_found', 'The path is not the address of an API (/t/{tenant}/…).')
   if (key !== '' && !KEY.test(key))
     return problem('invalid_request', 'The key is not valid. Use 1 to 200 visible ASCII characters.')
   const credential = key === '' ? {} : { 'x-api-key': key }

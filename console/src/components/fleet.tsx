@@ -10,7 +10,7 @@ import { Status } from './text.tsx'
 
 const OPTIONS = [
   ['', 'This one'],
-  ['all', 'All of the fleet'],
+  ['all', 'All gateways'],
 ] as const
 
 /** Whether the page shows the calls of all gateways. */
@@ -66,7 +66,7 @@ export function FleetGateways({ gateways }: { readonly gateways: readonly FleetG
     <Section title="Gateways">
       {silent.length > 0 && (
         <p class="notice bad" role="alert">
-          No reply from {silent.join(', ')}: their calls are missing on this page.
+          No reply from {silent.join(', ')}. This page does not include the calls of these gateways.
         </p>
       )}
       {served.size > 1 && (
@@ -74,7 +74,7 @@ export function FleetGateways({ gateways }: { readonly gateways: readonly FleetG
           Threads serve {served.size} different configurations or policies.
         </p>
       )}
-      <Table caption="Gateways that were asked" columns={columns} rows={gateways} keyOf={each => each.id} />
+      <Table caption="Queried gateways" columns={columns} rows={gateways} keyOf={each => each.id} />
     </Section>
   )
 }

@@ -92,7 +92,9 @@ export function Failure({ error, retry }: { readonly error: Error; readonly retr
   const isDenied = error instanceof ApiError && error.status === 403
   return (
     <div class="failure" role="alert">
-      <p class="empty-title">{isDenied ? 'The policy does not allow this' : 'This could not be loaded'}</p>
+      <p class="empty-title">
+        {isDenied ? 'The policy does not allow this request' : 'The data could not be loaded'}
+      </p>
       <p>{error.message}</p>
       {isDenied && error.decisionId !== undefined && (
         <p>
@@ -129,7 +131,7 @@ export function Loaded<T>({
     <>
       {error.value !== undefined && (
         <p class="notice bad" role="alert">
-          Not up to date: {error.value.message}
+          The data is not up to date: {error.value.message}
         </p>
       )}
       {children(value.value)}

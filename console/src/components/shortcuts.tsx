@@ -39,12 +39,12 @@ export function Shortcuts({ pages }: { readonly pages: readonly PageEntry[] }) {
   const keys = [
     ...pages.map(({ key, title }) => [`g ${key}`, title] as const),
     ['/', 'First field of the page'],
-    ['t', 'Light, dark or as the system'],
+    ['t', 'Change the theme'],
     ['?', 'This list'],
   ] as const
   return (
     <Dialog
-      title="Keys"
+      title="Keyboard shortcuts"
       onClose={() => {
         isHelpOpen.value = false
       }}

@@ -22,7 +22,7 @@ export function SimulationCard({
             'Outcome',
             <Status tone={allowed ? 'good' : 'bad'}>{`${outcome.replaceAll('_', ' ')} (${status})`}</Status>,
           ],
-          ['As', `${caller.consumer}${caller.tenant === null ? '' : ` of ${caller.tenant}`}`],
+          ['Caller', `${caller.consumer}${caller.tenant === null ? '' : ` of ${caller.tenant}`}`],
           ['Scopes', caller.scopes.join(', ') || 'none'],
           ['Roles', caller.roles.join(', ') || 'none'],
         ]}

@@ -65,7 +65,7 @@ export function Audit() {
       ),
     },
     {
-      title: 'Did',
+      title: 'Action',
       cell: (entry: AuditEntry) => (
         <button
           type="button"
@@ -99,7 +99,7 @@ export function Audit() {
   return (
     <Page
       title="Audit"
-      lead="Every change, with its author. Entries are chained: toolgate audit verify finds one that was altered."
+      lead="Every change, with its author. A chain of hashes protects the entries: toolgate audit verify finds an altered entry."
       actions={
         <a
           class="button"
@@ -203,7 +203,7 @@ function EntryDialog({ entry, onClose }: { readonly entry: AuditEntry; readonly 
           ],
           ['Resource', `${resource.type.replaceAll('_', ' ')} ${resource.id}`],
           ['Gateway', entry.gateway ?? '–'],
-          ['Number', String(entry.seq)],
+          ['Sequence number', String(entry.seq)],
         ]}
       />
       <Table

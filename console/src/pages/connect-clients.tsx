@@ -26,13 +26,13 @@ const CLIENTS: readonly Client[] = [
   {
     name: 'claude',
     title: 'Claude and ChatGPT',
-    place: 'Settings, connectors: add a connector with this address; it logs in by itself',
+    place: 'Add a connector with this address in the settings. The client then opens the login.',
     entry: url => url,
   },
   {
     name: 'cursor',
     title: 'Cursor',
-    place: '~/.cursor/mcp.json; without headers it logs in by itself',
+    place: '~/.cursor/mcp.json. Without "headers", the client opens the login.',
     entry: url => json({ mcpServers: { toolgate: { url, headers: HEADERS } } }),
     link: url =>
       `cursor://anysphere.cursor-deeplink/mcp/install?name=toolgate&config=${encodeURIComponent(btoa(JSON.stringify({ url })))}`,
@@ -40,7 +40,7 @@ const CLIENTS: readonly Client[] = [
   {
     name: 'vscode',
     title: 'VS Code',
-    place: '.vscode/mcp.json; without headers it logs in by itself',
+    place: '.vscode/mcp.json. Without "headers", the client opens the login.',
     entry: url => json({ servers: { toolgate: { type: 'http', url, headers: HEADERS } } }),
     link: url =>
       `vscode:mcp/install?${encodeURIComponent(JSON.stringify({ name: 'toolgate', type: 'http', url }))}`,
@@ -79,7 +79,7 @@ const CLIENTS: readonly Client[] = [
   {
     name: 'inspector',
     title: 'MCP Inspector',
-    place: 'Transport "Streamable HTTP", and this address',
+    place: 'Select the transport "Streamable HTTP" and enter this address.',
     entry: url => url,
   },
 ]

@@ -52,8 +52,8 @@ function Check({ url }: { readonly url: string }) {
   return (
     <div class="card">
       <p>
-        The server of this console repeats the steps of a client with your rights, and stops at the first that
-        fails.
+        The server of this console performs the steps of an MCP client with your rights. It stops at the first
+        step that fails.
       </p>
       <div class="actions">
         <button type="button" class="button" disabled={busy.value} onClick={() => void run()}>
@@ -68,7 +68,10 @@ function Check({ url }: { readonly url: string }) {
           </li>
         ))}
       </ol>
-      <p class="muted">From the machine of the client, with certificates, discovery and registration:</p>
+      <p class="muted">
+        To check certificates, discovery and registration as well, run this command on the machine of the
+        client:
+      </p>
       <Code text={`npx toolgate doctor --url ${url}`} label="Command" />
     </div>
   )
@@ -79,7 +82,7 @@ const STEPS: readonly (readonly [string, () => Promise<string>])[] = [
     'Ready',
     async () => {
       await request('gateway/ready')
-      return 'The gateway serves a configuration and has the keys of the identity provider.'
+      return 'The gateway serves a configuration and has the signing keys of the identity provider.'
     },
   ],
   [
@@ -94,7 +97,7 @@ const STEPS: readonly (readonly [string, () => Promise<string>])[] = [
       const headers = { accept: 'application/json, text/event-stream' }
       const response = await request('gateway/mcp', { method: 'POST', body, headers })
       const version = /"protocolVersion":"([^"]+)"/.exec(await response.text())?.[1]
-      return `A session with protocol version ${version ?? 'unknown'} was opened.`
+      return `The gateway opened a session with protocol version ${version ?? 'unknown'}.`
     },
   ],
   [

@@ -25,7 +25,7 @@ const short = (version: string | null) => <code title={version ?? ''}>{version?.
 
 export function Fleet() {
   return (
-    <Page title="Fleet" lead="The gateways that follow this control plane, and what each of them serves.">
+    <Page title="Fleet" lead="Gateways of this control plane, and the version that each gateway serves.">
       {hasControlPlane.value && <Gateways />}
       {hasControlPlane.value && <Deployments />}
       <Sessions />
@@ -94,7 +94,9 @@ function Gateways() {
               .map(({ snapshot_version }) => snapshot_version),
           )
           return items.length === 0 ? (
-            <Empty title="No gateway has connected">Start one with ROLE=gateway and CONTROL_PLANE_URL.</Empty>
+            <Empty title="No gateway has connected">
+              Start a gateway with ROLE=gateway and CONTROL_PLANE_URL.
+            </Empty>
           ) : (
             <>
               {versions.size > 1 && (
@@ -149,14 +151,14 @@ function DifferenceDialog({ of: each, onClose }: { readonly of: Gateway; readonl
     [each.id, each.snapshot_version ?? ''],
   )
   return (
-    <Dialog title={`${each.name} and the newest configuration`} onClose={onClose} wide>
+    <Dialog title={`Difference between ${each.name} and the newest configuration`} onClose={onClose} wide>
       <Loaded of={difference}>
         {({ from, to, since, versions, plans, tenants, resources }) => (
           <>
             <Facts
               rows={[
-                ['It serves', short(from)],
-                ['Newest', short(to)],
+                ['Served version', short(from)],
+                ['Newest version', short(to)],
                 ['Versions between', versions === null ? 'too many to count' : number(versions)],
                 ['Last acknowledged', since === null ? 'never' : <Ago at={since} />],
                 [
@@ -174,7 +176,8 @@ function DifferenceDialog({ of: each, onClose }: { readonly of: Gateway; readonl
             {from !== to &&
               (resources === null ? (
                 <p class="muted">
-                  Which resources differ is not known: there are too many, or the version is too old.
+                  The list of differing resources is unavailable: too many resources differ, or the served
+                  version is too old.
                 </p>
               ) : (
                 <Table
@@ -187,7 +190,7 @@ function DifferenceDialog({ of: each, onClose }: { readonly of: Gateway; readonl
               ))}
             {since !== null && from !== to && (
               <a class="button" href={href('audit', { since })}>
-                Show the changes since then
+                Show the changes since the last acknowledgment
               </a>
             )}
           </>
@@ -226,9 +229,9 @@ function Deployments() {
         </>
       ),
     },
-    { title: 'Wanted', wide: true, cell: (each: Deployment) => short(each.desired_version) },
+    { title: 'Desired', wide: true, cell: (each: Deployment) => short(each.desired_version) },
     { title: 'Served', wide: true, cell: (each: Deployment) => short(each.actual_version) },
-    { title: 'Since', cell: (each: Deployment) => <Ago at={each.last_synced_at} /> },
+    { title: 'Synchronized', cell: (each: Deployment) => <Ago at={each.last_synced_at} /> },
     {
       title: '',
       cell: (each: Deployment) =>
@@ -277,7 +280,7 @@ function Sessions() {
         statistics.value.value !== undefined && (
           <ConfirmButton
             label="Clear caches"
-            question="Tokens, keys, decisions and results are fetched again with the next calls, which are slower."
+            question="Cached tokens, keys, decisions and results are removed. The next calls are slower until the caches are filled again."
             onConfirm={clear}
           />
         )
@@ -292,8 +295,8 @@ function Sessions() {
         {({ active_sessions, zombie_sessions, total_created }) => (
           <div class="cards">
             <Figure name="Active sessions" value={number(active_sessions)} />
-            <Figure name="Idle without a stream" value={number(zombie_sessions)} />
-            <Figure name="Created since the start" value={number(total_created)} />
+            <Figure name="Idle sessions without a stream" value={number(zombie_sessions)} />
+            <Figure name="Sessions created in total" value={number(total_created)} />
           </div>
         )}
       </Loaded>

@@ -28,7 +28,7 @@ export const PAGES: readonly PageEntry[] = [
   { path: 'playground', title: 'Playground', key: 'y', component: Playground },
   { path: 'policy', title: 'Policy', key: 'p', component: Policy },
   { path: 'limits', title: 'Limits', key: 'l', component: Limits },
-  { path: 'catalogue', title: 'Catalogue', key: 'a', needsControlPlane: true, component: Catalogue },
+  { path: 'catalogue', title: 'Catalog', key: 'a', needsControlPlane: true, component: Catalogue },
   { path: 'fleet', title: 'Fleet', key: 'f', component: Fleet },
   { path: 'audit', title: 'Audit', key: 'u', needsControlPlane: true, component: Audit },
   { path: 'connect', title: 'Connect', key: 'o', component: Connect },

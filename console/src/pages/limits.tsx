@@ -120,7 +120,7 @@ export function Limits() {
   return (
     <Page
       title="Limits"
-      lead="Calls counted against daily and monthly quotas, in UTC. Details show every window, with the second, the minute and the calls in flight."
+      lead="Calls counted against daily and monthly quotas, in UTC. Details also show the limits per second and per minute, and the calls in flight."
     >
       <div class="filters">
         <TextFilter name="consumer" label="Consumer" />
@@ -191,7 +191,9 @@ function Windows({ of: counter }: { readonly of: QuotaCounter }) {
     <section aria-label={`Counters of ${name}`}>
       <h3>{name}</h3>
       {!counter.limits_known && (
-        <p class="muted">A rule of the plans file may apply to a caller, so its limits are not shown here.</p>
+        <p class="muted">
+          The limits are not shown, because a rule of the plans file may choose another plan for a caller.
+        </p>
       )}
       <Facts
         rows={windowsOf(counter).map(([label, window, part]) => [
@@ -224,7 +226,7 @@ function LimitsDialog({ consumer, onClose }: { readonly consumer: string; readon
               <Windows key={`${counter.tenant}/${counter.subscription_id}`} of={counter} />
             ))}
             <h3>Plans</h3>
-            <p class="muted">The first that names a plan applies.</p>
+            <p class="muted">The first entry that names a plan applies.</p>
             <Facts
               rows={plans.map(({ tenant, source, plan }) => [
                 `${tenant}, from ${SOURCES[source] ?? source}`,

@@ -26,7 +26,7 @@ export function Login() {
         <div>
           <h1>{session.value!.site === null ? 'Toolgate console' : siteTitle.value}</h1>
           <p class="muted">
-            Sign in with your identity provider. What you see and may change follows the policy in force.
+            Sign in with your identity provider. The policy in force decides what you see and may change.
           </p>
         </div>
         {failure.value !== undefined && (

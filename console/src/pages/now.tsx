@@ -35,8 +35,8 @@ export function Now() {
       title="Now"
       lead={
         isFleet
-          ? 'What all gateways serve and refuse, from their recorded calls.'
-          : 'What the gateway serves and refuses, from its recorded calls.'
+          ? 'Rates, refusals, failures and latency of all gateways, from their recorded calls.'
+          : 'Rates, refusals, failures and latency of the gateway, from its recorded calls.'
       }
       actions={
         <>
@@ -181,7 +181,7 @@ function Refusals({ of: { refusals } }: { readonly of: Overview }) {
         columns={columns}
         rows={refusals}
         keyOf={({ reason }) => reason}
-        empty={<Empty title="Nothing was refused" />}
+        empty={<Empty title="No call was refused" />}
       />
     </Section>
   )
@@ -206,7 +206,7 @@ function Slowest({ of: { slowest } }: { readonly of: Overview }) {
         keyOf={({ tool }) => tool}
         empty={
           <Empty title="No tool was called">
-            <a href={href('playground')}>Call one in the playground</a>
+            <a href={href('playground')}>Call a tool in the playground</a>
           </Empty>
         }
       />
@@ -239,7 +239,7 @@ function Consumers({ of: { consumers } }: { readonly of: Overview }) {
         columns={CALLERS}
         rows={consumers}
         keyOf={({ tenant, consumer }) => `${tenant}/${consumer}`}
-        empty={<Empty title="No consumer called" />}
+        empty={<Empty title="No consumer made a call" />}
       />
     </Section>
   )
@@ -274,7 +274,7 @@ function Failures({ of: { failures } }: { readonly of: Overview }) {
         columns={FAILED}
         rows={failures}
         keyOf={({ reason }) => reason}
-        empty={<Empty title="Nothing failed" />}
+        empty={<Empty title="No call failed" />}
       />
     </Section>
   )

@@ -31,8 +31,8 @@ export function SubscriptionPlans({
     const changed = await control<Subscription>(path, { method: 'PATCH', body: { plan } })
     notice.value =
       changed.plan === plan
-        ? `The plan changed from ${before} to ${plan}. Gateways apply it within a second.`
-        : `The plan ${plan} is requested and needs approval; until then ${before} applies.`
+        ? `The plan changed from ${before} to ${plan}. Gateways apply the change within a second.`
+        : `The plan ${plan} is requested and needs approval. Until then, the plan ${before} applies.`
     await found.reload()
     onChanged()
   }
@@ -47,7 +47,11 @@ export function SubscriptionPlans({
         {({ subscriptions, plans }) => {
           const open = subscriptions.filter(({ status }) => OPEN.has(status))
           if (open.length === 0)
-            return <Empty title="No subscription">None is active or requested. Open APIs need none.</Empty>
+            return (
+              <Empty title="No subscription">
+                The consumer has no active or requested subscription. Open APIs need no subscription.
+              </Empty>
+            )
           return open.map(each => (
             <div class="card" key={`${each.id} ${each.plan}`}>
               <p>

@@ -116,7 +116,7 @@ function WithDocument({
   readonly children: (document: ApiDocument) => ComponentChildren
 }) {
   const document = useResource(() => readDocument(api.spec), [api.id, api.updated_at])
-  if (api.spec == null) return <Empty title="The API has no document" />
+  if (api.spec == null) return <Empty title="The API has no OpenAPI document" />
   if (document.error.value !== undefined) return <Failure error={document.error.value} />
   return <Loaded of={document}>{children}</Loaded>
 }
@@ -162,7 +162,7 @@ function PartOf({ api: { id } }: { readonly api: CatalogApi }) {
   if (items.length === 0) return null
   return (
     <div class="card">
-      <p>The API is part of products, whose subscription opens all of their APIs:</p>
+      <p>The API is part of these products. A subscription to a product covers all of its APIs.</p>
       <ul>
         {items.map(product => (
           <li key={product.id}>

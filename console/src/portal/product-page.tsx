@@ -55,7 +55,7 @@ function Shown({ product }: { readonly product: CatalogProduct }) {
           caption="APIs of the product"
           rows={apis}
           keyOf={api => api.id}
-          empty={<Empty title="The catalog shows none of its APIs" />}
+          empty={<Empty title="The catalog shows no API of the product" />}
           columns={[
             { title: 'API', cell: api => <a href={href(`apis/${api.id}`)}>{api.name}</a> },
             { title: 'Version', cell: api => api.version },
@@ -69,7 +69,7 @@ function Shown({ product }: { readonly product: CatalogProduct }) {
 function Subscribe({ product }: { readonly product: CatalogProduct }) {
   const { id, name, tenant } = product
   if (user.value === undefined)
-    return <SignInToSubscribe text="One subscription opens all APIs of the product." />
+    return <SignInToSubscribe text="One subscription covers all APIs of the product." />
   if (isOwnTenant(product)) return <ApplicationsOf target={{ name, product_id: id }} />
   return (
     <p class="card">
@@ -99,8 +99,8 @@ function Terms({ product: { plan, apis } }: { readonly product: CatalogProduct }
       rows={[
         ['APIs', String(apis.length)],
         ['Plan', known?.name ?? plan],
-        ['Limits', known === undefined ? '…' : `${limitsOf(known)}; all APIs count together`],
-        ['Approval', known === undefined ? '…' : known.requires_approval ? 'by the owner' : 'at once'],
+        ['Limits', known === undefined ? '…' : `${limitsOf(known)}; shared by all APIs`],
+        ['Approval', known === undefined ? '…' : known.requires_approval ? 'by the owner' : 'not required'],
       ]}
     />
   )

@@ -75,7 +75,7 @@ export function Requests() {
   return (
     <Page
       title="Requests"
-      lead="Subscriptions that wait for approval."
+      lead="Subscriptions that are pending approval."
       actions={
         <a class="button" href="../console/catalogue/subscriptions" data-reload>
           All subscriptions in the console
@@ -106,7 +106,7 @@ export function Requests() {
           }}
         >
           <Form submit="Reject" danger onSubmit={reject}>
-            <TextField label="Reason, which the subscriber reads" name="reason" required />
+            <TextField label="Reason (shown to the subscriber)" name="reason" required />
           </Form>
         </Dialog>
       )}

@@ -18,12 +18,12 @@ const ENDED = new Set(['rejected', 'revoked', 'expired'])
 export function Subscribe({ api }: { readonly api: CatalogApi }) {
   if (!api.auth_required)
     return <p class="card">The API is open: it needs neither a subscription nor a key.</p>
-  if (user.value === undefined) return <SignInToSubscribe text="Applications need a subscription." />
+  if (user.value === undefined) return <SignInToSubscribe text="An application needs a subscription." />
   if (!isOffered(api))
     return (
       <p class="card">
-        The API belongs to the tenant {api.tenant}. Users of that tenant can subscribe their applications, and
-        users of tenants with which it is shared.
+        The API belongs to the tenant {api.tenant}. Users of that tenant, and of tenants with which the API is
+        shared, can subscribe their applications.
       </p>
     )
   return (
@@ -133,12 +133,12 @@ export function ApplicationsOf({ target }: { readonly target: Target }) {
 }
 
 const EXPLAINED: Readonly<Record<string, string>> = {
-  pending_approval: 'The owner of the API has to approve it.',
-  approved: 'It is in force.',
-  suspended: 'Calls are refused until the owner resumes it.',
-  rejected: 'The owner has rejected it.',
-  revoked: 'It has ended.',
-  expired: 'It has expired.',
+  pending_approval: 'The owner has to approve the subscription.',
+  approved: 'The subscription is in force.',
+  suspended: 'Calls are refused until the owner resumes the subscription.',
+  rejected: 'The owner has rejected the request.',
+  revoked: 'The subscription has ended.',
+  expired: 'The subscription has expired.',
 }
 
 export function SubscriptionState({ of }: { readonly of: Subscription }) {
@@ -223,11 +223,11 @@ function RequestDialog({
             label="Application"
             name="application"
             value={consumer}
-            hint="Your application, or the client id in the tokens of its calls."
+            hint="Your application, or the client id of another one, as in its access tokens."
             required
           />
         ) : (
-          <p>The subscription and its keys are yours: other users do not see them.</p>
+          <p>The subscription and its keys are yours. Other subscribers do not see them.</p>
         )}
         {product_id === undefined && <PlanChoice />}
       </Form>

@@ -23,7 +23,7 @@ export function Subscriptions() {
   const search = queryOf({ page: pageOf(), sort: '-updated_at' })
   const list = useResource(() => control<List<Subscription>>(`subscriptions${search}`), [search])
   return (
-    <Page title="Subscriptions" lead="What applications may call.">
+    <Page title="Subscriptions" lead="The APIs and products that applications may call.">
       <Loaded of={list}>
         {found =>
           found.items.length === 0 ? (
@@ -141,7 +141,7 @@ function UsageView({ of }: { readonly of: Subscription }) {
         <div class="usage">
           <Window label="Today" {...daily} />
           <Window label="This month" {...monthly} />
-          <p class="muted">{number(errors)} failed this month</p>
+          <p class="muted">Failed calls this month: {number(errors)}</p>
         </div>
       )}
     </Loaded>

@@ -51,7 +51,7 @@ function treeOf(state: ShopState, category: Category, depth: number): object {
 /** @throws Problem 400 for what the schema of the document cannot express. */
 function checkBranch({ children = [] }: Branch, depth: number, at: string): void {
   if (depth >= MAX_DEPTH && children.length > 0)
-    throw shopInvalid([{ field: `${at}/children`, message: `go deeper than ${MAX_DEPTH} levels` }])
+    throw shopInvalid([{ field: `${at}/children`, message: `must not go deeper than ${MAX_DEPTH} levels` }])
   if (new Set(children.map(child => child.name)).size !== children.length)
     throw shopInvalid([{ field: `${at}/children`, message: 'must not repeat a name' }])
   for (const [index, child] of children.entries()) checkBranch(child, depth + 1, `${at}/children/${index}`)
@@ -62,7 +62,7 @@ function plant(state: ShopState, parentId: string | undefined, branch: Branch): 
   if (level + heightOf(branch) > MAX_DEPTH)
     throw shopConflict('too-deep', `Categories go at most ${MAX_DEPTH} levels deep.`)
   if (childrenOf(state, parentId).some(other => other.name === branch.name))
-    throw shopConflict('name-taken', `There is a category ${branch.name} in this place already.`)
+    throw shopConflict('name-taken', `A category ${branch.name} already exists at this level.`)
   state.categories.reserve(sizeOf(branch))
   const add = (parent: string | undefined, { name, children = [] }: Branch): Category => {
     const category = state.categories.add(id => ({ id, name, parentId: parent }))
@@ -88,7 +88,7 @@ function remove(state: ShopState, category: Category): ShopResponse {
   const held = state.products.all().filter(product => product.categoryId === category.id).length
   const below = childrenOf(state, category.id).length
   if (held + below > 0) {
-    const detail = `Category ${category.id} holds ${held} products and ${below} categories; move or delete them first.`
+    const detail = `Category ${category.id} contains ${held} products and ${below} categories. Move or delete the products, and delete the categories first.`
     throw shopConflict('category-not-empty', detail)
   }
   state.categories.delete(category.id)

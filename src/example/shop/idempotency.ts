@@ -28,8 +28,8 @@ export class Idempotency {
       return response
     }
     if (before.body !== body) {
-      const detail = 'This Idempotency-Key was used with another body; take a new one for a new request.'
-      throw new ShopProblem(422, 'key-reused', 'The key was used before.', detail)
+      const detail = 'This Idempotency-Key was used with another body. Use a new key for a new request.'
+      throw new ShopProblem(422, 'key-reused', 'The Idempotency-Key was used before.', detail)
     }
     return { ...before.response, headers: { ...before.response.headers, 'idempotent-replayed': 'true' } }
   }

@@ -99,7 +99,7 @@ export function findOperation(
     allow.push(operation.method)
   }
   if (allow.length === 0)
-    throw new ShopProblem(404, 'no-route', 'Not found.', `There is nothing at ${path.slice(0, 200)}.`)
+    throw new ShopProblem(404, 'no-route', 'Not found.', `The path ${path.slice(0, 200)} does not exist.`)
   const headers = { allow: allow.join(', ') }
   const detail = `Use ${allow.join(' or ')}.`
   throw new ShopProblem(405, 'method', 'The method is not supported here.', detail, { headers })

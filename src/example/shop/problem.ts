@@ -50,7 +50,7 @@ export function shopInvalid(faults: readonly ShopFieldFault[]): ShopProblem {
 }
 
 export function shopNotFound(kind: string, id: string): ShopProblem {
-  return new ShopProblem(404, 'not-found', 'Not found.', `There is no ${kind} with the id ${id}.`)
+  return new ShopProblem(404, 'not-found', 'Not found.', `The ${kind} ${id} does not exist.`)
 }
 
 /** The state of the shop does not allow what was asked. */
@@ -64,6 +64,6 @@ export function full(kind: string, limit: number): ShopProblem {
     507,
     'full',
     'The shop is full.',
-    `It holds at most ${limit} ${kind}; delete some or restart it.`,
+    `The shop stores at most ${limit} ${kind}. Delete some, or restart the shop.`,
   )
 }

@@ -105,7 +105,7 @@ function adjust(product: Product, delta: number): ShopResponse {
   if (left < 0)
     throw shopConflict(
       'stock-too-low',
-      `Product ${product.id} has ${product.stock} pieces; ${-delta} cannot be taken.`,
+      `Product ${product.id} has ${product.stock} pieces in stock; ${-delta} cannot be removed.`,
     )
   if (left > MAX_STOCK)
     throw shopConflict('stock-too-high', `The stock of a product is limited to ${MAX_STOCK} pieces.`)
@@ -119,7 +119,7 @@ function remove(state: ShopState, product: Product): ShopResponse {
   if (open !== undefined)
     throw shopConflict(
       'product-ordered',
-      `Order ${open.id} holds product ${product.id}; ship or cancel it first.`,
+      `Order ${open.id} contains product ${product.id}. Ship or cancel the order first.`,
     )
   state.products.delete(product.id)
   for (const review of state.reviews.all())

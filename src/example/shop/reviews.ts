@@ -47,7 +47,10 @@ function add(
     .all()
     .find(review => review.productId === product.id && review.customerId === customer.id)
   if (before !== undefined)
-    throw shopConflict('reviewed-before', `Customer ${customer.id} has reviewed it already, in ${before.id}.`)
+    throw shopConflict(
+      'reviewed-before',
+      `Customer ${customer.id} has already reviewed product ${product.id}, in ${before.id}.`,
+    )
   const fields = { productId: product.id, customerId, rating, text, createdAt: new Date().toISOString() }
   return { status: 201, body: state.reviews.add(id => ({ id, ...fields })) }
 }

@@ -68,7 +68,7 @@ async function handle(
     await sendShopResponse(response, await respond(message, gone.signal), gone.signal)
   } catch (error) {
     if (gone.signal.aborted) return
-    if (!(error instanceof ShopProblem)) log.error({ err: error }, 'the shop failed')
+    if (!(error instanceof ShopProblem)) log.error({ err: error }, 'the shop could not process a request')
     sendProblem(response, error)
   }
   log.debug({ method: message.method, url: message.url, status: response.statusCode }, 'shop')

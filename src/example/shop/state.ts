@@ -155,6 +155,6 @@ export function etagOf(record: Versioned): string {
 /** @throws Problem 412 when the caller has read an older version (RFC 9110 §13.1.1). */
 export function checkShopIfMatch(record: Versioned, ifMatch: string | undefined): void {
   if (ifMatch === undefined || ifMatch === '*' || ifMatch === etagOf(record)) return
-  const detail = `The current version is ${etagOf(record)}; read it again and repeat the change.`
-  throw new ShopProblem(412, 'stale', 'It was changed since you read it.', detail)
+  const detail = `The current version is ${etagOf(record)}; read the resource again and repeat the change.`
+  throw new ShopProblem(412, 'stale', 'The resource was changed since you read it.', detail)
 }

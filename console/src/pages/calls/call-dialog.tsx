@@ -49,7 +49,7 @@ export function FleetCallDialog({
           ['Trace id', <Copyable text={call.trace_id} label="the trace id" />],
         ]}
       />
-      <p class="muted">Stages and arguments are in the console of that gateway.</p>
+      <p class="muted">To see stages and arguments, open the console of the gateway {call.gateway}.</p>
     </Dialog>
   )
 }
@@ -71,7 +71,7 @@ function Detail({ of: found }: { readonly of: CallDetail }) {
           ['Received', new Date(call.at).toLocaleString()],
           [
             'Duration',
-            `${duration(call.duration_ms)}, backend ${call.cache_hit ? 'not asked (cached)' : duration(call.backend_ms)}`,
+            `${duration(call.duration_ms)}, backend ${call.cache_hit ? 'not called (cached)' : duration(call.backend_ms)}`,
           ],
           ['Transport', call.access],
           ['Scopes', caller === null ? '–' : caller.scopes.join(', ') || 'none'],
@@ -79,7 +79,7 @@ function Detail({ of: found }: { readonly of: CallDetail }) {
           ['Client address', found.client_address ?? '–'],
           [
             'Policy',
-            call.policy_revision === null ? 'not asked' : <code>{call.policy_revision.slice(0, 12)}</code>,
+            call.policy_revision === null ? 'no decision' : <code>{call.policy_revision.slice(0, 12)}</code>,
           ],
         ]}
       />
@@ -96,7 +96,7 @@ function Detail({ of: found }: { readonly of: CallDetail }) {
               ))}
             </ul>
           )}
-          {refusal.retry_after_secs !== null && <p>It may be repeated after {refusal.retry_after_secs} s.</p>}
+          {refusal.retry_after_secs !== null && <p>Retry the call after {refusal.retry_after_secs} s.</p>}
         </div>
       )}
       {found.stages !== null && found.stages.length > 0 && <Waterfall of={found} />}
@@ -106,8 +106,8 @@ function Detail({ of: found }: { readonly of: CallDetail }) {
       ) : (
         <p class="muted">
           {found.arguments_state === 'too_large'
-            ? 'They are too large to be kept.'
-            : 'They were not recorded.'}
+            ? 'The arguments are too large to be recorded.'
+            : 'The arguments were not recorded.'}
         </p>
       )}
       <div class="actions">

@@ -28,9 +28,9 @@ const KINDS = [
 
 const SLOW = [
   ['', 'Any'],
-  ['10', '10 ms and more'],
-  ['100', '100 ms and more'],
-  ['1000', '1 s and more'],
+  ['10', '10 ms or more'],
+  ['100', '100 ms or more'],
+  ['1000', '1 s or more'],
 ] as const
 
 export function Calls() {
@@ -212,7 +212,8 @@ function LiveRow({ row, index }: { readonly row: Row; readonly index: number }) 
     return (
       <tr aria-rowindex={index} class="gap">
         <td colSpan={4}>
-          {number(row.missed)} {row.missed === 1 ? 'call is' : 'calls are'} not shown: too many came at once
+          {number(row.missed)} {row.missed === 1 ? 'call is' : 'calls are'} not shown: too many calls arrived
+          at once
         </td>
       </tr>
     )

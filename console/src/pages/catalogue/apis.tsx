@@ -107,7 +107,7 @@ export function Apis() {
         keyOf={api => api.id}
         empty={
           <Empty title="No API matches">
-            Register one with its OpenAPI document: its operations become tools.
+            Register an API with its OpenAPI document. The operations of the document become tools.
           </Empty>
         }
       />
@@ -148,7 +148,7 @@ function NewApiDialog({ onClose, onAdded }: { readonly onClose: () => void; read
     onClose()
   }
   return (
-    <Dialog title={`Register an API of ${tenant.value}`} onClose={onClose}>
+    <Dialog title={`Register an API for ${tenant.value}`} onClose={onClose}>
       <Form submit="Register" onSubmit={submit}>
         <TextField label="Name" name="name" required />
         <TextField label="Version" name="version" value="1.0.0" required />
@@ -163,12 +163,12 @@ function NewApiDialog({ onClose, onAdded }: { readonly onClose: () => void; read
           label="Backend"
           name="upstream_url"
           type="url"
-          hint="Absolute http or https address, or http+unix:// with the encoded path of a Unix socket."
+          hint="Absolute http or https URL, or http+unix:// with the percent-encoded path of a Unix socket."
           required
         />
         <Field
           label="OpenAPI document"
-          hint="JSON or YAML. Without one, the API is proxied and has no tools."
+          hint="JSON or YAML. Without a document, the API is proxied and has no tools."
         >
           {(id, hintId) => <textarea id={id} name="spec" aria-describedby={hintId} spellcheck={false} />}
         </Field>

@@ -21,12 +21,9 @@ export function Catalogue() {
   const [, view = 'apis', id] = segments.value
   const View = VIEWS[view as keyof typeof VIEWS] ?? Apis
   return (
-    <Page
-      title="Catalogue"
-      lead="APIs that the gateways serve, who may use them, and what is sent about them."
-    >
+    <Page title="Catalog" lead="APIs, subscriptions, webhooks, consumers and plans of the control plane.">
       <Tabs
-        label="Catalogue"
+        label="Catalog"
         tabs={TABS}
         current={view === 'webhooks' ? 'catalogue/webhooks' : `catalogue/${view}`}
       />

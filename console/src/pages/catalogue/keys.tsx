@@ -28,7 +28,7 @@ export function KeyNotice({
   return (
     <div class="secret" role="status">
       <b>Key of {shown.application}</b>
-      <p>Copy it now: it is shown once, and only its digest is stored.</p>
+      <p>Copy the key now: it is shown only once, and the control plane stores only its digest.</p>
       <Copyable text={shown.key} label="the key" />
       <div>
         <button type="button" class="button small" onClick={onDismiss}>
@@ -82,7 +82,7 @@ export function KeysDialog({
           <State of={key.status} />
           {key.previous_key_expires_at !== null && (
             <span class="sub">
-              previous key ends <Ago at={key.previous_key_expires_at} />
+              previous key expires <Ago at={key.previous_key_expires_at} />
             </span>
           )}
         </>
@@ -139,13 +139,13 @@ export function KeysDialog({
       </Loaded>
       {rotating.value !== undefined && (
         <Form
-          submit="Create the next key"
+          submit="Create the new key"
           onSubmit={fields =>
             issue(`${base}/${rotating.value!.id}/rotate`, { grace_period_hours: Number(fields.get('hours')) })
           }
         >
           <TextField
-            label={`Hours in which ${rotating.value.prefix}… stays valid beside the next key`}
+            label={`Hours for which ${rotating.value.prefix}… stays valid together with the new key`}
             name="hours"
             type="number"
             min={0}
@@ -159,7 +159,7 @@ export function KeysDialog({
           submit="Issue a key"
           onSubmit={fields => issue(base, { subscription_id: id, name: String(fields.get('name')) })}
         >
-          <TextField label="Name of a further key" name="name" required />
+          <TextField label="Name of the new key" name="name" required />
         </Form>
       )}
     </Dialog>

@@ -28,7 +28,7 @@ const COLUMNS = [
   { title: 'Per day', numeric: true, cell: (plan: Plan) => limit(plan.daily_request_limit) },
   { title: 'Per month', numeric: true, cell: (plan: Plan) => limit(plan.monthly_request_limit) },
   { title: 'Burst', numeric: true, wide: true, cell: (plan: Plan) => limit(plan.burst_limit) },
-  { title: 'Approval', cell: (plan: Plan) => (plan.requires_approval ? 'required' : 'at once') },
+  { title: 'Approval', cell: (plan: Plan) => (plan.requires_approval ? 'required' : 'not required') },
 ]
 
 export function Plans() {

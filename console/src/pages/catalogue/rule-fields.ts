@@ -19,7 +19,7 @@ export interface Rule {
   readonly fields: readonly RuleField[]
 }
 
-const METHODS = 'Separated by commas, such as GET, POST. Empty: those of the API.'
+const METHODS = 'Separated by commas, such as GET, POST. Empty: the methods of the API.'
 
 export const RULES: readonly Rule[] = [
   {
@@ -27,7 +27,7 @@ export const RULES: readonly Rule[] = [
     title: 'Requests',
     fields: [
       { name: 'methods', label: 'Methods', kind: 'words', hint: 'Separated by commas. Empty: every method.' },
-      { name: 'max_request_bytes', label: 'Largest body in bytes', kind: 'number' },
+      { name: 'max_request_bytes', label: 'Maximum body size in bytes', kind: 'number' },
       { name: 'timeout_ms', label: 'Timeout in ms', kind: 'number', hint: 'For all attempts together.' },
     ],
   },
@@ -61,33 +61,38 @@ export const RULES: readonly Rule[] = [
         name: 'origins',
         label: 'Origins',
         kind: 'words',
-        hint: 'Pages that may read responses, separated by commas; * for every page; empty for none.',
+        hint: 'Origins whose pages may read responses, separated by commas. *: every origin. Empty: none.',
         required: true,
       },
       { name: 'methods', label: 'Methods', kind: 'words', hint: METHODS },
-      { name: 'allow_headers', label: 'Request headers', kind: 'words' },
-      { name: 'expose_headers', label: 'Response headers', kind: 'words' },
-      { name: 'credentials', label: 'With cookies and credentials', kind: 'check' },
-      { name: 'max_age_secs', label: 'Preflight cached, in seconds', kind: 'number' },
+      { name: 'allow_headers', label: 'Allowed request headers', kind: 'words' },
+      { name: 'expose_headers', label: 'Exposed response headers', kind: 'words' },
+      { name: 'credentials', label: 'Allow credentials', kind: 'check' },
+      { name: 'max_age_secs', label: 'Time that a preflight is cached, in seconds', kind: 'number' },
     ],
   },
   {
     path: ['cache'],
     title: 'Cache',
-    off: 'no response is kept',
+    off: 'no response is cached',
     fields: [
       {
         name: 'scope',
-        label: 'Used again for',
+        label: 'Cached responses are used for',
         kind: 'choice',
         choices: [
-          ['caller', 'the caller that received it'],
+          ['caller', 'the caller that received them'],
           ['public', 'every caller'],
         ],
       },
-      { name: 'default_age_secs', label: 'Age without a header, in seconds', kind: 'number' },
-      { name: 'max_age_secs', label: 'Longest age in seconds', kind: 'number' },
-      { name: 'max_response_bytes', label: 'Largest response in bytes', kind: 'number' },
+      {
+        name: 'default_age_secs',
+        label: 'Default age in seconds',
+        kind: 'number',
+        hint: 'For responses without Expires and without max-age or s-maxage in Cache-Control.',
+      },
+      { name: 'max_age_secs', label: 'Maximum age in seconds', kind: 'number' },
+      { name: 'max_response_bytes', label: 'Maximum response size in bytes', kind: 'number' },
     ],
   },
   {
@@ -95,29 +100,29 @@ export const RULES: readonly Rule[] = [
     title: 'Retries',
     off: 'no call is retried',
     fields: [
-      { name: 'max_attempts', label: 'Attempts, the first included', kind: 'number' },
+      { name: 'max_attempts', label: 'Maximum attempts, including the first', kind: 'number' },
       { name: 'statuses', label: 'Statuses that are retried', kind: 'numbers', hint: 'Such as 502, 503.' },
       { name: 'methods', label: 'Methods', kind: 'words', hint: 'Empty: GET, OPTIONS, PUT and DELETE.' },
       { name: 'first_delay_ms', label: 'First delay in ms', kind: 'number' },
-      { name: 'max_delay_ms', label: 'Longest delay in ms', kind: 'number' },
+      { name: 'max_delay_ms', label: 'Maximum delay in ms', kind: 'number' },
       { name: 'budget_percent', label: 'Retries per hundred calls', kind: 'number' },
     ],
   },
   {
     path: ['circuit_breaker'],
     title: 'Circuit breaker',
-    off: 'the circuit of the origin applies, as for every upstream',
+    off: 'the default circuit breaker of the origin applies',
     fields: [
-      { name: 'opens_after', label: 'Failures in a row', kind: 'number' },
+      { name: 'opens_after', label: 'Failures in a row that open the circuit', kind: 'number' },
       { name: 'open_ms', label: 'First open time in ms', kind: 'number' },
-      { name: 'max_open_ms', label: 'Longest open time in ms', kind: 'number' },
+      { name: 'max_open_ms', label: 'Maximum open time in ms', kind: 'number' },
       { name: 'statuses', label: 'Statuses that are failures', kind: 'numbers', hint: 'Such as 500, 503.' },
     ],
   },
   {
     path: ['upstreams'],
-    title: 'Several addresses',
-    off: 'the backend of the API alone',
+    title: 'Upstream addresses',
+    off: 'every call goes to the backend of the API',
     fields: [
       {
         name: 'addresses',
@@ -131,33 +136,38 @@ export const RULES: readonly Rule[] = [
   {
     path: ['upstreams', 'health_check'],
     title: 'Health checks of the addresses',
-    off: 'every address is called',
+    off: 'no address is checked, and every address is called',
     fields: [
       { name: 'path', label: 'Path', kind: 'text' },
       { name: 'interval_ms', label: 'Interval in ms', kind: 'number' },
       { name: 'timeout_ms', label: 'Timeout in ms', kind: 'number' },
-      { name: 'unhealthy_after', label: 'Failures until it is unhealthy', kind: 'number' },
-      { name: 'healthy_after', label: 'Successes until it is healthy', kind: 'number' },
+      { name: 'unhealthy_after', label: 'Failures in a row until an address is unhealthy', kind: 'number' },
+      { name: 'healthy_after', label: 'Successes in a row until an address is healthy', kind: 'number' },
     ],
   },
   {
     path: ['connections'],
     title: 'Connections',
-    off: 'one request on each connection',
+    off: 'each connection has one HTTP/1.1 request in flight',
     fields: [
-      { name: 'pipelining', label: 'Requests on a connection', kind: 'number', hint: 'For tools over http.' },
+      {
+        name: 'pipelining',
+        label: 'Requests in flight on one connection',
+        kind: 'number',
+        hint: 'For calls of the tools of the API to an http:// address or a Unix socket.',
+      },
       { name: 'http2', label: 'HTTP/2', kind: 'check' },
     ],
   },
   {
     path: ['mirror'],
-    title: 'Copied requests',
-    off: 'no request is copied',
+    title: 'Mirrored requests',
+    off: 'no request is mirrored',
     fields: [
-      { name: 'url', label: 'Second backend', kind: 'text', required: true },
-      { name: 'percent', label: 'Part of the calls in percent', kind: 'number', required: true },
+      { name: 'url', label: 'Address that receives the copies', kind: 'text', required: true },
+      { name: 'percent', label: 'Mirrored requests in percent', kind: 'number', required: true },
       { name: 'methods', label: 'Methods', kind: 'words', hint: 'Empty: GET.' },
-      { name: 'max_body_bytes', label: 'Largest copied body in bytes', kind: 'number' },
+      { name: 'max_body_bytes', label: 'Maximum size of a mirrored body in bytes', kind: 'number' },
       { name: 'timeout_ms', label: 'Timeout in ms', kind: 'number' },
     ],
   },

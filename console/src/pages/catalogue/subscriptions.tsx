@@ -181,7 +181,7 @@ export function Subscriptions() {
         keyOf={each => each.id}
         empty={
           <Empty title="No subscription matches">
-            An application needs one for each API that requires it.
+            An application needs a subscription for each API that requires one.
           </Empty>
         }
       />
@@ -205,7 +205,7 @@ export function Subscriptions() {
           }}
         >
           <Form submit="Reject" danger onSubmit={reject}>
-            <TextField label="Reason, which the subscriber reads" name="reason" required />
+            <TextField label="Reason (shown to the subscriber)" name="reason" required />
           </Form>
         </Dialog>
       )}
@@ -246,7 +246,7 @@ function RequestDialog({
       <Loaded of={choices}>
         {({ apis, plans }) =>
           apis.length === 0 ? (
-            <Empty title="The tenant has no API">Register one first.</Empty>
+            <Empty title="The tenant has no API">Register an API first.</Empty>
           ) : (
             <Form submit="Request" onSubmit={submit}>
               <SelectField
@@ -258,7 +258,7 @@ function RequestDialog({
                 label="Application"
                 name="application"
                 value={user.value!.consumer}
-                hint="The consumer that calls: the client id of its tokens."
+                hint="Client id of the application, as in its access tokens."
                 required
               />
               <SelectField

@@ -42,7 +42,11 @@ export function Webhooks() {
   const notice = useSignal<string | undefined>(undefined)
   const actions = useActions(list.reload)
   if (tenant.value === undefined)
-    return <Empty title="Choose a tenant">Webhooks belong to one tenant: select it at the top.</Empty>
+    return (
+      <Empty title="Choose a tenant">
+        A webhook belongs to one tenant. Select the tenant at the top of the page.
+      </Empty>
+    )
   const test = async (hook: Webhook): Promise<void> => {
     notice.value = undefined
     const body = { event_type: 'subscription.created' }
@@ -128,7 +132,9 @@ export function Webhooks() {
         caption="Webhooks"
         columns={columns}
         keyOf={hook => hook.id}
-        empty={<Empty title="No webhook">Add one to receive events about subscriptions and keys.</Empty>}
+        empty={
+          <Empty title="No webhook">Add a webhook to receive events about subscriptions and keys.</Empty>
+        }
       />
       {adding.value && (
         <NewWebhookDialog
@@ -171,14 +177,14 @@ function NewWebhookDialog({
           label="Receiver"
           name="url"
           type="url"
-          hint="Address that accepts POST with JSON."
+          hint="URL that accepts POST requests with JSON."
           required
         />
         <TextField
           label="Secret"
           name="secret"
           type="password"
-          hint="32 to 256 characters; signs each delivery. It is not shown again."
+          hint="Optional key of the signatures, 32 to 256 characters. It is not shown again."
         />
         <fieldset>
           <legend class="legend">Events</legend>

@@ -21,7 +21,7 @@ export function Playground() {
   return (
     <Page
       title="Playground"
-      lead="Calls a tool as you. A call is real: it takes quota and reaches the backend. A simulation stops before both."
+      lead="Calls a tool with your rights. A call is real: it uses quota and reaches the backend. A simulation does neither."
     >
       <Loaded of={list}>
         {({ tools }) =>
@@ -183,7 +183,7 @@ function Request({
           {fault[0]} {fault[1]}
         </p>
       )}
-      <TextField label="Simulate as" name="as" hint="A consumer that has called before; empty: you." />
+      <TextField label="Simulate as" name="as" hint="A consumer that has made a call. Empty: yourself." />
       <div class="form-end">
         <button
           type="button"
@@ -213,7 +213,7 @@ function Request({
 }
 
 function Result({ of: result }: { readonly of: Outcome | undefined }) {
-  if (result === undefined) return <Empty title="Nothing was called yet">The response appears here.</Empty>
+  if (result === undefined) return <Empty title="No tool was called yet">The response appears here.</Empty>
   if (result instanceof Error)
     return (
       <p class="notice bad" role="alert">
@@ -234,7 +234,7 @@ function Result({ of: result }: { readonly of: Outcome | undefined }) {
       />
       {requestId !== null && (
         <p>
-          <a href={href('calls', { tool: '', consumer: '' })}>Show it among the calls</a>
+          <a href={href('calls', { tool: '', consumer: '' })}>Show the call in the list of calls</a>
         </p>
       )}
       {events.length > 0 && <Json value={events} label="Events" />}

@@ -17,7 +17,7 @@ const isSchema = (value: unknown): value is Schema => typeof value === 'object' 
 export function SchemaForm({ schema, value, onChange, onFault }: FormProps) {
   const properties = isSchema(schema.properties) ? Object.entries(schema.properties) : []
   const required = Array.isArray(schema.required) ? (schema.required as unknown[]) : []
-  if (properties.length === 0) return <p class="muted">There are no fields to fill in.</p>
+  if (properties.length === 0) return <p class="muted">The form has no fields.</p>
   const set = (name: string, next: unknown): void => {
     const { [name]: _, ...rest } = value
     onChange(next === undefined ? rest : { ...rest, [name]: next })

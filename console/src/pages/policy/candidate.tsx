@@ -68,10 +68,10 @@ export function CandidateCard({
       )}
       <Facts
         rows={[
-          ['Revision', revision === undefined ? 'not read yet' : <code>{revision}</code>],
+          ['Revision', revision === undefined ? 'not loaded yet' : <code>{revision}</code>],
           ['Decisions compared', number(compared)],
           ['Would differ', `${number(flipped)} (a promotion allows at most ${number(candidate.max_flips)})`],
-          ['Failed in the candidate', number(failed)],
+          ['Failed evaluations of the candidate', number(failed)],
           ['Not compared', number(skipped)],
         ]}
       />
@@ -83,8 +83,9 @@ export function CandidateCard({
           [direction, rule, action, resource, consumer].join()
         }
         empty={
-          <Empty title={compared === 0 ? 'Nothing was compared yet' : 'Every decision would be the same'}>
-            While calls are served, the candidate decides about the same inputs as the policy in force.
+          <Empty title={compared === 0 ? 'No decision was compared yet' : 'Every decision would be the same'}>
+            While the gateway serves calls, it evaluates the candidate with the same inputs as the policy in
+            force.
           </Empty>
         }
       />
@@ -96,7 +97,7 @@ export function CandidateCard({
       <div class="actions">
         <ConfirmButton
           label="Promote"
-          question={`Revision ${revision ?? '?'} becomes the policy in force, in all threads together. No call is interrupted.`}
+          question={`Revision ${revision ?? '?'} becomes the policy in force, in all threads at the same time. No call is interrupted.`}
           onConfirm={promote}
         />
       </div>

@@ -91,7 +91,7 @@ export function Decisions() {
         {({ decisions, next_cursor }) =>
           decisions.length === 0 ? (
             <Empty title="No decision matches">
-              All denials are logged, and DECISION_LOG_PERCENT of the allowed decisions.
+              The gateway logs all denials and DECISION_LOG_PERCENT percent of the other decisions.
             </Empty>
           ) : (
             <>

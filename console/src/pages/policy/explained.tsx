@@ -38,10 +38,10 @@ export function Explained({ id }: { readonly id: string }) {
                 'Decision',
                 <Status tone={found.allow ? 'good' : 'bad'}>{found.allow ? 'allowed' : 'denied'}</Status>,
               ],
-              ['Made', <Ago at={found.at} />],
-              ['By revision', <code>{found.revision}</code>],
+              ['Decided', <Ago at={found.at} />],
+              ['Policy revision', <code>{found.revision}</code>],
               [
-                'The policy in force says',
+                'Decision of the policy in force',
                 <Status tone={found.now.allow ? 'good' : 'bad'}>
                   {found.now.allow ? 'allowed' : 'denied'}
                 </Status>,
@@ -49,7 +49,7 @@ export function Explained({ id }: { readonly id: string }) {
               [
                 'Scopes that would be enough',
                 found.now.missing_scopes === null
-                  ? 'no scopes would allow it'
+                  ? 'no scope would lift the denial'
                   : found.now.missing_scopes.join(', ') || '–',
               ],
             ]}

@@ -84,7 +84,8 @@ function PolicyOverview() {
         </form>
         {id === null ? (
           <Empty title="No decision chosen">
-            The body of a denial has a decision_id; the page Calls links to the explanation of each.
+            The response to a denied call contains a decision_id. The page Calls links each denial to its
+            explanation.
           </Empty>
         ) : (
           <Explained id={id} />

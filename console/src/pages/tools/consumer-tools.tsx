@@ -22,7 +22,7 @@ const HIDDEN = [
     title: 'Tool',
     cell: ({ name }: Hidden) => <a href={href(`tools/${encodeURIComponent(name)}`)}>{name}</a>,
   },
-  { title: 'Why not', cell: ({ reasons }: Hidden) => reasons.map(({ message }) => message).join(' ') },
+  { title: 'Reason', cell: ({ reasons }: Hidden) => reasons.map(({ message }) => message).join(' ') },
 ]
 
 export function ConsumerTools() {
@@ -56,8 +56,8 @@ function SimulatedList({ consumer }: { readonly consumer: string }) {
       {({ caller, tools = [], hidden = [], tokens = 0 }) => (
         <>
           <p class="muted">
-            Tools for the model of {caller.consumer}: {number(tools.length)}, about {number(tokens)} tokens,
-            with the scopes {caller.scopes.join(', ') || 'none'} of its last call.
+            Tools for the model of {caller.consumer}: {number(tools.length)}, about {number(tokens)} tokens.
+            Scopes of its last call: {caller.scopes.join(', ') || 'none'}.
           </p>
           <div class="columns">
             <Section title="Visible">
@@ -66,7 +66,7 @@ function SimulatedList({ consumer }: { readonly consumer: string }) {
                 columns={SEEN}
                 rows={tools}
                 keyOf={({ name }) => name}
-                empty={<Empty title="It sees no tool" />}
+                empty={<Empty title="The consumer sees no tool" />}
               />
             </Section>
             <Section title="Hidden">
@@ -75,7 +75,7 @@ function SimulatedList({ consumer }: { readonly consumer: string }) {
                 columns={HIDDEN}
                 rows={hidden}
                 keyOf={({ name }) => name}
-                empty={<Empty title="Nothing is hidden" />}
+                empty={<Empty title="No tool is hidden" />}
               />
             </Section>
           </div>

@@ -39,7 +39,7 @@ const COLUMNS = [
       annotations?.readOnlyHint === true
         ? 'reads'
         : annotations?.destructiveHint === true
-          ? 'deletes'
+          ? 'destructive'
           : 'writes',
   },
   {

@@ -46,7 +46,7 @@ function Detail({ of: tool }: { readonly of: ToolRow }) {
         <Figure name="Calls" value={number(tool.calls)} more={`${number(tool.refused)} refused`} />
         <Figure name="Failed" value={number(tool.errors)} />
         <Figure name="Median" value={duration(tool.p50_ms)} more={`99 %: ${duration(tool.p99_ms)}`} />
-        <Figure name="Tokens" value={number(tool.tokens)} more="of its definition, estimated" />
+        <Figure name="Tokens" value={number(tool.tokens)} more="estimate for the definition" />
       </div>
       {tool.lint.length + tool.name_limits.length > 0 && (
         <div class="notice warn">

@@ -183,7 +183,7 @@ const SET_COLUMNS = [
     title: 'State',
     cell: (set: ToolSetRow) =>
       set.status === null ? (
-        <span class="muted">not known here</span>
+        <span class="muted">not reported</span>
       ) : (
         <>
           <State of={set.status.phase.toLowerCase()} />
@@ -251,7 +251,7 @@ function ToolSets() {
             keyOf={set => `${set.tenant}/${set.name}`}
             empty={
               <Empty title="No tool set">
-                Put an OpenAPI document beside a ToolSet resource: see docs/guide.md.
+                Add a ToolSet resource and its OpenAPI document. See docs/guide.md.
               </Empty>
             }
           />

@@ -69,7 +69,7 @@ export function Draft({ policy, onChanged }: PartProps) {
   }
   const add = (name: string): void => {
     if (!NAME.test(name) || draft.value[name] !== undefined) {
-      failure.value = `${name} is not the path of a new .rego file, such as toolgate/rules/night/night.rego.`
+      failure.value = `The draft already has the file ${name}, or ${name} is not a path such as toolgate/rules/night/night.rego.`
       return
     }
     draft.value = {
@@ -102,8 +102,9 @@ export function Draft({ policy, onChanged }: PartProps) {
 
   if (policy.files === null)
     return (
-      <Empty title="The bundle in force does not have its sources">
-        Build it with `toolgate policy build` of this version; then the editor opens them.
+      <Empty title="The bundle in force does not contain its sources">
+        Build the bundle again with `toolgate policy build` of this version. The editor then shows the
+        sources.
       </Empty>
     )
   const paths = Object.keys(draft.value).sort()
@@ -120,8 +121,8 @@ export function Draft({ policy, onChanged }: PartProps) {
       <Section title="Draft">
         {base.value !== policy.revision && (
           <p class="notice warn" role="status">
-            Another revision has come into force since this draft was started. Promoting the draft would undo
-            that revision. Begin again to include it.
+            Another revision came into force after you began this draft. Promoting the draft would undo that
+            revision. "Begin again" discards your changes and opens the revision in force.
           </p>
         )}
         <div class="filters">

@@ -33,7 +33,7 @@ export function History({ policy, onChanged }: PartProps) {
           <span class="actions">
             <ConfirmButton
               label="Roll back"
-              question={`Revision ${revision} becomes the policy in force again, in all threads together. No call is interrupted.`}
+              question={`Revision ${revision} becomes the policy in force again, in all threads at the same time. No call is interrupted.`}
               onConfirm={() => rollBack(revision)}
             />
           </span>
@@ -52,7 +52,7 @@ export function History({ policy, onChanged }: PartProps) {
         columns={columns}
         rows={policy.history}
         keyOf={({ revision }) => revision}
-        empty={<Empty title="No revision is kept yet" />}
+        empty={<Empty title="No revision is stored yet" />}
       />
     </Section>
   )

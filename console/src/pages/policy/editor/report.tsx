@@ -49,7 +49,7 @@ export function Report({ of: report, onOpen }: { readonly of: PolicyDraftReport;
           ) : (
             <p class="notice" role="status">
               <Status tone="good">compiled</Status> as revision <code>{revision}</code>; decisions are{' '}
-              {cacheable === true ? 'cached' : 'not cached, because rules read time or arguments'}.
+              {cacheable === true ? 'cached' : 'not cached: rules use time, arguments or client responses'}.
             </p>
           )}
           {errors.length === 0 && (
@@ -68,12 +68,12 @@ export function Report({ of: report, onOpen }: { readonly of: PolicyDraftReport;
         </Section>
       )}
       {comparison !== null && (
-        <Section title="Difference on recorded decisions">
+        <Section title="Comparison with recorded decisions">
           <p>
             {`${number(comparison.flipped)} of the last ${number(comparison.compared)} recorded decisions would differ.`}
-            {comparison.failed > 0 && ` ${number(comparison.failed)} could not be made.`}
+            {comparison.failed > 0 && ` ${number(comparison.failed)} could not be evaluated.`}
             {comparison.masked > 0 &&
-              ` Arguments of ${number(comparison.masked)} were masked: rules that read arguments may decide differently.`}
+              ` In ${number(comparison.masked)}, arguments are masked: rules that read arguments may decide differently.`}
           </p>
           <Table
             caption="Recorded decisions that the draft would change"
@@ -82,7 +82,7 @@ export function Report({ of: report, onOpen }: { readonly of: PolicyDraftReport;
             keyOf={flip => [flip.direction, flip.rule, flip.action, flip.resource, flip.consumer].join()}
             empty={
               <Empty title={comparison.compared === 0 ? 'No decision is recorded yet' : 'No difference'}>
-                The gateway records all denials, and a share of the other decisions.
+                The gateway logs all denials and DECISION_LOG_PERCENT percent of the other decisions.
               </Empty>
             }
           />
@@ -126,7 +126,7 @@ function Decision({
                 {unavailable ? 'not made' : allow ? 'allowed' : 'denied'}
               </Status>,
             ],
-            ['By revision', <code>{revision}</code>],
+            ['Policy revision', <code>{revision}</code>],
           ]}
         />
         {reasons.map(({ code, message, rules }) => (
