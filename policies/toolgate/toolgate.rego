@@ -1,9 +1,9 @@
 # METADATA
 # title: Toolgate's policy
 # description: |
-#   Combines the rules into one decision. A rule is a package below `rules/`, or below `tools/` for one tool; it
-#   denies by adding to the `deny` of its package, and what no rule denies is allowed. This file does not change
-#   when a rule is added.
+#   Combines the rules into one decision. A rule is a package below `rules/`, or below `tools/` for one tool. It
+#   denies a request by adding to the `deny` of its package. A request that no rule denies is allowed. This file
+#   does not change when a rule is added.
 package toolgate
 
 # METADATA

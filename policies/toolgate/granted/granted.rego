@@ -18,7 +18,7 @@ has(scope) if {
 
 # METADATA
 # title: Scopes that would lift a denial
-# description: Those that are needed; none when the caller's roles withhold one, because no token could bring it.
+# description: The needed scopes. None if the caller's roles withhold one of them, because no token can grant it then.
 obtainable(needed) := needed if {
 	every scope in needed { not _withheld(scope) }
 } else := []

@@ -5,10 +5,10 @@ package toolgate.rules.operation
 
 # METADATA
 # title: Unknown operation
-# description: The operation is not listed.
+# description: The operation is not in `operations/data.yaml`.
 # custom:
 #   reason_code: unknown_operation
-deny contains {"code": code, "message": "The policy knows no such operation."} if {
+deny contains {"code": code, "message": "The policy does not list this operation."} if {
 	not _known
 	code := rego.metadata.rule().custom.reason_code
 }

@@ -1,9 +1,9 @@
 # METADATA
 # title: Roles
 # description: |
-#   Some operations need a role in addition to the scopes: any program may have a scope, but decisions about
-#   others are for people. The owner may need no role (`own`). An operation on a resource that belongs to no
-#   tenant needs none either, because it needs another scope (`shared`).
+#   Some operations need a role in addition to the scopes, because any program can have a scope, but only some
+#   users may decide about others. With `own`, the owner of the resource needs no role. With `shared`, an
+#   operation on a resource that belongs to no tenant needs no role, because it needs another scope.
 package toolgate.rules.role
 
 # METADATA

@@ -51,7 +51,7 @@ deny contains {"code": code, "message": message, "scopes": granted.obtainable(["
 	not granted.has("write")
 	not _harmless
 	code := rego.metadata.rule().custom.reason_code
-	message := "This tool may destroy something: it needs the scope write."
+	message := "The tool may be destructive: the request needs the scope write."
 }
 
 _required(needs) := needs.shared if {
