@@ -107,7 +107,9 @@ describe('npm run release', () => {
     expect(releaseNotes(text, '0.2.0', '2026-02-01')).toBe(
       '# Changelog\n\n## [Unreleased]\n\n## [0.2.0] - 2026-02-01\n\n- new\n\n## [0.1.0] - 2026-01-01\n\n- old\n',
     )
-    expect(() => releaseNotes(text.replace('- new\n\n', ''), '0.2.0', '2026-02-01')).toThrow('nothing below')
+    expect(() => releaseNotes(text.replace('- new\n\n', ''), '0.2.0', '2026-02-01')).toThrow(
+      'has no entries below [Unreleased]',
+    )
   })
 })
 

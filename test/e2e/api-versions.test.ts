@@ -182,7 +182,7 @@ describe('the end of a version', () => {
     await expect
       .poll(() => listed('orders_v1_listAll'), REACHES)
       .toMatchObject({
-        description: 'Deprecated: its end is announced for 2099-06-30. Lists things',
+        description: 'Deprecated: the sunset date of the API is 2099-06-30. Lists things',
         _meta: {
           'toolgate.dev/deprecation': { deprecated_at: changed.deprecated_at, sunset_at, link: LINK },
         },

@@ -173,7 +173,7 @@ describe('client credentials', () => {
       'refuses the client',
       (r: import('node:http').ServerResponse) =>
         r.writeHead(401).end(JSON.stringify({ error: 'invalid_client', error_description: SECRET })),
-      'issues no token: invalid_client',
+      'did not issue a token: invalid_client',
     ],
     [
       'sends a token with a line break',

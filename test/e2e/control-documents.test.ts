@@ -93,7 +93,7 @@ it('tools that an older API of the tenant replaces are named', async () => {
   const [first, second] = [await create('/pet-store'), await create('/pet_store')]
   expect((await statusOf(first)).degraded).toBeNull()
   expect((await statusOf(second)).degraded).toBe(
-    `tools that are not served because older APIs have tools of the same names: 1 (pet_store_list of ${first}); change operationId or path`,
+    `gateways do not serve 1 of the tools, because older APIs have tools with the same names (pet_store_list of ${first}); change the operationId of these operations, or the path of this API`,
   )
   await api('PATCH', `/tenants/acme/apis/${second}`, { path: '/pets' })
   await expect

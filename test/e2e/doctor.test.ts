@@ -189,7 +189,7 @@ const BROKEN: readonly (readonly [step: string, what: string, corrupt: Corrupt, 
     'server',
     'no registration',
     at(AS, reply => json(reply, document => void delete document.registration_endpoint)),
-    /enable registration/,
+    /Enable dynamic client registration/,
   ],
   [
     'server',
@@ -213,7 +213,7 @@ const BROKEN: readonly (readonly [step: string, what: string, corrupt: Corrupt, 
     'registration',
     'a response without redirect_uris',
     at('/oauth/register', reply => json(reply, document => void delete document.redirect_uris)),
-    /repeat redirect_uris/,
+    /must contain the redirect_uris of the request/,
   ],
   [
     'authorization',
@@ -313,7 +313,7 @@ describe('a gateway whose front is broken', () => {
     const { out } = await run('--url', front.url, '--client', 'vscode', '--token', token)
     expect(out).toMatch(/warn {2}resource .*\n.*fix: /)
     expect(out).toContain('VS Code with a login fails at: resource.')
-    expect(out).not.toContain('registration remains')
+    expect(out).not.toContain('delete it at the identity provider')
   })
 
   it('lets the page of the Inspector call or names what a page lacks', async () => {

@@ -236,7 +236,7 @@ describe('questions of a server', () => {
   it('are refused with the reason where the client cannot be asked', async () => {
     expect((await call('modern_ask')).result).toMatchObject({
       isError: true,
-      content: [{ text: expect.stringContaining('cannot be asked for it') }],
+      content: [{ text: expect.stringContaining('cannot ask this client for input') }],
     })
     expect((await call('test_ask')).result).toMatchObject({ isError: true })
     expect(await modernCall('test_ask')).toMatchObject({ isError: true })

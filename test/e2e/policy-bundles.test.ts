@@ -21,7 +21,7 @@ const REJECTED = 'platform_policy_bundles_rejected_total'
 const NEVER_ENDS: [string, Uint8Array, RegExp] = [
   'of a policy that never ends',
   readFileSync(ENDLESS),
-  /its trial took longer than/,
+  /its test evaluation took longer than/,
 ]
 
 beforeAll(async () => {
@@ -67,7 +67,7 @@ describe('a bundle at an address', { timeout: 120_000 }, () => {
     [
       'of a policy that cannot decide about what was asked of late',
       readFileSync(MISBEHAVING),
-      /cannot decide about tools\.list/,
+      /cannot evaluate tools\.list on/,
     ],
     ['truncated', readFileSync(SHIPPED).subarray(0, 99_999), /truncated/],
     // test/unit/shared/policy/trial.test.ts shows it with a shorter limit

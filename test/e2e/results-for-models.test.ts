@@ -137,10 +137,10 @@ describe('header fields of a backend response', () => {
     [
       'accepted',
       false,
-      /outcome will be at https:\/\/api\.test\/jobs\/1\nWait 30 s/,
+      /result will be at https:\/\/api\.test\/jobs\/1\nWait 30 s/,
       { status: 202, location: 'https://api.test/jobs/1', retryAfter: '30' },
     ],
-    ['unnamed', false, /does not name where/, { status: 202 }],
+    ['unnamed', false, /does not contain the address of the result/, { status: 202 }],
     [
       'moved',
       true,

@@ -234,7 +234,9 @@ describe('a token budget', () => {
     expect(JSON.stringify(listed.result.tools).length).toBeLessThan(8_100)
     const find = call('find_tools', { query: 'ship an order' })
     expect((await send('/mcp/short', 'tools/call', find)).result.content[0].text).toContain('shop_shipOrder')
-    expect((await initialize('/mcp/short')).result.instructions).toContain('more tools than the list holds')
+    expect((await initialize('/mcp/short')).result.instructions).toContain(
+      'more tools than the list contains',
+    )
     expect(namesOf(await send('/mcp/short?tools=list', 'tools/list'))).toHaveLength(30)
   })
 
@@ -242,7 +244,7 @@ describe('a token budget', () => {
     const names = namesOf(await send('/mcp/cut', 'tools/list'))
     expect(names[0]).toBe('shop_listOrders')
     const { instructions } = (await initialize('/mcp/cut')).result
-    expect(instructions).toMatch(/^Read only\.\n\nThe list holds only the first tools of this view\./)
+    expect(instructions).toMatch(/^Read only\.\n\nThe list contains only the first tools of this view\./)
     const all = namesOf(await send('/mcp/cut?tools=list', 'tools/list'))
     const leftOut = all.filter(name => !names.includes(name))
     expect(leftOut.length).toBeGreaterThan(0)
@@ -285,7 +287,7 @@ describe('a view with the name of a tool set', () => {
     expect(status).toMatchObject({
       phase: 'Error',
       lastError:
-        'the name is that of ToolSet tenant-acme/shop, and /mcp/shop would mean both: rename the view',
+        'ToolSet tenant-acme/shop has the same name, and /mcp/shop would lead to both: rename the view',
     })
   })
 })

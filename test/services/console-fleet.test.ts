@@ -64,7 +64,7 @@ describe.skipIf(missing)(
       const { page } = shown
       await shown.open('now?gateways=all&window=300')
       await page.getByRole('alert').getByText('different configurations or policies').waitFor()
-      const cells = page.getByRole('table', { name: 'Gateways that were asked' }).locator('.status.bad')
+      const cells = page.getByRole('table', { name: 'Queried gateways' }).locator('.status.bad')
       await cells.nth(1).waitFor()
       expect(await cells.count()).toBe(2)
       const color: string = await page.evaluate(
@@ -92,7 +92,7 @@ describe.skipIf(missing)(
         .getByRole('navigation', { name: 'Pages' })
         .getByRole('link', { name: /^Tools/ })
         .click()
-      await page.getByRole('table', { name: 'Gateways that were asked' }).waitFor()
+      await page.getByRole('table', { name: 'Queried gateways' }).waitFor()
       expect(await page.getByRole('combobox', { name: 'Gateways' }).inputValue()).toBe('all')
     })
 

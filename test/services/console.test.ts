@@ -148,15 +148,15 @@ describe.skipIf(missing)(`the console${missing ? ' (skipped: apt-get install chr
     for (const name of [
       'Cross-origin requests',
       'Retries',
-      'Several addresses',
+      'Upstream addresses',
       'Health checks of the addresses',
     ])
       await group(name).getByRole('checkbox', { name }).check()
     await group('Cross-origin requests').getByLabel('Origins').fill('https://app.example')
-    await group('Cross-origin requests').getByLabel('With cookies').check()
+    await group('Cross-origin requests').getByLabel('Allow credentials').check()
     await group('Retries').getByLabel('Statuses').fill('502, 503')
     await group('Retries').getByLabel('Attempts').fill('99')
-    await group('Several addresses')
+    await group('Upstream addresses')
       .getByLabel('Addresses', { exact: true })
       .fill('http://127.0.0.1:9/a 3\nhttp://127.0.0.1:9/b')
     await group('Health checks of the addresses').getByLabel('Path').fill('/up')
@@ -191,7 +191,7 @@ describe.skipIf(missing)(`the console${missing ? ' (skipped: apt-get install chr
     await dialog.waitFor({ state: 'detached' })
     expect(await read()).toEqual(saved)
     dialog = await begin()
-    await group('Several addresses').getByRole('checkbox', { name: 'Several addresses' }).uncheck()
+    await group('Upstream addresses').getByRole('checkbox', { name: 'Upstream addresses' }).uncheck()
     await group('Cross-origin requests').getByRole('checkbox', { name: 'Cross-origin requests' }).uncheck()
     await dialog.getByRole('button', { name: 'Save rules' }).click()
     await dialog.waitFor({ state: 'detached' })
@@ -442,7 +442,7 @@ describe.skipIf(missing)(`the console${missing ? ' (skipped: apt-get install chr
     await page.getByRole('button', { name: 'Request subscription' }).waitFor({ state: 'detached' })
     // the policy gives viewers no administration
     await show('now')
-    await page.getByText('The policy does not allow this').waitFor()
+    await page.getByText('The policy does not allow this request', { exact: true }).waitFor()
     await show('tools')
     await page.getByText('No tool is visible').waitFor()
     await show(`catalogue/subscriptions?api=${api.id}`)
@@ -473,7 +473,7 @@ describe.skipIf(missing)(`the console${missing ? ' (skipped: apt-get install chr
       await page.getByText('live', { exact: true }).waitFor()
       const pages = await page.getByRole('navigation', { name: 'Pages' }).getByRole('link').allTextContents()
       expect(pages.some(title => title.startsWith('Now'))).toBe(true)
-      expect(pages.some(title => title.startsWith('Catalogue'))).toBe(false)
+      expect(pages.some(title => title.startsWith('Catalog'))).toBe(false)
       // connections are spread over both threads
       const cookie = (await page.context().cookies(gateway.url)).map(({ name, value }) => `${name}=${value}`)
       const users = await Promise.all(

@@ -217,7 +217,7 @@ describe.skipIf(missing)(`the portal${missing ? ' (skipped: apt-get install chro
     await page.getByRole('button', { name: 'Subscribe' }).click()
     await page.getByLabel('Reviewed').check()
     await page.getByRole('button', { name: 'Request' }).click()
-    await page.getByText('The owner of the API has to approve it.').waitFor()
+    await page.getByText('The owner has to approve the subscription.').waitFor()
     expect(await page.getByRole('link', { name: 'Requests' }).count()).toBe(0)
 
     const owner = await open()
@@ -229,21 +229,21 @@ describe.skipIf(missing)(`the portal${missing ? ' (skipped: apt-get install chro
     expect(await owner.page.locator('.secret code').textContent()).toMatch(/^tgk_/)
 
     await page.getByRole('link', { name: 'Subscriptions' }).click()
-    await page.getByText('It is in force.').waitFor()
+    await page.getByText('The subscription is in force.').waitFor()
     await page.getByRole('meter', { name: 'Today' }).waitFor()
     await page.getByRole('button', { name: 'Keys' }).click()
     const dialog = page.getByRole('dialog')
-    await dialog.getByLabel('Name of a further key').fill('laptop')
+    await dialog.getByLabel('Name of the new key').fill('laptop')
     await dialog.getByRole('button', { name: 'Issue a key' }).click()
     const key = (await dialog.locator('.secret code').textContent())!
     await dialog
       .getByRole('row', { name: /laptop/ })
       .getByRole('button', { name: 'Rotate' })
       .click()
-    await dialog.getByLabel(/Hours in which/).fill('2')
-    await dialog.getByRole('button', { name: 'Create the next key' }).click()
+    await dialog.getByLabel(/Hours for which/).fill('2')
+    await dialog.getByRole('button', { name: 'Create the new key' }).click()
     await expect.poll(() => dialog.locator('.secret code').textContent()).not.toBe(key)
-    await dialog.getByText('previous key ends').waitFor()
+    await dialog.getByText('previous key expires').waitFor()
     await dialog.getByRole('button', { name: 'Close' }).click()
 
     await page.getByRole('link', { name: 'Parcels', exact: true }).first().click()
@@ -335,11 +335,11 @@ describe.skipIf(missing)(`the portal${missing ? ' (skipped: apt-get install chro
     await subscriber.open(`apis/${invoices}`)
     await signInAs(subscriber, 'Dana Developer')
     await page.getByRole('link', { name: 'Shipping bundle' }).click()
-    await page.getByText('calls: 100 a minute, 10 a day, 1,000 a month; all APIs count together').waitFor()
+    await page.getByText('calls: 100 a minute, 10 a day, 1,000 a month; shared by all APIs').waitFor()
     await page.getByRole('link', { name: 'Invoices' }).waitFor()
     await page.getByRole('button', { name: 'Subscribe' }).click()
     await page.getByRole('button', { name: 'Request' }).click()
-    await page.getByText('The owner of the API has to approve it.').waitFor()
+    await page.getByText('The owner has to approve the subscription.').waitFor()
     const owner = await open()
     await owner.signIn('demo-admin')
     await owner.open('requests')
@@ -347,7 +347,7 @@ describe.skipIf(missing)(`the portal${missing ? ' (skipped: apt-get install chro
     const key = (await owner.page.locator('.secret code').textContent())!
     await subscriber.open('subscriptions')
     await page.getByRole('link', { name: 'Shipping bundle' }).click()
-    await page.getByText('It is in force.').waitFor()
+    await page.getByText('The subscription is in force.').waitFor()
     const headers = { 'x-api-key': key }
     for (const name of ['parcels', 'invoices']) {
       const call = async () => (await fetch(`${deployment.url}/t/acme/${name}`, { headers })).status
@@ -364,7 +364,7 @@ describe.skipIf(missing)(`the portal${missing ? ' (skipped: apt-get install chro
     await page.getByRole('button', { name: 'Subscribe' }).click()
     await page.getByLabel('Reviewed').check()
     await page.getByRole('button', { name: 'Request' }).click()
-    await page.getByText('The owner of the API has to approve it.').waitFor()
+    await page.getByText('The owner has to approve the subscription.').waitFor()
     const owner = await open()
     await owner.signIn('demo-admin')
     await owner.open('requests')
@@ -385,7 +385,7 @@ describe.skipIf(missing)(`the portal${missing ? ' (skipped: apt-get install chro
     await page.getByRole('link', { name: 'Internal' }).waitFor()
     expect(await page.getByRole('link', { name: 'Secret' }).count()).toBe(0)
     await page.getByRole('link', { name: 'Foreign' }).click()
-    await page.getByText('Users of that tenant can subscribe').waitFor()
+    await page.getByText('Users of that tenant, and of tenants with which the API is shared').waitFor()
     await viewer.open('apis')
     await page.getByRole('link', { name: 'Parcels', exact: true }).click()
     await page.getByText('Subscribe', { exact: true }).first().waitFor()
@@ -474,8 +474,8 @@ describe.skipIf(missing)(`the portal${missing ? ' (skipped: apt-get install chro
     const products = await fetch(`${origin}/v1/portal/products`, { headers })
     const { items } = (await products.json()) as { items: readonly { id: string }[] }
     await check('product', `products/${items[0]!.id}`, 'APIs of the product')
-    await check('subscriptions', 'subscriptions', 'What applications may call.')
-    await check('requests', 'requests', 'Subscriptions that wait')
+    await check('subscriptions', 'subscriptions', 'The APIs and products that applications may call.')
+    await check('requests', 'requests', 'Subscriptions that are pending approval.')
   }, 120_000)
 
   it('loads at most 100 KB for its first page', async () => {

@@ -95,7 +95,7 @@ describe.skipIf(!KUBE_INSTALLED && !required)('ToolViews in Kubernetes', () => {
     await applied(object('ToolView', 'shop', {}))
     const current = await start()
     await eventually(async () => (await statusOf('shop'))?.phase === 'Error', 'the fault')
-    expect((await statusOf('shop'))?.lastError).toContain('the name is that of ToolSet tenant-acme/shop')
+    expect((await statusOf('shop'))?.lastError).toContain('ToolSet tenant-acme/shop has the same name')
     expect(current.views).toEqual([])
     expect(await kube.apply(object('ToolView', 'odd', { tokenBudget: 5 }))).toContain('tokenBudget')
     expect(await kube.apply(object('ToolView', 'odd', { overBudget: 'search' }))).toContain(

@@ -118,7 +118,7 @@ describe('toolgate config', () => {
     const empty = join(dir, 'specs/empty.yaml')
     writeFileSync(empty, TREE.split('tenants:')[0]!)
     expect((await run(`diff ${empty}`)).out).toContain(
-      '? tenants/acme/apis/stock is not in the files and stays',
+      '? tenants/acme/apis/stock is not in the files and is kept; --prune deletes it',
     )
     const pruned = await run(`apply ${empty} --prune --json`)
     expect(JSON.parse(pruned.out).changes).toHaveLength(2)
@@ -140,7 +140,7 @@ describe('toolgate config', () => {
     [
       'a document that does not exist',
       'tenants: {acme: {apis: {/x: {spec: {from_file: no.yaml}}}}}',
-      'no.yaml cannot be read: ENOENT.',
+      'no.yaml cannot be read: ENOENT. Check the path and its permissions.',
     ],
   ])('refuses %s, naming it', async (_, text, message) => {
     const wrong = join(dir, 'specs/wrong.yaml')
@@ -155,7 +155,7 @@ describe('toolgate config', () => {
     const other = join(dir, 'specs/other.yaml')
     writeFileSync(other, TREE.replace('specs/', ''))
     expect((await run(`validate ${file} ${other}`)).err).toContain(
-      'defines tenants/acme/apis//stock, and so does an earlier file. Remove one of the two.',
+      'defines tenants/acme/apis//stock, and so does an earlier file. Remove one of the two definitions.',
     )
     writeFileSync(other, 'apiVersion: toolgate.dev/v1\nkind: Configuration\nowner: team-b\n')
     expect((await run(`validate ${file} ${other}`)).err).toContain('has a different owner')
@@ -173,7 +173,7 @@ describe('toolgate config', () => {
     })
     expect(await run('export', { API_URL: 'http://127.0.0.1:9' })).toMatchObject({
       code: 1,
-      err: expect.stringContaining('is not reachable'),
+      err: expect.stringContaining('http://127.0.0.1:9 did not respond: '),
     })
     expect(await run('export', { TOOLGATE_TOKEN: 'devops' })).toMatchObject({
       code: 1,

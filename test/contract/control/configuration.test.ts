@@ -158,7 +158,10 @@ describe.each(DATABASES)('configuration as code on $name', database => {
       const refused = await send(of(both, { shop: { ...product, apis: ['/prod-a', '/none'] } }))
       expect(refused.status).toBe(400)
       expect(refused.body.error.details).toEqual([
-        { field: 'tenants/acme/products/shop/apis.1', message: '/none names no API of this tenant.' },
+        {
+          field: 'tenants/acme/products/shop/apis.1',
+          message: '/none is not the key of an API of this tenant.',
+        },
       ])
       await apply(of(both, { shop: product }))
       expect((await read('platform', `?owner=${owner}`)).tenants.acme.products).toEqual({ shop: product })
@@ -229,7 +232,7 @@ describe.each(DATABASES)('configuration as code on $name', database => {
       ])
       expect(replies.map(reply => reply.status).sort()).toEqual([200, 412])
       expect(replies.find(reply => reply.status === 412)!.body.error.details).toEqual([
-        { field: 'tenants/acme/apis/c/name', message: 'differs: update.' },
+        { field: 'tenants/acme/apis/c/name', message: 'differs: an apply would update the resource.' },
       ])
     })
 
@@ -240,7 +243,7 @@ describe.each(DATABASES)('configuration as code on $name', database => {
       expect(missing.body.error.details).toEqual([
         {
           field: 'secrets.X',
-          message: 'is required: the tree refers to it with from. Send its value in secrets.',
+          message: 'is required: a from field of the tree names it. Send its value in secrets.',
         },
       ])
       expect((await send(body, '?dry_run=true')).body.missing_secrets).toEqual(['X'])
@@ -306,7 +309,7 @@ describe.each(DATABASES)('configuration as code on $name', database => {
       })
       expect([reply.status, reply.body.error.details]).toEqual([
         400,
-        [{ field: 'tenants/acme/consumers/r/plan', message: 'names no plan.' }],
+        [{ field: 'tenants/acme/consumers/r/plan', message: 'must be the slug of a plan that exists.' }],
       ])
       expect(await read()).toEqual(before)
     })

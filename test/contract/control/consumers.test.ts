@@ -47,7 +47,7 @@ describe.each(DATABASES)('consumers on $name', database => {
       const wrong = await plane.call('admin', 'PATCH', at, { plan: 'nothing' })
       expect([wrong.status, wrong.body.error.details]).toEqual([
         400,
-        [{ field: 'plan', message: 'names no plan.' }],
+        [{ field: 'plan', message: 'must be the slug of a plan that exists.' }],
       ])
       const renamed = await plane.call('admin', 'PATCH', at, { subject: 'other' })
       expect(renamed.body.error.details).toEqual([{ field: 'subject', message: 'is read-only.' }])

@@ -314,7 +314,7 @@ describe('a gateway that runs apart from its control plane', () => {
     const second = edge('kept', dir, overHttp('http://127.0.0.1:9'))
     await second.begin()
     expect(second.share()).toEqual(first.share())
-    await expect.poll(second.fault, SOON).toContain('cannot be followed')
+    await expect.poll(second.fault, SOON).toContain('receives no updates from the control plane')
   })
 
   it('adds counts exactly once, though its connections are reset and it restarts', async () => {
@@ -453,7 +453,7 @@ describe('the share on disk', () => {
 
     const whole = readFileSync(path)
     appendFileSync(path, '0123 {"name":"begin"')
-    expect(await load(path)).toEqual([versions[2], expect.stringContaining('ends within an update')])
+    expect(await load(path)).toEqual([versions[2], expect.stringContaining('in the middle of an update')])
 
     // cut at every seventh byte
     for (let length = 0; length < whole.length; length += 7) {

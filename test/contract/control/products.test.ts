@@ -52,8 +52,8 @@ describe.each(DATABASES)('products on $name', database => {
       })
       const wrong = { ...fields, plan: 'unknown', api_ids: [world.api, foreign.body.id] }
       expect((await as('admin', 'POST', '/products', wrong)).body.error.details).toEqual([
-        { field: 'plan', message: 'names no plan.' },
-        { field: 'api_ids.1', message: 'names no API of this tenant.' },
+        { field: 'plan', message: 'must be the slug of a plan that exists.' },
+        { field: 'api_ids.1', message: 'must be the id of an API of this tenant.' },
       ])
       const made = await as('admin', 'POST', '/products', { ...fields, api_ids: [world.api, second] })
       expect(made.status).toBe(201)
@@ -134,7 +134,7 @@ describe.each(DATABASES)('products on $name', database => {
       const move = (from: string, request: object) =>
         as('admin', 'POST', `/products/${from}/migrate`, request)
       expect((await move(product, { to_product_id: product })).body.error.details).toMatchObject([
-        { field: 'to_product_id', message: 'names the same product.' },
+        { field: 'to_product_id', message: 'must differ from the product in the path.' },
       ])
       expect((await move(product, { to_product_id: 'prd_x' })).status).toBe(400)
       expect((await move('prd_x', { to_product_id: next })).status).toBe(404)

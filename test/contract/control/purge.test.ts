@@ -71,7 +71,9 @@ describe.each(DATABASES)('deleted tenants on $name', { timeout: 120_000 }, datab
       })
       const { publisher } = plane.control
       const fleet = new Fleet({ store: failing, requestStore: failing, publisher, onAcknowledged() {} })
-      await expect(fleet.settleTenants()).rejects.toThrow('settling failed for 1 tenants: Error: canceling')
+      await expect(fleet.settleTenants()).rejects.toThrow(
+        'tenants that could not be activated or purged: 1; first error: Error: canceling',
+      )
       const gone = async () => {
         const statuses = ids.map(id => plane.call('platform', 'GET', `/v1/tenants/${id}`))
         return (await Promise.all(statuses)).map(({ status }) => status)

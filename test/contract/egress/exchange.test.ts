@@ -292,7 +292,7 @@ overBoth('bounds', () => {
     const held = [1, 2, 3].map(() => egress.request(get(backend, { cancellation })))
     expect(await egress.request(get(backend))).toMatchObject({
       reason: 'unreachable',
-      message: expect.stringMatching(/^too many calls to http:\S+ are waiting$/),
+      message: expect.stringMatching(/^http:\S+ was not called: too many calls to it wait for a connection$/),
       sent: false,
       saturated: true,
     })
@@ -318,7 +318,7 @@ overBoth('bounds', () => {
     expect(await egress.request(third!)).toMatchObject({
       reason: 'unreachable',
       message: expect.stringMatching(
-        /^http:\S+ was not called: all 2 pools of connections are in use for other backends$/,
+        /^http:\S+ was not called: all 2 connection pools are in use for other backends$/,
       ),
       sent: false,
       saturated: true,

@@ -195,7 +195,7 @@ overBoth('a Unix socket that is not listed', () => {
     const { reason, sent, message } = await failed(egress, `${canary.url}/secret`)
     expect([reason, sent]).toEqual(['blocked_address', false])
     expect(message).toBe(
-      `${private_} is a Unix socket that EGRESS_ALLOW does not list. Add unix:${private_} to EGRESS_ALLOW to allow calls to it.`,
+      `${private_} is not listed in EGRESS_ALLOW. Add unix:${private_} to EGRESS_ALLOW to allow calls to this Unix socket.`,
     )
   })
 
@@ -271,18 +271,18 @@ describe('addresses that name no socket', () => {
     ['http+unix:///run/engine.sock', 'names no Unix socket'],
     ['http+unix://run%2Fengine.sock/', 'is not absolute'],
     ['http+unix://engine.sock', 'is not absolute'],
-    [`http+unix://${inside}..%2Fengine.sock`, 'holds an empty segment, "." or ".."'],
-    [`http+unix://${inside}.%2Fshop.sock`, 'holds an empty segment'],
-    [`http+unix://${inside}%2Fshop.sock`, 'holds an empty segment'],
-    [`http+unix://${inside}`, 'holds an empty segment'],
-    ['http+unix://%2F', 'holds an empty segment'],
-    [`http+unix://${inside}shop.sock%00`, 'holds a NUL'],
+    [`http+unix://${inside}..%2Fengine.sock`, 'contains an empty segment, "." or ".."'],
+    [`http+unix://${inside}.%2Fshop.sock`, 'contains an empty segment'],
+    [`http+unix://${inside}%2Fshop.sock`, 'contains an empty segment'],
+    [`http+unix://${inside}`, 'contains an empty segment'],
+    ['http+unix://%2F', 'contains an empty segment'],
+    [`http+unix://${inside}shop.sock%00`, 'contains a NUL'],
     ['http+unix://%00abstract', 'is not absolute'],
     [`http+unix://${inside}a%0Ab`, 'control character'],
     [`http+unix://${inside}${'x'.repeat(108)}`, 'bytes, and the system allows 107'],
     [`http+unix://${inside}%ff`, 'not valid percent-encoded UTF-8'],
     [`http+unix://${inside}%zz`, 'not valid percent-encoded UTF-8'],
-    [`http+unix://${inside}shop.sock:80/`, 'has no port'],
+    [`http+unix://${inside}shop.sock:80/`, 'must not have a port'],
     [`http+unix://user:pass@${inside}shop.sock/`, 'user name or password'],
     ['http+unix:%2Frun%2Fengine.sock', 'not an absolute URL'],
     ['https+unix://%2Frun%2Fengine.sock/', 'neither http nor https'],
@@ -310,7 +310,7 @@ describe('clients that are not for upstreams', () => {
         expect([reason, sent], url).toEqual(['protocol', false])
       }
     expect((await failed(httpOnly(upstreams), backend.url)).message).toBe(
-      'only the address of an upstream may be a Unix socket',
+      'a Unix socket is allowed only as the address of an upstream',
     )
     expect((await upstreams.request(to(backend.url))).kind).toBe('response')
   })

@@ -100,7 +100,7 @@ describe('a tool-set', () => {
     await d.start({ BACKEND: 'http://one.test' })
     expect(d.tools.map(tool => tool.request.baseUrl)).toEqual(['http://one.test/v1'])
     expect(d.status('other')?.lastError).toContain(
-      `spec.baseURL contains ${placeholder('HOME')}, which is not set`,
+      `spec.baseURL contains ${placeholder('HOME')}, which is not a known placeholder`,
     )
   })
 })

@@ -91,7 +91,9 @@ describe('url', () => {
     expect(status).toBe('True')
     expect(message).toContain('operations that did not become tools: 1 (/b: ')
     expect(message).toContain('unresolved references: 1 (#/paths/~1b: $ref http://127.0.0.1:')
-    expect(message).toContain('files are read from the origin of the document only; serve the file beside')
+    expect(message).toContain(
+      'the origin of the document: the gateway reads files from this origin only; serve the file from the origin',
+    )
   })
 
   it.each([
@@ -182,7 +184,7 @@ describe('ConfigMap in a folder', () => {
     await start(source)
     expect(deployment.names).toEqual(['a'])
     expect(degraded()?.message).toMatch(
-      /#\/paths\/~1b: \$ref .*(not in the folder|symbolic link that leads out of the folder)/,
+      /#\/paths\/~1b: \$ref .*(not in the folder|symbolic link to a file outside the folder)/,
     )
   })
 
@@ -234,6 +236,6 @@ describe.each([
     deployment.write('secrets/s/b.yaml', get('stolen'))
     await start({ openAPISpec })
     expect(deployment.names).toEqual(['a'])
-    expect(degraded()?.message).toContain(`${what} has no files beside it`)
+    expect(degraded()?.message).toContain(`${what} cannot refer to other files`)
   })
 })

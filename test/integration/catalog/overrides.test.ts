@@ -148,7 +148,7 @@ it.each([
   [
     'fixed and hidden',
     { operation: 'listItems', arguments: { limit: { fixed: 1, hidden: true } } },
-    'is given beside fixed',
+    'is set together with fixed',
   ],
   [
     'an unknown field',

@@ -110,7 +110,7 @@ describe.skipIf(!hasSmtp())(`mail to a real SMTP server${hasSmtp() ? '' : SMTP_H
     expect(await sendMail(mail('hangs@example.com'), target, 500)).toEqual({
       sent: false,
       permanent: false,
-      error: 'no response within 0.5 s',
+      error: 'the mail server did not accept the mail within 0.5 s',
     })
     expect(await sendMail(mail('ops@example.com'), { ...target, port: await freePort() })).toMatchObject({
       sent: false,
@@ -150,7 +150,7 @@ describe('a server that sends single bytes', () => {
     expect(await sendMail(mail('b@example.com'), { ...server, host: '127.0.0.1', port }, 600)).toEqual({
       sent: false,
       permanent: false,
-      error: 'no response within 0.6 s',
+      error: 'the mail server did not accept the mail within 0.6 s',
     })
   })
 })

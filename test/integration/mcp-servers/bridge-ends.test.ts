@@ -144,7 +144,7 @@ it('that finds its port taken names its options, not the settings of the gateway
   closing.push(() => second.close())
   await expect(second.listen()).rejects.toThrow(
     new RegExp(
-      `^cannot listen on 127\\.0\\.0\\.1:${port}: .*; set --port \\(or --host\\) to an address that is free$`,
+      `^cannot listen on 127\\.0\\.0\\.1:${port}: .*; set --port \\(or --host\\) to a free port or address$`,
     ),
   )
 })

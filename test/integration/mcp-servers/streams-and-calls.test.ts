@@ -87,7 +87,9 @@ it('a stream beyond the bound fails at once, and says nothing about the server',
     expect(await callAs(sessions, server.sseUrl, 'b', undefined)).toMatchObject({
       kind: 'failure',
       reason: 'unreachable',
-      message: expect.stringMatching(/^the maximum of 1 streams of http:\S+ is open$/),
+      message: expect.stringMatching(
+        /^http:\S+ was not called: the limit of 1 open streams to it is reached$/,
+      ),
       sent: false,
       saturated: true,
     })

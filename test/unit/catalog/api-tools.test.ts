@@ -45,13 +45,13 @@ describe('the document of an API', () => {
   it(`makes ${API_TOOL_BOUNDS.maxTools} tools, and an error that names the limit beyond`, async () => {
     expect((await toolsOf(API_TOOL_BOUNDS.maxTools, 10)).tools).toHaveLength(API_TOOL_BOUNDS.maxTools)
     await expect(toolsOf(API_TOOL_BOUNDS.maxTools + 1, 10)).rejects.toThrow(
-      'the document has 5001 operations; at most 5000 become tools: split the document',
+      'the document has 5001 operations, more than the limit of 5000: split the document',
     )
   }, 60_000)
 
   it('is an error that names the limit when one schema makes all tools large', async () => {
     await expect(toolsOf(1_000, 300)).rejects.toThrow(
-      'more than 32000000 characters of JSON, the limit of one document',
+      'more than 32000000 characters of JSON, the limit for one document',
     )
   }, 60_000)
 })

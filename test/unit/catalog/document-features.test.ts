@@ -94,11 +94,11 @@ it('puts the prefix of the names in front of the URI, and reads it with that', (
 })
 
 it.each([
-  ['things://{id}{', 'its uri is not a URI template that can be matched'],
-  ['things://{id}/{tags}', 'its variable "tags" is not a text, number or boolean'],
-  ['things://{id}/{other}', 'its variable "other" is not a parameter of the operation'],
-  ['things', 'its uri has no variable for id, which the operation requires'],
-  [7, 'it has no uri'],
+  ['things://{id}{', 'the URI template in the field "uri" is not valid or not supported'],
+  ['things://{id}/{tags}', 'the variable "tags" of the field "uri" is not a string, number or boolean'],
+  ['things://{id}/{other}', 'the variable "other" of the field "uri" is not a parameter of the operation'],
+  ['things', 'the field "uri" has no variable for these required parameters of the operation: id'],
+  [7, 'the field "uri" is missing'],
 ])('leaves %s out, with the reason', (uri, reason) => {
   const { tools, skipped } = compiled(document(uri))
   expect(tools).toHaveLength(1)

@@ -51,7 +51,10 @@ describe('a binding', () => {
     [object({ path: '/orders', api: API }, 'default'), /belongs to no tenant/],
     [object({ path: 'orders', api: API }), /spec\.path/],
     [object({ path: '/orders' }), /spec\.api/],
-    [object({ path: '/orders', api: { ...API, spec: { configMapRef: {} } } }), /needs name and key/],
+    [
+      object({ path: '/orders', api: { ...API, spec: { configMapRef: {} } } }),
+      /is not complete: write the name and the key/,
+    ],
   ])('names field and fix of what cannot be used (%#)', async (one, message) => {
     await expect(readBinding(one, noConfigMap)).rejects.toThrow(message)
   })
@@ -97,7 +100,7 @@ describe('an instance', () => {
 
   it.each([
     ['Online', null, gateway, object({}, 'platform')],
-    ['Absent', /No gateway of this name/, undefined, object({}, 'platform')],
+    ['Absent', /No gateway with this name/, undefined, object({}, 'platform')],
     ['Online', /spec\.url is/, gateway, object({ url: 'https://other.example' }, 'platform')],
     ['Online', /refused/, { ...gateway, error: 'refused' }, object({}, 'platform')],
     ['Error', /create the GatewayInstance in platform/, gateway, object({})],

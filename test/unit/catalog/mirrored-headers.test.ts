@@ -20,9 +20,12 @@ describe('x-mcp-header', () => {
     [object({ a: { type: 'string', 'x-mcp-header': 7 } }), 'is not a header name'],
     [object({ a: { type: 'number', 'x-mcp-header': 'A' } }), 'is not on a string'],
     [object({ a: { type: ['string', 'null'], 'x-mcp-header': 'A' } }), 'is not on a string'],
-    [object({ a: { type: 'array', items: region } }), 'at /properties/a/items is not reached'],
-    [{ type: 'object', $defs: { a: region } }, 'is not reached'],
-    [{ type: 'object', allOf: [object({ region })] }, 'is not reached'],
+    [
+      object({ a: { type: 'array', items: region } }),
+      'at /properties/a/items is not on a property, or is inside another keyword',
+    ],
+    [{ type: 'object', $defs: { a: region } }, 'is not on a property, or is inside another keyword'],
+    [{ type: 'object', allOf: [object({ region })] }, 'is not on a property, or is inside another keyword'],
     [{ type: 'object', 'x-mcp-header': 'A' }, 'at the root'],
   ])('is faulty in %j', (schema, fault) => expect(mirroredHeaderFault(schema)).toContain(fault))
 })

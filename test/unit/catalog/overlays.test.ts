@@ -102,7 +102,10 @@ describe('actions', () => {
     [{ target: '$.info.title', update: {} }, /neither an object nor a list/],
     [{ target: '$.info', update: ['x'] }, /the target is an object, but update is not/],
     [{ target: '$.info', update: { title: {} } }, /title is a single value in the document and an object/],
-    [{ target: '$', remove: true }, /the document itself cannot be removed/],
+    [
+      { target: '$', remove: true },
+      /the target is the whole document, which cannot be removed: select a part of it/,
+    ],
   ])('that cannot be applied end the synchronization with their place: %j', (action, reason) => {
     const outcome = compiled([{ target: '$.info', update: {} }, action])
     expect(outcome).toMatchObject({ kind: 'fault', message: expect.stringMatching(reason) })

@@ -85,7 +85,7 @@ describe('a Tool resource that is unusable from the start', () => {
     await deployment.start()
     expect(deployment.names).toEqual([])
     expect(degraded('other', 'tenant-other')?.message).toContain(
-      'tool.yaml, which may hold its Tool resource',
+      'tool.yaml, which may contain the Tool resource of this tool',
     )
     deployment.remove('tool.yaml')
     await until(() => deployment.names.length === 3, 'the tools without the file')
@@ -101,7 +101,7 @@ describe('a Tool resource that is unusable from the start', () => {
         message: 'a resource cannot be used',
         fields: {
           resource: 'b.yaml',
-          reason: 'Tool tenant-acme/dropOrders is defined in another file too: remove one of them',
+          reason: 'Tool tenant-acme/dropOrders is defined more than once: remove all definitions except one',
         },
       },
     ])

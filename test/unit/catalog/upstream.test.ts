@@ -52,18 +52,18 @@ describe('spec.upstream', () => {
     [
       { pipelining: 2, http2: true },
       {},
-      'spec.upstream.pipelining is given beside http2: remove one: HTTP/2 has its own streams',
+      'spec.upstream.pipelining is set together with http2: remove one of the two: HTTP/2 has its own streams',
     ],
     [
       { pipelining: 2 },
       { baseURL: 'https://shop.example' },
-      'spec.upstream.pipelining is given for an https address: remove it, or write http2: true',
+      'spec.upstream.pipelining is set for an https address: remove it, or write http2: true',
     ],
     [{ depth: 2 }, {}, 'spec.upstream.depth is not a known field: remove it; known here: pipelining, http2'],
     [
       { http2: true },
       { source: { mcp: { url: 'http://mcp.test/mcp' } } },
-      'spec.upstream is given beside source: remove it: the tools come from spec.source.mcp',
+      'spec.upstream is set together with spec.source: remove it: the gateway reads the tools from spec.source.mcp',
     ],
   ])('refuses %j with %j', (given, rest, fault) => {
     expect(upstreamOf(given, rest)).toEqual([fault])

@@ -63,10 +63,10 @@ describe('toolgate db', () => {
       ] as const) {
         const { code, out, err } = await runToolgate(words, settings)
         expect([code, out]).toEqual([78, ''])
-        expect(err).toContain(`${directory} does not hold a database. Set ${setting} to`)
+        expect(err).toContain(`${directory} does not contain a database. Set ${setting} to`)
       }
       const memory = await runToolgate(words, { DATABASE_URL: 'pglite:memory' })
-      expect([memory.code, memory.err]).toEqual([78, expect.stringContaining('begins empty in each process')])
+      expect([memory.code, memory.err]).toEqual([78, expect.stringContaining('is empty in each new process')])
       expect([existsSync(elsewhere), existsSync(target)]).toEqual([false, false])
       expect(readFileSync(file, 'utf8')).toBe('the backup of yesterday')
     },
@@ -132,7 +132,9 @@ describe('migrations', () => {
       expect(await migrator([...MIGRATIONS, next]).migrate()).toEqual(['9998-next'])
       await expect(migrator(MIGRATIONS).migrate()).rejects.toThrow(/"9998-next".*newer version/)
       const edited = { ...next, statements: ['create table next_one (id bigint)'] }
-      await expect(migrator([...MIGRATIONS, edited]).migrate()).rejects.toThrow(/other statements/)
+      await expect(migrator([...MIGRATIONS, edited]).migrate()).rejects.toThrow(
+        /the statements of migration "9998-next" in this build differ/,
+      )
     } finally {
       await client.close()
     }

@@ -181,6 +181,8 @@ describe('unpack refuses', () => {
 
 describe('pack refuses', () => {
   it('a name that no header holds', () => {
-    expect(() => packed({ ['x'.repeat(101)]: '' })).toThrow('longer than the 100 bytes')
+    expect(() => packed({ ['x'.repeat(101)]: '' })).toThrow(
+      'is longer than 100 bytes, the limit of a tar header',
+    )
   })
 })

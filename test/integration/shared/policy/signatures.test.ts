@@ -84,7 +84,7 @@ describe.skipIf(missing)(`signatures by opa ${OPA_VERSION} (npm run policy:test 
     [
       'a file less',
       (copy: Map<string, Uint8Array>) => copy.delete('data.json'),
-      /"data.json" was signed and is missing/,
+      /"data.json" was signed, but is missing/,
     ],
     ['no signature', (copy: Map<string, Uint8Array>) => copy.delete(SIGNATURES_FILE), /it is not signed/],
     [
@@ -95,7 +95,7 @@ describe.skipIf(missing)(`signatures by opa ${OPA_VERSION} (npm run policy:test 
     [
       'two signatures',
       (copy: Map<string, Uint8Array>) => copy.set(SIGNATURES_FILE, Buffer.from('{"signatures":["a","b"]}')),
-      /must hold exactly one signature/,
+      /must contain exactly one signature/,
     ],
   ])('do not pass with %s', async (_, change, reason) => {
     await expect(changed(copy => void change(copy))).rejects.toThrow(reason)

@@ -66,7 +66,7 @@ describe('toolgate metering', () => {
     ] as const) {
       const { code, out } = await metering({ DATA_DIR: dataDir, ...settings }, 'verify', '--json')
       expect(code).toBe(0)
-      expect(JSON.parse(out).notes.at(-1)).toContain(`${missing} does not hold a database`)
+      expect(JSON.parse(out).notes.at(-1)).toContain(`${missing} does not contain a database`)
     }
     expect(readdirSync(dataDir)).toEqual(['metering'])
   })
@@ -76,14 +76,16 @@ describe('toolgate metering', () => {
     writeFileSync(join(dataDir, 'metering'), 'not a directory')
     const { code, out, err } = await metering({ DATA_DIR: dataDir }, command)
     expect([code, out]).toEqual([1, ''])
-    expect(err).toMatch(/the metering spool cannot be read: ENOTDIR.* Run the command as the user/)
+    expect(err).toMatch(
+      /the metering spool cannot be read: ENOTDIR.* Run the command as the user that runs the gateway/,
+    )
   })
 
   it('refuses unknown commands, unknown options and invalid settings', async () => {
     expect((await metering({}, 'look')).code).toBe(64)
     expect((await metering({}, 'tail', '--all')).code).toBe(64)
     const { code, err } = await metering({ KAFKA_BROKERS: 'nowhere' }, 'verify')
-    expect([code, err]).toEqual([78, expect.stringMatching(/KAFKA_BROKERS holds "nowhere"/)])
+    expect([code, err]).toEqual([78, expect.stringMatching(/KAFKA_BROKERS contains "nowhere"/)])
   })
 })
 

@@ -14,7 +14,7 @@ function denied(syscall: string, details: object): Error {
 
 it('names the setting of a port that this user may not open', () => {
   expect(startFailure(denied('listen', { address: '127.0.0.1', port: 80 }), PLACES)).toBe(
-    'cannot listen on 127.0.0.1:80: this user may not open the port; set EXAMPLE_PORT to a port that is free and open to this user',
+    'cannot listen on 127.0.0.1:80: this user may not open the port; set EXAMPLE_PORT to a free port that this user may open',
   )
   expect(startFailure(denied('listen', { address: '127.0.0.1', port: 8082 }), PLACES)).toContain(
     'set AUTH_PORT to',
@@ -27,7 +27,7 @@ it('names the setting of a port that is taken', async () => {
     const { port } = taken
     const error = await openPlainServer(createServer(), { host: '127.0.0.1', port }).catch(reason => reason)
     expect(startFailure(error, { ...PLACES, example: { port } })).toBe(
-      `cannot listen on 127.0.0.1:${port}: the port is taken; set EXAMPLE_PORT to a port that is free and open to this user`,
+      `cannot listen on 127.0.0.1:${port}: the port is taken; set EXAMPLE_PORT to a free port that this user may open`,
     )
   } finally {
     await taken.close()

@@ -50,7 +50,7 @@ describe('the check of a module', () => {
       /stage "own": budgetMs must be a number from 1 to 1000/,
     ],
     ['a budget without bound', [own({ budgetMs: Number.POSITIVE_INFINITY })], /budgetMs/],
-    ['last in another phase', [own({ last: true })], /stage "own": last is for stages of the phase settle/],
+    ['last in another phase', [own({ last: true })], /"own": last is only for stages of the phase settle/],
     [
       'last that is not true',
       [{ ...own({ phase: 'settle' }), last: false }],
@@ -78,7 +78,7 @@ describe('the position of a stage', () => {
   it('is the one it names', () => {
     expect(order(own({ after: 'authorize' }))).toBe('enter authorize own validate call log')
     expect(() => order(own({ after: 'enter' }))).toThrow(
-      'stage "own": after is "enter"; use one of authorize, validate, or leave it out',
+      'stage "own": after is "enter", which is not an earlier stage of the same phase; use one of authorize, validate, or remove after',
     )
   })
 
@@ -136,7 +136,7 @@ describe('a run', () => {
     [
       'a Promise that stays pending',
       () => new Promise(() => {}),
-      'pending for more than its budget of 20 ms',
+      'did not finish within its budget (budgetMs) of 20 ms',
     ],
     ['a Promise that rejects', async () => Promise.reject(new Error('broken')), 'broken'],
   ])('with %s is an internal error', async (_, run, bug) => {
@@ -149,7 +149,7 @@ describe('a run', () => {
     [
       'stays pending',
       () => new Promise(() => {}),
-      'stage "late" is pending for more than its budget of 20 ms',
+      'stage "late" did not finish within its budget (budgetMs) of 20 ms',
     ],
     ['is not valid', async () => 'no', 'neither undefined'],
   ])(

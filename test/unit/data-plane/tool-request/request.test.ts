@@ -56,7 +56,7 @@ describe('a JSON body', () => {
   it('that wants at least one field says so before the backend does', () => {
     const tool = onlyTool(withBody({ ...schema, required: [], minProperties: 1 }))
     expect(preparedTool(tool).validate({})).toEqual([
-      { path: '', message: 'must hold at least 1 of name, tags' },
+      { path: '', message: 'must contain at least 1 of name, tags' },
     ])
     expect(preparedTool(tool).validate({ name: 'x' })).toEqual([])
   })

@@ -149,7 +149,7 @@ describe('the keys of a provider', () => {
     expect(warnings).toEqual([
       [
         { issuer: ISSUER, kid: 'secret', reason: 'its type or algorithm is not accepted' },
-        'a key of the identity provider is left out',
+        'a key of the identity provider is ignored',
       ],
     ])
   })
@@ -174,7 +174,7 @@ describe('an outage', () => {
     expect(warnings).toEqual([
       [
         { issuer: ISSUER, reason: 'connection refused', stale: true },
-        'the signing keys could not be fetched',
+        'the signing keys of the identity provider could not be fetched',
       ],
     ])
     response = published(jwks[0]!)
@@ -204,7 +204,9 @@ describe('an outage', () => {
   it('before the first keys says that there are none to go on with', async () => {
     response = DOWN
     await settled(open({ jwksUri: CERTS }))
-    expect(warnings).toMatchObject([[{ stale: false }, 'the signing keys could not be fetched']])
+    expect(warnings).toMatchObject([
+      [{ stale: false }, 'the signing keys of the identity provider could not be fetched'],
+    ])
   })
 
   it('includes a response without a key set, and a rejected fetch', async () => {
@@ -212,7 +214,7 @@ describe('an outage', () => {
     const source = open({ jwksUri: CERTS })
     expect(await settled(source)).toBe(false)
     expect(faults).toEqual([
-      'the signing keys of the identity provider cannot be fetched: the key set holds no key that can be used',
+      'the signing keys of the identity provider cannot be fetched: the key set contains no key that can be used',
     ])
     const broken = open({ jwksUri: CERTS, fetchJson: () => Promise.reject(new Error('defect')) })
     expect(await settled(broken)).toBe(false)

@@ -35,9 +35,9 @@ describe('a set of keys', () => {
   it.each([
     ['it is not an object', null, undefined],
     ['it is not an object', 'text', undefined],
-    ['it is not for signatures', jwkOf(ec, { kid: 'a', use: 'tls' }), 'a'],
-    ['it is not for verification', jwkOf(ec, { kid: 'a', key_ops: ['sign'] }), 'a'],
-    ['it is not for verification', jwkOf(ec, { kid: 'a', key_ops: 'verify' }), 'a'],
+    ['its use is not "sig"', jwkOf(ec, { kid: 'a', use: 'tls' }), 'a'],
+    ['its key_ops do not contain "verify"', jwkOf(ec, { kid: 'a', key_ops: ['sign'] }), 'a'],
+    ['its key_ops do not contain "verify"', jwkOf(ec, { kid: 'a', key_ops: 'verify' }), 'a'],
     [
       'it is a private key, which must never be published',
       { ...ec.privateKey.export({ format: 'jwk' }), kid: 'a' },
@@ -88,7 +88,7 @@ describe('a set of keys', () => {
     const longer = await importing(...many(MAX_KEYS + 1))
     expect(longer.kids?.at(-1)).toBe(`k${MAX_KEYS - 1}`)
     expect(longer.skipped).toEqual([
-      [undefined, `the set holds ${MAX_KEYS + 1} keys; only ${MAX_KEYS} are read`],
+      [undefined, `the set contains ${MAX_KEYS + 1} keys; only ${MAX_KEYS} are read`],
     ])
   })
 })

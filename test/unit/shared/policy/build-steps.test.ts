@@ -117,7 +117,7 @@ describe('a bundle', () => {
 
   it('is not made of a folder without policies', async () => {
     rmSync(join(dir, 'rules'), { recursive: true })
-    await expect(build()).rejects.toThrow(`${dir} holds no policies`)
+    await expect(build()).rejects.toThrow(`${dir} contains no policies`)
     expect(calls).toEqual([])
   })
 

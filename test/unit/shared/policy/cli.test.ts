@@ -49,7 +49,7 @@ describe('toolgate policy eval', () => {
     expect(await runCommand(['policy', 'eval', '--bundle', BUNDLE, '--input', input])).toBe(1)
     expect(out).toContain('insufficient_scope: The request needs the scope execute.')
     expect(out).toMatch(/toolgate\/rules\/scope\/scope\.rego:\d+ A scope is missing/)
-    expect(out).toContain('allowed with the scopes: execute')
+    expect(out).toContain('would be allowed with the additional scopes: execute')
   })
 
   it('prints the decision as JSON', async () => {
@@ -59,11 +59,11 @@ describe('toolgate policy eval', () => {
 
   it.each<[string, unknown, string]>([
     ['is not JSON', '{', 'the input is not JSON'],
-    ['is not an object', 'null', 'lacks the object "subject"'],
+    ['is not an object', 'null', 'has no object "subject"'],
     [
       'lacks a part',
       { subject: { properties: {} }, action: {}, resource: {} },
-      'lacks the object "resource.properties"',
+      'has no object "resource.properties"',
     ],
   ])('says when the input %s', async (_, content, message) => {
     expect(await runCommand(['policy', 'eval', '--bundle', BUNDLE, '--input', inputFile(content)])).toBe(1)
@@ -107,9 +107,9 @@ describe('toolgate policy with a decision log', () => {
       1,
     )
     expect(out).toContain('id: bad')
-    expect(out).toContain('allowed with the scopes: write')
+    expect(out).toContain('would be allowed with the additional scopes: write')
     expect(await runCommand(['policy', 'explain', 'none', '--bundle', BUNDLE, '--log', dir])).toBe(1)
-    expect(err).toContain('has no decision "none"')
+    expect(err).toContain('has no decision "none". Set --log to')
   })
 
   it('replays without flips', async () => {

@@ -124,7 +124,7 @@ describe('the decision log', () => {
 
   it('is missed by name', async () => {
     await expect(entries(join(dir, 'none'))).rejects.toThrow('no decision log was written there')
-    await expect(entries(dir)).rejects.toThrow('holds no decision log')
+    await expect(entries(dir)).rejects.toThrow('contains no decision log')
   })
 })
 
@@ -282,7 +282,9 @@ describe('a replay', () => {
     async function* one(): AsyncGenerator<DecisionEntry> {
       yield entryOf('id-7', AT, inputOf(), ALLOWED, 'masked')
     }
-    await expect(replay(one(), policy)).rejects.toThrow('could not decide about id-7')
+    await expect(replay(one(), policy)).rejects.toThrow(
+      'could not evaluate the entry id-7 of the decision log',
+    )
   })
 })
 

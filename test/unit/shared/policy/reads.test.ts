@@ -42,7 +42,9 @@ describe('reads', () => {
   })
 
   it('refuse a path that the input does not have', () => {
-    expect(() => readsOf(['context.weather'])).toThrow('not part of the input; see schemas/input.json')
+    expect(() => readsOf(['context.weather'])).toThrow(
+      'not a field of the policy input; see schemas/input.json',
+    )
   })
 
   it('find what is read without being declared', () => {

@@ -371,7 +371,7 @@ describe('what was kept', () => {
   it('is in files that are named as such, or in none', () => {
     expect(() => filesOf(join(dir, 'none'))).toThrow(/no decision log was written there/)
     writeFileSync(join(dir, 'other.ndjson'), '')
-    expect(() => filesOf(dir)).toThrow(/holds no decision log/)
+    expect(() => filesOf(dir)).toThrow(/contains no decision log/)
     expect(filesOf(join(dir, 'other.ndjson'))).toEqual([join(dir, 'other.ndjson')])
     for (const name of [
       'decisions.ndjson',

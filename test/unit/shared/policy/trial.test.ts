@@ -28,10 +28,10 @@ describe('the trial of a bundle', { timeout: 120_000 }, () => {
   })
 
   it.each([
-    ['conflict', /cannot decide about conflict get_order \(trap: /],
-    ['huge_answer', /cannot decide about huge_answer get_order \((too_large|overtime): /],
-    ['nothing_of_the_kind', /cannot decide about nothing_of_the_kind get_order \(undefined: /],
-    ['not_boolean', /cannot decide about not_boolean get_order \(malformed: /],
+    ['conflict', /cannot evaluate conflict on get_order \(trap: /],
+    ['huge_answer', /cannot evaluate huge_answer on get_order \((too_large|overtime): /],
+    ['nothing_of_the_kind', /cannot evaluate nothing_of_the_kind on get_order \(undefined: /],
+    ['not_boolean', /cannot evaluate not_boolean on get_order \(malformed: /],
   ])('reports what fails on a recent question: %s', async (action, reason) => {
     await expect(trial.run(misbehaving, asks(action))).rejects.toThrow(reason)
   })

@@ -52,7 +52,7 @@ describe('METADATA', () => {
       annotation('a.rego', 1, { scope: 'package', title: undefined, description: 'What for.' }),
     )
     expect(faults).toEqual([
-      'a.rego:1 has METADATA without title.',
+      'a.rego:1 has METADATA without a title.',
       'b.rego:2 is a package whose METADATA has no description.',
       'c.rego:3 denies without a custom.reason_code in snake_case.',
     ])
@@ -76,7 +76,9 @@ describe('METADATA', () => {
       annotation('a.rego', 9, coded('amount')),
       annotation('b.rego', 5, coded('amount')),
     ]
-    expect(inspect(...rules).faults).toEqual(['b.rego:5 denies with "amount", which is the code of a.rego.'])
+    expect(inspect(...rules).faults).toEqual([
+      'b.rego:5 denies with "amount", which is already the reason_code of a.rego.',
+    ])
     expect(inspectRules('{}')).toEqual({ coded: [], faults: [] })
   })
 })
@@ -139,8 +141,8 @@ describe('a new rule', () => {
   })
 
   it('replaces none, and is not written outside a folder of policies', () => {
-    expect(() => writeNewRule(dir, 'payment')).toThrow('lacks toolgate/')
+    expect(() => writeNewRule(dir, 'payment')).toThrow('it has no folder toolgate/')
     write('toolgate/rules/payment/mine.rego')
-    expect(() => writeNewRule(dir, 'payment')).toThrow('there is a rule "payment" already')
+    expect(() => writeNewRule(dir, 'payment')).toThrow('the rule "payment" already exists')
   })
 })

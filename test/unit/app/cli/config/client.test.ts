@@ -46,7 +46,7 @@ it('says that the changes of an apply may have been made when its response is cu
   const { url, code, err } = await run(['apply', file], cut)
   expect(code).toBe(1)
   expect(err).toContain(`toolgate: The response of ${url} is not complete: `)
-  expect(err).toContain('Compare with toolgate config diff, then retry.')
+  expect(err).toContain('Check with `toolgate config diff` whether the changes were applied, then retry.')
 })
 
 it('says that the response of an export is cut', async () => {
@@ -57,5 +57,8 @@ it('says that the response of an export is cut', async () => {
 
 it('says that another server responds', async () => {
   const { code, err } = await run(['diff', file], cut, {})
-  expect([code, err]).toEqual([1, expect.stringContaining('Set --url to the control plane')])
+  expect([code, err]).toEqual([
+    1,
+    expect.stringContaining('Set --url to a control plane of the same version as this command.'),
+  ])
 })
