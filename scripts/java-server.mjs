@@ -60,10 +60,10 @@ export async function supervise(child, { isReady, readyMs, pollMs, readyLine, cl
   process.on('SIGTERM', stop)
   process.on('SIGINT', stop)
   process.stdin.on('end', stop).resume()
-  child.once('exit', code => {
+  child.once('exit', (code, signal) => {
     cleanUp()
     if (notReady !== undefined) fail(`${notReady}:\n${log}`)
-    if (!stopping) fail(`the server exited with code ${code}:\n${log}`)
+    if (!stopping) fail(`the server ended with ${signal ?? `code ${code}`}:\n${log}`)
     process.exit(0)
   })
   for (const until = Date.now() + readyMs; !(await isReady()); ) {

@@ -169,7 +169,8 @@ describe.skipIf(missing)(
     })
 
     it('offers every tenant as a filter, also those beyond a page of the list', async () => {
-      for (let at = 0; at < 100; at++) await send('POST', 'tenants', { name: `many-${at}`, tier: 'enterprise' })
+      for (let at = 0; at < 100; at++)
+        await send('POST', 'tenants', { name: `many-${at}`, tier: 'enterprise' })
       const { page, open: show, signIn } = await open()
       await signIn('demo-admin')
       await show('catalogue/apis')

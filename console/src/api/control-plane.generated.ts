@@ -12,7 +12,7 @@ export interface components {
             created_at: string;
             /**
              * Format: date-time
-             * @description Sent as the header Deprecation (RFC 9745).
+             * @description Time of the deprecation, sent in the response header Deprecation (RFC 9745).
              * @example 2026-01-31T12:00:00.000Z
              */
             deprecated_at: string | null;
@@ -42,7 +42,7 @@ export interface components {
             shared_with: string[];
             /** @description The OpenAPI document as it was sent; only in responses with a single API. */
             spec?: unknown;
-            /** @description What became of the OpenAPI document: `pending` until it is compiled, `error` with the reason when it has no tools; `degraded` names operations that did not become tools, references that are not resolved, and tools that are not served because an older API of the tenant has tools of the same names. */
+            /** @description State of the OpenAPI document: `none` without a document, `pending` until the document is compiled, then `ready` or `error`. With `error`, `message` is the reason, and the tools of the previous document stay in service. `degraded` names operations that did not become tools, references that are not resolved, and tools that are not served because an older API of the tenant has tools of the same names. */
             spec_status?: {
                 degraded: string | null;
                 message: string | null;
@@ -97,7 +97,7 @@ export interface components {
             prefix: string;
             /**
              * Format: date-time
-             * @description Until then the previous key is valid too.
+             * @description The previous key is valid until this time; null: no previous key is valid.
              * @example 2026-01-31T12:00:00.000Z
              */
             previous_key_expires_at: string | null;
@@ -141,11 +141,11 @@ export interface components {
                 requests_per_hour: number;
             } | null;
             /**
-             * @description Ids of other tenants, or `*` for all: with `portal_visibility`, their members see the API in the catalog and request subscriptions.
+             * @description Ids of other tenants, or `*` for all other tenants. When `portal_visibility` is true, members of these tenants see the API in the catalog and can request subscriptions.
              * @example []
              */
             shared_with?: string[];
-            /** @description OpenAPI document, object or text. */
+            /** @description OpenAPI document, as an object or as text. */
             spec?: {
                 [key: string]: unknown;
             } | string | null;
@@ -156,7 +156,7 @@ export interface components {
             type?: "http" | "mcp";
             /**
              * Format: uri
-             * @description http+unix://%2Frun%2Forders.sock/v2: over the Unix socket /run/orders.sock, where EGRESS_ALLOW lists it.
+             * @description Absolute http or https address, or the address of a Unix socket that EGRESS_ALLOW lists: http+unix://%2Frun%2Forders.sock/v2 uses the socket /run/orders.sock.
              * @example https://orders.example.com/v2
              */
             upstream_url?: string;
@@ -199,7 +199,7 @@ export interface components {
             } | null;
             /** @description Name of the gateway that reported the action. */
             gateway: string | null;
-            /** @description SHA-256 over the hash of the record before and the content of this one. */
+            /** @description SHA-256 over the hash of the previous record and the content of this record. */
             hash: string;
             /** @example aud_01kaa3b8w5f0gvm2f7z2q9x4td */
             id: string;
@@ -208,7 +208,7 @@ export interface components {
                 id: string;
                 type: string;
             };
-            /** @description Position in the chain; without gaps. */
+            /** @description Position of the record in the hash chain; positions have no gaps. */
             seq: number;
             tenant_id: string | null;
         };
@@ -219,25 +219,25 @@ export interface components {
         BulkApproval: {
             ids: string[];
         };
-        /** @description Responses to GET requests are kept and used again (RFC 9111). */
+        /** @description The gateway caches responses to GET requests (RFC 9111). */
         Cache: {
             /**
-             * @description Of responses that name no time; null: the upstream is asked each time.
+             * @description Freshness lifetime of a response that states none; null: such a response is never fresh.
              * @default null
              */
             default_age_secs: number | null;
             /**
-             * @description No response is used for longer without asking the upstream.
+             * @description Maximum freshness lifetime of a cached response.
              * @default 3600
              */
             max_age_secs: number;
             /**
-             * @description Longer responses are not kept.
+             * @description Longer responses are not cached.
              * @default 262144
              */
             max_response_bytes: number;
             /**
-             * @description `caller`: a response is used again for the caller that received it only; `public`: for every caller, where the upstream allows it.
+             * @description `caller`: the gateway reuses a response only for the caller that received it. `public`: the gateway reuses a response for every caller, if the upstream allows that.
              * @default caller
              * @enum {string}
              */
@@ -246,19 +246,19 @@ export interface components {
         /** @description Circuit breaker: after opens_after failures in a row, calls are refused for open_ms. */
         CircuitBreaker: {
             /**
-             * @description Each failed probe doubles open_ms up to here.
+             * @description Each failed probe doubles the open time, up to this value.
              * @default 2000
              */
             max_open_ms: number;
             /** @default 1000 */
             open_ms: number;
             /**
-             * @description Failures in a row.
+             * @description Failures in a row after which the circuit opens.
              * @default 5
              */
             opens_after: number;
             /**
-             * @description Responses that count as failures, beside connections that fail.
+             * @description Statuses of responses that count as failures, in addition to failed connections and timeouts.
              * @default []
              * @example [
              *       500,
@@ -275,9 +275,9 @@ export interface components {
                 action: "create" | "update" | "delete";
                 fields: {
                     field: string;
-                    /** @description A document is represented by its SHA-256. */
+                    /** @description Value of the field; an OpenAPI document is represented by its SHA-256. */
                     from?: unknown;
-                    /** @description A document is represented by its SHA-256. */
+                    /** @description Value of the field; an OpenAPI document is represented by its SHA-256. */
                     to?: unknown;
                 }[];
                 /** @enum {string} */
@@ -285,13 +285,13 @@ export interface components {
                 /** @example tenants/acme/apis/orders */
                 path: string;
             }[];
-            /** @description Fields that the changes overwrite although they were changed outside of `config apply`. */
+            /** @description Fields that were changed outside of `config apply` and that the changes overwrite. */
             drift: {
-                /** @description A document is represented by its SHA-256. */
+                /** @description Value of the field; an OpenAPI document is represented by its SHA-256. */
                 applied?: unknown;
                 /** @description null: the resource was deleted. */
                 field: string | null;
-                /** @description A document is represented by its SHA-256. */
+                /** @description Value of the field; an OpenAPI document is represented by its SHA-256. */
                 live?: unknown;
                 path: string;
             }[];
@@ -300,7 +300,7 @@ export interface components {
                 path: string;
             }[];
             missing_secrets: string[];
-            /** @description Resources of the owner that the tree does not have; `prune` deletes them. */
+            /** @description Resources that belong to the owner and are not in the tree; `prune` deletes them. */
             unlisted: string[];
         };
         ConfigurationRequest: {
@@ -332,7 +332,7 @@ export interface components {
                 };
             };
             /**
-             * @description Values of the names in `from`. Stored encrypted, in the webhooks only.
+             * @description Secret values by name, for the names in the `from` fields of the tree. The control plane stores them encrypted, with the webhooks only.
              * @default {}
              */
             secrets: {
@@ -366,13 +366,13 @@ export interface components {
                                 requests_per_hour: number;
                             } | null;
                             /**
-                             * @description Ids of other tenants, or `*` for all: with `portal_visibility`, their members see the API in the catalog and request subscriptions.
+                             * @description Ids of other tenants, or `*` for all other tenants. When `portal_visibility` is true, members of these tenants see the API in the catalog and can request subscriptions.
                              * @default []
                              * @example []
                              */
                             shared_with: string[];
                             /**
-                             * @description OpenAPI document, object or text.
+                             * @description OpenAPI document, as an object or as text.
                              * @default null
                              */
                             spec: {
@@ -392,7 +392,7 @@ export interface components {
                             type: "http" | "mcp";
                             /**
                              * Format: uri
-                             * @description http+unix://%2Frun%2Forders.sock/v2: over the Unix socket /run/orders.sock, where EGRESS_ALLOW lists it.
+                             * @description Absolute http or https address, or the address of a Unix socket that EGRESS_ALLOW lists: http+unix://%2Frun%2Forders.sock/v2 uses the socket /run/orders.sock.
                              * @example https://orders.example.com/v2
                              */
                             upstream_url: string;
@@ -404,7 +404,7 @@ export interface components {
                             /** @default null */
                             versioning: components["schemas"]["Versioning"] | null;
                             /**
-                             * @description To whom the catalog shows the API when `portal_visibility` is true: `tenant`, callers of its tenant; `public`, every visitor without a token.
+                             * @description Who sees the API in the catalog when `portal_visibility` is true. `tenant`: callers of the tenant; `public`: every visitor, without a token.
                              * @default tenant
                              * @enum {string}
                              */
@@ -416,7 +416,7 @@ export interface components {
                         [key: string]: {
                             /** @default false */
                             blocked: boolean;
-                            /** @description Absent: the subject. */
+                            /** @description Absent: the name is the subject. */
                             name?: string;
                             /** @default  */
                             notes: string;
@@ -454,7 +454,7 @@ export interface components {
                             description: string;
                             name: string;
                             /**
-                             * @description Plan of new subscriptions: one quota for all calls.
+                             * @description Plan of new subscriptions; one quota counts the calls of all APIs of the product.
                              * @example silver
                              */
                             plan: string;
@@ -492,7 +492,7 @@ export interface components {
                             secret: components["schemas"]["SecretReference"] | null;
                             /**
                              * Format: uri
-                             * @description In production, HTTPS only.
+                             * @description Address of the receiver; in production, https only.
                              * @example https://hooks.example.com/toolgate
                              */
                             url: string;
@@ -539,7 +539,7 @@ export interface components {
             name?: string;
             notes?: string;
             /**
-             * @description Applies where the consumer has no subscription; null: the default limits.
+             * @description Plan for calls without a subscription; null: the default limits.
              * @example silver
              */
             plan?: string | null;
@@ -549,7 +549,7 @@ export interface components {
              */
             status?: "active" | "blocked";
         };
-        /** @description The cross-origin rule of the API, in place of that of the gateway. */
+        /** @description The cross-origin (CORS) rule of the API; it replaces the rule of the gateway. */
         Cors: {
             /**
              * @description Request headers that pages may set.
@@ -563,22 +563,22 @@ export interface components {
             /** @default false */
             credentials: boolean;
             /**
-             * @description Response headers that pages may read, beside X-Request-ID and those that the upstream exposes.
+             * @description Response headers that pages may read, in addition to X-Request-ID and the headers that the upstream exposes.
              * @default []
              */
             expose_headers: string[];
             /**
-             * @description How long browsers keep the response to a preflight, in seconds.
+             * @description Seconds for which browsers may cache the response to a preflight.
              * @default 600
              */
             max_age_secs: number;
             /**
-             * @description null: those of the API.
+             * @description Methods that pages may use; null: the methods of the API.
              * @default null
              */
             methods: ("GET" | "POST" | "PUT" | "PATCH" | "DELETE" | "OPTIONS")[] | null;
             /**
-             * @description Pages that may read responses; `*`: every page.
+             * @description Origins of the pages that may read responses; `*`: every origin.
              * @example [
              *       "https://app.example"
              *     ]
@@ -625,14 +625,14 @@ export interface components {
             after_sunset: "serve" | "refuse";
             /**
              * Format: uri
-             * @description A page about it, sent as a Link.
+             * @description URL of a page about the deprecation, sent in the response header Link.
              * @default null
              * @example https://orders.example.com/v2
              */
             link: string | null;
             /**
              * Format: date-time
-             * @description Sent as the header Sunset (RFC 8594).
+             * @description Announced end of the API, sent in the response header Sunset (RFC 8594).
              * @example 2027-01-31T12:00:00Z
              */
             sunset_at?: string | null;
@@ -648,7 +648,7 @@ export interface components {
                 message: string;
             };
         };
-        /** @description A `Configuration` without the fields that have their defaults. */
+        /** @description A `Configuration`, without fields that have the default value. */
         ExportedConfiguration: {
             apiVersion: string;
             kind: string;
@@ -665,23 +665,23 @@ export interface components {
             gateways: components["schemas"]["FleetGateway"][];
         };
         FleetGateway: {
-            /** @description Calls it has recorded and still keeps. */
+            /** @description Number of recorded calls that the gateway still has; null without a reply. */
             calls: number | null;
             /** @example gw_01kaa3b8w5f0gvm2f7z2q9x4td */
             id: string;
             name: string;
             /**
              * Format: date-time
-             * @description When the oldest of them was received.
+             * @description Time at which the gateway received the oldest of these calls.
              * @example 2026-01-31T12:00:00.000Z
              */
             since: string | null;
             /**
-             * @description `no_reply`: its calls are missing in this response.
+             * @description `no_reply`: the calls of the gateway are missing in this response.
              * @enum {string}
              */
             status: "replied" | "no_reply";
-            /** @description Its threads and what they serve; null for callers who see one tenant. */
+            /** @description Worker threads of the gateway, each with its snapshot and policy revision; null without a reply, and for callers who see one tenant. */
             workers: {
                 policy_revision: string;
                 snapshot: string | null;
@@ -702,7 +702,7 @@ export interface components {
             calls: number;
             /** @description Whether every live gateway has replied. */
             complete: boolean;
-            /** @description Whether all threads serve the same; null for callers who see one tenant. */
+            /** @description Whether all worker threads serve the same snapshot and policy revision; null for callers who see one tenant. */
             consistent: boolean | null;
             consumers: {
                 backend_p50_ms: number | null;
@@ -719,7 +719,7 @@ export interface components {
                 refused: number;
                 tenant: string | null;
             }[];
-            /** @description Shorter than the window where the recorded calls are. */
+            /** @description Seconds that the recorded calls cover, at most `window_s`. */
             covered_s: number;
             failed: number;
             failures: {
@@ -736,7 +736,7 @@ export interface components {
                 p90_ms: number | null;
                 p99_ms: number | null;
             };
-            /** @description In each second. */
+            /** @description Calls per second. */
             rates: {
                 calls: number;
                 failed: number;
@@ -790,7 +790,7 @@ export interface components {
         };
         FleetReply: {
             /**
-             * @description JSON of the calls, or of their summary with the threads of the gateway.
+             * @description JSON text with the recorded calls, or with their summary and the worker threads of the gateway.
              * @example {"calls":[],"window":{"calls":0,"capacity":10000,"sinceMs":null}}
              */
             content: string;
@@ -826,7 +826,7 @@ export interface components {
              * @example 2026-01-31T12:00:00.000Z
              */
             created_at: string;
-            /** @description Why it does not serve the newest snapshot. */
+            /** @description Why the gateway does not serve the newest snapshot; null: no error. */
             error: string | null;
             /** @example gw_01kaa3b8w5f0gvm2f7z2q9x4td */
             id: string;
@@ -849,35 +849,35 @@ export interface components {
             workers: number;
         };
         GatewayDifference: {
-            /** @description The version it serves; null: none. */
+            /** @description Version that the gateway serves; null: none. */
             from: string | null;
             /** @description Whether global plans differ. */
             plans: boolean | null;
-            /** @description What differs in these tenants, at most 500; null: not known, or too many. */
+            /** @description Resources that differ in these tenants, at most 500; null: not known, or too many to list. */
             resources: {
                 /** @enum {string} */
                 change: "added" | "changed" | "removed";
                 id: string;
                 /** @enum {string} */
                 kind: "tenant" | "plan" | "api" | "subscription" | "key" | "consumer" | "tool";
-                /** @description A path, an application, a prefix or a name. */
+                /** @description Path of an API, application of a subscription, prefix of a key, subject of a consumer, or name. */
                 name: string;
                 tenant_id: string;
             }[] | null;
             /**
              * Format: date-time
-             * @description Time of its last acknowledgment of a version.
+             * @description Time at which the gateway last acknowledged a version.
              * @example 2026-01-31T12:00:00.000Z
              */
             since: string | null;
-            /** @description Tenants whose configuration differs, limited to that of the caller; without a name: it is not served any more. */
+            /** @description Tenants whose configuration differs; a caller who acts for one tenant sees only that tenant. `name` is null for a tenant that the newest version does not contain. */
             tenants: {
                 id: string;
                 name: string | null;
             }[] | null;
-            /** @description The newest version. */
+            /** @description Newest published version. */
             to: string;
-            /** @description Published since; null: too many to count, or the gateway serves none. */
+            /** @description Number of versions after `from`; null: too many to count, or the gateway serves none. */
             versions: number | null;
         };
         GatewayList: {
@@ -889,7 +889,7 @@ export interface components {
         };
         GatewayReport: {
             /**
-             * @description For the audit; an id that is known adds no record.
+             * @description Actions of administrators at the gateway, for the audit. An action whose id is known adds no record.
              * @default []
              */
             admin_actions: {
@@ -939,11 +939,11 @@ export interface components {
                 key_id: string;
             }[];
             /**
-             * @description Value of the last resync request that the gateway has carried out.
+             * @description Value of `resync` in the `begin` event of the last re-synchronization that the gateway completed.
              * @default null
              */
             resync: string | null;
-            /** @description Number of the report, counting on from the number in `hello`; a report with a number that was taken before adds no usage. */
+            /** @description Number of the report: `sequence` of `hello` plus 1, then 1 more for each report. The control plane ignores `usage`, `keys_used` and `consumers_seen` of a report with an earlier number. */
             sequence: number;
             /** @default null */
             snapshot_version: string | null;
@@ -968,30 +968,30 @@ export interface components {
             /** @default 1 */
             workers: number;
         };
-        /** @description A GET of each address by one thread of each gateway. */
+        /** @description Health check: one thread of each gateway sends a GET request to each address. */
         HealthCheck: {
             /**
-             * @description Checks in a row that succeeded.
+             * @description Successful checks in a row after which the address gets calls again.
              * @default 1
              */
             healthy_after: number;
             /** @default 10000 */
             interval_ms: number;
             /**
-             * @description Appended to each address; a status from 200 to 399 is healthy.
+             * @description Appended to each address; a response with a status from 200 to 399 is healthy.
              * @default /
              */
             path: string;
             /** @default 2000 */
             timeout_ms: number;
             /**
-             * @description Checks in a row that failed.
+             * @description Failed checks in a row after which the address gets no calls.
              * @default 2
              */
             unhealthy_after: number;
         };
         IssuedApiKey: components["schemas"]["ApiKey"] & {
-            /** @description The whole key. Later responses show only its prefix; a repetition with the same `Idempotency-Key` gets this response again for 24 hours. */
+            /** @description The whole key. Later responses show only its prefix; for 24 hours, a repeated request with the same `Idempotency-Key` gets this response again. */
             key: string;
         };
         KeyRotation: {
@@ -1024,7 +1024,7 @@ export interface components {
                 /** @default null */
                 client_id: string | null;
                 /**
-                 * @description Of type `apiKey`; null: X-API-Key.
+                 * @description Request header of the key, for type `apiKey`; null: X-API-Key.
                  * @default null
                  * @example X-API-Key
                  */
@@ -1034,7 +1034,7 @@ export interface components {
                 /** @default null */
                 scope: string | null;
                 /**
-                 * @description Key of the credential, or of the secret of the client, in the secret `tenant-{name}` that the gateways have. The control plane does not have it.
+                 * @description Key in the secret `tenant-{name}` of the gateways. Its value is the credential or, with OAuth, the client secret. The control plane does not have this secret.
                  * @default null
                  * @example crm-token
                  */
@@ -1067,7 +1067,7 @@ export interface components {
         };
         MetricsRow: {
             /**
-             * @description In UTC, as precise as the granularity: 2026-01-31T12:00:00Z, 2026-01-31 or 2026-01.
+             * @description Start of the period in UTC; its form depends on `granularity`: 2026-01-31T12:00:00Z, 2026-01-31 or 2026-01.
              * @example 2026-01-31
              */
             date: string;
@@ -1085,22 +1085,22 @@ export interface components {
             /** @description Absent: every application with an open subscription. */
             applications?: string[];
             reason?: string;
-            /** @description The API or version that replaces it, of the same tenant. */
+            /** @description Id of the API or version that receives the subscriptions; it must belong to the same tenant. */
             to_api_id: string;
         };
         MigrationResult: {
-            /** @description Subscriptions that now belong to the other API or product, with their keys. */
+            /** @description Number of subscriptions that now belong to the other API or product, with their keys. */
             migrated: number;
-            /** @description More than 0: repeat the request. */
+            /** @description Number of subscriptions that are still to be migrated. If it is more than 0, repeat the request. */
             remaining: number;
-            /** @description Unchanged: the application has an open subscription to the other one. */
+            /** @description Subscriptions that are not migrated: their application already has an open subscription to the target, or the target is not shared with their tenant. */
             skipped: {
                 application: string;
                 /** @example sub_01kaa3b8w5f0gvm2f7z2q9x4td */
                 subscription_id: string;
             }[];
         };
-        /** @description A part of the requests is copied to a second upstream; its responses are dropped. */
+        /** @description The gateway copies a part of the requests to a second upstream, and drops the responses of that upstream. */
         Mirror: {
             /**
              * @description Calls with longer bodies are not copied.
@@ -1108,19 +1108,19 @@ export interface components {
              */
             max_body_bytes: number;
             /**
-             * @description HEAD is part of GET.
+             * @description Methods of the calls that the gateway copies. HEAD is part of GET.
              * @default [
              *       "GET"
              *     ]
              */
             methods: ("GET" | "POST" | "PUT" | "PATCH" | "DELETE" | "OPTIONS")[];
-            /** @description Of the calls; the rest is not copied. */
+            /** @description Percentage of the calls that the gateway copies. */
             percent: number;
             /** @default 5000 */
             timeout_ms: number;
             /**
              * Format: uri
-             * @description In place of upstream_url.
+             * @description Address of the second upstream.
              * @example https://orders.example.com/v2
              */
             url: string;
@@ -1145,13 +1145,13 @@ export interface components {
                 requests_per_hour: number;
             } | null;
             /**
-             * @description Ids of other tenants, or `*` for all: with `portal_visibility`, their members see the API in the catalog and request subscriptions.
+             * @description Ids of other tenants, or `*` for all other tenants. When `portal_visibility` is true, members of these tenants see the API in the catalog and can request subscriptions.
              * @default []
              * @example []
              */
             shared_with: string[];
             /**
-             * @description OpenAPI document, object or text.
+             * @description OpenAPI document, as an object or as text.
              * @default null
              */
             spec: {
@@ -1166,7 +1166,7 @@ export interface components {
             type: "http" | "mcp";
             /**
              * Format: uri
-             * @description http+unix://%2Frun%2Forders.sock/v2: over the Unix socket /run/orders.sock, where EGRESS_ALLOW lists it.
+             * @description Absolute http or https address, or the address of a Unix socket that EGRESS_ALLOW lists: http+unix://%2Frun%2Forders.sock/v2 uses the socket /run/orders.sock.
              * @example https://orders.example.com/v2
              */
             upstream_url: string;
@@ -1178,7 +1178,7 @@ export interface components {
             /** @default null */
             versioning: components["schemas"]["Versioning"] | null;
             /**
-             * @description To whom the catalog shows the API when `portal_visibility` is true: `tenant`, callers of its tenant; `public`, every visitor without a token.
+             * @description Who sees the API in the catalog when `portal_visibility` is true. `tenant`: callers of the tenant; `public`: every visitor, without a token.
              * @default tenant
              * @enum {string}
              */
@@ -1212,7 +1212,7 @@ export interface components {
             /** @example silver */
             slug: string;
             /**
-             * @description Owner of the plan; null: global.
+             * @description Id or name of the tenant that owns the plan; null: a global plan.
              * @default null
              */
             tenant_id: string | null;
@@ -1225,7 +1225,7 @@ export interface components {
             /** @example Commerce */
             name: string;
             /**
-             * @description Plan of new subscriptions: one quota for all calls.
+             * @description Plan of new subscriptions; one quota counts the calls of all APIs of the product.
              * @example silver
              */
             plan: string;
@@ -1255,7 +1255,7 @@ export interface components {
              */
             expires_at: string | null;
             /**
-             * @description Of the application; at most 20 names.
+             * @description Names and values that the application sets; at most 20 names.
              * @example {
              *       "contact": "team-shop@example.com"
              *     }
@@ -1264,7 +1264,7 @@ export interface components {
                 [key: string]: string;
             };
             /**
-             * @description Required with api_id; a product has its plan.
+             * @description Required with api_id. Must be absent with product_id: the product sets the plan.
              * @example silver
              */
             plan?: string;
@@ -1295,7 +1295,7 @@ export interface components {
         };
         NewWebhook: {
             /**
-             * @description Sent with each delivery, encrypted in the database and never returned; at most 20, none of those that the platform sets.
+             * @description Headers that are sent with each delivery; at most 20. Headers that the platform sets are not allowed. Values are encrypted in the database and never returned.
              * @example {
              *       "X-Environment": "production"
              *     }
@@ -1313,26 +1313,26 @@ export interface components {
              */
             events: ("subscription.created" | "subscription.approved" | "subscription.revoked" | "subscription.key_rotated" | "subscription.expired" | "subscription.updated" | "subscription.rejected" | "subscription.suspended" | "subscription.resumed" | "subscription.expiring" | "subscription.migrated" | "subscription.key_expiring" | "subscription.quota_warning" | "subscription.quota_exhausted" | "webhook.failing" | "*")[];
             /**
-             * @description Unique in the tenant; absent: made of the id.
+             * @description Unique in the tenant; absent: derived from the id.
              * @example billing
              */
             name?: string;
             /**
-             * @description Key of the signatures, at least 32 characters; with the prefix whsec_ the rest is base64 for Standard Webhooks. Never returned.
-             * @example an example that is replaced by a random text
+             * @description Secret that signs the deliveries, at least 32 characters. After the prefix whsec_, the rest must be base64 (Standard Webhooks). Never returned.
+             * @example replace this example with a random text
              */
             secret?: string;
             /**
              * Format: uri
-             * @description In production, HTTPS only.
+             * @description Address of the receiver; in production, https only.
              * @example https://hooks.example.com/toolgate
              */
             url: string;
         };
-        /** @description Headers and paths that are withheld by default and that this API allows. */
+        /** @description Headers and paths that the gateway withholds by default and forwards for this API. */
         Passthrough: {
             /**
-             * @description `lenient` also forwards paths with parameters on dot segments (`..;`) and reserved characters that are encoded twice.
+             * @description `lenient`: the gateway also forwards paths that contain dot segments with parameters (`..;`) or reserved characters that are encoded twice.
              * @default strict
              * @enum {string}
              */
@@ -1398,9 +1398,9 @@ export interface components {
                 skipped?: number;
             } | null;
             compiler: components["schemas"]["PolicyCompiler"];
-            /** @description What the bundle in force was built from; null when the bundle does not say. */
+            /** @description Source files of the bundle in force; null when the bundle does not contain them. */
             files: components["schemas"]["PolicyFile"][] | null;
-            /** @description Revisions to which the policy can return, the newest first. */
+            /** @description Earlier revisions that can be put in force again, the newest first. */
             history: {
                 revision: string;
                 /**
@@ -1409,11 +1409,11 @@ export interface components {
                  */
                 since: string;
             }[];
-            /** @description JSON schema of the input, for completion. */
+            /** @description JSON Schema of the policy input, for code completion. */
             input_schema: {
                 [key: string]: unknown;
             };
-            /** @description Why no other revision can be put in force here; null when it can. */
+            /** @description Why this control plane cannot put another revision in force; null when it can. */
             read_only: string | null;
             revision: string;
             /**
@@ -1424,7 +1424,7 @@ export interface components {
         };
         PolicyCompiler: {
             available: boolean;
-            /** @description How to install it; null when it is there. */
+            /** @description How to install the compiler; null when it is installed. */
             hint: string | null;
             version: string;
         };
@@ -1435,7 +1435,7 @@ export interface components {
                 failed: number;
                 flipped: number;
                 flips: components["schemas"]["PolicyFlip"][];
-                /** @description Decisions of which arguments were masked. */
+                /** @description Number of decisions whose arguments were masked. */
                 masked: number;
                 /** @description The revision in force. */
                 revision: string;
@@ -1464,7 +1464,7 @@ export interface components {
                 message: string;
                 row: number | null;
             }[];
-            /** @description Of the compiled draft; null when it has errors. */
+            /** @description Revision of the compiled draft; null when the draft has errors. */
             revision: string | null;
             tests: {
                 error: string | null;
@@ -1496,7 +1496,7 @@ export interface components {
         };
         PortalApi: {
             auth_required: boolean;
-            /** @description The newest first; only in responses with a single API. */
+            /** @description Changes of the API, the newest first; only in responses with a single API. */
             changelog?: {
                 /**
                  * Format: date-time
@@ -1515,7 +1515,7 @@ export interface components {
             created_at: string;
             /**
              * Format: date-time
-             * @description Sent as the header Deprecation (RFC 9745).
+             * @description Time of the deprecation, sent in the response header Deprecation (RFC 9745).
              * @example 2026-01-31T12:00:00.000Z
              */
             deprecated_at: string | null;
@@ -1543,7 +1543,7 @@ export interface components {
             tenant: string;
             /** @example ten_01kaa3b8w5f0gvm2f7z2q9x4td */
             tenant_id: string;
-            /** @description Its tools for agents; only in responses with a single API. */
+            /** @description Tools of the API; only in responses with a single API. */
             tools?: {
                 description: string;
                 name: string;
@@ -1575,7 +1575,7 @@ export interface components {
             total_pages: number;
         };
         PortalProduct: {
-            /** @description Those of its APIs that the catalog shows. */
+            /** @description APIs of the product that the catalog shows. */
             apis: {
                 /** @example api_01kaa3b8w5f0gvm2f7z2q9x4td */
                 id: string;
@@ -1612,7 +1612,7 @@ export interface components {
             /** @example Commerce */
             name: string;
             /**
-             * @description Plan of new subscriptions: one quota for all calls.
+             * @description Plan of new subscriptions; one quota counts the calls of all APIs of the product.
              * @example silver
              */
             plan: string;
@@ -1637,7 +1637,7 @@ export interface components {
             /** @description Absent: every application with an open subscription. */
             applications?: string[];
             reason?: string;
-            /** @description The product that replaces it, of the same tenant. */
+            /** @description Id of the product that receives the subscriptions; it must belong to the same tenant. */
             to_product_id: string;
         };
         ProductPatch: {
@@ -1647,7 +1647,7 @@ export interface components {
             /** @example Commerce */
             name?: string;
             /**
-             * @description Plan of new subscriptions: one quota for all calls.
+             * @description Plan of new subscriptions; one quota counts the calls of all APIs of the product.
              * @example silver
              */
             plan?: string;
@@ -1655,7 +1655,7 @@ export interface components {
         };
         PublicApi: {
             auth_required: boolean;
-            /** @description The newest first; only in responses with a single API. */
+            /** @description Changes of the API, the newest first; only in responses with a single API. */
             changelog?: {
                 /**
                  * Format: date-time
@@ -1674,7 +1674,7 @@ export interface components {
             created_at: string;
             /**
              * Format: date-time
-             * @description Sent as the header Deprecation (RFC 9745).
+             * @description Time of the deprecation, sent in the response header Deprecation (RFC 9745).
              * @example 2026-01-31T12:00:00.000Z
              */
             deprecated_at: string | null;
@@ -1700,7 +1700,7 @@ export interface components {
             status: "active" | "deprecated" | "retired";
             /** @description Name of the tenant. */
             tenant: string;
-            /** @description Its tools for agents; only in responses with a single API. */
+            /** @description Tools of the API; only in responses with a single API. */
             tools?: {
                 description: string;
                 name: string;
@@ -1730,7 +1730,7 @@ export interface components {
             total_pages: number;
         };
         PublicProduct: {
-            /** @description Those of its APIs that are public. */
+            /** @description APIs of the product that are public. */
             apis: {
                 /** @example api_01kaa3b8w5f0gvm2f7z2q9x4td */
                 id: string;
@@ -1757,7 +1757,7 @@ export interface components {
             access: string;
             /** @example tools.call */
             action: string;
-            /** @description Of a proxied call. */
+            /** @description API of a proxied call. */
             api?: string;
             /** @example 2026-01-31T12:00:00.000Z */
             at: string;
@@ -1776,7 +1776,7 @@ export interface components {
             outcome: string;
             policy_revision: string | null;
             request_id: string;
-            /** @description Of a tool that does not exist. */
+            /** @description Name that the caller sent, when the tool does not exist. */
             requested_tool?: string;
             snapshot: string;
             /** @example 200 */
@@ -1791,32 +1791,32 @@ export interface components {
         Rejection: {
             reason: string;
         };
-        /** @description Retries of calls of the upstream; timeout_ms covers all attempts. */
+        /** @description Retries of calls to the upstream; timeout_ms covers all attempts. */
         Retry: {
             /**
-             * @description Retries per hundred calls of the API, beyond the first ten.
+             * @description Maximum number of retries per hundred calls of the API, in addition to the first ten retries.
              * @default 20
              */
             budget_percent: number;
             /**
-             * @description Doubled by each retry, and shortened by a random part.
+             * @description Delay before the first retry. Each retry doubles the delay; a random part of up to a half is subtracted.
              * @default 50
              */
             first_delay_ms: number;
             /**
-             * @description The first one included.
+             * @description Maximum number of attempts, including the first.
              * @default 2
              */
             max_attempts: number;
             /** @default 1000 */
             max_delay_ms: number;
             /**
-             * @description null: GET, OPTIONS, PUT and DELETE. HEAD is part of GET.
+             * @description Methods that the gateway retries; null: GET, OPTIONS, PUT and DELETE. HEAD is part of GET.
              * @default null
              */
             methods: ("GET" | "POST" | "PUT" | "PATCH" | "DELETE" | "OPTIONS")[] | null;
             /**
-             * @description Responses that are retried, beside connections that fail.
+             * @description Statuses of responses after which the gateway retries, in addition to failed connections.
              * @default []
              * @example [
              *       502,
@@ -1825,7 +1825,7 @@ export interface components {
              */
             statuses: number[];
         };
-        /** @description Name of the variable that holds the value; the tree never holds the value itself. */
+        /** @description Name of the environment variable that contains the secret value. The tree never contains the value. */
         SecretReference: {
             from: string;
         };
@@ -1836,11 +1836,11 @@ export interface components {
              * @example api_01kaa3b8w5f0gvm2f7z2q9x4td
              */
             api_id: string | null;
-            /** @description The whole key in the response that creates it, afterwards its public prefix, before null. */
+            /** @description null before the first key is created; the whole key in the response that creates the key; its public prefix later. */
             api_key: string | null;
             api_name: string | null;
             application: string;
-            /** @description Name of the consumer, such as that of a user of the portal; without one, the application. */
+            /** @description Name of the consumer, such as the name of a portal user; `application` when the consumer has no name. */
             application_name: string;
             /**
              * Format: date-time
@@ -1875,7 +1875,7 @@ export interface components {
             /** @description Requests per minute; overrides the plan. */
             rate_limit: number | null;
             reason: string | null;
-            /** @description Plan that the application has requested instead; approve or reject it. */
+            /** @description Plan that the application has requested in place of `plan`, until the request is approved or rejected. */
             requested_plan: string | null;
             /**
              * Format: date-time
@@ -1885,7 +1885,7 @@ export interface components {
             /** @enum {string} */
             status: "pending_approval" | "approved" | "suspended" | "rejected" | "revoked" | "expired";
             /**
-             * @description Tenant of the application, where the API is shared with it; `application` then begins with its name. null: the owner of the API.
+             * @description Tenant of the application, when another tenant shares the API with it; `application` then begins with the name of this tenant. null: the application belongs to the owner of the API.
              * @example ten_01kaa3b8w5f0gvm2f7z2q9x4td
              */
             subscriber_tenant_id: string | null;
@@ -1917,12 +1917,12 @@ export interface components {
             callback_url?: string | null;
             /**
              * Format: date-time
-             * @description null: does not expire.
+             * @description null: the subscription does not expire.
              * @example 2027-01-31T12:00:00Z
              */
             expires_at?: string | null;
             /**
-             * @description Of the application; at most 20 names.
+             * @description Names and values that the application sets; at most 20 names.
              * @example {
              *       "contact": "team-shop@example.com"
              *     }
@@ -1930,11 +1930,11 @@ export interface components {
             metadata?: {
                 [key: string]: string;
             };
-            /** @description Of an application without the right to approve: a request, unless the plan requires no approval. */
+            /** @description A plan that requires approval becomes `requested_plan` when the caller may not approve subscriptions. Otherwise the plan changes at once. */
             plan?: string;
-            /** @description Requests per month; null: those of the plan. */
+            /** @description Requests per month; null: the limit of the plan. */
             quota?: number | null;
-            /** @description Requests per minute; null: those of the plan. */
+            /** @description Requests per minute; null: the limit of the plan. */
             rate_limit?: number | null;
         };
         Suspension: {
@@ -1999,12 +1999,12 @@ export interface components {
             /** @default null */
             cors: components["schemas"]["Cors"] | null;
             /**
-             * @description Larger bodies get 413.
+             * @description Requests with larger bodies get 413.
              * @default null
              */
             max_request_bytes: number | null;
             /**
-             * @description Others get 405; HEAD is part of GET. null: every method.
+             * @description Allowed methods; other methods get 405. HEAD is part of GET. null: every method.
              * @default null
              */
             methods: ("GET" | "POST" | "PUT" | "PATCH" | "DELETE" | "OPTIONS")[] | null;
@@ -2019,7 +2019,7 @@ export interface components {
             request_headers: {
                 /** @default [] */
                 remove: string[];
-                /** @description Name in lower case → value. Every reader of the API sees the values. */
+                /** @description Header names in lower case, with their values. Every caller who may read the API sees the values. */
                 set?: {
                     [key: string]: string;
                 };
@@ -2033,7 +2033,7 @@ export interface components {
             response_headers: {
                 /** @default [] */
                 remove: string[];
-                /** @description Name in lower case → value. Every reader of the API sees the values. */
+                /** @description Header names in lower case, with their values. Every caller who may read the API sees the values. */
                 set?: {
                     [key: string]: string;
                 };
@@ -2041,38 +2041,38 @@ export interface components {
             /** @default null */
             retry: components["schemas"]["Retry"] | null;
             /**
-             * @description From the start of the call to the last byte received, all attempts included; applies to tool calls as well.
+             * @description Maximum time from the start of the call to the last byte received, including all attempts; also applies to tool calls.
              * @default null
              */
             timeout_ms: number | null;
             /** @default null */
             upstreams: components["schemas"]["Upstreams"] | null;
         };
-        /** @description How calls share connections to the upstream. null: one HTTP/1.1 request in flight on each. */
+        /** @description How calls share connections to the upstream. null: one HTTP/1.1 request in flight on each connection. */
         UpstreamConnections: {
             /**
-             * @description HTTP/2: by ALPN for https, with prior knowledge for http.
+             * @description true: use HTTP/2, by ALPN for https and with prior knowledge for http.
              * @default false
              */
             http2: boolean;
             /**
-             * @description Idempotent requests of its tools in flight on one http connection; proxied calls have a connection each.
+             * @description Maximum number of idempotent requests in flight on one connection without TLS, for tool calls. Each proxied call has a separate connection.
              * @default 1
              */
             pipelining: number;
         };
-        /** @description Several addresses of the upstream, each with its part of the calls. */
+        /** @description Several addresses of the upstream, with weights and a health check. */
         Upstreams: {
-            /** @description Called in place of upstream_url. */
+            /** @description The gateway calls these addresses in place of upstream_url. */
             addresses: {
                 /**
                  * Format: uri
-                 * @description http+unix://%2Frun%2Forders.sock/v2: over the Unix socket /run/orders.sock, where EGRESS_ALLOW lists it.
+                 * @description Absolute http or https address, or the address of a Unix socket that EGRESS_ALLOW lists: http+unix://%2Frun%2Forders.sock/v2 uses the socket /run/orders.sock.
                  * @example https://orders.example.com/v2
                  */
                 url: string;
                 /**
-                 * @description Its part of the calls.
+                 * @description The address gets calls in proportion to its weight.
                  * @default 1
                  */
                 weight: number;
@@ -2132,17 +2132,17 @@ export interface components {
         /** @description How callers choose among several versions of one path. */
         Versioning: {
             /**
-             * @description `path`: the version follows the path; `header`: a request header has it.
+             * @description `path`: the version is the segment after the path of the API; `header`: a request header contains the version.
              * @enum {string}
              */
             by: "path" | "header";
             /**
-             * @description Serves requests that name no version; the default of a path moves here.
+             * @description true: this version serves requests without a version, and replaces the previous default version of the path.
              * @default false
              */
             default: boolean;
             /**
-             * @description Absent: `x-api-version`.
+             * @description Absent, when `by` is `header`: `x-api-version`.
              * @default null
              * @example x-api-version
              */
@@ -2154,7 +2154,7 @@ export interface components {
              * @example 2026-01-31T12:00:00.000Z
              */
             created_at: string;
-            /** @description Names; every value is masked. */
+            /** @description Header names; every value is masked. */
             custom_headers: {
                 [key: string]: string;
             };
@@ -2174,7 +2174,7 @@ export interface components {
             url: string;
         };
         WebhookDelivery: {
-            /** @description Number of the last attempt; 1 before the first. */
+            /** @description Number of the last attempt; 1 before the first attempt. */
             attempt: number;
             /**
              * Format: date-time
@@ -2186,7 +2186,7 @@ export interface components {
              * @example 2026-01-31T12:00:00.000Z
              */
             delivered_at: string | null;
-            /** @description Of the last attempt. */
+            /** @description Duration of the last attempt. */
             duration_ms: number | null;
             /** @description Why the last attempt failed. */
             error: string | null;
@@ -2203,7 +2203,7 @@ export interface components {
             response_body: string | null;
             /** @enum {string} */
             status: "success" | "failed" | "pending";
-            /** @description Of the last response; null when there was none. */
+            /** @description HTTP status of the last response; null: no response. */
             status_code: number | null;
             /**
              * Format: date-time
@@ -2227,7 +2227,7 @@ export interface components {
         };
         WebhookPatch: {
             /**
-             * @description Sent with each delivery, encrypted in the database and never returned; at most 20, none of those that the platform sets.
+             * @description Headers that are sent with each delivery; at most 20. Headers that the platform sets are not allowed. Values are encrypted in the database and never returned.
              * @example {
              *       "X-Environment": "production"
              *     }
@@ -2244,13 +2244,13 @@ export interface components {
              */
             events?: ("subscription.created" | "subscription.approved" | "subscription.revoked" | "subscription.key_rotated" | "subscription.expired" | "subscription.updated" | "subscription.rejected" | "subscription.suspended" | "subscription.resumed" | "subscription.expiring" | "subscription.migrated" | "subscription.key_expiring" | "subscription.quota_warning" | "subscription.quota_exhausted" | "webhook.failing" | "*")[];
             /**
-             * @description Key of the signatures, at least 32 characters; with the prefix whsec_ the rest is base64 for Standard Webhooks. Never returned.
-             * @example an example that is replaced by a random text
+             * @description Secret that signs the deliveries, at least 32 characters. After the prefix whsec_, the rest must be base64 (Standard Webhooks). Never returned.
+             * @example replace this example with a random text
              */
             secret?: string;
             /**
              * Format: uri
-             * @description In production, HTTPS only.
+             * @description Address of the receiver; in production, https only.
              * @example https://hooks.example.com/toolgate
              */
             url?: string;

@@ -89,7 +89,8 @@ export function Empty({
 }
 
 export function Failure({ error, retry }: { readonly error: Error; readonly retry?: () => void }) {
-  const isDenied = error instanceof ApiError && error.status === 403
+  // 403 is also the status of a page whose session has changed
+  const isDenied = error instanceof ApiError && error.status === 403 && error.code !== 'foreign_page'
   return (
     <div class="failure" role="alert">
       <p class="empty-title">

@@ -38,14 +38,24 @@ export function Catalog() {
 function OfTenant({ q }: { readonly q: string | null }) {
   const search = queryOf({ q, limit: 100, sort: 'name' })
   const list = useResource(() => tenantApis(search), [search, user.value?.subject])
+  const none = crossesTenants.value
+    ? ['No tenant publishes an API', 'No API matches']
+    : ['Your tenant publishes no API', 'No API of your tenant matches']
   return (
     <Section title={crossesTenants.value ? 'APIs of all tenants' : `APIs of ${user.value!.tenant}`}>
       <Loaded of={list}>
         {found =>
           found.items.length === 0 ? (
-            <Empty title={q === null ? 'Your tenant publishes no API' : 'No API of your tenant matches'} />
+            <Empty title={none[q === null ? 0 : 1]!} />
           ) : (
-            <Cards of={found.items} />
+            <>
+              <Cards of={found.items} />
+              {found.total > found.items.length && (
+                <p class="muted">
+                  {`These are the first ${found.items.length} of ${found.total} APIs. Search for the others.`}
+                </p>
+              )}
+            </>
           )
         }
       </Loaded>

@@ -1,4 +1,4 @@
-/** `toolgate metering tail|verify`: prints the events of the spool, or checks that spool, topic and counters agree. It changes no event and no counter. */
+/** `toolgate metering tail|verify`: prints the events of the spool, or lists what is missing in spool and topic, beside the counters of the control plane. It changes no event and no counter. */
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Command } from 'commander'
@@ -45,8 +45,8 @@ export function addMetering(program: Command, context: CommandContext): void {
     .command('verify')
     .summary('list missing and duplicate events')
     .description(
-      `Lists missing and duplicate events across the spool, the topic (if KAFKA_BROKERS is set) and the counters of the control plane \
-(if its database can be opened).`,
+      `Lists missing and duplicate events across the spool and the topic (if KAFKA_BROKERS is set), and how many events of each gateway \
+the control plane has counted (if its database can be opened).`,
     )
     .option('--json', 'print one JSON object')
     .addHelpText(

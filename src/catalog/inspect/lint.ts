@@ -140,11 +140,10 @@ export function* lintTool(tool: Tool): Generator<LintFinding> {
   }
 }
 
-/** True for the description that the compiler generates when the document has none. */
-function isGenerated(tool: Tool): boolean {
-  return (
-    tool.title === undefined && tool.description.startsWith(`${tool.request.method} ${tool.request.path}`)
-  )
+/** True for the description that the compiler generates when the document has none: method, path and title of the document in one line. */
+function isGenerated({ title, description, request: { method, path } }: Tool): boolean {
+  const said = description.replace(/^Deprecated\. /, '')
+  return title === undefined && said.startsWith(`${method} ${path} of `) && !said.includes('\n')
 }
 
 function isDescribed(schema: unknown): boolean {

@@ -1,4 +1,4 @@
-/** Compares each writer's events in spool, topic and counters, and reports gaps. It reads nothing itself. */
+/** Reports each writer's events in spool and topic, their gaps and duplicates, and how many are counted. It reads nothing itself. */
 
 import type { MeteringEvent } from '../../link/metering-event.ts'
 import { getOrSet } from '../../model/once-per.ts'

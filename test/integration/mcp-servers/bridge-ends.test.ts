@@ -90,8 +90,18 @@ it('waits for the command of a session that was idle', async () => {
 }, 20_000)
 
 it('counts the time without use of a session from the end of its last request', async () => {
-  const command = { command: process.execPath, args: [SERVER], cwd: tmpdir(), env: { PATH: process.env.PATH! } }
-  const session = new BridgeSession('one', command, () => {}, () => {})
+  const command = {
+    command: process.execPath,
+    args: [SERVER],
+    cwd: tmpdir(),
+    env: { PATH: process.env.PATH! },
+  }
+  const session = new BridgeSession(
+    'one',
+    command,
+    () => {},
+    () => {},
+  )
   closing.push(() => session.stop())
   const ended = new Promise<string>(resolve => {
     const reply = { end: resolve, notify: () => false } as unknown as Reply

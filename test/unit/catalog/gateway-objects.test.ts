@@ -103,7 +103,7 @@ describe('an instance', () => {
     ['Absent', /No gateway with this name/, undefined, object({}, 'platform')],
     ['Online', /spec\.url is/, gateway, object({ url: 'https://other.example' }, 'platform')],
     ['Online', /refused/, { ...gateway, error: 'refused' }, object({}, 'platform')],
-    ['Error', /create the GatewayInstance in platform/, gateway, object({})],
+    ['Error', /create the GatewayInstance in the namespace platform/, gateway, object({})],
   ])('is %s, with the reason %s', (phase, reason, shown, one) => {
     const status = statusOfInstance(one, shown, NOW)
     expect(status.phase).toBe(phase)

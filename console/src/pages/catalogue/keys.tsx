@@ -48,10 +48,7 @@ export function KeysDialog({
 }) {
   const { tenant_id, id, application } = subscription
   const base = `tenants/${tenant_id}/apikeys`
-  const list = useResource(
-    () => controlAll<ApiKey>(`${base}${queryOf({ subscription_id: id })}`),
-    [id],
-  )
+  const list = useResource(() => controlAll<ApiKey>(`${base}${queryOf({ subscription_id: id })}`), [id])
   const shown = useSignal<ShownKey | undefined>(undefined)
   const rotating = useSignal<ApiKey | undefined>(undefined)
   const own = application === user.value?.consumer

@@ -230,10 +230,7 @@ function RequestDialog({
 }) {
   const base = `tenants/${encodeURIComponent(tenant.value!)}`
   const choices = useResource(async () => {
-    const [apis, plans] = await Promise.all([
-      controlAll<Api>(`${base}/apis`),
-      controlAll<Plan>('plans'),
-    ])
+    const [apis, plans] = await Promise.all([controlAll<Api>(`${base}/apis`), controlAll<Plan>('plans')])
     return { apis: apis.items, plans: plans.items }
   }, [base])
   const submit = async (fields: FormData): Promise<void> => {

@@ -49,7 +49,9 @@ export async function startServed(name: string, env: Readonly<Record<string, str
   try {
     const started = new Promise<string | Error>(resolve => {
       child.once('error', resolve)
-      child.once('exit', code => resolve(failure(`exited with code ${code} before it was ready`)))
+      child.once('exit', (code, signal) =>
+        resolve(failure(`ended with ${signal ?? `code ${code}`} before it was ready`)),
+      )
       lines.on('line', line => {
         if (line.startsWith('{"ready":true')) resolve(line)
       })
@@ -85,7 +87,9 @@ function systemEnv(): Record<string, string> {
 async function order(child: ChildProcess, name: string, message: ProfilerOrder): Promise<number> {
   const responded = new Promise<ProfilerResponse | Error>(resolve => {
     child.once('message', response => resolve(response as ProfilerResponse))
-    child.once('exit', code => resolve(new Error(`the ${name} exited with code ${code} during the profile`)))
+    child.once('exit', (code, signal) =>
+      resolve(new Error(`the ${name} ended with ${signal ?? `code ${code}`} during the profile`)),
+    )
     child.send(message, error => {
       if (error) resolve(error)
     })

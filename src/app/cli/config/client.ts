@@ -22,6 +22,8 @@ export interface ConfigResponse {
   readonly etag: string
 }
 
+const CHECK = 'Check with `toolgate config diff` whether the changes were applied, then retry'
+
 export interface ConfigRequest {
   readonly method: 'GET' | 'POST'
   /** Below `/v1/`; absent: `config`. */
@@ -55,17 +57,14 @@ export async function connect(options: ConfigOptions, env: CommandContext['env']
       },
       ...(body === undefined ? {} : { body: writeJson(body) }),
     } as const
+    // a change is made before its response begins
+    const changes = method !== 'GET' && query.dry_run !== 'true'
     const response = await fetch(url, sent).catch(error => {
-      throw new CommandFailure(
-        `${base} did not respond: ${reasonOf(error)}. Check --url, and that the control plane runs.`,
-      )
+      const fix = changes && !isUnsent(error) ? CHECK : 'Check --url, and that the control plane runs'
+      throw new CommandFailure(`${base} did not respond: ${reasonOf(error)}. ${fix}.`)
     })
     const text = await response.text().catch(error => {
-      // a change is made before its response begins
-      const fix =
-        method === 'GET' || query.dry_run === 'true'
-          ? 'Retry'
-          : 'Check with `toolgate config diff` whether the changes were applied, then retry'
+      const fix = changes ? CHECK : 'Retry'
       throw new CommandFailure(`The response of ${base} is not complete: ${reasonOf(error)}. ${fix}.`)
     })
     const json = jsonOf(text)
@@ -132,6 +131,14 @@ function refusalOf(status: number, json: unknown, base: string): string {
   const more = details.length > lines.length ? `\n  and ${details.length - lines.length} more` : ''
   const why = shownText(`${error.code}: ${error.message}`)
   return `The control plane refused the request with ${status} ${why}${lines.join('')}${more}`
+}
+
+/** No connection was opened. */
+function isUnsent(error: unknown): boolean {
+  const { code } = ((error as Error).cause ?? {}) as NodeJS.ErrnoException
+  return (
+    code !== undefined && ['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'UND_ERR_CONNECT_TIMEOUT'].includes(code)
+  )
 }
 
 function reasonOf(error: unknown): string {

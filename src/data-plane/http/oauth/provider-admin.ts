@@ -119,8 +119,13 @@ export function keycloakAdmin(options: KeycloakAdminOptions): ProviderAdmin {
     const found = await asAdmin('GET', `/clients?clientId=${encodeURIComponent(clientId)}`)
     if (typeof found === 'string') return found
     const client = found.status === 200 ? clientIn(found.body, clientId) : undefined
-    if (client === undefined)
-      return `the admin API returned ${found.status} for the new client; the service account of AUTH_ADMIN_CLIENT_ID needs the role manage-clients`
+    if (client === undefined) {
+      // Keycloak leaves clients out of a list for an account that may not view them
+      const fix = [200, 403].includes(found.status)
+        ? '; the service account of AUTH_ADMIN_CLIENT_ID needs the role manage-clients'
+        : ''
+      return `the admin API returned ${found.status} for the new client${fix}`
+    }
     const patched = await asAdmin('PUT', `/clients/${encodeURIComponent(client.id)}`, {
       ...client.representation,
       publicClient: true,

@@ -37,7 +37,8 @@ export async function downloadRelease(
   env: Environment,
 ): Promise<string | undefined> {
   const folder = `${releasesUrl(release, env)}/v${release.version}`
-  const pinned = env[`${release.program.toUpperCase()}_SHA256`]
+  // CI systems set a variable without a value to ''
+  const pinned = env[`${release.program.toUpperCase()}_SHA256`] || undefined
   try {
     const program = await read(`${folder}/${release.file}`, MAX_PROGRAM_BYTES)
     const expected = pinned ?? digestIn(await readText(`${folder}/${release.checksums}`), release.file)

@@ -229,7 +229,10 @@ describe('a release', () => {
     files[opa] = sh
     files[`${opa}.sha256`] = digest(sh)
     const url = `${env().POLICY_TOOLS_URL}//`
-    expect(await requireOpa(tools, env({ POLICY_TOOLS_URL: url }), say)).toBe(join(tools, 'opa'))
+    // a variable that a CI system sets without a value pins no digest
+    expect(await requireOpa(tools, env({ POLICY_TOOLS_URL: url, OPA_SHA256: '' }), say)).toBe(
+      join(tools, 'opa'),
+    )
     expect(requested).toContain(opa)
   })
 

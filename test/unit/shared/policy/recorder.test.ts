@@ -168,7 +168,11 @@ describe('arguments that are masked', () => {
     ['a reference for all other names', { additionalProperties: { $ref: '#/$defs/Code' } }],
     ['a schema that cannot be found', { additionalProperties: { $ref: '#/$defs/None' } }],
   ])('do not keep names without a schema when these are marked by %s', (_, rest) => {
-    const schema = { properties: { open: { type: 'string' } }, $defs: { Code: { format: 'password' } }, ...rest }
+    const schema = {
+      properties: { open: { type: 'string' } },
+      $defs: { Code: { format: 'password' } },
+      ...rest,
+    }
     const given = { open: 'yes', xother: 'abc' }
     const kept = entryOf('i', 1, inputOf({ context: { arguments: given } }), DENIED, 'masked', schema)
     expect(kept.input.context.arguments).toEqual({ open: 'yes', xother: '[masked]' })

@@ -49,6 +49,13 @@ it('says that the changes of an apply may have been made when its response is cu
   expect(err).toContain('Check with `toolgate config diff` whether the changes were applied, then retry.')
 })
 
+it('says that the changes of an apply may have been made when no response comes', async () => {
+  const { url, code, err } = await run(['apply', file], response => response.socket!.destroy())
+  expect(code).toBe(1)
+  expect(err).toContain(`toolgate: ${url} did not respond: `)
+  expect(err).toContain('Check with `toolgate config diff` whether the changes were applied, then retry.')
+})
+
 it('says that the response of an export is cut', async () => {
   const { url, code, err } = await run(['export'], cut)
   expect([code, err]).toEqual([1, expect.stringMatching(/ is not complete: .*\. Retry\.\n$/)])
