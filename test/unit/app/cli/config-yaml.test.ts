@@ -13,5 +13,5 @@ it.each([
 ])('%s', (_, text) => {
   const read = () => readYaml('tree.yaml', text)
   expect(read).toThrow(CommandFailure)
-  expect(read).toThrow(/^tree\.yaml:/)
+  expect(read).toThrow(/^tree\.yaml is not valid YAML: /)
 })
