@@ -173,7 +173,7 @@ describe('the check of licenses', () => {
   ])('rejects %s, with package, license and fix', (_, licenses, named) => {
     const [fault, ...others] = withLicense(...licenses)
     expect(others).toEqual([])
-    expect(fault).toMatch(/^pad@1\.0\.0: .*; (read|replace) .*\(scripts\/licenses\.mjs\)$/)
+    expect(fault).toMatch(/^pad@1\.0\.0: .*; (read|replace) .* in scripts\/licenses\.mjs$/)
     expect(fault).toContain(named)
   })
 

@@ -129,6 +129,6 @@ describe('an export', () => {
   })
 
   it('of more rows than one response may have is refused, not cut', () => {
-    expect(() => exportRows({ items: [], total: MAX_EXPORT_ROWS + 1 }, 'ndjson')).toThrow('Add a filter')
+    expect(() => exportRows({ items: [], total: MAX_EXPORT_ROWS + 1 }, 'ndjson')).toThrow('Narrow the filter')
   })
 })

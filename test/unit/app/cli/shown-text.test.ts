@@ -59,6 +59,6 @@ it('is shown so where the control plane refuses a configuration', async () => {
   server.closeAllConnections()
   server.close()
   expect(code).toBe(1)
-  expect(err).toContain(`refused with 400 invalid: ${ESCAPED}`)
+  expect(err).toContain(`refused the request with 400 invalid: ${ESCAPED}`)
   expect(err).not.toMatch(INVISIBLE)
 })

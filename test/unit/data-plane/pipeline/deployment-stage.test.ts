@@ -35,8 +35,8 @@ describe('the check of a module', () => {
   it.each([
     ['no list', {}, /list of 1 to 20 stages/],
     ['an empty list', [], /list of 1 to 20 stages/],
-    ['an id with capitals', [own({ id: 'Own' })], /stage "Own": id must be/],
-    ['a stage without id', [{ phase: 'admit' }], /stage number 1: id must be/],
+    ['an id with capitals', [own({ id: 'Own' })], /stage "Own": id must have 1 to 63/],
+    ['a stage without id', [{ phase: 'admit' }], /stage number 1: id must have 1 to 63/],
     [
       'an unknown phase',
       [own({ phase: 'before' as Phase })],
