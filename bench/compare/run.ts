@@ -13,15 +13,19 @@ import { checkOut, npm, type Worktree } from './worktree.ts'
 
 const HELP = `Usage: npm run bench:compare -- REF [options]
 
-  REF               commit, tag or branch to compare the working tree with
-  --filter TEXT     only cases whose id holds it: kernel/normalize, stages/; with --http, of the load run
-  --http            the load run in place of the suites: CPU time of a call (minutes); the bench of the working tree drives both
-  --repeats N       fresh processes for each suite and side (6; 3 with --http)
-  --time MS         for each case and round, three rounds in a process (40)
-  --seconds S       with --http: for each case (2)
-  --threshold PART  a significant loss above it is a regression (0.05)
-  --own-bench       REF is measured by its own bench: for suites, where its files have other paths than the working tree's
-  --json            one NDJSON line for each case on stdout
+Compares the speed of the working tree with that of a git ref, in alternating runs, and fails when a case is significantly slower.
+
+  REF               commit, tag or branch to compare with
+  --filter TEXT     runs only the cases whose id contains TEXT: kernel/normalize, stages/; with --http, cases of the load run
+  --http            compares the CPU time per call of the load run, in place of the suites (takes minutes); the bench of the working tree
+                    measures both sides
+  --repeats N       fresh processes for each suite and side (default: 6; with --http 3)
+  --time MS         duration of each case in each of the three rounds of a process (default: 40)
+  --seconds S       with --http: duration of each case (default: 2)
+  --threshold PART  a significant loss above this part is a regression (default: 0.05)
+  --own-bench       measures REF with its own bench: for suites whose files have other paths there
+  --json            writes one NDJSON line for each case to standard output
+  --help            prints this help
 `
 const ROOT = fileURLToPath(new URL('../../', import.meta.url)).replace(/\/$/, '')
 const { values: options, positionals } = parseArgs({

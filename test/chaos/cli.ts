@@ -8,23 +8,26 @@ import { type ChaosResult, runChaos } from './run.ts'
 
 const HELP = `Usage: npm run chaos -- [options]
 
-  --minutes M        how long faults happen (30); at most 100, since tokens of the run last two hours
-  --every D          time from one fault to the next (20s)
-  --seed N           schedule of faults and mix of calls (a random one, which is printed)
-  --faults A,B       only these kinds; without it all: ${FAULT_KINDS.join(', ')}
-  --gateways N       (3)
-  --control-planes N (2)
-  --rate R           share of the usual pace, which is about 120 calls a second (1)
-  --policy-swaps N   instead of faults: N swaps of the policy of one gateway with two threads, under load
-  --busy N           with --policy-swaps, processes that only use processor time (0)
-  --dir DIR          for the logs of the processes (a temporary directory, kept if something was found)
-  --out FILE         the result as JSON
-  --json             the result as JSON on standard output; progress is on standard error in any case
-  --help
+Starts several gateways and control planes, sends calls and changes to them, injects faults, and checks that calls, counts and events stay
+correct.
 
-Needs Redis, PostgreSQL, Kafka and kcat (bash scripts/services.sh), and a build (npm run build).
+  --minutes M        minutes in which faults are injected (default: 30; at most 100, because the tokens of the run expire after two hours)
+  --every D          time from one fault to the next (default: 20s)
+  --seed N           seed for the schedule of faults and the mix of calls (default: random; it is printed)
+  --faults A,B       comma-separated kinds of faults (default: all): ${FAULT_KINDS.join(', ')}
+  --gateways N       number of gateways (default: 3)
+  --control-planes N number of control planes (default: 2)
+  --rate R           multiplier of the usual rate of about 120 calls per second (default: 1; at most 10)
+  --policy-swaps N   instead of faults: swaps the policy of one gateway with two threads N times, under load
+  --busy N           with --policy-swaps: number of processes that only use processor time (default: 0)
+  --dir DIR          folder for the logs of the processes (default: a temporary folder, which is kept if a check failed)
+  --out FILE         writes the result to FILE as JSON
+  --json             writes the result to standard output as JSON; progress is always on standard error
+  --help             prints this help
 
-Exit code 0: the oracles found nothing. 1: they found something; replay it with --seed. 64: the options are not valid. 70: the run failed.
+Needs Redis, PostgreSQL, Kafka and kcat: bash scripts/services.sh redis postgresql kafka kcat
+
+Exit code 0: no check failed. 1: a check failed; run it again with the printed --seed. 64: the options are not valid. 70: the run failed.
 `
 const MAX_MINUTES = 100
 const EXIT = { found: 1, usage: 64, failed: 70 } as const

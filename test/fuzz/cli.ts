@@ -9,14 +9,16 @@ import { TARGETS } from './targets.ts'
 
 const HELP = `Usage: npm run fuzz -- [options]
 
-  --minutes M        for all targets together (10)
-  --seed N           of the mutations (a random one, which is printed)
-  --targets A,B      only these; without it all: ${Object.keys(TARGETS).join(', ')}
-  --json             the result as JSON on standard output; progress is on standard error in any case
-  --help
+Calls the parsers with mutated inputs, guided by coverage, and saves each input that makes one fail.
 
-Exit code 0: nothing was found. 1: a target failed; the input is in test/fuzz/corpus, and test/fuzz/replay.test.ts fails until it is
-fixed. 64: the options are not valid. 70: the run failed.
+  --minutes M        minutes for all targets together (default: 10)
+  --seed N           seed for the mutations (default: random; it is printed)
+  --targets A,B      comma-separated targets (default: all): ${Object.keys(TARGETS).join(', ')}
+  --json             writes the result to standard output as JSON; progress is always on standard error
+  --help             prints this help
+
+Exit code 0: nothing was found. 1: a target failed; the input is in test/fuzz/corpus, and test/fuzz/replay.test.ts fails until the target
+is fixed. 64: the options are not valid. 70: the run failed.
 `
 
 function optionsOf(args: readonly string[]) {

@@ -5,18 +5,18 @@ import { MAX_TURN_MS, type SearchResult, searchStalls } from './search.ts'
 
 const HELP = `Usage: npm run stalls -- [options]
 
-  --minutes M        how long rounds are begun (30)
-  --seed N           seed of the first round, the next one has N + 1 (a random one, which is printed)
-  --rounds N         end after N rounds
-  --install N        tools of a large installation at the end (20000); 0: none
-  --json             the result as JSON on standard output; progress is on standard error in any case
-  --help
+Starts the built gateway with two serving threads, installs generated tools, calls them with generated arguments, and measures the CPU time
+of each turn of the event loop. A turn of more than ${MAX_TURN_MS} ms that occurs again in three repetitions is a finding.
 
-Starts the built gateway (npm run build) with two serving threads, installs generated tools, calls them with generated arguments, and
-measures the CPU time of each turn of a serving thread. A turn longer than ${MAX_TURN_MS} ms that shows again three times is a finding.
+  --minutes M        starts new rounds for M minutes (default: 30)
+  --seed N           seed of the first round; the next round has N + 1 (default: random; it is printed)
+  --rounds N         ends after N rounds (default: when the minutes are over)
+  --install N        after the rounds, installs N tools at once and measures that too (default: 20000; 0 skips it)
+  --json             writes the result to standard output as JSON; progress is always on standard error
+  --help             prints this help
 
-Exit code 0: nothing was found. 1: something was found; replay it with the seed that is printed and --rounds 1. 64: the options are not
-valid. 70: the search failed.
+Exit code 0: nothing was found. 1: there is a finding; repeat it with the printed seed and --rounds 1. 64: the options are not valid.
+70: the search failed.
 `
 
 function optionsOf(args: readonly string[]) {

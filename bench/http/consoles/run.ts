@@ -16,14 +16,19 @@ import { type ConsolePage, type OpenConsole, openBrowser, openConsole } from './
 
 const HELP = `Usage: npm run bench:consoles -- [options]
 
-  --consoles N   how many are open (20)
-  --rounds N     pairs of measurements (10)
-  --seconds S    of each measurement (15): usage is counted in bursts, so shorter measurements vary by a tenth
-  --connections N  of the load (16)
-  --min RATIO    fails when throughput with consoles is below this part of that without (0.97)
-  --apart        the control plane, which serves the consoles, in a separate process beside the load, as in production
-  --browser      one of the consoles in Chromium; it takes CPU time from the gateway unless the machine has several cores
-  --out FILE     results as NDJSON (a new file in bench/results/)
+Compares the throughput of a gateway with open consoles and without.
+
+  --consoles N   number of open consoles (default: 20)
+  --rounds N     number of rounds; each measures once with consoles and once without (default: 10)
+  --seconds S    duration of each measurement (default: 15); usage is counted in bursts, so shorter measurements differ by a tenth
+  --connections N  number of connections of the load (default: 16)
+  --min RATIO    fails when the throughput with consoles is below this part of that without (default: 0.97)
+  --apart        runs the control plane, which serves the consoles, in a separate process on the processor of the load, as in production
+  --browser      opens one of the consoles in Chromium, which takes processor time from the gateway unless the machine has several cores
+  --out FILE     file for the results as NDJSON (default: a new file in bench/results/)
+  --help         prints this help
+
+Exit code 0: the ratio is reached. 1: it is not, or the run failed.
 `
 const { values: options } = parseArgs({
   options: {

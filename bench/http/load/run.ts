@@ -25,16 +25,21 @@ const PARTS = 'load,latency,streams,start,workers,ladder'
 
 const HELP = `Usage: npm run bench:http -- [options]
 
-  --quick            3 rounds of 1 s: 4 minutes in place of 15
-  --parts NAMES      of load, latency, streams, start, workers, ladder (all), divided by commas
-  --filter TEXT      only load cases whose name holds it, and their references
-  --rounds N         repeats, in turns (5)
-  --seconds S        of one case in one round (4); with 30 a run takes an hour and is as steady as this machine can be
-  --connections N    (8)
-  --workers N        threads of the gateway in load and latency (1)
-  --gateway FOLDER   measures the gateway that is built in another working tree (this one)
-  --out FILE         results as NDJSON (a new file in bench/results/)
-  --json             results on stdout too, no tables
+Measures throughput, latency, processor time per call, start and memory of the built gateway, beside other servers in the same run.
+
+  --quick            3 rounds of 1 s: 4 minutes instead of 15
+  --parts NAMES      comma-separated list of load, latency, streams, start, workers, ladder (default: all)
+  --filter TEXT      runs only the load cases whose name contains TEXT, and the cases that they are compared with
+  --rounds N         number of rounds; each round runs every case once (default: 5)
+  --seconds S        duration of each case in each round (default: 4); 30 gives the steadiest results and takes an hour
+  --connections N    number of connections of the load (default: 8)
+  --workers N        number of gateway threads in the parts load and latency (default: 1)
+  --gateway FOLDER   working tree whose built gateway is measured (default: this one)
+  --out FILE         file for the results as NDJSON (default: a new file in bench/results/)
+  --json             also writes the results to standard output, in place of tables
+  --help             prints this help
+
+Exit code 0: the run is complete. 1: the run failed.
 `
 const { values: options } = parseArgs({
   options: {

@@ -21,13 +21,16 @@ import { Visitors } from './visitors.ts'
 
 const HELP = `Usage: npm run bench:soak -- [options]
 
-  --minutes M        how long (30); at most 50, since the run's tokens last an hour
-  --share S          of the capacity (0.7)
-  --connections N    (32)
-  --out FILE         results as NDJSON (a new file in bench/results/)
-  --heap-snapshots DIR   one behind the warm-up and one at the end, for a leak that has to be found
+Sends calls at a constant share of the capacity for a long time, and checks responses, memory and latency.
 
-Exit code 0: every bound was kept. 1: one was not.
+  --minutes M        duration (default: 30; at most 50, because the tokens of the run expire after an hour)
+  --share S          share of the capacity (default: 0.7)
+  --connections N    number of connections of the load (default: 32)
+  --out FILE         file for the results as NDJSON (default: a new file in bench/results/)
+  --heap-snapshots DIR   writes a heap snapshot after the warm-up and one at the end to DIR, to find a leak
+  --help             prints this help
+
+Exit code 0: every bound was kept. 1: one was not, or the run failed.
 `
 const { values: options } = parseArgs({
   options: {
