@@ -14,12 +14,12 @@ const HELP = `Usage: node scripts/corpus.mjs [options]
   --sample            compile only the 200 documents of the test suite, and call every operation
   --max-bytes N       skip documents of more than N bytes
   --round-trips N     call about N operations (default: 20000)
-  --no-schemas        do not compile the inputSchema of each tool; with --round-trips 0, measure event-loop delays
-  --state FILE        continue the run that FILE records, and update FILE after each document
+  --no-schemas        do not compile the inputSchema of each tool; add --round-trips 0 to measure event-loop delays
+  --state FILE        continue the run whose progress is in FILE, and update FILE after each document
   --seconds N         stop after about N seconds; exit code 2 means that documents remain
   --help              print this text
 
-Exit codes: 0 goals met, 1 a goal missed or the documents not installed, 2 documents remain, 64 wrong usage.
+Exit codes: 0 goals met, 1 a missed goal or documents that are not installed, 2 documents remain, 64 wrong usage.
 `
 
 const GOALS = { ready: 0.99, tools: 0.99, schemas: 1, roundTrips: 0.98 }
@@ -97,7 +97,9 @@ async function main() {
   const { allDocuments, CORPUS_INSTALLED, sampleDocuments } = await import('../test/corpus/corpus.ts')
   const { emptyScore, runCorpus, scoreLines } = await import('../test/corpus/run.ts')
   if (!CORPUS_INSTALLED) {
-    process.stderr.write('The documents are not installed. Run node scripts/corpus.mjs --install.\n')
+    process.stderr.write(
+      'The OpenAPI documents of the corpus are not installed. Run node scripts/corpus.mjs --install.\n',
+    )
     return 1
   }
   const maxBytes = Number(values['max-bytes'] ?? Infinity)

@@ -50,7 +50,7 @@ function fetchJars() {
   )
   if (copied) renameSync(output, jars)
   rmSync(cwd, { recursive: true, force: true })
-  if (!copied) fail('Maven could not download the jars of Kafka. See the output of Maven above.')
+  if (!copied) fail('Maven could not download the Kafka jars. See the output of Maven above.')
 }
 
 function properties(dir, port, controllerPort, advertised, extras) {
@@ -127,7 +127,10 @@ async function start(wanted, kept, advertised, extras) {
   const fresh = !existsSync(config)
   if (fresh) writeFileSync(config, properties(dir, port, controllerPort, advertised || port, extras))
   else if (!readFileSync(config, 'utf8').includes(`PLAINTEXT://127.0.0.1:${port},`))
-    fail(`${dir} belongs to a broker on another port. Pass the port of that broker, or another DIR.`, 64)
+    fail(
+      `The directory ${dir} belongs to a broker on another port. Pass the port of that broker, or pass another directory.`,
+      64,
+    )
   if (fresh) {
     const formatted = spawnSync(
       'java',

@@ -38,7 +38,7 @@ export function findFaults(components) {
     if (declared.length > 0 && declared.every(isAllowed)) return []
     const fix =
       declared.length === 0
-        ? 'read the file LICENSE of the package and add the license to READ_IN_THE_PACKAGE'
+        ? 'read the LICENSE file of the package, and add the license to READ_IN_THE_PACKAGE'
         : 'replace the package, or review the license and add it to ALLOWED'
     return [`${name}: ${declared.join(', ') || 'no license declared'}; ${fix} in scripts/licenses.mjs`]
   })

@@ -90,7 +90,7 @@ async function install(path) {
   place = { cwd, env }
   npm = run('npm', ['install', '--no-audit', '--no-fund', resolve(path)])
   npm.stdout.pipe(process.stdout)
-  const code = await within(INSTALL_MS, 'installing', npm.ended)
+  const code = await within(INSTALL_MS, 'the installation of the package', npm.ended)
   if (code !== 0) throw new Error(`npm install failed (exit code or signal: ${code})`)
 }
 
@@ -113,7 +113,7 @@ async function expectRefused({ gateway_url, auth_url }) {
   const { message } = await response.json()
   if (response.status !== 403 || !/working hours/.test(message))
     throw new Error(`the example stage did not refuse the call: ${response.status} ${message}`)
-  console.log('smoke: the example stage refused a deletion')
+  console.log('smoke: the example stage refused the call of a deleting tool')
 }
 
 try {
@@ -125,7 +125,7 @@ try {
     ...(tarball === undefined ? {} : STAGE),
     DATA_DIR: join(folder, 'data'),
   })
-  const ready = await within(READY_MS, 'starting', readyLine(gateway))
+  const ready = await within(READY_MS, 'the start of the deployment', readyLine(gateway))
   if (ready.ready !== true) throw new Error('the ready line does not contain "ready":true')
   console.log(`smoke: ready after ${((Date.now() - began) / 1000).toFixed(1)} s`)
   for (const path of ['', '/docs', '/docs/swagger-ui.css', '/redoc/redoc.standalone.js'])
@@ -139,8 +139,8 @@ try {
   }
   if (tarball !== undefined) await expectRefused(ready)
   gateway.end('SIGTERM')
-  await within(STOP_MS, 'stopping', gateway.ended)
-  console.log('smoke: the deployment started, passed the demos and stopped')
+  await within(STOP_MS, 'the stop of the deployment', gateway.ended)
+  console.log('smoke: the deployment started, the demos passed, and the deployment stopped')
 } catch (error) {
   console.error(`smoke: ${error.message}`)
   process.exitCode = 1

@@ -29,7 +29,7 @@ export default class TestReport {
       importMs: Math.round(prepareDuration + environmentSetupDuration + collectDuration),
       testsMs: Math.round(duration),
       faults: [
-        ...faults('the file itself', module.errors()),
+        ...faults('an error while this file was loaded', module.errors()),
         ...[...module.children.allSuites()].flatMap(suite => faults(suite.fullName, suite.errors())),
         ...tests.flatMap(test => faults(test.fullName, (test.result().errors ?? []).slice(0, 1))),
       ],
@@ -43,10 +43,10 @@ export default class TestReport {
       const path = error.VITEST_TEST_PATH
       const files = path ? [relative(process.cwd(), path)] : stuck.map(module => module.relativeModuleId)
       for (const file of files.length > 0 ? files : [NO_FILE])
-        this.fault(file, 'outside of its tests', describe(error))
+        this.fault(file, 'an error outside the tests of this file', describe(error))
     }
     for (const { relativeModuleId: file } of stuck)
-      this.fault(file, 'the file itself', 'the file did not finish')
+      this.fault(file, 'an unfinished run', 'the tests in this file did not finish')
     this.report.ended = true
     this.write()
   }
@@ -132,12 +132,13 @@ function print(log, code, first, second) {
       faults: failedTwice.flatMap(file => inFile(file, again(file))),
     },
     {
-      heading: 'flaky (failed, then passed when run alone; fix the test or the code):',
+      heading: 'flaky (the test failed, and passed when its file ran alone; fix the test or the code):',
       faults: flaky.flatMap(file => inFile(file, first.files[file].faults)),
     },
   ])
   const unexplained = code !== 0 && failed.length === 0
-  if (!first.ended) lines.push(cut(`the run did not finish; still running: ${first.running.join(', ')}`))
+  if (!first.ended)
+    lines.push(cut(`the test run did not finish; files still running: ${first.running.join(', ')}`))
   if (!first.ended || unexplained) lines.push(...tail(log, 20))
 
   const files = Object.values(first.files)

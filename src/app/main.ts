@@ -94,7 +94,7 @@ export async function start(
 function unlessAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (signal === undefined) return work
   const aborted = new Promise<never>((_, reject) => {
-    const stop = (): void => reject(new Error('the process was stopped before its start was complete'))
+    const stop = (): void => reject(new Error('the process was stopped before startup was complete'))
     if (signal.aborted) stop()
     else signal.addEventListener('abort', stop, { once: true })
   })
@@ -211,7 +211,7 @@ function reportHttpServer({ settings, log, metrics }: AppContext, server: Addres
   else if (server === 'uws' && !isStrictParser('uws'))
     log.info(
       { http_server: server, build },
-      'the HTTP server is running. This build does not respond to HTTP/1.0: in nginx set proxy_http_version 1.1, or set HTTP_SERVER=node; see docs/edge.md',
+      'the HTTP server is running. This build does not respond to HTTP/1.0. Set proxy_http_version 1.1 in nginx, or set HTTP_SERVER=node for this process; see docs/edge.md',
     )
   else log.info({ http_server: server, build }, 'the HTTP server is running')
 }
@@ -222,6 +222,6 @@ async function openMetrics(context: AppContext): Promise<string> {
   const { host } = settings.role === 'control-plane' ? settings.api : settings.gateway
   const where = { host: settings.metrics.host ?? host, port: settings.metrics.port }
   const server = await openListener(context, where)
-  server.handle(metricsHandler(metrics, error => log.error({ err: error }, 'the metrics could not be read')))
+  server.handle(metricsHandler(metrics, error => log.error({ err: error }, 'a request to /metrics failed')))
   return `http://localhost:${server.port}`
 }

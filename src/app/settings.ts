@@ -195,30 +195,34 @@ export function inspectSettings(env: Environment): {
   if ((settings.auth.adminClientId === undefined) !== (settings.auth.adminClientSecret === undefined)) {
     read.fault(
       'AUTH_ADMIN_CLIENT_SECRET',
-      'and AUTH_ADMIN_CLIENT_ID belong together, and one of them is missing.',
-      'Set both or none.',
+      'and AUTH_ADMIN_CLIENT_ID must be set together, but one of them is missing.',
+      'Set both or neither.',
     )
   }
   for (const cidr of settings.sse.trustedProxies) {
     if (!isCidr(cidr))
-      read.fault('SSE_TRUSTED_PROXIES', `contains "${cidr}".`, 'List addresses or CIDRs such as 10.0.0.0/8.')
+      read.fault(
+        'SSE_TRUSTED_PROXIES',
+        `contains "${cidr}", which is not an IP address or a CIDR.`,
+        'List addresses or CIDRs such as 10.0.0.0/8.',
+      )
   }
   checkHosts(settings, read)
   if (settings.httpServer === 'uws' && (settings.gateway.tls ?? settings.api.tls) !== undefined)
     read.fault(
       'HTTP_SERVER',
-      'is uws, but a listener has a certificate (GATEWAY_CERT, API_CERT), and only node supports TLS.',
+      'is uws, but a listener has a certificate (GATEWAY_CERT or API_CERT), and only HTTP_SERVER=node supports TLS.',
       'Set HTTP_SERVER=auto, or terminate TLS in a proxy.',
     )
   if (settings.databaseDirectUrl !== undefined && !/^postgres(ql)?:/.test(settings.databaseUrl))
     read.fault(
       'DATABASE_DIRECT_URL',
-      'is set, but DATABASE_URL is the embedded database.',
-      'Set DATABASE_URL to the address of the pooler, or unset DATABASE_DIRECT_URL.',
+      'is set, but DATABASE_URL selects the embedded database.',
+      'Set DATABASE_URL to the address of the connection pooler, or unset DATABASE_DIRECT_URL.',
     )
   if (settings.nodeEnv === 'production') productionFaults(settings, read)
   for (const { name, nearest } of findUnknownSettings(Object.keys(env), read.known))
-    read.fault(name, 'is not a setting.', `Did you mean ${nearest}? Rename it, or unset it.`)
+    read.fault(name, 'is not a setting.', `Did you mean ${nearest}? Rename or unset ${name}.`)
   return { settings, faults: read.faults }
 }
 
@@ -240,7 +244,7 @@ function checkHosts({ allowedHosts, auth, gateway, api, metrics }: Settings, rea
     read.fault(
       'NODE_ENV',
       `is not set, but a listener is on ${exposed}, which other machines can reach. The defaults are for development and are not safe on such an address.`,
-      'Set NODE_ENV=production, or NODE_ENV=development if this is intended.',
+      'Set NODE_ENV=production, or set NODE_ENV=development to accept the development defaults.',
     )
   }
   if (isExposed && !insecureDev) {
@@ -264,8 +268,8 @@ function productionFaults(settings: Settings, read: Reader): void {
   if (settings.cors.origins.includes('*')) {
     read.fault(
       'CORS_ORIGINS',
-      'is "*", which lets any page call the gateway.',
-      'List the origins of your pages.',
+      'is "*", which lets any web page call the gateway.',
+      'List the origins of your web pages.',
     )
   }
   if (settings.auth.allowedAudiences.length === 0) {
@@ -281,7 +285,7 @@ function productionFaults(settings: Settings, read: Reader): void {
   if (settings.gateway.url === undefined) {
     read.fault(
       'GATEWAY_URL',
-      'is missing: without it, metadata and sign-in redirects cannot name the public address of the gateway.',
+      'is missing: OAuth metadata and sign-in redirects must contain the public address of the gateway.',
       'Set it to the public address of the gateway.',
     )
   }

@@ -61,7 +61,8 @@ export class BridgeSession {
     this.usedAtMs = Date.now()
     const key = writeJson(id)
     if (this.#pending.has(key)) return `another request with the id ${key.slice(0, 100)} is in flight`
-    if (this.#pending.size >= MAX_PENDING) return `the limit of ${MAX_PENDING} requests in flight is reached`
+    if (this.#pending.size >= MAX_PENDING)
+      return `the session has reached its limit of ${MAX_PENDING} requests in flight`
     const token = isObject(params._meta) ? params._meta.progressToken : undefined
     this.#pending.set(key, { id, reply, progressToken: token === undefined ? undefined : writeJson(token) })
     if (this.#process.send(text)) return undefined
@@ -141,7 +142,7 @@ export class BridgeSession {
     }
     if (this.#deliver(message, json)) return
     if (message.kind === 'request') {
-      const error = { code: METHOD_NOT_FOUND, message: 'the client has no open stream to receive requests' }
+      const error = { code: METHOD_NOT_FOUND, message: 'the client has no open stream for requests' }
       this.#process.send(responseText(message.id, { error }))
     } else {
       this.#waiting.push(json)

@@ -65,7 +65,7 @@ export class Bridge {
       allowChunkedRequests: true,
       sharePort: false,
       onRefused: () => {},
-      onHandlerError: error => options.log(`a request failed: ${(error as Error).message}`),
+      onHandlerError: error => options.log(`a request to the bridge failed: ${(error as Error).message}`),
     })
   }
 
@@ -101,7 +101,7 @@ export class Bridge {
         'The bridge refuses requests from web pages (header Origin).',
       )
     if (!this.#isAuthorized(request))
-      return sendError(response, 401, SERVER_ERROR, 'Send the token of the bridge as a bearer token.', [
+      return sendError(response, 401, SERVER_ERROR, 'Send the bridge token as a bearer token.', [
         'www-authenticate',
         'Bearer',
       ])
@@ -109,7 +109,13 @@ export class Bridge {
       return request.readBody(
         MAX_BODY_BYTES,
         body => this.#post(request, response, Buffer.from(body).toString('utf8')),
-        () => sendError(response, 413, INVALID_REQUEST, `The body is larger than ${MAX_BODY_BYTES} bytes.`),
+        () =>
+          sendError(
+            response,
+            413,
+            INVALID_REQUEST,
+            `The request body is larger than ${MAX_BODY_BYTES} bytes.`,
+          ),
       )
     }
     const session = this.#sessions.get(request.header('mcp-session-id'))
@@ -141,7 +147,7 @@ export class Bridge {
     try {
       messages = readMessages(text, Number.POSITIVE_INFINITY)
     } catch {
-      return sendError(response, 400, PARSE_ERROR, 'The body is not a JSON-RPC message.')
+      return sendError(response, 400, PARSE_ERROR, 'The request body is not a JSON-RPC message.')
     }
     const [message] = messages
     if (message === undefined || messages.length > 1 || text.trimStart().startsWith('['))
@@ -154,7 +160,7 @@ export class Bridge {
         response,
         400,
         SERVER_ERROR,
-        'The request has no Mcp-Session-Id. Send initialize first.',
+        'The request has no header Mcp-Session-Id. Send initialize first.',
       )
     if (known === undefined && this.#mustWait()) {
       // at most for the time that a process has to stop
@@ -205,12 +211,17 @@ export class Bridge {
     if (this.#closing || this.#sessions.size >= maxSessions) {
       const why = this.#closing
         ? 'The bridge is shutting down.'
-        : `The limit of sessions (${maxSessions}) is reached: end a session, or retry later.`
+        : `The bridge has reached its limit of ${maxSessions} sessions. End a session, or retry later.`
       sendError(response, 503, SERVER_ERROR, why)
       return undefined
     }
     if (Date.now() < this.#notBeforeMs) {
-      sendError(response, 503, SERVER_ERROR, 'The command crashed. Retry after a pause.')
+      sendError(
+        response,
+        503,
+        SERVER_ERROR,
+        'The command crashed, and the bridge waits before it starts the command again. Retry later.',
+      )
       return undefined
     }
     const session: BridgeSession = new BridgeSession(randomUUID(), command, log, reason => {

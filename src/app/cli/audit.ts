@@ -17,13 +17,13 @@ export function addAudit(program: Command, context: CommandContext): void {
     .command('verify')
     .summary('check that no audit record was altered, added or removed')
     .description(
-      `Recomputes the hash chain, and compares it with the stored numbers and hashes of all records and of both ends of the chain. Store the \
-printed seq:hash outside the database and pass it with --known the next time: the command then also detects a chain that was recomputed after a \
-change. Reads DATABASE_URL, or the file that DATABASE_URL_FILE names, and DATA_DIR.`,
+      `Recomputes the hash chain of the audit records, and compares it with the sequence numbers and hashes that the database stores. Keep a \
+copy of the printed seq:hash outside the database, and pass it with --known at the next verification: the command then also detects a chain that \
+was recomputed after a record was altered. Reads DATA_DIR and DATABASE_URL (or the file that DATABASE_URL_FILE names).`,
     )
     .option(
       '--known <seq:hash>',
-      'seq:hash that an earlier verify printed; this record must be unchanged, unless its retention has ended',
+      'seq:hash that an earlier verification printed; the record with this number must have this hash, unless it was deleted after its retention period',
       readKnown,
     )
     .option('--json', 'print JSON')
@@ -31,7 +31,7 @@ change. Reads DATABASE_URL, or the file that DATABASE_URL_FILE names, and DATA_D
       'after',
       footer(
         ['toolgate audit verify', 'toolgate audit verify --known 1841:9f86d0… --json'],
-        '0 verified, 1 a record is altered or missing, 78 no database',
+        '0 verified, 1 an altered, added or missing record, 78 no database',
       ),
     )
     .action(async ({ known, json = false }: { known?: Known; json?: boolean }) => {
@@ -48,7 +48,7 @@ change. Reads DATABASE_URL, or the file that DATABASE_URL_FILE names, and DATA_D
         }
         if (json) print(`${JSON.stringify(report)}\n`)
         else if (fault !== undefined) print(`NOT VERIFIED: ${fault}\n`)
-        else print(`${records} records verified, the last one is ${seq}:${hash}\n`)
+        else print(`${records} records verified; seq:hash of the last record: ${seq}:${hash}\n`)
         return fault === undefined ? EXIT.ok : EXIT.failed
       })
     })
@@ -57,6 +57,6 @@ change. Reads DATABASE_URL, or the file that DATABASE_URL_FILE names, and DATA_D
 function readKnown(text: string): Known {
   const [, seq, hash] = /^(\d{1,15}):([0-9a-f]{64})$/.exec(text) ?? []
   if (seq === undefined)
-    throw new InvalidArgumentError('Use the seq:hash that `toolgate audit verify` prints.')
+    throw new InvalidArgumentError('Use a seq:hash that `toolgate audit verify` printed.')
   return { seq: Number(seq), hash: hash! }
 }

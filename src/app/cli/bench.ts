@@ -22,11 +22,16 @@ export function addBench(program: Command, context: CommandContext): void {
     .description(
       `Starts the example deployment on free ports of this machine (one process for the gateway, one for the control plane \
 and the identity provider, and a backend on loopback), sends requests, samples the gateway process with the V8 profiler \
-and stops all processes. Prints the functions with the most self time and writes profile.cpuprofile, which the \
-Performance panel of Chrome DevTools, VS Code and speedscope show as a flame graph.`,
+and stops all processes. Prints the functions with the most self time and writes profile.cpuprofile. You can open this file \
+as a flame graph in VS Code, in speedscope, or in the Performance panel of Chrome DevTools.`,
     )
-    .option('--seconds <s>', 'duration of the profile', numberBetween(0.1, MAX_SECONDS), 10)
-    .option('--warm-up <s>', 'duration of the load before the profile', numberBetween(0, MAX_SECONDS), 3)
+    .option('--seconds <s>', 'duration of the profile in seconds', numberBetween(0.1, MAX_SECONDS), 10)
+    .option(
+      '--warm-up <s>',
+      'duration of the load before the profile, in seconds',
+      numberBetween(0, MAX_SECONDS),
+      3,
+    )
     .addOption(
       new Option(
         '--work <kind>',
@@ -49,13 +54,13 @@ Performance panel of Chrome DevTools, VS Code and speedscope show as a flame gra
     )
     .option(
       '--set <name=value>',
-      'a setting of the gateway (docs/reference/settings.md); may be repeated',
+      'setting for the gateway (docs/reference/settings.md); may be repeated',
       assignment,
     )
     .option('--out <dir>', 'directory for profile.cpuprofile', '.')
     .option(
       '--data <dir>',
-      'directory that keeps the database of the example, so that later runs start faster (default: none)',
+      'directory in which to store the database of the example deployment, so that later runs start faster (default: a new database in memory)',
     )
     .option('--json', 'print one JSON object')
     .addHelpText(
@@ -66,7 +71,7 @@ Performance panel of Chrome DevTools, VS Code and speedscope show as a flame gra
           'toolgate bench profile --work proxy --seconds 5 --out before',
           'toolgate bench profile --set DECISION_LOG_PERCENT=100 --json',
         ],
-        '0 measured, 1 not measured, or a response was wrong',
+        '0 measured, 1 a failed or interrupted measurement',
       ),
     )
     .action(async ({ out, data, set = {}, json = false, warmUp, interval, ...rest }) => {

@@ -33,8 +33,9 @@ export function addBridge(program: Command, context: CommandContext): void {
     .command('bridge')
     .summary('serve a stdio MCP server over HTTP, for a ToolSet with spec.source.mcp')
     .description(
-      `Starts COMMAND once for each MCP session and serves it over Streamable HTTP at /mcp. The bridge is ready when it prints a line on \
-stdout that begins with {"ready":true. SIGTERM or SIGINT stops the bridge and its processes. Error output of COMMAND goes to stderr.`,
+      `Starts one process of COMMAND for each MCP session, and serves the process over Streamable HTTP at /mcp. The bridge is ready when it \
+prints a line on stdout that begins with {"ready":true. SIGTERM or SIGINT stops the bridge and its processes. The bridge writes the error output \
+of COMMAND to stderr.`,
     )
     .argument('<command...>', 'the command and its arguments, after --')
     .option(
@@ -42,7 +43,7 @@ stdout that begins with {"ready":true. SIGTERM or SIGINT stops the bridge and it
       'address to listen on; an address other than loopback requires --token-file',
       '127.0.0.1',
     )
-    .option('--port <number>', 'port to listen on; 0 takes a free one', integerBetween(0, 65_535), 0)
+    .option('--port <number>', 'port to listen on; 0 selects a free port', integerBetween(0, 65_535), 0)
     .option(
       '--max-sessions <number>',
       'maximum number of sessions, each with one process',
@@ -54,13 +55,16 @@ stdout that begins with {"ready":true. SIGTERM or SIGINT stops the bridge and it
         .argParser(durationOption)
         .default(1_800_000, '30m'),
     )
-    .option('--cwd <folder>', 'working directory of the command', process.cwd())
+    .option('--cwd <folder>', 'working directory for COMMAND', process.cwd())
     .option(
       '--env <NAME[=VALUE]>',
-      'pass an environment variable to the command; NAME alone passes the value of this process; may be repeated',
+      'pass an environment variable to COMMAND; NAME alone takes its value from the environment of toolgate; may be repeated',
       variable,
     )
-    .option('--token-file <file>', 'file with the token that callers must send (Authorization: Bearer …)')
+    .option(
+      '--token-file <file>',
+      'file with the token (at least 16 characters) that callers must send as Authorization: Bearer …',
+    )
     .addHelpText(
       'after',
       footer(
@@ -68,7 +72,7 @@ stdout that begins with {"ready":true. SIGTERM or SIGINT stops the bridge and it
           'toolgate bridge --port 9100 -- npx -y @modelcontextprotocol/server-filesystem /srv/files',
           'toolgate bridge --port 9101 --env API_KEY --max-sessions 4 -- python server.py',
         ],
-        '0 stopped by a signal, 1 cannot listen, 78 the token file cannot be used',
+        '0 stopped by a signal, 1 cannot listen, 78 an unusable token file',
       ),
     )
     .action(async (command: readonly string[], options: Options) => {
@@ -139,7 +143,7 @@ function variable(
   previous: Readonly<Record<string, string | undefined>> = {},
 ): Readonly<Record<string, string | undefined>> {
   const [name = '', ...rest] = text.split('=')
-  if (name === '') throw new InvalidArgumentError('Write it as NAME or NAME=VALUE.')
+  if (name === '') throw new InvalidArgumentError('Use the form NAME or NAME=VALUE.')
   return { ...previous, [name]: rest.length === 0 ? undefined : rest.join('=') }
 }
 

@@ -54,7 +54,7 @@ export function assignment(
   previous: Readonly<Record<string, string>> = {},
 ): Readonly<Record<string, string>> {
   const at = text.indexOf('=')
-  if (at <= 0) throw new InvalidArgumentError('Write it as NAME=VALUE.')
+  if (at <= 0) throw new InvalidArgumentError('Use the form NAME=VALUE.')
   return { ...previous, [text.slice(0, at)]: text.slice(at + 1) }
 }
 

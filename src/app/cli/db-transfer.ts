@@ -84,7 +84,7 @@ export async function restore(target: Transfer, path: string, key: KeyPlace, jso
         part ??= { table: row[1]!, rows: [] }
         part.rows.push(row[2]!)
       }
-      throw new Error('the backup is incomplete: its last line is missing. Use a complete backup.')
+      throw new Error('the backup file is incomplete: its last line is missing. Use a complete backup file.')
     })
     return report('restored and verified', contents!, key, json)
   } finally {
@@ -115,7 +115,7 @@ function headerOf(line: string | undefined): readonly string[] {
   const header = parsed(line) as { toolgate_backup?: unknown; migrations?: unknown } | undefined
   if (header?.toolgate_backup !== FORMAT || !Array.isArray(header.migrations))
     throw new Error(
-      'the file is not a backup that this version of toolgate can read. Use a file that `toolgate db backup` wrote.',
+      'the file in --from is not a backup that this version of toolgate can read. Use a file that `toolgate db backup` wrote.',
     )
   return header.migrations as string[]
 }
@@ -123,7 +123,7 @@ function headerOf(line: string | undefined): readonly string[] {
 function trailerOf(line: string, migrations: readonly string[]): Contents {
   const trailer = parsed(line) as { tables?: Contents['tables']; key_ids?: string[] } | undefined
   if (!Array.isArray(trailer?.tables))
-    throw new Error('the backup is damaged: one of its lines is not a row. Use another backup.')
+    throw new Error('the backup file is damaged: one of its lines is not a row. Use another backup file.')
   return { migrations, tables: trailer.tables, keyIds: trailer.key_ids ?? [] }
 }
 
@@ -154,7 +154,7 @@ async function report(
 
 function keyNote(id: string, isOwn: boolean, { dataDir, secretsKey }: KeyPlace): string {
   if (!isOwn)
-    return `Secrets are sealed with the key ${id}, which is not the key of this process. Keep the key ${id}: without it, these secrets cannot be read.`
+    return `Secrets are sealed with the key ${id}, which is not the key of this process. Back up the key ${id}: without this key, the secrets cannot be read.`
   const where = secretsKey === undefined ? join(dataDir, 'secrets.key') : 'SECRETS_KEY'
   return `Secrets are sealed with the key ${id}, which is not stored in the database. Back up ${where}, and set SECRETS_KEY or SECRETS_KEY_FILE to this key for every control plane that uses the database.`
 }

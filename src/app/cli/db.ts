@@ -7,7 +7,7 @@ import { SettingsError } from '../settings.ts'
 import { type CommandContext, CommandFailure, EXIT, footer, print } from './command.ts'
 import type { KeyPlace } from './db-transfer.ts'
 
-const SETTINGS = `Reads DATABASE_URL, or the file that DATABASE_URL_FILE names: postgres://…, pglite:<dir>, or \`pglite:\` for the embedded database in DATA_DIR (the default).`
+const SETTINGS = `Reads the address of the database from DATABASE_URL, or from the file that DATABASE_URL_FILE names: postgres://…, pglite:<dir>, or \`pglite:\` for the embedded database in DATA_DIR. The default is \`pglite:\`.`
 const EXAMPLES = (name: string): string[] => [
   `toolgate db ${name}`,
   `DATABASE_URL=postgres://toolgate@db.example.com/toolgate toolgate db ${name} --json`,
@@ -20,7 +20,9 @@ export function addDb(program: Command, context: CommandContext): void {
     .description(`Migrates, backs up, restores and copies the database of the control plane. ${SETTINGS}`)
   db.command('migrate')
     .summary('apply the pending migrations')
-    .description(`Applies the pending migrations, forward only, under a lock in the database. ${SETTINGS}`)
+    .description(
+      `Applies the pending migrations under a lock in the database. Migrations cannot be reverted. ${SETTINGS}`,
+    )
     .option('--json', 'print JSON')
     .addHelpText('after', footer(EXAMPLES('migrate'), '0 up to date, 1 a migration failed, 78 no database'))
     .action(async ({ json = false }) => {
@@ -40,8 +42,8 @@ export function addDb(program: Command, context: CommandContext): void {
   db.command('backup')
     .summary('write all rows into a backup file')
     .description(
-      `Writes all rows of one snapshot into a gzip file. With PostgreSQL, the control plane may run during the backup; with the embedded database, stop the control plane first. The file does \
-not contain the key that seals secrets. ${SETTINGS}`,
+      `Writes all rows of the database, as of one point in time, into a gzip file. With PostgreSQL, the control plane may run during the backup; with the embedded database, stop the control plane first. The file does \
+not contain the key with which secrets are sealed. ${SETTINGS}`,
     )
     .requiredOption('--to <file>', 'file to write; an existing file is replaced')
     .option('--json', 'print JSON')
@@ -56,9 +58,9 @@ not contain the key that seals secrets. ${SETTINGS}`,
   db.command('restore')
     .summary('restore a backup file into an empty database')
     .description(
-      `Fills an empty database from a file of \`toolgate db backup\`, in one transaction, then applies the migrations that are newer than the backup. ${SETTINGS}`,
+      `Fills an empty database from a file that \`toolgate db backup\` wrote, in one transaction. Then applies the migrations that are newer than the backup. ${SETTINGS}`,
     )
-    .requiredOption('--from <file>', 'the backup')
+    .requiredOption('--from <file>', 'backup file to restore')
     .option('--json', 'print JSON')
     .addHelpText('after', footer(['toolgate db restore --from toolgate.ndjson.gz'], TRANSFER_CODES))
     .action(async ({ from, json = false }) => {
@@ -69,11 +71,11 @@ not contain the key that seals secrets. ${SETTINGS}`,
       )
     })
   db.command('copy')
-    .summary('copy the database into an empty one')
+    .summary('copy the database into an empty database')
     .description(
-      `Copies all rows into the empty database of --to in one transaction, and compares counts and contents. PGPASSWORD may contain the password of --to. ${SETTINGS}`,
+      `Copies all rows into the empty database that --to names, in one transaction, and compares the number and contents of the rows. You can set the password for the empty database in PGPASSWORD. ${SETTINGS}`,
     )
-    .requiredOption('--to <address>', 'postgres://… or pglite:<dir>')
+    .requiredOption('--to <address>', 'address of the empty database: postgres://… or pglite:<dir>')
     .option('--json', 'print JSON')
     .addHelpText(
       'after',

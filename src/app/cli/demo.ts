@@ -20,27 +20,31 @@ interface DemoFlags {
 export function addDemo(program: Command, context: CommandContext): void {
   program
     .command('demo')
-    .summary('run the main use case against a running gateway')
+    .summary('call the tools of the example shop on a running gateway, and check each response')
     .description(
-      `Gets a token, lists the tools, calls one over REST and over JSON-RPC, is denied by the policy, reaches the quota and is \
-admitted again. Prints each exchange and checks it. Needs a gateway with the example shop, which 'toolgate serve' starts \
-in development. Can be repeated.
+      `Gets a token, lists the tools, calls a tool over REST and over JSON-RPC, makes a call that the policy denies, makes more \
+calls than the quota allows, waits, and calls again. Prints each request and checks each response. Requires a gateway with the \
+example shop, which 'toolgate serve' starts in development. You can run the demo repeatedly.
 
 With --control-plane: creates a tenant, an API, a plan and a subscription, approves the subscription, calls the API with \
 the key, reads the usage, rotates and revokes the key, measures the time until each change reaches the gateway, and deletes \
 the created resources.`,
     )
-    .option('--url <url>', `the gateway (default: GATEWAY_URL, else ${DEFAULT_URL})`, urlOption)
+    .option('--url <url>', `URL of the gateway (default: GATEWAY_URL, else ${DEFAULT_URL})`, urlOption)
     .option(
       '--auth-url <url>',
-      `issuer, if the gateway does not name one (default: AUTH_ISSUER, else ${DEFAULT_AUTH_URL})`,
+      `issuer to use if the gateway names no authorization server (default: AUTH_ISSUER, else ${DEFAULT_AUTH_URL})`,
       urlOption,
     )
-    .option('--control-plane', 'run the use case of the control plane instead')
-    .option('--api-url <url>', `the control plane (default: API_URL, else ${DEFAULT_API_URL})`, urlOption)
+    .option('--control-plane', 'demonstrate the control plane instead of the tools')
+    .option(
+      '--api-url <url>',
+      `URL of the control plane (default: API_URL, else ${DEFAULT_API_URL})`,
+      urlOption,
+    )
     .option(
       '--upstream-url <url>',
-      'upstream of the published API; the gateway must be able to reach it (default: one on 127.0.0.1 that the demo starts)',
+      'URL of the upstream for the published API; the gateway must be able to reach this URL (default: an upstream that the demo starts on 127.0.0.1)',
       urlOption,
     )
     .option('--json', 'print one JSON object per step')
@@ -52,7 +56,7 @@ the created resources.`,
           'toolgate demo --url http://localhost:9080 --json',
           'toolgate demo --control-plane --api-url http://localhost:8081',
         ],
-        '0 every response was as expected, 1 a response was not',
+        '0 every response was as expected, 1 an unexpected or missing response',
       ),
     )
     .action(async (flags: DemoFlags) => {

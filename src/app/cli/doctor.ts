@@ -17,19 +17,25 @@ export function addDoctor(program: Command, context: CommandContext): void {
     .command('doctor')
     .summary('find out why a client cannot connect')
     .description(
-      `Connects to the gateway as each known MCP client does, with the redirect addresses, scopes and headers of the client. \
-The steps: check the certificate, reach the endpoint, send a CORS preflight, read the challenge of the 401, discover the \
-protected resource and its authorization server, register, begin the login, request a token, initialize, open the stream, \
-list the tools, and compare their names, number and size with the limits of the client. Stops at the first step that fails \
-and prints the fix. With --token, a failed login step is a warning, and the report has one verdict for the token and one \
-for the login. Registers a client at the identity provider, and deletes it afterwards if the provider allows this.`,
+      `Connects to the gateway as each known MCP client does, with the redirect URIs, scopes and headers of that client. \
+The steps: check the certificate, reach the endpoint, send a CORS preflight, read the challenge in the 401 response, discover \
+the protected resource and its authorization server, register a client, begin the login, request a token, initialize, open the \
+notification stream, list the tools, and compare the names, number and size of the tools with the limits of the client. Stops \
+at the first step that fails, and prints the fix. With --token, a failed login step is a warning, and the report has one \
+verdict for the token and one for the login. The command deletes the registered client afterwards if the identity provider \
+allows the deletion.`,
     )
-    .requiredOption('--url <url>', "the MCP endpoint, or the gateway's address", endpointUrl)
-    .addOption(new Option('--client <name>', 'check this client only (default: all)').choices(CLIENT_NAMES))
-    .option('--token <token>', 'access token for the steps after the login; the login itself needs a person')
+    .requiredOption('--url <url>', 'URL of the MCP endpoint or of the gateway', endpointUrl)
+    .addOption(
+      new Option('--client <name>', 'check only this client (default: all clients)').choices(CLIENT_NAMES),
+    )
+    .option(
+      '--token <token>',
+      'access token for the steps after the login; the command cannot complete the login, which needs a person',
+    )
     .option(
       '--name <name>',
-      'name of the server in the client; some clients add it to each tool name, and it counts toward their length limit',
+      'name of the MCP server in the client; some clients add this name to each tool name, which increases the length of the tool name',
       'toolgate',
     )
     .option('--json', 'print one JSON object')
@@ -40,7 +46,7 @@ for the login. Registers a client at the identity provider, and deletes it after
           'toolgate doctor --url http://localhost:8080',
           'toolgate doctor --url https://gateway.example.com/mcp --client cursor --token "$TOKEN"',
         ],
-        '0 every client can connect (with the token, if one is given), 1 a client cannot',
+        '0 every checked client can connect (with the token in --token, if set), 1 a client cannot connect',
       ),
     )
     .action(async (options: DoctorOptions) => {

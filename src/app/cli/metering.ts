@@ -24,18 +24,20 @@ export function addMetering(program: Command, context: CommandContext): void {
   const metering = program
     .command('metering')
     .summary('print metering events, or verify that none is missing')
-    .description('Inspects metering events. Reads DATA_DIR, KAFKA_*, METERING_TOPIC and DATABASE_URL.')
+    .description(
+      'Inspects metering events. Reads the settings DATA_DIR, KAFKA_*, METERING_TOPIC and DATABASE_URL.',
+    )
   metering
     .command('tail')
     .summary('print the events in the spool, oldest first')
     .description('Prints the events in the spool (DATA_DIR/metering), oldest first.')
-    .option('--follow', 'wait for more events')
+    .option('--follow', 'also print new events, until the command is interrupted')
     .option('--json', 'print one JSON object per event')
     .addHelpText(
       'after',
       footer(
         ['toolgate metering tail --follow', 'toolgate metering tail --json | jq .consumer_id'],
-        '0 printed, 1 some events cannot be read',
+        '0 printed, 1 unreadable events or an unreadable spool',
       ),
     )
     .action(async ({ json = false, follow = false }) => {
@@ -45,15 +47,16 @@ export function addMetering(program: Command, context: CommandContext): void {
     .command('verify')
     .summary('list missing and duplicate events')
     .description(
-      `Lists missing and duplicate events across the spool and the topic (if KAFKA_BROKERS is set), and how many events of each gateway \
-the control plane has counted (if its database can be opened).`,
+      `Lists the events that are in neither the spool nor the topic, and counts the duplicates in the topic. For each writer of a gateway, also \
+shows how many events the control plane has counted. Reads the topic only if KAFKA_BROKERS is set, and the counts only if the command can open the \
+database of the control plane.`,
     )
     .option('--json', 'print one JSON object')
     .addHelpText(
       'after',
       footer(
         ['toolgate metering verify', 'KAFKA_BROKERS=kafka.example.com:9092 toolgate metering verify --json'],
-        '0 complete, 1 events are missing or unreadable',
+        '0 complete, 1 missing or unreadable events',
       ),
     )
     .action(async ({ json = false }) => {
@@ -91,7 +94,7 @@ async function tail(places: Places, json: boolean, follow: boolean): Promise<num
     if (follow) await sleep(POLL_MS)
   } while (follow)
   if (reader.counts.damaged === 0) return EXIT.ok
-  process.stderr.write(`the spool is damaged; unreadable events: ${reader.counts.damaged}\n`)
+  process.stderr.write(`the metering spool is damaged; unreadable events: ${reader.counts.damaged}\n`)
   return EXIT.failed
 }
 
@@ -107,7 +110,7 @@ function readEvents(reader: SpoolReader): ReturnType<SpoolReader['read']> {
     return reader.read(1000)
   } catch (error) {
     throw new CommandFailure(
-      `the metering spool cannot be read: ${(error as Error).message}. Run the command as the user that runs the gateway, with the DATA_DIR of the gateway.`,
+      `the metering spool cannot be read: ${(error as Error).message}. Run the command as the user that runs the gateway, and set DATA_DIR to the directory that the gateway uses.`,
     )
   }
 }
@@ -129,7 +132,8 @@ async function verify(
   await readSpool(reader, event => ledger.see('spool', event))
   const notes: string[] = []
   let unreadable = 0
-  if (settings.brokers.length === 0) notes.push('KAFKA_BROKERS is not set: the topic was not read')
+  if (settings.brokers.length === 0)
+    notes.push('The metering topic was not read, because KAFKA_BROKERS is not set')
   else {
     const { readTopic } = await import('../../data-plane/metering/kafka/read-topic.ts')
     const { SILENT } = await import('../../shared/telemetry/log.ts')
@@ -173,7 +177,7 @@ async function countersInto(ledger: Ledger, url: string, dataDir: string): Promi
     }
     return undefined
   } catch (error) {
-    return `the counters were not checked: ${error instanceof Error ? error.message : String(error)}`
+    return `The counts of the control plane were not read: ${error instanceof Error ? error.message : String(error)}`
   }
 }
 
@@ -186,7 +190,7 @@ function show(
 ): void {
   for (const { writer, gateway, first, last, spool, topic, duplicates, counted, gaps } of writers) {
     print(
-      `${writer} of ${gateway}: events ${first}–${last}, ${spool} in the spool, ${topic} in the topic (${duplicates} duplicates), ${counted ?? 'unknown'} counted by the control plane\n`,
+      `writer ${writer} of the gateway ${gateway}: events ${first}–${last}; in the spool: ${spool}; in the topic: ${topic} (duplicates: ${duplicates}); counted by the control plane: ${counted ?? 'unknown'}\n`,
     )
     for (const [from, to] of gaps) print(`  missing: ${from === to ? from : `${from}–${to}`}\n`)
   }

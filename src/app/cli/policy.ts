@@ -6,22 +6,28 @@ import type { PolicyOptions } from './policy/options.ts'
 import { addSubcommands, type Subcommand } from './subcommands.ts'
 
 const OPTIONS = {
-  dir: () => new Option('--dir <dir>', 'directory of the policies').default('policies'),
+  dir: () => new Option('--dir <dir>', 'directory that contains the policies').default('policies'),
   bundle: () => new Option('--bundle <file>', 'bundle file (default: bundle.tar.gz in --dir)'),
   tools: () =>
-    new Option('--tools <dir>', 'directory of opa and regal (installed if missing)').default('.tools/bin'),
+    new Option(
+      '--tools <dir>',
+      'directory of the programs opa and regal; a missing program is installed there',
+    ).default('.tools/bin'),
   input: () =>
-    new Option('--input <file>', 'policy input (JSON, see schemas/input.json); - reads stdin').default('-'),
+    new Option(
+      '--input <file>',
+      'file with the policy input as JSON (schema: schemas/input.json in --dir); - reads stdin',
+    ).default('-'),
   log: () =>
     new Option('--log <path>', 'decision log file, or directory of decision logs').default('data/decisions'),
   maxFlips: () =>
-    new Option('--max-flips <n>', 'exit with 0 if at most this many decisions differ')
+    new Option('--max-flips <n>', 'exit with 1 if more decisions than this number differ')
       .argParser(integerBetween(0, 999_999_999))
       .default(0),
   signingKey: () =>
     new Option(
       '--signing-key <file>',
-      'sign the bundle with this private key (PEM); gateways verify it with POLICY_KEY',
+      'sign the bundle with this private key (PEM); gateways verify the signature with the public key in POLICY_KEY',
     ),
   signingAlg: () => new Option('--signing-alg <alg>', 'signature algorithm: RS256 (default), ES256, …'),
   json: () => new Option('--json', 'print JSON'),
@@ -40,24 +46,25 @@ const SUBCOMMANDS: readonly Subcommand<keyof typeof OPTIONS, Run>[] = [
     description: 'Writes a rule, its METADATA and its test as a starting point.',
     options: ['dir', 'json'],
     examples: ['toolgate policy new payments'],
-    exitCodes: '0 written, 1 the rule exists or its name is invalid',
+    exitCodes: '0 written, 1 not written (for example, the rule exists)',
     run: async (options, name) => (await import('./policy/watch.ts')).newRule(options, name),
   },
   {
     usage: 'watch',
-    summary: 'test and build the policies on each save, and show which recent decisions change',
+    summary:
+      'test and build the policies on each save, and show which recent decisions the new bundle changes',
     description:
-      'Tests and builds the policies on each save, and shows which recent decisions change. Runs until SIGINT or SIGTERM.',
+      'Tests and builds the policies on each save, and shows which recent decisions the new bundle changes. Runs until SIGINT or SIGTERM.',
     options: [...BUILD_OPTIONS, 'log'],
     examples: ['toolgate policy watch', 'toolgate policy watch --log /var/lib/toolgate/decisions'],
-    exitCodes: '0 stopped by a signal, 1 failure',
+    exitCodes: '0 stopped by a signal, 1 failed',
     run: async options => (await import('./policy/watch.ts')).watchPolicies(options),
   },
   {
     usage: 'build',
     summary: 'compile the policies into a bundle',
     description:
-      'Compiles the policies into a bundle with `opa build -t wasm`, and loads the bundle as a gateway would.',
+      'Compiles the policies into a bundle with `opa build -t wasm`, and checks that a gateway can load the bundle.',
     options: [...BUILD_OPTIONS, 'json'],
     examples: [
       'toolgate policy build',
@@ -68,9 +75,9 @@ const SUBCOMMANDS: readonly Subcommand<keyof typeof OPTIONS, Run>[] = [
   },
   {
     usage: 'test',
-    summary: 'format, lint, type-check and test the policies',
+    summary: 'lint, type-check and test the policies, and check that the files are formatted',
     description:
-      'Runs opa fmt, regal lint, opa check --strict and opa test with full coverage; checks METADATA and finds rules that never deny.',
+      'Runs opa fmt (without changing files), regal lint, opa check --strict and opa test. Requires a test coverage of 100 %. Also checks the METADATA of the rules, and reports rules that can never deny.',
     options: ['dir', 'tools', 'json'],
     examples: ['toolgate policy test', 'toolgate policy test --json'],
     exitCodes: '0 everything passed, 1 something failed',
@@ -78,8 +85,8 @@ const SUBCOMMANDS: readonly Subcommand<keyof typeof OPTIONS, Run>[] = [
   },
   {
     usage: 'eval',
-    summary: 'evaluate one input with a bundle, and show which rules decided',
-    description: 'Evaluates one input with a built bundle, and shows which rules decided.',
+    summary: 'evaluate one input with a bundle, and show which rules determined the decision',
+    description: 'Evaluates one input with a built bundle, and shows which rules determined the decision.',
     options: ['dir', 'bundle', 'input', 'json'],
     examples: ['toolgate policy eval --input input.json', 'toolgate policy eval --json < input.json'],
     exitCodes: '0 allowed, 1 denied or failed',
@@ -87,9 +94,9 @@ const SUBCOMMANDS: readonly Subcommand<keyof typeof OPTIONS, Run>[] = [
   },
   {
     usage: 'explain <id>',
-    summary: 'show which rules decided a logged decision',
+    summary: 'evaluate one input of the decision log again, and show which rules determine the decision',
     description:
-      'Evaluates a logged decision again, and shows which rules decided. The argument <id> is its decision_id.',
+      'Evaluates one input of the decision log again with a built bundle, and shows which rules determine the decision. The argument <id> is the decision_id in the log.',
     options: ['dir', 'bundle', 'log', 'json'],
     examples: ['toolgate policy explain 019ad2f0-4a31-7c55-9d2e-0f5f4d2c9b11'],
     exitCodes: '0 allowed, 1 denied or failed',
@@ -97,9 +104,10 @@ const SUBCOMMANDS: readonly Subcommand<keyof typeof OPTIONS, Run>[] = [
   },
   {
     usage: 'replay',
-    summary: 'evaluate the decision log again, and fail when more than --max-flips decisions differ',
+    summary:
+      'evaluate the inputs of the decision log again, and compare the new decisions with the logged decisions',
     description:
-      'Evaluates the inputs of a decision log again and compares the decisions; fails when more than --max-flips decisions differ.',
+      'Evaluates the inputs of a decision log again, and compares the new decisions with the logged decisions. Fails if more than --max-flips decisions differ.',
     options: REPLAY_OPTIONS,
     examples: ['toolgate policy replay', 'toolgate policy replay --log decisions.ndjson --json'],
     exitCodes: '0 at most --max-flips decisions differ, 1 more differ, or failed',
@@ -107,9 +115,9 @@ const SUBCOMMANDS: readonly Subcommand<keyof typeof OPTIONS, Run>[] = [
   },
   {
     usage: 'diff <candidate>',
-    summary: 'list the logged decisions that another bundle would change',
+    summary: 'list the logged inputs for which a candidate bundle decides differently',
     description:
-      'Lists the logged decisions that a candidate bundle would change, by rule, tool and consumer.',
+      'Evaluates the inputs of a decision log with the bundle in --bundle and with a candidate bundle. Lists the decisions that differ, by rule, tool and consumer.',
     options: REPLAY_OPTIONS,
     examples: [
       'toolgate policy diff candidate.tar.gz',

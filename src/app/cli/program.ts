@@ -47,7 +47,7 @@ function createProgram(context: CommandContext): Command {
     .version(VERSION)
     .exitOverride()
     .configureOutput({ outputError: (text, write) => write(text.replace(/^error:/, 'toolgate:')) })
-    .showHelpAfterError('Add --help to the command for its usage.')
+    .showHelpAfterError('Add --help to the command to print the usage.')
     .addHelpText(
       'after',
       '\nExit codes: 0 success, 1 failure or findings, 64 wrong usage, 78 wrong configuration.',

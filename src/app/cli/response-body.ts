@@ -8,7 +8,7 @@ const MAX_BYTES = 4 * 1024 * 1024
 
 export class BodyTooLarge extends Error {
   constructor(url: string) {
-    super(`The response of ${url} is larger than ${MAX_BYTES / 1024 / 1024} MiB.`)
+    super(`The response from ${url} is larger than ${MAX_BYTES / 1024 / 1024} MiB.`)
     this.name = 'BodyTooLarge'
   }
 }

@@ -12,10 +12,10 @@ export function addServe(program: Command, context: CommandContext): void {
   program
     .command('serve')
     .summary(
-      'start the gateway, the control plane and, in development, an identity provider and an example backend',
+      'start the gateway and the control plane; in development, also start an identity provider and an example backend',
     )
     .description(
-      `Starts the gateway, the control plane or both, as ROLE says. Reads all settings from the environment; docs/reference/settings.md lists them. \
+      `Starts the gateway, the control plane or both, depending on ROLE. Reads all settings from the environment; docs/reference/settings.md lists them. \
 The process is ready when it prints a line on stdout that begins with {"ready":true. SIGTERM or SIGINT drains and stops the process; a second signal \
 ends it immediately.`,
     )
@@ -27,7 +27,7 @@ ends it immediately.`,
           'GATEWAY_PORT=9080 LOG_LEVEL=debug toolgate serve',
           'ROLE=control-plane GATEWAY_URL=https://gateway.example.com toolgate serve',
         ],
-        '0 stopped by a signal, 78 wrong configuration',
+        '0 stopped by a signal, 78 wrong configuration or a failed start',
       ),
     )
     .action(async () => {

@@ -15,11 +15,14 @@ interface SystemError extends NodeJS.ErrnoException {
 
 /** Codes of errno(3) whose messages name no file when a write fails. */
 const CAUSES: { readonly [code: string]: string } = {
-  ENOSPC: 'is on a full file system. Free space, or set DATA_DIR to a directory on another file system.',
-  EDQUOT: 'is on a file system whose quota is used up. Free space, or raise the quota of this user.',
-  EROFS: 'is on a read-only file system. Mount it writable, or set DATA_DIR to a writable directory.',
-  EACCES: 'is not writable by this user. Change its owner, or set DATA_DIR to a directory of this user.',
-  EIO: 'is on a file system with input/output errors. Check the disk.',
+  ENOSPC: 'is on a full file system. Free disk space, or set DATA_DIR to a directory on another file system.',
+  EDQUOT:
+    'is on a file system on which the disk quota of this user is used up. Delete files, or raise the disk quota.',
+  EROFS:
+    'is on a read-only file system. Mount this file system writable, or set DATA_DIR to a writable directory.',
+  EACCES:
+    'is not writable by this user. Change the owner of the directory, or set DATA_DIR to a directory that this user can write to.',
+  EIO: 'is on a file system that reports input/output errors. Check the disk.',
 }
 const LISTEN_CAUSES: { readonly [code: string]: string } = {
   EACCES: 'this user may not open the port',

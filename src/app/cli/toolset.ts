@@ -11,8 +11,9 @@ import { shownText } from './shown-text.ts'
 
 const MAX_LINE_CHARS = 120
 
-const FILES = `FILE contains ToolSet or ToolView resources (YAML or JSON), or is an OpenAPI document. As in \`toolgate serve\`, a configMapRef or secretRef is \
-read from configmaps/ and secrets/ beside FILE, and the document at a url is fetched if EGRESS_ALLOW and NODE_ENV allow its address.`
+const FILES = `FILE is an OpenAPI document, or contains ToolSet or ToolView resources (YAML or JSON). As \`toolgate serve\` does, the command reads \
+each configMapRef from the folder configmaps/ beside FILE and each secretRef from the folder secrets/ beside FILE, and fetches the OpenAPI document \
+from a url if EGRESS_ALLOW and NODE_ENV allow the address.`
 
 const DOES: Readonly<Record<string, string>> = {
   lint: 'Reports tools that agents may misread, and operations that did not become tools.',
@@ -40,7 +41,7 @@ export function addToolset(program: Command, context: CommandContext): void {
       'after',
       footer(
         ['toolgate toolset lint openapi.yaml', 'toolgate toolset lint toolsets/shop.yaml --json'],
-        '0 no findings, 1 findings, or the file cannot be used',
+        '0 no findings, 1 findings or an unusable file, 78 an invalid EGRESS_ALLOW',
       ),
     )
     .action(async (file: string, options: ToolsetOptions) => {
@@ -57,7 +58,7 @@ export function addToolset(program: Command, context: CommandContext): void {
           'toolgate toolset render openapi.yaml',
           'toolgate toolset render toolsets/shop.yaml --json --set EXAMPLE_URL=https://shop.example.com',
         ],
-        '0 rendered, 1 the file cannot be used',
+        '0 rendered, 1 an unusable file, 78 an invalid EGRESS_ALLOW',
       ),
     )
     .action(async (file: string, options: ToolsetOptions) => {
@@ -72,7 +73,7 @@ export function addToolset(program: Command, context: CommandContext): void {
       .option('--api-group <name>', 'API group of the resources', 'toolgate.dev')
       .option(
         '--set <name=value>',
-        'value of the placeholder GATEWAY_URL or EXAMPLE_URL in FILE (default: http://localhost); may be repeated',
+        'value for the placeholder GATEWAY_URL or EXAMPLE_URL in FILE (default: http://localhost); may be repeated',
         assignment,
       )
 }
@@ -90,7 +91,7 @@ async function inspect(
   const unknown = Object.keys(set).find(name => !Object.hasOwn(PLACEHOLDERS, name))
   if (unknown !== undefined)
     throw new CommandFailure(
-      `--set ${unknown}: \`toolgate serve\` does not replace this placeholder. Use GATEWAY_URL or EXAMPLE_URL.`,
+      `--set ${unknown} names an unknown placeholder. Set GATEWAY_URL or EXAMPLE_URL.`,
       EXIT.usage,
     )
   const { InspectionError, inspectFile } = await import('../../catalog/inspect/inspect-file.ts')

@@ -80,7 +80,7 @@ export function createContext(
     unixSockets: true,
   })
   closers.add('egress', () => upstreamEgress.close())
-  if (ownsThread) closers.add('release of startup memory', releaseStartMemory())
+  if (ownsThread) closers.add('timer that releases startup memory', releaseStartMemory())
   if (ownsThread && settings.role === 'control-plane') limitHeapGrowth()
   const conditions = new Conditions()
   metrics.degraded(() => conditions.states)
@@ -127,7 +127,7 @@ export async function prepareListener(context: AppContext, where: Where): Promis
     sharePort: where.sharePort ?? false,
     tls: where.tls,
     onCertificate(fault) {
-      const reason = fault && `the renewed certificate of port ${where.port} cannot be used: ${fault}`
+      const reason = fault && `the renewed certificate for port ${where.port} cannot be used: ${fault}`
       conditions.set(`certificate of port ${where.port}`, reason)
       if (reason === undefined) log.info({ port: where.port }, 'a renewed certificate is in use')
       else

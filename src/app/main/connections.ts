@@ -141,7 +141,7 @@ function bookOf({ users, snapshot }: PageParts): ConnectionBook {
     },
     async complete(principal, id, grant) {
       const site = sitesOf(principal).get(id)
-      if (site === undefined) return 'This tool set no longer needs a connected account.'
+      if (site === undefined) return 'This tool set was removed, or no longer needs a connected account.'
       return (await users.connect(site.authentication, site.place, grant))?.message
     },
     async disconnect(principal, id) {

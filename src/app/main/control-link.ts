@@ -44,7 +44,7 @@ export function followOverHttp(gateway: Gateway, at: NonNullable<Settings['contr
     at: { issuer },
     clientId: at.clientId,
     clientSecret: at.clientSecret,
-    names: 'GATEWAY_CLIENT_ID with GATEWAY_CLIENT_SECRET',
+    names: 'GATEWAY_CLIENT_ID and GATEWAY_CLIENT_SECRET',
     now: Date.now,
   })
   const transport = new HttpTransport({ egress, credentials, url: at.url })

@@ -155,7 +155,7 @@ export async function startControlPlane(plane: ControlPlaneParts): Promise<Contr
     mails?.nudge()
   }
   const compiler = createCompiler()
-  closers.add('compiler of API documents', () => compiler.close())
+  closers.add('compiler of OpenAPI documents', () => compiler.close())
   const controlPlane = createControlPlane(
     {
       store,
@@ -216,7 +216,7 @@ async function whenAvailable<T>(
   work: () => Promise<T>,
 ): Promise<T> {
   const closing = new AbortController()
-  closers.add('waiting for the database', () => closing.abort())
+  closers.add('retry of the database connection', () => closing.abort())
   const backoff = new Backoff(DATABASE_RETRY)
   for (;;) {
     try {
@@ -225,7 +225,10 @@ async function whenAvailable<T>(
       if (!(error instanceof StoreUnavailable) || closing.signal.aborted) throw error
       readiness.failed(error)
       if (backoff.retries === 0)
-        log.warn({ reason: error.message }, 'the control plane waits for its database (DATABASE_URL)')
+        log.warn(
+          { reason: error.message },
+          'the control plane cannot reach its database and retries until it can. Check DATABASE_URL',
+        )
       await backoff.wait(closing.signal)
     }
   }

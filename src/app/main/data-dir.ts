@@ -18,14 +18,17 @@ export function prepareDataDir(dataDir: string, log: Log): void {
     mkdirSync(dataDir, { recursive: true, mode: 0o700 })
   } catch (error) {
     throw new Error(
-      `DATA_DIR (${dataDir}) could not be created: ${(error as Error).message}. Set DATA_DIR to a directory that this user can write to.`,
+      `DATA_DIR (${dataDir}) could not be created: ${(error as Error).message}. Set DATA_DIR to a directory that the user of this process can write to.`,
     )
   }
   checkWritable(dataDir)
   const path = dataDir
   // like /tmp, or a tmpfs of a container: the other files belong to other programs
   if (isShared(statSync(dataDir).mode)) {
-    log.warn({ path }, 'DATA_DIR is a directory shared by all users (sticky bit); use a private directory')
+    log.warn(
+      { path },
+      'DATA_DIR is a directory shared by all users (its sticky bit is set). Set DATA_DIR to a private directory',
+    )
     return
   }
   const { corrected, failures, failed, truncated } = makeTreePrivate(dataDir)

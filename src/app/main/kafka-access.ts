@@ -36,7 +36,7 @@ function accessSasl(sasl: KafkaSaslSettings | undefined): {
       return presentText(clientSecret)
     },
     scope,
-    names: 'KAFKA_CLIENT_ID with KAFKA_CLIENT_SECRET',
+    names: 'KAFKA_CLIENT_ID and KAFKA_CLIENT_SECRET',
     now: Date.now,
   })
   return { sasl: { mechanism, token: () => credentials.token() }, close: () => egress.close() }

@@ -12,7 +12,10 @@ export function mailOptions({ settings, metrics, log }: AppContext): MailOptions
   return {
     onOmitted(mails) {
       omitted += mails
-      log.warn({ mails }, 'notices were not sent by mail: the tenant has reached its daily limit of mails')
+      log.warn(
+        { mails },
+        'some notices were not sent by mail, because their tenant has reached its daily limit of mails',
+      )
     },
   }
 }

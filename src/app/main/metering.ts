@@ -41,11 +41,12 @@ export function usageComesFromEvents(settings: Settings): boolean {
  */
 export function missingMetrics(settings: Settings): string | undefined {
   if (exportsEvents(settings)) return undefined
-  const fix = 'set METERING_ENABLED=true and KAFKA_BROKERS on the control plane and on its gateways'
+  const fix =
+    'To collect metrics, set METERING_ENABLED=true and KAFKA_BROKERS on the control plane and on its gateways'
   if (settings.role === 'control-plane')
-    return `this control plane shows the usage of subscriptions but no metrics (GET …/metrics stays empty): ${fix}`
+    return `this control plane shows the usage of subscriptions, but has no metrics of tenants and APIs. ${fix}`
   if (settings.role === 'gateway')
-    return `the control plane receives the usage of subscriptions but no metrics (GET …/metrics stays empty), because metering events stay in the spool of this gateway: ${fix}`
+    return `metering events stay in the spool of this gateway, so the control plane receives the usage of subscriptions, but no metrics of tenants and APIs. ${fix}`
   return undefined
 }
 
@@ -176,7 +177,8 @@ async function toKafka(context: AppContext): Promise<(events: readonly SpooledEv
     format: settings.metering.format,
     clientId: `toolgate-${settings.gatewayName}`,
     log,
-    onUnreadable: () => log.error({}, 'a record in the spool is not a metering event and was skipped'),
+    onUnreadable: () =>
+      log.error({}, 'a record in the metering spool is not a metering event and was skipped'),
   })
   closers.add('connection to Kafka', async () => {
     await producer.close()
@@ -191,7 +193,7 @@ function toStore(store: Store, log: AppContext['log']): (events: readonly Spoole
       try {
         return [decodeEvent(bytes)]
       } catch {
-        log.error({}, 'a record in the spool is not a metering event and was skipped')
+        log.error({}, 'a record in the metering spool is not a metering event and was skipped')
         return []
       }
     })

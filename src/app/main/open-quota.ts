@@ -9,7 +9,7 @@ import type { AppContext } from './app-context.ts'
 import type { QuotaShare } from './workers/thread-data.ts'
 
 const UNAVAILABLE =
-  'the quota store is unavailable: this instance admits calls within its leases and refuses all others'
+  'the quota store is unavailable (REDIS_URL): this instance admits calls until its leased units are used up, then refuses calls that have a limit'
 
 /** Quotas that other threads of the process can join. */
 export interface JoinableQuota {
@@ -79,7 +79,7 @@ async function open(
   })
   if (quota.damage.length > 0)
     report(
-      `the quota journal was damaged (${quota.damage.join('; ')}): the counts of this instance are taken from Redis. Check the disk of ${dir}. /mcp/health reports this fault until the process is restarted`,
+      `the quota journal was damaged (${quota.damage.join('; ')}), so this instance takes its counts from Redis. Check the disk of ${dir}. /mcp/health reports this fault until the process is restarted`,
     )
   await quota.ready
   return {

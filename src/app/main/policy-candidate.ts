@@ -15,7 +15,7 @@ import { bundleSource } from './policy-source.ts'
 
 /** The reason for refusing a promotion without a candidate. */
 export const NO_CANDIDATE =
-  'A candidate is missing: set POLICY_SHADOW, or make one in the policy editor of the console.'
+  'A policy candidate does not exist. Set POLICY_SHADOW, or create a candidate in the policy editor of the console.'
 
 export interface Candidate {
   /** For operators: of all planes and threads together; undefined when there is none. */
@@ -89,9 +89,9 @@ export function openCandidate(parts: CandidateParts): Candidate {
     if (shadow === undefined && candidate === undefined && fault() === undefined) return NO_CANDIDATE
     const status = await compared()
     if (candidate === undefined || status === undefined)
-      return `The candidate cannot be used: ${fault() ?? 'it has not been read yet'}.`
+      return `The policy candidate cannot be used: ${fault() ?? 'its bundle has not been loaded yet'}.`
     if (revision !== undefined && readBundle(candidate).revision !== revision)
-      return `The candidate is now revision ${status.revision}, not ${revision}. Check the comparison of the current candidate before you promote it.`
+      return `The policy candidate is now revision ${status.revision}, not ${revision}. Check how revision ${status.revision} compares with the live bundle before you promote it.`
     return obstacleOf(status, maxFlips)
   }
 
@@ -104,13 +104,13 @@ export function openCandidate(parts: CandidateParts): Candidate {
     offer: archive =>
       changes.run(async () => {
         if (isRemote(path))
-          return `POLICY_SHADOW is a URL: publish revision ${readBundle(archive).revision} there, or unset POLICY_SHADOW.`
+          return `POLICY_SHADOW is a URL: publish revision ${readBundle(archive).revision} at that URL, or unset POLICY_SHADOW.`
         try {
           await mkdir(dirname(path), { recursive: true })
           await writeFile(`${path}.part`, archive)
           await rename(`${path}.part`, path)
         } catch (error) {
-          return `The candidate cannot be written: ${(error as Error).message}`
+          return `The file of the policy candidate cannot be written: ${(error as Error).message}`
         }
         return (await takeNow(archive)) ? undefined : refused
       }),
@@ -132,10 +132,10 @@ export function openCandidate(parts: CandidateParts): Candidate {
 
 function obstacleOf({ compared, flipped, failed }: ShadowStatus, maxFlips: number): string | undefined {
   if (compared === 0)
-    return 'The candidate has not been compared with the live bundle yet. Retry after some calls.'
+    return 'The policy candidate has not been compared with the live bundle yet. Retry after the gateway has decided some calls.'
   if (failed > 0)
-    return `The candidate failed in ${failed} of ${compared + failed} decisions. Fix the policy and make a new candidate.`
+    return `The policy candidate failed in ${failed} of ${compared + failed} decisions. Fix the policy and create a new candidate.`
   if (flipped > maxFlips)
-    return `${flipped} of ${compared} decisions would change, more than POLICY_MAX_FLIPS (${maxFlips}).`
+    return `With the candidate, ${flipped} of ${compared} decisions would change; POLICY_MAX_FLIPS allows ${maxFlips}.`
   return undefined
 }

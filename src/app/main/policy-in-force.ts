@@ -19,7 +19,7 @@ export async function putInForce(
   const before = live.current.bundle
   try {
     if (isRemote(file))
-      return `POLICY_BUNDLE is a URL; publish revision ${readBundle(bundle).revision} there.`
+      return `POLICY_BUNDLE is a URL: publish revision ${readBundle(bundle).revision} at that URL.`
     // what cannot be served must not be in the file at the next start
     const { policy } = await loadBundle(bundle, options)
     policy.close()

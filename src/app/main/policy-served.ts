@@ -215,7 +215,7 @@ function verifierOf(key: string): ReturnType<typeof jwsVerifier> {
     return jwsVerifier(key)
   } catch (error) {
     throw new Error(
-      `POLICY_KEY is not a public key in PEM form (${(error as Error).message}). If the key is in a file, set POLICY_KEY_FILE to its path`,
+      `POLICY_KEY is not a public key in PEM format (${(error as Error).message}). If the key is in a file, set POLICY_KEY_FILE to the path of that file`,
     )
   }
 }

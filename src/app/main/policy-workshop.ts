@@ -47,7 +47,7 @@ export function openPolicyWorkshop(
     history.keep(current, current.bundle).catch((error: unknown) => {
       log.warn(
         { err: error },
-        'the policy bundle could not be saved in DATA_DIR, so a later rollback to it is not possible. Check the disk and permissions of DATA_DIR',
+        'the policy bundle could not be saved in DATA_DIR, so you cannot roll back to this bundle later. Check the disk and permissions of DATA_DIR',
       )
     })
   void keep(owner.live.current)
@@ -85,7 +85,7 @@ class Workshop implements PolicyWorkshop {
       revision,
       since: new Date(since).toISOString(),
       compiler: await this.#compiler(),
-      read_only: isRemote(bundleFile) ? 'POLICY_BUNDLE is a URL: publish the bundle there.' : null,
+      read_only: isRemote(bundleFile) ? 'POLICY_BUNDLE is a URL: publish the bundle at that URL.' : null,
       files: listed(sourcesIn(bundle)),
       input_schema: JSON.parse(await readFile(SCHEMA, 'utf8')) as unknown,
       candidate: (await owner.candidate.status()) ?? null,
@@ -121,7 +121,7 @@ class Workshop implements PolicyWorkshop {
   async shadow(revision: string): Promise<string | undefined> {
     const built = this.#built(revision)
     if (built === undefined)
-      return `The compiled draft of revision ${revision} is no longer in memory. Check the draft again.`
+      return `The compiled draft with revision ${revision} is no longer in memory. Check the draft again in the policy editor.`
     return this.#parts.owner.candidate.offer(built.archive)
   }
 

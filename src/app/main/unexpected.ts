@@ -55,7 +55,7 @@ function isErrorEvent(error: unknown): boolean {
 /** Only these: other properties of an error of a client library may hold the command, with its password. */
 function fieldsOf(error: unknown): object {
   if (!(error instanceof Error))
-    return { reason: `the thrown value is not an Error but of type ${typeof error}` }
+    return { reason: `the thrown value is not an Error; its type is ${typeof error}` }
   const { code } = error as NodeJS.ErrnoException
   return {
     error: error.name,

@@ -24,7 +24,7 @@ export function openSealer({ settings, log }: AppContext): Sealer {
   if (fresh && !settings.databaseUrl.startsWith('pglite:')) {
     log.warn(
       {},
-      'SECRETS_KEY is not set: webhook secrets are encrypted with a key in DATA_DIR. Set SECRETS_KEY if another control plane uses this database',
+      'SECRETS_KEY is not set: webhook secrets are encrypted with a key in DATA_DIR. If several control planes use this database, set the same SECRETS_KEY for all of them',
     )
   }
   return createSealer(key)
@@ -47,7 +47,7 @@ export async function sendWebhooks(
     maxOrigins: MAX_ORIGINS,
     maxConnectionsPerOrigin: MAX_CONNECTIONS_PER_ORIGIN,
   })
-  closers.add('outgoing client of webhooks', () => egress.close())
+  closers.add('HTTP client for webhooks', () => egress.close())
   const outcomes = { success: 0, retry: 0, failed: 0 }
   const webhooks = await start(() =>
     startWebhooks({

@@ -20,13 +20,17 @@ export function checkClientTls(
   if (!on.isOn) {
     for (const [name, value] of Object.entries({ CA: ca, CERT: cert, KEY: key }))
       if (value !== undefined)
-        read.fault(`${prefix}_${name}`, 'is set, but the connection does not use TLS.', on.fix)
+        read.fault(
+          `${prefix}_${name}`,
+          'is set, but the connection does not use TLS.',
+          `${on.fix}, or unset ${prefix}_${name}.`,
+        )
     return undefined
   }
   checkCertificate(read, `${prefix}_CA`, ca?.text)
   if (checkCertificate(read, `${prefix}_CERT`, cert?.text)) checkPair(read, prefix, cert!.text, key?.text)
   else if (cert === undefined && key !== undefined)
-    read.fault(`${prefix}_KEY`, `is set without ${prefix}_CERT.`, 'Set both or none.')
+    read.fault(`${prefix}_KEY`, `is set without ${prefix}_CERT.`, 'Set both or neither.')
   return tls
 }
 
@@ -37,7 +41,7 @@ export function checkCertificate(read: Reader, name: string, pem: string | undef
     new X509Certificate(pem)
     return true
   } catch {
-    read.fault(name, 'is not a certificate in PEM form.', `Set ${name}_FILE to the path of a PEM file.`)
+    read.fault(name, 'is not a certificate in PEM format.', `Set ${name}_FILE to the path of a PEM file.`)
     return false
   }
 }
@@ -46,7 +50,7 @@ export function checkCertificate(read: Reader, name: string, pem: string | undef
 export function checkPair(read: Reader, prefix: string, cert: string, key: string | undefined): void {
   const name = `${prefix}_KEY`
   if (key === undefined) {
-    read.fault(name, `is missing though ${prefix}_CERT is set.`, 'Set both or none.')
+    read.fault(name, `is missing though ${prefix}_CERT is set.`, 'Set both or neither.')
     return
   }
   try {
@@ -54,8 +58,8 @@ export function checkPair(read: Reader, prefix: string, cert: string, key: strin
   } catch {
     read.fault(
       name,
-      `cannot be used. It must be a private key in PEM form that has no passphrase and matches ${prefix}_CERT.`,
-      `Set ${name}_FILE to the path of such a key.`,
+      `cannot be used. It must be an unencrypted private key in PEM format that matches ${prefix}_CERT.`,
+      `Set ${name}_FILE to the path of the key file.`,
     )
   }
 }

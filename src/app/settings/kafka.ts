@@ -27,7 +27,7 @@ export function readKafka(read: Reader) {
     read,
     'KAFKA',
     { ca: read.renewable('KAFKA_CA'), cert: read.renewable('KAFKA_CERT'), key: read.renewable('KAFKA_KEY') },
-    { isOn, fix: 'Set KAFKA_TLS=true, or unset this setting.' },
+    { isOn, fix: 'Set KAFKA_TLS=true' },
   )
   return { tls, sasl: readSasl(read) } as const
 }
@@ -46,7 +46,7 @@ function readSasl(read: Reader): KafkaSaslSettings | undefined {
   const need = namesFor(mechanism, given.KAFKA_TOKEN !== undefined)
   for (const [name, value] of Object.entries(given)) {
     if (value === undefined && need.includes(name))
-      read.fault(name, `is missing though KAFKA_SASL is ${mechanism}.`, needed(mechanism))
+      read.fault(name, `is missing, but KAFKA_SASL=${mechanism} requires it.`, needed(mechanism))
     if (
       value !== undefined &&
       !need.includes(name) &&
@@ -55,7 +55,7 @@ function readSasl(read: Reader): KafkaSaslSettings | undefined {
       read.fault(
         name,
         `is set, but KAFKA_SASL=${mechanism} does not use it${need.includes('KAFKA_TOKEN') ? ' when KAFKA_TOKEN is set' : ''}.`,
-        need.includes('KAFKA_TOKEN') ? 'Unset it, or unset KAFKA_TOKEN.' : 'Unset it, or change KAFKA_SASL.',
+        `Unset ${name}, or ${need.includes('KAFKA_TOKEN') ? 'unset KAFKA_TOKEN' : 'change KAFKA_SASL'}.`,
       )
   }
   const { KAFKA_USERNAME: username, KAFKA_PASSWORD: password, KAFKA_TOKEN: token } = given

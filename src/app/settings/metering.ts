@@ -12,7 +12,7 @@ export function readMetering(read: Reader) {
     if (!BROKER.test(broker))
       read.fault(
         'KAFKA_BROKERS',
-        `contains "${broker}".`,
+        `contains "${broker}", which is not a host and a port.`,
         'List the brokers as host:port, separated by commas.',
       )
   }
@@ -20,7 +20,7 @@ export function readMetering(read: Reader) {
   if (!/^[A-Za-z0-9._-]{1,249}$/.test(topic))
     read.fault(
       'METERING_TOPIC',
-      `is "${topic}".`,
+      `is "${topic}", which is not a valid topic name.`,
       'Use at most 249 letters, digits, dots, dashes and underscores.',
     )
   return {

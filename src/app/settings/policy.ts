@@ -45,7 +45,11 @@ export function readPolicySettings(read: Reader, production: boolean): PolicySet
     ['POLICY_SHADOW', settings.shadow ?? ''],
   ] as const)
     if (isRemote(address) && !URL.canParse(address))
-      read.fault(name, 'is not an absolute URL.', 'Write it as https://host[:port]/path, or as a file.')
+      read.fault(
+        name,
+        'is not a valid URL.',
+        'Write it as https://host[:port]/path, or as the path of a file.',
+      )
   if (settings.engine === 'opa-http') ownServer(settings, read)
   else if (settings.token !== undefined) checkToken(settings, read)
   if (settings.pollMs < 10) read.fault('POLICY_POLL', 'is below 10ms.', 'Set it to 10ms or more.')
@@ -73,7 +77,7 @@ function ownServer({ url, key, tenants, shadow, token }: PolicySettings, read: R
   if (url === undefined)
     read.fault(
       'POLICY_URL',
-      'is missing though POLICY_ENGINE is opa-http.',
+      'is missing, but POLICY_ENGINE=opa-http requires it.',
       'Set it to the decision URL of the policy server, such as http://opa:8181/v1/data/toolgate/decision.',
     )
   const bundles = { POLICY_KEY: key, POLICY_TENANTS: tenants, POLICY_SHADOW: shadow, POLICY_TOKEN: token }
@@ -81,7 +85,7 @@ function ownServer({ url, key, tenants, shadow, token }: PolicySettings, read: R
     if (value !== undefined)
       read.fault(
         name,
-        'is set though POLICY_ENGINE is opa-http.',
+        'is set, but POLICY_ENGINE=opa-http does not use it.',
         'Unset it: the policy server loads its own bundles.',
       )
   }

@@ -24,6 +24,6 @@ export function readPresentation(read: Reader): Presentation {
 
 function bounded(read: Reader, name: string, text: string | undefined, max: number): string | undefined {
   if (text === undefined || text.length <= max) return text
-  read.fault(name, `has ${text.length} characters.`, `Shorten it to ${max} characters.`)
+  read.fault(name, `has ${text.length} characters.`, `Use at most ${max} characters.`)
   return undefined
 }

@@ -63,7 +63,7 @@ export function guardProduction(settings: GuardedSettings, read: Reader): void {
   }
   const refuse = (name: string, reason: string, fix: string): void => {
     if (!allowed.includes(name))
-      read.fault(name, reason, `${fix} If this is intended, add ${name} to ALLOW_INSECURE.`)
+      read.fault(name, reason, `${fix} To accept this risk, add ${name} to ALLOW_INSECURE.`)
   }
   const { auth, controlPlane, policy, egressAllow, sse } = settings
   const { tls, sasl } = settings.metering.kafka
@@ -80,27 +80,27 @@ export function guardProduction(settings: GuardedSettings, read: Reader): void {
     if (address !== undefined && isPlainHttp(address))
       refuse(
         name,
-        'is a plain http:// address: anyone on the network path can replace its responses.',
-        'Use https.',
+        'is a plain http:// address: anyone on the network path can replace the responses.',
+        'Use an https:// address.',
       )
   }
   if (sasl !== undefined && tls === undefined)
     refuse(
       'KAFKA_SASL',
-      `is ${sasl.mechanism} without TLS: anyone on the network path can read the credentials or the events.`,
+      `is ${sasl.mechanism} without TLS: anyone on the network path can read the metering events, and may be able to read the credentials.`,
       'Set KAFKA_TLS=true.',
     )
   const { smtp } = settings
   if (smtp?.encryption === 'none' && !isLoopback(smtp.host))
     refuse(
       'SMTP_STARTTLS',
-      'is false: anyone on the network path can read the mail and the password.',
+      'is false: anyone on the network path can read the mails and the SMTP password.',
       'Set it to true, or use an smtps:// SMTP_URL.',
     )
   if ([policy.bundle, policy.shadow ?? ''].some(isRemote) && policy.key === undefined)
     refuse(
       'POLICY_KEY',
-      'is missing, but a bundle is fetched from a server: anyone who can replace the bundle decides which calls are allowed.',
+      'is missing, but a policy bundle is fetched from a server: anyone who can replace the bundle decides which calls are allowed.',
       'Sign the bundle, and set POLICY_KEY to the public key.',
     )
   for (const entry of egressAllow) {
@@ -109,7 +109,7 @@ export function guardProduction(settings: GuardedSettings, read: Reader): void {
       refuse(
         'EGRESS_ALLOW',
         `contains "${entry}", ${why}.`,
-        'List the hosts, networks and sockets of your backends.',
+        'List only the hosts, networks and sockets of your backends.',
       )
   }
   for (const cidr of sse.trustedProxies) {
@@ -117,7 +117,7 @@ export function guardProduction(settings: GuardedSettings, read: Reader): void {
       refuse(
         'SSE_TRUSTED_PROXIES',
         `contains "${cidr}", which covers too many addresses: a client in this range can send a false client address.`,
-        'List the addresses of your proxies.',
+        'List only the addresses of your proxies.',
       )
   }
 }

@@ -41,13 +41,17 @@ export class Reader {
     const file = this.#env[`${name}_FILE`]
     if (file === undefined || file === '') return this.#env[name]
     if (this.#env[name] !== undefined) {
-      this.fault(name, `is set, and so is ${name}_FILE.`, 'Keep one of the two.')
+      this.fault(name, `and ${name}_FILE are both set.`, 'Unset one of the two.')
       return undefined
     }
     try {
       return readFileSync(file, 'utf8').trim()
     } catch {
-      this.fault(`${name}_FILE`, 'names a file that cannot be read.', 'Check the path and its permissions.')
+      this.fault(
+        `${name}_FILE`,
+        'names a file that cannot be read.',
+        'Check the path and the permissions of the file.',
+      )
       return undefined
     }
   }

@@ -22,32 +22,48 @@ export function readRedis(read: Reader): RedisServers | undefined {
     read,
     'REDIS',
     { ca: read.renewable('REDIS_CA'), cert: read.renewable('REDIS_CERT'), key: read.renewable('REDIS_KEY') },
-    { isOn: isEncrypted, fix: 'Use a rediss:// REDIS_URL, or unset this setting.' },
+    { isOn: isEncrypted, fix: 'Use a rediss:// REDIS_URL' },
   )
   if (url === undefined) {
     if (mode !== 'single')
-      read.fault('REDIS_URL', `is missing though REDIS_MODE is ${mode}.`, 'Set it to the first node.')
+      read.fault(
+        'REDIS_URL',
+        `is missing, but REDIS_MODE=${mode} requires it.`,
+        'Set it to the address of the first node.',
+      )
     return undefined
   }
   const server = serverOf(url)
   if (password !== undefined && server.password !== undefined)
-    read.fault('REDIS_PASSWORD', 'is set, but REDIS_URL also contains a password.', 'Keep one of the two.')
+    read.fault(
+      'REDIS_PASSWORD',
+      'is set, but REDIS_URL also contains a password.',
+      'Remove one of the two passwords.',
+    )
   if (mode === 'single' && nodes.length > 0)
-    read.fault('REDIS_NODES', 'is set though REDIS_MODE is single.', 'Set REDIS_MODE to sentinel or cluster.')
+    read.fault(
+      'REDIS_NODES',
+      'is set, but REDIS_MODE=single does not use it.',
+      'Set REDIS_MODE to sentinel or cluster, or unset REDIS_NODES.',
+    )
   if (mode === 'cluster' && server.database !== 0)
-    read.fault('REDIS_URL', 'names a database, but a cluster has only database 0.', 'Remove the path.')
+    read.fault(
+      'REDIS_URL',
+      `selects database ${server.database}, but a Redis cluster has only database 0.`,
+      'Remove the path from REDIS_URL.',
+    )
   if (mode === 'sentinel' && sentinel.REDIS_MASTER === undefined)
     read.fault(
       'REDIS_MASTER',
-      'is missing though REDIS_MODE is sentinel.',
+      'is missing, but REDIS_MODE=sentinel requires it.',
       'Set it to the name of the master that the sentinels monitor.',
     )
   for (const [name, value] of Object.entries(sentinel))
     if (value !== undefined && mode !== 'sentinel')
       read.fault(
         name,
-        `is set though REDIS_MODE is ${mode}.`,
-        'Set REDIS_MODE=sentinel, or unset this setting.',
+        `is set, but REDIS_MODE=${mode} does not use it.`,
+        `Set REDIS_MODE=sentinel, or unset ${name}.`,
       )
   return {
     ...server,
@@ -70,7 +86,11 @@ function readNodes(read: Reader, entries: readonly string[]): RedisNode[] {
   return entries.flatMap(entry => {
     const [, host, port] = NODE.exec(entry) ?? []
     if (host !== undefined) return [{ host: bareHost(host), port: Number(port) }]
-    read.fault('REDIS_NODES', `contains "${entry}".`, 'List the nodes as host:port, separated by commas.')
+    read.fault(
+      'REDIS_NODES',
+      `contains "${entry}", which is not a host and a port.`,
+      'List the nodes as host:port, separated by commas.',
+    )
     return []
   })
 }

@@ -25,7 +25,7 @@ const FIXES = {
   CONTROL_PLANE_URL: 'Set it to the address of the control plane.',
   GATEWAY_CLIENT_ID:
     'Set it to the id of the OAuth client with which the gateway gets tokens for the control plane.',
-  GATEWAY_CLIENT_SECRET: 'Set it to the secret of the client GATEWAY_CLIENT_ID.',
+  GATEWAY_CLIENT_SECRET: 'Set it to the secret of the OAuth client whose id is in GATEWAY_CLIENT_ID.',
 } as const
 
 /** @param issuer value of `AUTH_ISSUER`: a separate gateway cannot use the embedded provider */
@@ -44,14 +44,14 @@ export function readRole(read: Reader, issuer: string | undefined): RoleSettings
     },
     {
       isOn: url?.startsWith('https:') === true,
-      fix: 'Use an https:// CONTROL_PLANE_URL, or unset this setting.',
+      fix: 'Use an https:// CONTROL_PLANE_URL',
     },
   )
   if (role !== 'gateway') {
     if (url !== undefined)
       read.fault(
         'CONTROL_PLANE_URL',
-        `is set though ROLE is ${role}.`,
+        `is set, but ROLE=${role} does not use it.`,
         'Set ROLE=gateway, or unset CONTROL_PLANE_URL.',
       )
     return { role, controlPlane: undefined }
@@ -63,12 +63,12 @@ export function readRole(read: Reader, issuer: string | undefined): RoleSettings
     GATEWAY_CLIENT_SECRET: clientSecret,
   }
   for (const name of Object.keys(FIXES) as (keyof typeof FIXES)[]) {
-    if (given[name] === undefined) read.fault(name, 'is missing though ROLE is gateway.', FIXES[name])
+    if (given[name] === undefined) read.fault(name, 'is missing, but ROLE=gateway requires it.', FIXES[name])
   }
   if (issuer === undefined) {
     read.fault(
       'AUTH_ISSUER',
-      'is missing though ROLE is gateway.',
+      'is missing, but ROLE=gateway requires it.',
       'Set it to the issuer that the control plane uses.',
     )
   }

@@ -11,7 +11,7 @@ export function readSecretsKey(read: Reader): string | undefined {
     read.fault(
       'SECRETS_KEY',
       `has fewer than ${MIN_LENGTH} characters.`,
-      'Generate a key with `openssl rand -base64 32`. Use the same key for every control plane of a database.',
+      'Generate a key with `openssl rand -base64 32`. Use the same key for all control planes that share a database.',
     )
   }
   return key

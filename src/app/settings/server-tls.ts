@@ -23,7 +23,7 @@ export function checkServerTls(
         read.fault(
           `${prefix}_${name}`,
           `is set without ${prefix}_CERT.`,
-          'Set the certificate too, or unset this setting.',
+          `Set ${prefix}_CERT too, or unset ${prefix}_${name}.`,
         )
     return undefined
   }

@@ -24,7 +24,7 @@ export function readSmtp(read: Reader): SmtpServer | undefined {
         read.fault(
           `SMTP_${name}`,
           'is set without SMTP_URL.',
-          'Set SMTP_URL to the mail server, or unset this setting.',
+          `Set SMTP_URL to the URL of the mail server, or unset SMTP_${name}.`,
         )
     return undefined
   }
@@ -34,14 +34,14 @@ export function readSmtp(read: Reader): SmtpServer | undefined {
   if (hostname === '' || (pathname !== '' && pathname !== '/') || search !== '')
     read.fault(
       'SMTP_URL',
-      'has no host, or more than a host and a port.',
+      'has no host, or contains more than a host and a port.',
       'Write it as smtp://host[:port] or smtps://host[:port].',
     )
   if ((user === undefined) !== (password === undefined))
     read.fault(
       'SMTP_PASSWORD',
-      'and SMTP_USER belong together, and one of them is missing.',
-      'Set both or none.',
+      'and SMTP_USER must be set together, but one of them is missing.',
+      'Set both or neither.',
     )
   if (from === undefined || !isMailAddress(from))
     read.fault(
@@ -52,7 +52,7 @@ export function readSmtp(read: Reader): SmtpServer | undefined {
   const encryption = protocol === 'smtps:' ? 'implicit' : startTls ? 'starttls' : 'none'
   const tls = checkClientTls(read, 'SMTP', certificates, {
     isOn: encryption !== 'none',
-    fix: 'Set SMTP_STARTTLS=true, or use an smtps:// SMTP_URL.',
+    fix: 'Set SMTP_STARTTLS=true, use an smtps:// SMTP_URL',
   })
   return {
     host: hostname,

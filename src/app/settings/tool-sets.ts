@@ -32,7 +32,7 @@ export function readToolSetSettings(read: Reader, isProduction: boolean): ToolSe
 /** Of a process that needs a cluster. */
 export function readClusterSettings(read: Reader): ClusterSettings {
   const cluster = clusterSettings(read)
-  requireCluster(read, cluster, 'KUBECONFIG', 'is not set, but this process')
+  requireCluster(read, cluster, 'KUBECONFIG', 'is not set, and this process')
   return cluster
 }
 

@@ -48,7 +48,7 @@ export async function startDeployment(
     stops.push(() => rmSync(dir, { recursive: true, force: true }))
     const backend = await startBackend()
     stops.push(() => backend.close())
-    progress('starting control plane and identity provider')
+    progress('starting the control plane and the identity provider')
     const control = await startServed('control plane', {
       ...FREE_PORTS,
       ...(dataDir === undefined

@@ -86,7 +86,7 @@ async function measure(
   } finally {
     load.stop()
   }
-  if (responses === 0) throw new Error(`no response in ${seconds} s; increase --seconds`)
+  if (responses === 0) throw new Error(`the gateway sent no response within ${seconds} s; increase --seconds`)
   const { busyUs, functions } = hotFunctions(
     JSON.parse(readFileSync(file, 'utf8')) as CpuProfile,
     PACKAGE_DIR,

@@ -96,7 +96,8 @@ async function order(child: ChildProcess, name: string, message: ProfilerOrder):
   })
   const response = await within(responded, RESPONSE_MS)
   if (response instanceof Error) throw response
-  const fault = response === undefined ? `no response within ${RESPONSE_MS / 1000} s` : response.fault
+  const fault =
+    response === undefined ? `the process did not respond within ${RESPONSE_MS / 1000} s` : response.fault
   if (response === undefined || fault !== undefined)
     throw new Error(`the ${name} could not ${message.order} its profile: ${fault}`)
   return response.cpuUs

@@ -50,7 +50,7 @@ function dryRun(call: ConfigClient, body: Tree, options: ConfigOptions): Promise
 function changesOf({ body }: ConfigResponse): Changes {
   if (!isObject(body) || !Array.isArray(body.changes))
     throw new CommandFailure(
-      'The response has no list "changes". Set --url to a control plane of the same version as this command.',
+      'The response from the control plane has no list "changes". Set --url to a control plane that has the same version as this command.',
     )
   return body as unknown as Changes
 }

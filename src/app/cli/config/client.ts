@@ -60,17 +60,19 @@ export async function connect(options: ConfigOptions, env: CommandContext['env']
     // a change is made before its response begins
     const changes = method !== 'GET' && query.dry_run !== 'true'
     const response = await fetch(url, sent).catch(error => {
-      const fix = changes && !isUnsent(error) ? CHECK : 'Check --url, and that the control plane runs'
+      const fix = changes && !isUnsent(error) ? CHECK : 'Check --url, and check that the control plane runs'
       throw new CommandFailure(`${base} did not respond: ${reasonOf(error)}. ${fix}.`)
     })
     const text = await response.text().catch(error => {
       const fix = changes ? CHECK : 'Retry'
-      throw new CommandFailure(`The response of ${base} is not complete: ${reasonOf(error)}. ${fix}.`)
+      throw new CommandFailure(`The response from ${base} is incomplete: ${reasonOf(error)}. ${fix}.`)
     })
     const json = jsonOf(text)
     if (!response.ok) throw new CommandFailure(refusalOf(response.status, json, base))
     if (json === undefined)
-      throw new CommandFailure(`${base} did not respond with JSON. Set --url to the control plane.`)
+      throw new CommandFailure(
+        `${base} did not respond with JSON. Set --url to the address of the control plane.`,
+      )
     return { body: json, etag: response.headers.get('etag') ?? '' }
   }
 }
@@ -90,7 +92,7 @@ async function tokenOf(read: Reader): Promise<string> {
     read.fault(
       'TOOLGATE_TOKEN',
       `is not set, and TOOLGATE_CLIENT_ID, TOOLGATE_CLIENT_SECRET and AUTH_ISSUER are not all set (missing: ${missing.join(', ')}).`,
-      'Set TOOLGATE_TOKEN to an access token of a tenant-admin or cpi-admin, or set all three.',
+      'Set TOOLGATE_TOKEN to an access token of a tenant-admin or cpi-admin, or set the missing variables.',
     )
   if (read.faults.length > 0) throw new SettingsError(read.faults)
   if (token !== undefined) return token.replace(/^Bearer /i, '')
@@ -101,12 +103,14 @@ async function tokenOf(read: Reader): Promise<string> {
       at: { issuer: issuer! },
       clientId: clientId!,
       clientSecret: clientSecret!,
-      names: 'TOOLGATE_CLIENT_ID with TOOLGATE_CLIENT_SECRET',
+      names: 'TOOLGATE_CLIENT_ID and TOOLGATE_CLIENT_SECRET',
       now: Date.now,
     })
     return await credentials.token()
   } catch (error) {
-    throw new CommandFailure(`The identity provider AUTH_ISSUER issued no access token: ${reasonOf(error)}.`)
+    throw new CommandFailure(
+      `The identity provider in AUTH_ISSUER issued no access token: ${reasonOf(error)}.`,
+    )
   } finally {
     await egress.close()
   }
@@ -123,7 +127,7 @@ function jsonOf(text: string): unknown {
 function refusalOf(status: number, json: unknown, base: string): string {
   const error = isObject(json) && isObject(json.error) ? json.error : undefined
   if (error === undefined)
-    return `${base} responded with status ${status} and without an error object. Check --url, and the proxy in front of the control plane.`
+    return `${base} responded with status ${status}, but without a JSON error object. Check --url, and check the proxy in front of the control plane.`
   const details = Array.isArray(error.details) ? error.details.filter(isObject) : []
   const lines = details
     .slice(0, MAX_SHOWN_DETAILS)

@@ -80,7 +80,7 @@ function joinTree(target: Tree, tree: Tree, file: string): void {
   const owner = target.apiVersion === undefined ? tree.owner : target.owner
   if (owner !== tree.owner)
     throw new CommandFailure(
-      `${file} has a different owner than the files before it. Apply the files of each owner separately.`,
+      `The owner in ${file} differs from the owner in the other files. Apply the files of each owner separately.`,
     )
   const { plans, tenants, ...head } = tree
   Object.assign(target, head)
@@ -110,7 +110,7 @@ function joinGroup(target: Tree, name: string, group: unknown, file: string, pat
 }
 
 function repeated(file: string, path: string): string {
-  return `${file} defines ${path}, and so does an earlier file. Remove one of the two definitions.`
+  return `${file} and an earlier file both define ${path}. Remove one of the two definitions.`
 }
 
 /** The names in `from` of all webhooks. */

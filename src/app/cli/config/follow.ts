@@ -30,11 +30,13 @@ export async function followCluster(options: ConfigOptions, env: CommandContext[
   const api = clusterOf(() => connectKubernetes({ apiGroup, kubeconfig: cluster.kubeconfig, log }))
   for (const plural of ['gatewayinstances', 'gatewaybindings'] as const) {
     const reason = await api.whyNotServed(plural).catch((error: Error) => {
-      throw new CommandFailure(`${error.message}. Check KUBECONFIG and that the API server is reachable.`)
+      throw new CommandFailure(
+        `${error.message}. Check KUBECONFIG, and check that the Kubernetes API server is reachable.`,
+      )
     })
     if (reason !== undefined)
       throw new CommandFailure(
-        `${reason}. Apply the CustomResourceDefinitions in deploy/helm/toolgate/crds and the RBAC rules of this version.`,
+        `${reason}. Apply the CustomResourceDefinitions (deploy/helm/toolgate/crds) and the RBAC rules for this version of Toolgate.`,
       )
   }
   const { namespace: leaseNamespace, identity } = cluster
@@ -54,7 +56,7 @@ function clusterOf<T>(connectCluster: () => T): T {
     return connectCluster()
   } catch (error) {
     throw new CommandFailure(
-      `KUBECONFIG, or the service account, cannot be used: ${(error as Error).message}`,
+      `The kubeconfig file, or the service account of the pod, cannot be used: ${(error as Error).message}`,
     )
   }
 }
@@ -73,7 +75,7 @@ function accessOf(call: ConfigClient): ControlPlaneAccess {
   const list = async (path: string, query: ConfigRequest['query']): Promise<readonly object[]> => {
     const { body } = await call({ method: 'GET', path, query: { limit: String(PAGE), ...query } })
     if (!isObject(body) || !Array.isArray(body.items))
-      throw new Error(`The response of the control plane to /v1/${path} has no list "items".`)
+      throw new Error(`The response from the control plane to GET /v1/${path} has no list "items".`)
     return body.items as readonly object[]
   }
   const listAll = async (path: string, query: ConfigRequest['query']): Promise<readonly object[]> => {

@@ -45,11 +45,13 @@ export function showChanges(result: Changes, color: boolean): string {
         : `! ${shownText(path)} ${shownText(field)} was changed outside of \`config apply\`: ${text(applied)} → ${text(live)}`,
     )
   for (const { path, owner } of foreign)
-    lines.push(`! ${shownText(path)} belongs to ${shownText(owner)}; --take-over changes it`)
+    lines.push(`! ${shownText(path)} belongs to the owner ${shownText(owner)}; use --take-over to change it`)
   for (const path of unlisted)
-    lines.push(`? ${shownText(path)} is not in the files and is kept; --prune deletes it`)
+    lines.push(`? ${shownText(path)} is not in the files and stays unchanged; use --prune to delete it`)
   for (const name of missing.map(shownText))
-    lines.push(`! the environment variable ${name} is required and not set (${name} or ${name}_FILE)`)
+    lines.push(
+      `! a secret in the files needs the environment variable ${name} or ${name}_FILE; set one of them`,
+    )
   const count = (action: string) => changes.filter(change => change.action === action).length
   lines.push(`${count('create')} to create, ${count('update')} to change, ${count('delete')} to delete.`)
   return `${lines.join('\n')}\n`

@@ -87,7 +87,7 @@ class Walk {
     const publicUrl = text(api, 'public_url')
     const guarded = await this.#until(() => call(publicUrl), 401, MAX_PROPAGATION_MS)
     transcript.show(guarded.last)
-    transcript.ok(`the gateway serves the API and requires a key ${guarded.tookMs} ms later`)
+    transcript.ok(`${guarded.tookMs} ms after the request, the gateway serves the API and requires a key`)
 
     transcript.step('plan', 'Offer a plan')
     const plan = await this.#create('/plans', {
@@ -113,18 +113,22 @@ class Walk {
       subscription.response,
     )
     const subscriptionPath = `${base}/subscriptions/${text(subscription, 'id')}`
-    transcript.ok('pending approval, without a key')
+    transcript.ok('the subscription is pending approval and has no key')
 
     transcript.step('approve', 'Approve the subscription')
     const approved = await this.#shown('POST', `${subscriptionPath}/approve`, {})
     expectStatus(approved, 200)
     const key = text(approved, 'api_key')
-    transcript.ok('approved; the key is shown only once')
+    transcript.ok('the subscription is approved; only this response contains the key')
 
     transcript.step('call', `Call the API ${CALLS} times with the key`)
     const admitted = await this.#until(() => call(publicUrl, key), 200, MAX_PROPAGATION_MS)
     transcript.show(admitted.last)
-    expect(field(admitted.last, 'saw_a_key') !== true, 'no key at the upstream', admitted.last.response)
+    expect(
+      field(admitted.last, 'saw_a_key') !== true,
+      'no API key in the request to the upstream',
+      admitted.last.response,
+    )
     let calls = 1
     while (calls < CALLS) {
       expectStatus(await call(publicUrl, key), 200)
@@ -139,7 +143,7 @@ class Walk {
       MAX_REPORT_DELAY_MS,
     )
     transcript.show(used.last)
-    transcript.ok(`${field(used.last, 'requests')} requests are counted`)
+    transcript.ok(`the control plane counted ${field(used.last, 'requests')} requests`)
 
     transcript.step('rotate', 'Rotate the key; the old key stays valid for an hour')
     const keys = await this.#ask('GET', `${base}/apikeys`)
@@ -149,7 +153,7 @@ class Walk {
     const spread = await this.#until(() => call(publicUrl, newKey), 200, MAX_PROPAGATION_MS)
     expectStatus(await call(publicUrl, key), 200)
     transcript.ok(
-      `the new key works after ${spread.tookMs} ms; the old key remains valid for its grace period`,
+      `the new key works ${spread.tookMs} ms after the rotation; the old key remains valid until its grace period ends`,
     )
 
     transcript.step('revoke', 'Revoke the key')
@@ -195,7 +199,7 @@ class Walk {
       const tookMs = Math.round(performance.now() - startedAt)
       if (typeof wanted === 'number' ? last.status === wanted : wanted(last)) return { last, tookMs }
       if (tookMs > withinMs) {
-        const what = typeof wanted === 'number' ? `status ${wanted}` : 'a response that shows the change'
+        const what = typeof wanted === 'number' ? `status ${wanted}` : 'the counted requests'
         throw new DemoFailure(
           `${what} from ${last.url} within ${withinMs} ms`,
           `${last.status} ${JSON.stringify(last.response)}`,
@@ -217,6 +221,6 @@ function call(url: string, key?: string): Promise<DemoExchange> {
 function firstId(list: DemoExchange): string {
   const items = field(list, 'items')
   const first: unknown = Array.isArray(items) ? items[0]?.id : undefined
-  expect(typeof first === 'string', 'a key in the list', list.response)
+  expect(typeof first === 'string', 'an API key in the list of keys', list.response)
   return first
 }

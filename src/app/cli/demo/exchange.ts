@@ -50,7 +50,7 @@ export async function exchange(asked: Asked): Promise<DemoExchange> {
     if (error instanceof BodyTooLarge) throw new DemoFailure(`a smaller response from ${url}`, error.message)
     throw new DemoFailure(
       `a response from ${url}`,
-      `${causeOf(error)}. Is the server running at this address? 'npm start' starts all servers of the demo.`,
+      `${causeOf(error)}. Check that the server at this address runs. 'npm start' starts all servers that the demo needs.`,
     )
   }
 }

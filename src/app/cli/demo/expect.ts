@@ -25,7 +25,7 @@ export function field({ response }: DemoExchange, name: string): unknown {
 /** @throws DemoFailure unless the response body has this text */
 export function text(found: DemoExchange, name: string): string {
   const value = field(found, name)
-  expect(typeof value === 'string', `${name} in the response of ${found.url}`, found.response)
+  expect(typeof value === 'string', `${name} in the response from ${found.url}`, found.response)
   return value
 }
 

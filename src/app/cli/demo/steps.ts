@@ -25,7 +25,7 @@ export async function walk({ url, authUrl }: DemoOptions, transcript: Transcript
   const endpoint = await findTokenEndpoint(url, authUrl, transcript)
   transcript.ok(`the token endpoint is ${endpoint}`)
 
-  transcript.step('token', 'Get a token as demo-agent, who may read and execute')
+  transcript.step('token', 'Get a token as demo-agent, a client that may read and execute')
   const agent = await getToken(endpoint, 'demo-agent', transcript)
   transcript.ok('a signed JWT')
 
@@ -41,10 +41,10 @@ export async function walk({ url, authUrl }: DemoOptions, transcript: Transcript
   transcript.step('call-jsonrpc', 'Make the same call over JSON-RPC, as MCP clients do')
   await callOverJsonRpc(url, agent, order, orderId, transcript)
 
-  transcript.step('denied', 'Make the same call as demo-viewer, who may only read')
+  transcript.step('denied', 'Make the same call as demo-viewer, a client that may only read')
   await beDenied(url, await getToken(endpoint, 'demo-viewer', transcript), order, transcript)
 
-  transcript.step('quota', `Make ${BURST} calls at once on a plan that allows 5 per second`)
+  transcript.step('quota', `Make ${BURST} simultaneous calls on a plan that allows 5 calls per second`)
   const waitSecs = await exceedQuota(url, agent, orderId, transcript)
 
   transcript.step('recovered', `Wait ${waitSecs} s (Retry-After), then cancel the order`)
@@ -54,7 +54,7 @@ export async function walk({ url, authUrl }: DemoOptions, transcript: Transcript
     transcript,
   )
   orderIdOf(cancelled, cancelled.response)
-  transcript.ok('admitted again; the order is canceled')
+  transcript.ok('the call was admitted; the order is canceled')
 }
 
 /** With the same Idempotency-Key, a repeated call returns the first order. */
@@ -87,9 +87,9 @@ async function listTools(url: string, token: string, transcript: Transcript): Pr
   const names = tools.map(tool => (tool as { name?: unknown }).name)
   for (const name of ['shop_placeOrder', 'shop_getOrder', 'shop_cancelOrder'])
     expect(names.includes(name), `the tool ${name}`, names)
-  expect(!names.includes('shop_deleteOrder'), 'only tools that the agent may call', names)
+  expect(!names.includes('shop_deleteOrder'), 'only tools that the client may call', names)
   transcript.note(names.join(', ').replace(/(.{80,110}), /g, '$1,\n   '))
-  transcript.ok(`${tools.length} tools, all of which the agent may call`)
+  transcript.ok(`${tools.length} tools; the client may call all of them`)
 }
 
 async function callOverJsonRpc(
@@ -114,10 +114,10 @@ async function callOverJsonRpc(
       }),
     transcript,
   )
-  expect(field(called, 'id') === 1, 'the id of the request', called.response)
+  expect(field(called, 'id') === 1, 'a response with the id of the request', called.response)
   const same = orderIdOf(called, field(called, 'result'))
   expect(same === orderId, `the same order ${orderId}, because the Idempotency-Key is the same`, same)
-  transcript.ok(`the same order ${same}: it was not placed twice`)
+  transcript.ok(`the response contains the same order ${same}: the shop did not place a second order`)
 }
 
 async function beDenied(url: string, token: string, order: object, transcript: Transcript): Promise<void> {
@@ -126,9 +126,9 @@ async function beDenied(url: string, token: string, order: object, transcript: T
   expectStatus(denied, 403)
   expect(field(denied, 'error') === 'forbidden', 'error "forbidden"', denied.response)
   const reasons = field(denied, 'reasons')
-  expect(Array.isArray(reasons) && reasons.length > 0, 'the reasons of the policy', denied.response)
+  expect(Array.isArray(reasons) && reasons.length > 0, 'the reasons for the denial', denied.response)
   expect(typeof field(denied, 'decision_id') === 'string', 'a decision_id', denied.response)
-  transcript.ok('denied, with the reasons of the policy')
+  transcript.ok('the policy denied the call and gave its reasons')
 }
 
 /** @returns seconds to wait before calling again */
@@ -145,14 +145,20 @@ async function exceedQuota(
   const refused = burst.filter(responded => responded.status === 429)
   const strange = burst.find(responded => responded.status !== 429 && responded.status !== 200)
   expect(strange === undefined, 'only 200 and 429', strange)
-  expect(refused.length > 0, `a 429 among ${BURST} calls at once`, 'eight times 200')
+  expect(
+    refused.length > 0,
+    `status 429 for some of ${BURST} simultaneous calls`,
+    `status 200 for all ${BURST} calls`,
+  )
   for (const one of refused) {
     expect(retryAfterSecs(one) > 0, 'a Retry-After header', one.responseHeaders)
     expect(field(one, 'error') === 'quota_exceeded', 'error "quota_exceeded"', one.response)
   }
-  transcript.note('One of the refusals:')
+  transcript.note('One of the refused calls:')
   transcript.show(refused[0]!)
-  transcript.ok(`${BURST - refused.length} admitted, ${refused.length} refused with Retry-After`)
+  transcript.ok(
+    `calls admitted: ${BURST - refused.length}; calls refused with 429 and Retry-After: ${refused.length}`,
+  )
   return Math.min(MAX_WAIT_SECS, Math.max(...refused.map(retryAfterSecs)))
 }
 
@@ -181,7 +187,7 @@ function orderIdOf(responded: DemoExchange, result: unknown): string {
   const text = content?.[0]?.text
   expect(isError !== true && typeof text === 'string', 'a tool result with text', responded.response)
   const { id } = (parseJson(text) ?? {}) as { id?: unknown }
-  expect(typeof id === 'string', 'an order in the text', text)
+  expect(typeof id === 'string', 'an order with an id in the text of the tool result', text)
   return id
 }
 

@@ -14,7 +14,7 @@ export async function findTokenEndpoint(
 ): Promise<string> {
   const resource = await read(`${url}/.well-known/oauth-protected-resource`, transcript)
   if (resource.status === NOT_FOUND) {
-    transcript.note(`The gateway does not name its authorization server: trying ${authUrl}.`)
+    transcript.note(`The gateway names no authorization server. The demo uses ${authUrl} instead.`)
     return tokenEndpointOf(await read(`${authUrl}/.well-known/openid-configuration`, transcript), authUrl)
   }
   expectStatus(resource, OK)

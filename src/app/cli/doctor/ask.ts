@@ -55,7 +55,10 @@ export async function ask(url: string, question: DoctorRequest = {}): Promise<Fe
     }
   } catch (error) {
     if (error instanceof BodyTooLarge)
-      throw new Fault(error.message, 'Serve fewer tools, or shorten their descriptions and schemas.')
+      throw new Fault(
+        error.message,
+        'If the response is a list of tools, serve fewer tools, or shorten the descriptions and schemas of the tools.',
+      )
     const reason = controller.signal.aborted
       ? `did not respond within ${TIMEOUT_MS / 1000} s`
       : `cannot be reached: ${causeOf(error)}`

@@ -98,7 +98,7 @@ export async function examine(
   for (const step of STEPS) {
     const report =
       step.login && loginFailed !== undefined
-        ? skipped(step, `The login failed at: ${loginFailed}.`)
+        ? skipped(step, `The login failed at the step ${loginFailed}.`)
         : reported(step, await attempt(step, visit), visit)
     if (report.status === 'warning') loginFailed = step.id
     // the registration is not needed after the token endpoint
@@ -126,8 +126,8 @@ async function attempt(step: Step, visit: Visit): Promise<StepOutcome | Fault> {
     if (error instanceof Fault) return error
     // a response in a form that a step does not expect must not end the run of the other clients
     return new Fault(
-      `The responses of the server cannot be read: ${error}.`,
-      'Find the responses of this step in the log of the server and compare them with the specification. If they conform to the specification, report a bug of toolgate.',
+      `This command cannot interpret a response from the server: ${error}.`,
+      'Find the responses for this step in the log of the server, and compare the responses with the MCP and OAuth specifications. If the responses conform to the specifications, report a bug in Toolgate.',
     )
   }
 }

@@ -40,7 +40,9 @@ export async function build(options: PolicyOptions): Promise<number> {
     cached: built.cacheable,
     reads: built.reads,
   }
-  const caching = built.cacheable ? 'cached' : 'not cached: rules use time, arguments or client responses'
+  const caching = built.cacheable
+    ? 'cached'
+    : 'not cached, because rules use the time, call arguments or client responses'
   print(
     options.json
       ? `${JSON.stringify(summary, undefined, 2)}\n`

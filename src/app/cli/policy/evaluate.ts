@@ -19,7 +19,7 @@ const SHOWN_FLIPS = 50
 /** @returns the bundle as a policy; its evaluation failures go to stderr */
 export function preparePolicy(bundle: Uint8Array): Promise<PreparedPolicy> {
   const onFailure = (failure: string, detail: string) =>
-    printProgress(`the policy could not decide: ${failure}: ${detail}`)
+    printProgress(`the policy evaluation failed: ${failure}: ${detail}`)
   return createOpaWasmEngine({ maxEvaluationMs: MAX_EVALUATION_MS, onFailure }).prepare(bundle)
 }
 
@@ -78,8 +78,8 @@ function textOf({ allow, reasons, obligations, missingScopes }: Explanation, rev
     lines.push(`  obligation ${name}: ${JSON.stringify(parameters)}`)
   }
   if (!allow && missingScopes !== undefined)
-    lines.push(`  would be allowed with the additional scopes: ${missingScopes.join(' ')}`)
-  if (!allow && missingScopes === undefined) lines.push('  no additional scopes would change the denial')
+    lines.push(`  the call would be allowed with the additional scopes: ${missingScopes.join(' ')}`)
+  if (!allow && missingScopes === undefined) lines.push('  additional scopes would not change the denial')
   return `${lines.join('\n')}\n`
 }
 
@@ -105,12 +105,16 @@ function printReplay(options: PolicyOptions, found: DecisionReplay, compared: st
     const { total, flipped, skipped, masked, flips } = found
     print(`${flipped} of ${total} decisions differ ${compared}\n`)
     if (skipped > 0)
-      print(`${skipped} decisions were skipped: the gateway made them while the policy was unavailable\n`)
+      print(
+        `${skipped} logged decisions were skipped: the policy was unavailable when the gateway logged these decisions\n`,
+      )
     if (masked > 0)
-      print(`${masked} decisions have masked arguments: rules that read arguments may decide differently\n`)
+      print(
+        `${masked} logged inputs have masked arguments: rules that read arguments may decide differently than in the gateway\n`,
+      )
     for (const flip of flips.slice(0, SHOWN_FLIPS)) print(decisionLine(flip))
     if (flips.length > SHOWN_FLIPS)
-      print(`  and ${flips.length - SHOWN_FLIPS} more kinds of differences; --json prints all\n`)
+      print(`  and ${flips.length - SHOWN_FLIPS} more kinds of differences; use --json to print all\n`)
   }
   return found.flipped > options.maxFlips ? EXIT.failed : EXIT.ok
 }
@@ -122,7 +126,7 @@ export function decisionLine({ direction, rule, action, resource, consumer, coun
 }
 
 function warnDamaged(file: string, line: number): void {
-  printProgress(`${file}:${line} is not an entry of a decision log and was skipped`)
+  printProgress(`${file}:${line} is not a valid decision log entry and was skipped`)
 }
 
 /** @throws Error if one of the objects is missing; fields within them are left to the rules */
@@ -131,7 +135,7 @@ function parsedInput(text: string): PolicyInput {
   try {
     input = readJson(text)
   } catch (error) {
-    throw new Error(`the input is not JSON (${(error as Error).message})`)
+    throw new Error(`the policy input is not valid JSON (${(error as Error).message})`)
   }
   for (const path of [
     'subject',
@@ -144,7 +148,7 @@ function parsedInput(text: string): PolicyInput {
     const part = path.split('.').reduce<unknown>((of, key) => Object(of)[key], input)
     if (typeof part !== 'object' || part === null) {
       throw new Error(
-        `the input has no object "${path}"; see schemas/input.json in the directory of the policies`,
+        `the policy input has no object "${path}"; see schemas/input.json in the directory of the policies`,
       )
     }
   }

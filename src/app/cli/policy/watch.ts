@@ -76,7 +76,7 @@ async function onSave(options: PolicyOptions): Promise<void> {
   const failed = steps.filter(step => !step.ok)
   for (const { name, detail } of failed) print(`FAIL ${name}: ${detail}\n`)
   if (failed.length > 0) {
-    print('not built: the gateway keeps the previous bundle\n')
+    print('the bundle was not built; the previous bundle remains in force\n')
     return
   }
   const built = await createBundle(options)
@@ -94,12 +94,12 @@ async function onSave(options: PolicyOptions): Promise<void> {
 /** @returns the recent decisions that `after` changes, as text */
 async function describeFlips(options: PolicyOptions, before: Uint8Array, after: Uint8Array): Promise<string> {
   const decisions = lastDecisions(options.log, RECENT_DECISIONS)
-  if (decisions.length === 0) return `no decisions in ${options.log} to compare with\n`
+  if (decisions.length === 0) return `the decision log ${options.log} contains no decisions to compare\n`
   const [previous, next] = [await preparePolicy(before), await preparePolicy(after)]
   try {
     const { total, flipped, flips } = await replay(iterate(decisions), next, previous)
     const lines = flips.slice(0, SHOWN_FLIPS).map(decisionLine)
-    return `${flipped} of the last ${total} decisions changed\n${lines.join('')}`
+    return `the new bundle changes ${flipped} of the last ${total} logged decisions\n${lines.join('')}`
   } finally {
     previous.close()
     next.close()

@@ -86,7 +86,7 @@ export function openPipeline(parts: PipelineParts): OpenPipeline {
     if ((count & (count - 1)) === 0)
       log.warn(
         { stage: id, ms: Math.round(ms), budget_ms: budgetMs, count },
-        'a stage of the module that STAGES names blocked its thread for longer than budget_ms',
+        'a custom stage (setting STAGES) blocked its thread for longer than budget_ms',
       )
   })
   const pipeline = compose(
@@ -94,7 +94,8 @@ export function openPipeline(parts: PipelineParts): OpenPipeline {
     (error, stage, exchange) => {
       metrics.bug(stage.id)
       // the outcome of a call is known before its settle stages
-      const outcome = stage.phase === 'settle' ? 'the response is unaffected' : 'the call got internal_error'
+      const outcome =
+        stage.phase === 'settle' ? 'the response is unaffected' : 'the caller received internal_error'
       log.error(
         { stage: stage.id, request_id: exchange.requestId, err: error },
         `a stage failed with an exception; ${outcome}`,

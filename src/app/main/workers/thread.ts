@@ -147,7 +147,7 @@ function respond(context: AppContext, plane: DataPlane): void {
       const tools = posted
       posted = []
       if (count !== undefined && tools.length !== count)
-        return `the thread received ${tools.length} of ${count} tools`
+        return `the worker thread received ${tools.length} of ${count} tools`
       const change = count === undefined ? rest : { ...rest, tools }
       const next = applyChange(content, change)
       const fault = await plane.apply(Object.freeze({ ...next, version: change.version }), change)

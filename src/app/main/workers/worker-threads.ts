@@ -286,7 +286,7 @@ class Threads implements WorkerThreads {
         audit: (action: AdminAction) => recordAction(action),
         catalog: () => catalogReport(context),
       })
-      void ended.then(() => reject(new Error('the thread ended before it was ready')))
+      void ended.then(() => reject(new Error('the worker thread ended before it was ready')))
     })
     this.#sessions?.server.serve(line)
     this.#places.serve(line)

@@ -69,15 +69,15 @@ async function follow(url: URL, redirectUri: string): Promise<URL | FetchedRespo
     if (response.status < 300 || response.status >= 400 || location === null) return response
     demand(
       URL.canParse(location, at.href),
-      `${at.origin} redirects to "${location.slice(0, 120)}", which is not a valid address.`,
-      'Check the public address of the identity provider, and the proxy in front of it.',
+      `${at.origin} redirects to "${location.slice(0, 120)}", which is not a valid URL.`,
+      'Check the public URL in the settings of the identity provider, and the proxy in front of the identity provider.',
     )
     if (location.startsWith(redirectUri)) return new URL(location)
     at = new URL(location, at)
   }
   throw new Fault(
     `${url.origin} redirects more than ${MAX_HOPS} times.`,
-    'Check the public address of the identity provider, and the proxy in front of it.',
+    'Check the public URL in the settings of the identity provider, and the proxy in front of the identity provider.',
   )
 }
 
@@ -106,7 +106,7 @@ function responded(visit: Visit, landed: URL) {
   demand(
     issuer === null || issuer === visit.issuer,
     `The identity provider adds iss=${issuer} to its response, but the client expects the issuer ${visit.issuer}.`,
-    'Newer clients reject a response with another issuer (RFC 9207). In Keycloak, clients need the attribute exclude.issuer.from.auth.response. The gateway sets this attribute if AUTH_ADMIN_CLIENT_ID and AUTH_ADMIN_CLIENT_SECRET are set.',
+    'Newer MCP clients reject a response with another issuer (RFC 9207). In Keycloak, set the attribute exclude.issuer.from.auth.response of the registered client. If AUTH_ADMIN_CLIENT_ID and AUTH_ADMIN_CLIENT_SECRET are set, the gateway sets this attribute.',
   )
   return { facts: ['The identity provider accepts the client and requires a login.'] }
 }
@@ -138,12 +138,12 @@ export const token: Step = {
     demand(
       error !== 'invalid_client' && error !== 'unauthorized_client',
       `The token endpoint returns ${error} to the registered client.`,
-      'The registered client is not a public client. Set AUTH_ADMIN_CLIENT_ID and AUTH_ADMIN_CLIENT_SECRET, so that the gateway makes it public, and allow the admin client to manage clients.',
+      'The registered client is not a public client. Set AUTH_ADMIN_CLIENT_ID and AUTH_ADMIN_CLIENT_SECRET, so that the gateway makes registered clients public. At the identity provider, allow this admin client to manage clients.',
     )
     demand(
       error === 'invalid_grant',
       `The token endpoint returns ${error} instead of invalid_grant for an unknown authorization code.`,
-      'The proxy in front of the token endpoint must forward the form unchanged.',
+      'The proxy in front of the token endpoint must forward the body of the token request unchanged.',
     )
     return {
       facts: ['The token endpoint accepts the public client and rejects an unknown authorization code.'],

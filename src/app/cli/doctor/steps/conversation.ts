@@ -6,7 +6,7 @@ import { headersOf, initializeSession as sendInitialize, sendRpc } from '../rpc.
 import type { ListedTool, Step } from '../visit.ts'
 import { fixOfToken } from './token-fault.ts'
 
-const NEEDS_TOKEN = { skipped: 'This step needs a token: pass one with --token.' }
+const NEEDS_TOKEN = { skipped: 'This step needs an access token. Pass the token with --token.' }
 const KNOWN_VERSIONS = ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25']
 const MAX_PAGES = 100
 
@@ -29,8 +29,8 @@ export const initialize: Step = {
     const version = result.protocolVersion
     demand(
       typeof version === 'string' && KNOWN_VERSIONS.includes(version),
-      `The server responds with protocol version ${JSON.stringify(version)}.`,
-      `${visit.client.title} supports ${KNOWN_VERSIONS.join(', ')}; the server must respond with one of them.`,
+      `The server responds to initialize with protocol version ${JSON.stringify(version)}.`,
+      `${visit.client.title} supports ${KNOWN_VERSIONS.join(', ')}; the server must respond with one of these versions.`,
     )
     visit.protocolVersion = version
     visit.sessionId = response.headers.get('mcp-session-id') ?? undefined
@@ -38,7 +38,7 @@ export const initialize: Step = {
     demand(
       ready.status >= 200 && ready.status < 300,
       `notifications/initialized: ${describeResponse(ready)}.`,
-      'notifications/initialized must return 202. Behind a load balancer, all instances need the same REDIS_URL to share sessions.',
+      'notifications/initialized must return 202. Behind a load balancer, all gateway instances need the same REDIS_URL, so that they share sessions.',
     )
     const session = visit.sessionId === undefined ? 'without a session' : 'with a session'
     return { facts: [`Protocol version ${version}, ${session}.`] }
@@ -52,22 +52,24 @@ export const stream: Step = {
     const headers = { ...headersOf(visit), accept: 'text/event-stream' }
     const response = await ask(visit.url, { headers, headOnly: true })
     if (response.status === 405)
-      return { facts: ['The server offers no notification stream (405): the client continues without it.'] }
+      return {
+        facts: ['The server offers no notification stream (405). The client continues without a stream.'],
+      }
     if (response.status === 429) {
       throw new Fault(
-        `The server refuses the stream with 429; Retry-After: ${response.headers.get('retry-after') ?? '?'} s.`,
-        'Too many streams from this address: raise MAX_PER_IP or RATE_LIMIT_PER_MIN; behind a proxy, list the proxy in SSE_TRUSTED_PROXIES.',
+        `The server refuses the notification stream with 429; Retry-After: ${response.headers.get('retry-after') ?? '?'} s.`,
+        'This client address opened too many event streams: raise MAX_PER_IP or RATE_LIMIT_PER_MIN. If the gateway is behind a proxy, list the proxy in SSE_TRUSTED_PROXIES.',
       )
     }
     demand(
       response.status !== 401 || visit.token !== undefined,
-      'The server refuses the stream without a token with 401.',
-      'Return 405 to this GET request: after a 401, clients begin a second login.',
+      'Without a token, the server refuses the notification stream with 401.',
+      'The server must respond to this GET request with 405: after a 401, clients begin a second login.',
     )
     demand(
       response.status === 200 && (response.headers.get('content-type') ?? '').startsWith('text/event-stream'),
       `${describeResponse(response)}.`,
-      'GET must return an event stream or 405; after anything else clients retry every second. The proxy in front of the gateway must not buffer event streams.',
+      'The server must respond to GET with an event stream or with 405: after any other response, clients retry every second. The proxy in front of the gateway must not buffer event streams.',
     )
     return { facts: ['The notification stream opens.'] }
   },
@@ -90,13 +92,13 @@ export const listToolsStep: Step = {
       demand(
         response.status !== 429 && error?.code !== 429,
         `${describeResponse(response)}.`,
-        'The quota of this consumer is used up: wait for Retry-After, or use a larger plan.',
+        'The quota of this consumer is used up. Wait for the seconds in Retry-After, or use a plan with higher limits.',
       )
       const result = objectOf(response)?.result as { tools?: unknown; nextCursor?: unknown } | undefined
       demand(
         response.status === 200 && Array.isArray(result?.tools),
         `${describeResponse(response)}.`,
-        'tools/list must return a list; see the log of the gateway.',
+        'tools/list must return 200 with a list of tools; see the log of the gateway.',
       )
       for (const tool of result!.tools as unknown[]) tools.push(usable(tool))
       visit.definitionBytes += Buffer.byteLength(JSON.stringify(result!.tools))
@@ -120,22 +122,22 @@ function usable(tool: unknown): ListedTool {
   demand(
     typeof name === 'string' && name !== '',
     'A tool has no name.',
-    'Add a name: clients drop the whole list if one tool has no name.',
+    'Give every tool a name: clients reject the whole list of tools if one tool has no name.',
   )
   demand(
     isObject(inputSchema) && inputSchema.type === 'object',
-    `The inputSchema of ${name} is not of type object.`,
-    'Clients drop the whole list because of this tool: fix the schema in the OpenAPI document.',
+    `The inputSchema of the tool ${name} does not have the type "object".`,
+    'Clients reject the whole list of tools because of this schema: fix the schema in the OpenAPI document.',
   )
   demand(
     outputSchema === undefined || (isObject(outputSchema) && outputSchema.type === 'object'),
-    `The outputSchema of ${name} is not of type object.`,
-    'Clients drop the whole list because of this tool: omit outputSchema, or wrap the result in an object.',
+    `The outputSchema of the tool ${name} does not have the type "object".`,
+    'Clients reject the whole list of tools because of this schema: omit outputSchema, or wrap the result in an object.',
   )
   demand(
     typeof description === 'string' && description.trim() !== '',
-    `${name} has no description.`,
-    'Add a summary or description to the operation: models choose tools by their descriptions.',
+    `The tool ${name} has no description.`,
+    'Add a summary or a description to the operation in the OpenAPI document: models choose tools by description.',
   )
   return { name }
 }

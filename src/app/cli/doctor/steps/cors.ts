@@ -21,15 +21,15 @@ export const cors: Step = {
     // its own proxy makes the calls instead
     if (origin === null)
       return {
-        facts: [`Pages of ${pageOrigin} may not call the endpoint (status ${status}).`],
+        facts: [`Web pages from ${pageOrigin} may not call the endpoint (preflight status: ${status}).`],
         warnings: [
-          `${title} can connect through its proxy only. For direct connections add ${pageOrigin} to CORS_ORIGINS.`,
+          `${title} can connect only through the proxy of ${title}. For direct connections, add ${pageOrigin} to CORS_ORIGINS.`,
         ],
       }
     demand(
       origin === pageOrigin || origin === '*',
       `The response to the preflight has Access-Control-Allow-Origin: ${origin}.`,
-      'The header must contain one origin, once: let only the gateway or only the proxy in front of it set the header.',
+      'The header must contain exactly one origin. Only one server may set the header: the gateway or the proxy in front of the gateway.',
     )
     const allowed = (headers.get('access-control-allow-headers') ?? '').toLowerCase().split(/\s*,\s*/)
     const missing = HEADERS.filter(
@@ -37,9 +37,9 @@ export const cors: Step = {
     )
     demand(
       status >= 200 && status < 300 && missing.length === 0,
-      `The response to the preflight has status ${status}${missing.length === 0 ? '' : ` and does not allow ${missing.join(', ')}`}.`,
+      `The response to the preflight has status ${status}${missing.length === 0 ? '' : ` and does not allow the headers ${missing.join(', ')}`}.`,
       'The proxy in front of the gateway must forward OPTIONS requests, and must not set Access-Control headers.',
     )
-    return { facts: [`Pages of ${pageOrigin} may call the endpoint.`] }
+    return { facts: [`Web pages from ${pageOrigin} may call the endpoint.`] }
   },
 }

@@ -12,28 +12,28 @@ export const resource: Step = {
   async run(visit) {
     if (!visit.guarded) return OPEN
     const found = await firstOf(resourceAddresses(visit))
-    const document = documentOf(found, 'the protected-resource document')
+    const document = documentOf(found, 'the metadata of a protected resource (RFC 9728)')
     const named = document.resource
     demand(
       typeof named === 'string' && URL.canParse(named) && covers(named, visit.url),
       `The document at ${found.url} describes the resource ${JSON.stringify(named)}, not ${visit.url}.`,
-      'Set GATEWAY_URL to the address that clients use: resource must be the URL of the endpoint, or a parent path of that URL.',
+      'Set GATEWAY_URL to the URL that clients use. The field resource must contain the URL of the MCP endpoint, or a parent path of that URL.',
     )
     const [issuer] = Array.isArray(document.authorization_servers) ? document.authorization_servers : []
     demand(
       typeof issuer === 'string' && URL.canParse(issuer),
       `The document at ${found.url} names no authorization server.`,
-      'List at least one address in authorization_servers.',
+      'The field authorization_servers of this document must list at least one issuer URL.',
     )
     visit.issuer = issuer
     const scopes = Array.isArray(document.scopes_supported) ? document.scopes_supported : []
     if (visit.scope === '') visit.scope = scopes.join(' ')
     const warnings = scopes.includes('offline_access')
       ? [
-          'scopes_supported lists offline_access; clients that request every scope will get refresh tokens that do not expire.',
+          'The field scopes_supported lists offline_access. Clients that request every listed scope receive long-lived refresh tokens.',
         ]
       : []
-    return { facts: [`${named} is protected by ${issuer}.`], warnings }
+    return { facts: [`The authorization server for ${named} is ${issuer}.`], warnings }
   },
 }
 
@@ -58,11 +58,11 @@ export const server: Step = {
   async run(visit) {
     if (!visit.guarded) return OPEN
     const found = await firstOf(serverAddresses(visit.issuer))
-    const document = documentOf(found, 'the authorization-server document')
+    const document = documentOf(found, 'the metadata of an authorization server (RFC 8414)')
     demand(
       document.issuer === visit.issuer,
       `The document at ${found.url} has issuer ${JSON.stringify(document.issuer)}, not ${visit.issuer}.`,
-      'The issuer must equal the address in authorization_servers, character by character (RFC 8414 §3.3); newer clients stop here.',
+      'The issuer must be identical to the URL in authorization_servers (RFC 8414 §3.3). Newer clients refuse the document if the two URLs differ.',
     )
     const endpoint = (name: string): string => {
       const value = document[name]
@@ -70,25 +70,25 @@ export const server: Step = {
         typeof value === 'string' && URL.canParse(value),
         `The document at ${found.url} has no ${name}.`,
         name === 'registration_endpoint'
-          ? 'Enable dynamic client registration at the identity provider, and add registration_endpoint to the document. Without registration, you must create a client ID for every client by hand.'
-          : 'Add this field to the document: clients cannot log in without it.',
+          ? 'Enable dynamic client registration at the identity provider, and add registration_endpoint to the authorization server metadata. Without dynamic registration, you must create a client ID for every client by hand.'
+          : `Add ${name} to the authorization server metadata: clients cannot log in without this field.`,
       )
       demand(
         new URL(value).protocol === 'https:' || isLocal(value),
         `${name} is ${value}.`,
-        'Clients send codes and tokens over https only, except on this machine: set GATEWAY_URL and AUTH_ISSUER to https addresses.',
+        'Clients send codes and tokens only over https, except to loopback addresses. Set GATEWAY_URL and AUTH_ISSUER to https URLs.',
       )
       return value
     }
     demand(
       listOf(document.response_types_supported).includes('code'),
       `The document at ${found.url} does not list the response type "code".`,
-      'Add code to response_types_supported.',
+      'Add "code" to response_types_supported in the authorization server metadata.',
     )
     demand(
       listOf(document.code_challenge_methods_supported).includes('S256'),
       `The document at ${found.url} does not list the code challenge method S256.`,
-      'Add S256 to code_challenge_methods_supported; clients refuse a server without PKCE.',
+      'Add "S256" to code_challenge_methods_supported in the authorization server metadata: clients refuse a server without PKCE.',
     )
     visit.server = {
       issuer: visit.issuer,
@@ -124,8 +124,8 @@ async function firstOf(addresses: readonly string[]): Promise<FetchedResponse> {
   throw new Fault(
     `${describeResponse(last!)}.`,
     last!.status >= 500
-      ? 'Clients stop after a 5xx here: the document must be served even if the identity provider is unavailable.'
-      : `None of ${addresses.join(', ')} exists. The proxy in front of the gateway must forward /.well-known to the gateway.`,
+      ? 'Clients stop the discovery after a 5xx status. The gateway must serve this metadata even if the identity provider is unavailable.'
+      : `None of these URLs exists: ${addresses.join(', ')}. The proxy in front of the gateway must forward /.well-known to the gateway.`,
   )
 }
 

@@ -13,17 +13,17 @@ export const limits: Step = {
     const warnings: string[] = []
     if (maxTools !== undefined && tools.length > maxTools)
       warnings.push(
-        `${title} uses at most ${maxTools} tools of all its servers together; this server lists ${tools.length}. ` +
-          'Give this client an address that offers fewer tools (?tools=search, /mcp/{toolset}, ?tags=), narrow spec.selector, or use a token with fewer scopes.',
+        `${title} uses at most ${maxTools} tools from all of its MCP servers together; this server lists ${tools.length} tools. ` +
+          'Give this client a URL that offers fewer tools (?tools=search, /mcp/{toolset}, ?tags=), narrow spec.selector of the ToolSet, or use a token with fewer scopes.',
       )
     if (maxDefinitionTokens !== undefined && tokens > maxDefinitionTokens)
       warnings.push(
-        `${title} does not pass tool definitions of more than ${maxDefinitionTokens} tokens to the model at once. Use ?tools=search or ?form=compact, narrow spec.selector, or shorten descriptions.`,
+        `${title} does not pass all tool definitions to the model at once if the definitions have more than ${maxDefinitionTokens} tokens. Add ?tools=search or ?form=compact to the URL, narrow spec.selector of the ToolSet, or shorten the descriptions of the tools.`,
       )
-    const bound = maxTools === undefined ? '' : ` of at most ${maxTools}`
+    const bound = maxTools === undefined ? '' : ` (the client uses at most ${maxTools})`
     return {
       facts: [
-        `Tools: ${tools.length}${bound}; their definitions are about ${tokens} tokens (bytes / ${BYTES_PER_TOKEN}).`,
+        `Tools: ${tools.length}${bound}; the tool definitions have about ${tokens} tokens (estimated as bytes / ${BYTES_PER_TOKEN}).`,
       ],
       warnings,
     }

@@ -12,27 +12,29 @@ export const names: Step = {
     const odd = tools.map(tool => tool.name).filter(name => !client.nameCharacters.test(name))
     if (odd.length > 0) {
       throw new Fault(
-        `${odd.length} of ${tools.length} names contain characters that ${client.title} does not accept: ${shown(odd)}.`,
-        'Use letters, digits, _ and - only: set spec.naming, or another operationId.',
+        `${odd.length} of ${tools.length} tool names contain characters that ${client.title} does not accept: ${shown(odd)}.`,
+        'Use only letters, digits, _ and - in tool names: set spec.naming of the ToolSet, or change the operationId.',
       )
     }
     const long = tools.map(tool => tool.name).filter(name => counted(name).length > client.maxNameLength)
     if (long.length > 0) {
       const [first] = long
       throw new Fault(
-        `${client.title} allows ${client.maxNameLength} characters per tool name, including the prefix that it adds; ${long.length} of ${tools.length} ` +
-          `names are longer: ${shown(long)}. With the prefix, the first is ${counted(first!)} (${counted(first!).length} characters).`,
-        'Shorten spec.naming.prefix or the operationIds, or shorten the name of the server in the client.',
+        `${client.title} allows ${client.maxNameLength} characters for a tool name as the client uses it; ${long.length} of ${tools.length} ` +
+          `tool names are longer: ${shown(long)}. The client uses the first of these as ${counted(first!)} (${counted(first!).length} characters).`,
+        'Shorten spec.naming.prefix of the ToolSet or the operationIds, or shorten the name of the MCP server in the client.',
       )
     }
     const twice = tools.map(tool => tool.name).filter((name, at, all) => all.indexOf(name) !== at)
     if (twice.length > 0)
       throw new Fault(
-        `Duplicate names: ${shown(twice)}.`,
-        'Set spec.naming.prefix to distinguish the ToolSets.',
+        `Duplicate tool names: ${shown(twice)}.`,
+        'Set a different spec.naming.prefix in each ToolSet.',
       )
     const longest = Math.max(...tools.map(tool => counted(tool.name).length))
-    return { facts: [`The longest name has ${longest} of ${client.maxNameLength} characters.`] }
+    return {
+      facts: [`The longest tool name has ${longest} characters; the client allows ${client.maxNameLength}.`],
+    }
   },
 }
 

@@ -20,11 +20,11 @@ export const prefix: Step = {
       demand(
         response.status === 200 && objectOf(response) !== undefined,
         `${describeResponse(response)}.`,
-        `Clients append the path of an address to the well-known path. Set GATEWAY_URL=${origin}${before}, and let the proxy in front ` +
-          `of the gateway forward /.well-known/*${before} and all paths below it without removing the prefix; ` +
+        `Clients append the path prefix of the gateway to each well-known path. Set GATEWAY_URL=${origin}${before}. The proxy in front of ` +
+          `the gateway must forward /.well-known/*${before}, and all paths below that path, without removing the prefix; ` +
           `in nginx: location ~ ^/\\.well-known/[^/]+${before}(/|$) { proxy_pass http://…; }.`,
       )
     }
-    return { facts: [`The documents for the prefix ${before} are served at the root of the host.`] }
+    return { facts: [`The host serves the OAuth metadata for the path prefix ${before} below /.well-known.`] }
   },
 }

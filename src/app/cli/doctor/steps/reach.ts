@@ -13,46 +13,46 @@ export const reach: Step = {
     if (status >= 300 && status < 400) {
       throw new Fault(
         `${visit.url} redirects to ${response.headers.get('location') ?? 'nowhere'}.`,
-        'MCP clients do not follow a redirect of a POST: give the clients the target address, or remove the redirect.',
+        'MCP clients do not follow redirects of POST requests: configure the clients with the target URL, or remove the redirect.',
       )
     }
     demand(
       status !== 404 && status !== 405,
       `${describeResponse(response)}.`,
-      'This address is not an MCP endpoint; the gateway serves /mcp and /mcp/sse.',
+      'This URL is not an MCP endpoint. The gateway serves MCP at /mcp and /mcp/sse.',
     )
     demand(
       status !== 502 && status !== 504 && status !== 505,
       `${describeResponse(response)}.`,
-      'The proxy in front of the gateway gets no valid response from it. If the gateway runs, check that the proxy uses HTTP/1.1: ' +
-        'nginx before 1.29.7 uses HTTP/1.0 by default. Set proxy_http_version 1.1 and proxy_set_header Connection "".',
+      'The proxy receives no valid response from the gateway. If the gateway runs, check that the proxy uses HTTP/1.1: ' +
+        'nginx before 1.29.7 uses HTTP/1.0 by default. In nginx, set proxy_http_version 1.1 and proxy_set_header Connection "".',
     )
     demand(
       status === 200 || status === 401,
       `${describeResponse(response)}.`,
       status === 403
-        ? 'The request was refused before authentication: check CORS_ORIGINS, and that the proxy in front of the gateway forwards the Host header unchanged.'
+        ? 'The gateway or a proxy refused the request before authentication. Check CORS_ORIGINS, and check that the proxy in front of the gateway forwards the Host header unchanged.'
         : 'initialize must return 200, or 401 with a challenge; see the log of the gateway.',
     )
     const message = objectOf(response)
     demand(
       status === 401 || message !== undefined,
       `${describeResponse(response)}, which is not a JSON-RPC response.`,
-      'Another server responds at this address: check the path, and the proxy in front of the gateway.',
+      'Another server responds at this URL: check the path of the URL, and the proxy in front of the gateway.',
     )
     const server = status === 401 ? undefined : nameOf(message)
     demand(
       status === 401 || server !== undefined,
-      `${describeResponse(response)}, which is not a result of initialize with serverInfo.`,
+      `${describeResponse(response)}, which is not an initialize result with serverInfo.`,
       'initialize must return a result with serverInfo; see the log of the server at this address.',
     )
     const warnings: string[] = []
     if (visit.client.callsFromTheInternet && isLocal(visit.url))
-      warnings.push(
-        `${visit.client.title} connects from the internet and cannot reach an address on this machine.`,
-      )
+      warnings.push(`${visit.client.title} connects from the internet and cannot reach a loopback address.`)
     else if (!isLocal(visit.url) && new URL(visit.url).protocol === 'http:')
-      warnings.push('The address is plain http: tokens can be read in transit, and most clients refuse it.')
+      warnings.push(
+        'The URL uses plain http: tokens can be read in transit, and most clients refuse the URL.',
+      )
     return { facts: [server ?? 'The endpoint requires a token.'], warnings }
   },
 }
@@ -75,7 +75,7 @@ export const challenge: Step = {
     demand(
       response.status === 401,
       `Without a token, ${describeResponse(response)}.`,
-      'The server must respond to a request without a token with 401: clients begin their login only after a 401.',
+      'If a request has no token, the server must respond with 401: clients begin a login only after a 401.',
     )
     return challenged(visit, response)
   },
@@ -86,30 +86,33 @@ function challenged(visit: Visit, response: FetchedResponse): StepOutcome {
   demand(
     /^bearer\s/i.test(header),
     header === ''
-      ? 'The 401 has no WWW-Authenticate header.'
-      : `The 401 says WWW-Authenticate: ${header.slice(0, 120)}.`,
-    'Return 401 with WWW-Authenticate: Bearer resource_metadata="…", scope="…"; a proxy in front of the gateway must not remove the header.',
+      ? 'The 401 response has no WWW-Authenticate header.'
+      : `The 401 response has WWW-Authenticate: ${header.slice(0, 120)}.`,
+    'The 401 response must have WWW-Authenticate: Bearer resource_metadata="…", scope="…". A proxy in front of the gateway must not remove this header.',
   )
   const url = /resource_metadata="([^"]+)"/.exec(header)?.[1]
   demand(
     url === undefined || URL.canParse(url),
-    `resource_metadata is "${url}", which is not an absolute URL.`,
-    'Set GATEWAY_URL to the public address of the gateway.',
+    `The challenge has resource_metadata="${url}", which is not an absolute URL.`,
+    'Set GATEWAY_URL to the public URL of the gateway.',
   )
   if (url !== undefined && new URL(url).origin !== new URL(visit.url).origin) {
     throw new Fault(
-      `resource_metadata points to ${new URL(url).origin}, but the client connects to ${new URL(visit.url).origin}.`,
-      'Set GATEWAY_URL to the address that clients use.',
+      `resource_metadata in the challenge points to ${new URL(url).origin}, but the client connects to ${new URL(visit.url).origin}.`,
+      'Set GATEWAY_URL to the URL that clients use.',
     )
   }
   visit.resourceMetadataUrl = url
   visit.scope = /scope="([^"]*)"/.exec(header)?.[1] ?? ''
   const warnings: string[] = []
   if (url === undefined)
-    warnings.push('The challenge has no resource_metadata; clients try the well-known addresses.')
-  if (visit.scope === '') warnings.push('The challenge names no scope: clients will request every scope.')
+    warnings.push('The challenge has no resource_metadata: clients try the well-known URLs instead.')
+  if (visit.scope === '')
+    warnings.push('The challenge names no scope: clients will request every supported scope.')
   return {
-    facts: [`401 with a challenge${visit.scope === '' ? '' : ` for the scopes ${visit.scope}`}.`],
+    facts: [
+      `The server responds with 401 and a challenge${visit.scope === '' ? '' : ` for the scopes ${visit.scope}`}.`,
+    ],
     warnings,
   }
 }

@@ -50,13 +50,18 @@ export const registration: Step = {
     demand(
       Array.isArray(body!.redirect_uris) && body!.redirect_uris.includes(client.redirectUris[0]),
       `The registration response has redirect_uris ${JSON.stringify(body!.redirect_uris)}.`,
-      'The response must contain the redirect_uris of the request: the official clients refuse a registration without them.',
+      'The registration response must contain the redirect_uris of the request: the official clients refuse a registration without these URIs.',
     )
     const warnings =
       body!.client_secret === undefined
         ? []
-        : ['The response contains a client_secret although the client is public; clients will send it.']
-    return { facts: [`Registered with ${client.redirectUris.join(', ')}.`], warnings }
+        : [
+            'The registration response contains a client_secret although the client is public. Clients will send this secret.',
+          ]
+    return {
+      facts: [`A client was registered with the redirect URIs ${client.redirectUris.join(', ')}.`],
+      warnings,
+    }
   },
 }
 
@@ -66,14 +71,14 @@ function fixOf(status: number, error: unknown, { client }: Visit): string {
     .map(uri => (uri.protocol.startsWith('http') ? uri.host : uri.protocol))
   if (error === 'invalid_redirect_uri' || status === 403) {
     return (
-      `At the identity provider, allow registrations with the redirect addresses of ${client.title} (${[...new Set(hosts)].join(', ')}); ` +
+      `At the identity provider, allow registrations with the redirect URIs of ${client.title} (${[...new Set(hosts)].join(', ')}); ` +
       'in Keycloak: Clients > Client registration > Anonymous access policies > Trusted hosts.'
     )
   }
   if (status === 429)
-    return 'The gateway (PRE_AUTH_RATE_PER_MIN) or the identity provider limits registrations: wait, or raise the limit.'
+    return 'Too many registrations: wait, or raise the limit of the gateway (PRE_AUTH_RATE_PER_MIN) or the limit of the identity provider.'
   if (status >= 500)
-    return 'The gateway cannot reach the identity provider, or cannot configure the new client: check AUTH_ISSUER, the permissions of AUTH_ADMIN_CLIENT_ID, and the log of the gateway.'
+    return 'The gateway cannot reach the identity provider, or cannot configure the registered client. Check AUTH_ISSUER, the permissions of the client in AUTH_ADMIN_CLIENT_ID, and the log of the gateway.'
   return 'The identity provider rejects the registration: look for the rejected field in the log of the identity provider.'
 }
 
@@ -82,7 +87,7 @@ export async function takeBack(visit: Visit): Promise<string | undefined> {
   const { registered } = visit
   if (registered === undefined) return undefined
   visit.registered = undefined
-  const left = `The registered client ${registered.clientId} remains: delete it at the identity provider.`
+  const left = `This command could not delete the registered client ${registered.clientId}: delete the client at the identity provider.`
   if (registered.handle === undefined) return left
   try {
     const { uri, token } = registered.handle

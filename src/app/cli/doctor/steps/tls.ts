@@ -13,7 +13,7 @@ export const tls: Step = {
   id: 'tls',
   async run({ url, client }) {
     const { protocol, hostname, port } = new URL(url)
-    if (protocol !== 'https:') return { skipped: 'The address is plain http.' }
+    if (protocol !== 'https:') return { skipped: 'The URL uses plain http.' }
     const host = bareHost(hostname)
     const certificate = await certificateOf(
       host,
@@ -21,10 +21,15 @@ export const tls: Step = {
       client.callsFromTheInternet,
     )
     const days = Math.floor((Date.parse(certificate.valid_to) - Date.now()) / DAY_MS)
-    const issuer = String(certificate.issuer?.O ?? certificate.issuer?.CN ?? 'an unnamed authority')
+    const issuer = String(
+      certificate.issuer?.O ?? certificate.issuer?.CN ?? 'an unnamed certificate authority',
+    )
     return {
-      facts: [`The issuer of the certificate is ${issuer}; days until it expires: ${days}.`],
-      warnings: days < WARN_BEFORE_DAYS ? ['Renew the certificate.'] : [],
+      facts: [`The issuer of the certificate is ${issuer}; days until the certificate expires: ${days}.`],
+      warnings:
+        days < WARN_BEFORE_DAYS
+          ? [`The certificate expires in less than ${WARN_BEFORE_DAYS} days: renew the certificate.`]
+          : [],
     }
   },
 }
@@ -46,7 +51,7 @@ function certificateOf(host: string, port: number, fromTheInternet: boolean): Pr
       end(
         new Fault(
           `${host}:${port} does not complete the TLS handshake within 10 s.`,
-          'Check the proxy in front of the gateway.',
+          'Check that the gateway, or the proxy in front of the gateway, accepts TLS connections at this address and port.',
         ),
       ),
     )
@@ -63,14 +68,14 @@ function certificateOf(host: string, port: number, fromTheInternet: boolean): Pr
 
 function fixOf({ code = '', message }: NodeJS.ErrnoException, fromTheInternet: boolean): string {
   if (code === 'ERR_TLS_CERT_ALTNAME_INVALID')
-    return 'The certificate is for another name: issue one for the host name that clients use.'
+    return 'The certificate is for another host name: issue a certificate for the host name that clients use.'
   if (code === 'CERT_HAS_EXPIRED') return 'Renew the certificate.'
   if (/SELF_SIGNED|UNABLE_TO_(VERIFY|GET_ISSUER)/.test(code))
     return fromTheInternet
-      ? 'This client trusts only public certificate authorities: use a certificate that one of them has issued.'
-      : 'Use a certificate of a public authority, also serve the intermediate certificates, or make the client trust your authority: ' +
-          'clients on Node.js read NODE_EXTRA_CA_CERTS=/path/to/ca.pem, as this command does; others read the certificate store of the system.'
+      ? 'This client trusts only public certificate authorities: use a certificate from a public authority.'
+      : 'Use a certificate from a public authority and serve its intermediate certificates, or make the clients trust your authority. ' +
+          'For clients on Node.js and for this command, set NODE_EXTRA_CA_CERTS=/path/to/ca.pem; for other clients, add the authority to the certificate store of the system.'
   return /wrong version number|packet length/.test(message)
-    ? 'The port serves plain http: use http:// in the address, or terminate TLS in front of the gateway.'
-    : 'Check that the gateway, or the proxy in front of it, serves TLS at this address and port.'
+    ? 'The port serves plain http: use http:// in the URL, or terminate TLS in front of the gateway.'
+    : 'Check that the gateway, or the proxy in front of the gateway, serves TLS at this address and port.'
 }

@@ -6,15 +6,15 @@ export function fixOfToken(token: string, challenge: string): string {
   const description = /error_description="([^"]*)"/.exec(challenge)?.[1]
   const claims = claimsOf(token)
   if (claims === undefined)
-    return 'The token is not a JWT: pass the complete access_token of the identity provider, without "Bearer".'
+    return 'The token is not a JWT: pass the complete access_token from the identity provider, without "Bearer".'
   const nowSecs = Date.now() / 1000
   if (typeof claims.exp === 'number' && claims.exp < nowSecs)
-    return `The token expired ${Math.ceil((nowSecs - claims.exp) / 60)} min ago: get a new one.`
+    return `The token expired ${Math.ceil((nowSecs - claims.exp) / 60)} min ago: get a new token.`
   const audience = JSON.stringify(claims.aud ?? null)
   return (
-    `${description === undefined ? '' : `The gateway says: ${description} `}` +
-    `The token has the issuer ${JSON.stringify(claims.iss ?? null)} and the audience ${audience}. The issuer must be AUTH_ISSUER; ` +
-    'the audience must contain one of ALLOWED_AUDIENCES or the address of the gateway.'
+    `${description === undefined ? '' : `The response of the gateway contains this description: ${description} `}` +
+    `The token has the issuer ${JSON.stringify(claims.iss ?? null)} and the audience ${audience}. The issuer must be the URL in AUTH_ISSUER; ` +
+    'the audience must contain a value of ALLOWED_AUDIENCES or the URL of the gateway.'
   )
 }
 
