@@ -58,7 +58,7 @@ function announced(tools: readonly Tool[], { deprecatedAt, deprecation }: Api): 
   const day = sunsetAt?.slice(0, 10)
   const ends =
     afterSunset === 'refuse'
-      ? `the gateway refuses calls from ${day} on`
+      ? `from ${day}, the gateway refuses calls`
       : `the sunset date of the API is ${day}`
   const note = `${deprecatedAt === null ? 'Note' : 'Deprecated'}${day === undefined ? '' : `: ${ends}`}.`
   const field: ToolDeprecation = {

@@ -222,7 +222,7 @@ export class Reconciler {
       const { namespace, name } = entry
       this.#parts.log.warn(
         { namespace, tool_set: name, reason: entry.error },
-        'a tool set could not be synchronized; it is retried',
+        'a tool set could not be synchronized; the synchronization is retried',
       )
     }
     if (this.#ready) this.#settle()

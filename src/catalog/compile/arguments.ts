@@ -156,10 +156,10 @@ function requireTogether(
 
 function wholeBody(body: ReadBody, converter: SchemaConverter): Converted {
   if (body.kind === 'text') {
-    return textBody(body, converter, `The body as ${body.contentType} text.`)
+    return textBody(body, converter, `The request body as text (${body.contentType}).`)
   }
   if (body.kind === 'binary') {
-    const description = `Base64 of the body (${body.contentType}).`
+    const description = `The request body, encoded in Base64 (${body.contentType}).`
     return { schema: { type: 'string', contentEncoding: 'base64', description }, references: new Map() }
   }
   const converted = converter.convert(body.node)

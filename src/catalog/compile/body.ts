@@ -39,7 +39,9 @@ export function compileBody(
   const content = own(given, 'content')
   const types = isObject(content) ? Object.keys(content).filter(key => essence(key) !== undefined) : []
   if (!isObject(content) || types.length === 0) {
-    return own(given, 'required') === true ? 'the request body names no media type' : undefined
+    return own(given, 'required') === true
+      ? 'the request body has no valid media type: add one under content'
+      : undefined
   }
   const choice = [...types].sort((a, b) => byPreference(essence(a)!, essence(b)!))[0]!
   const media = document.follow(content[choice])

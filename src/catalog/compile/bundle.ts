@@ -74,7 +74,7 @@ export class Bundler {
     }
     if (left > 0) {
       this.#notice(
-        `the schema is too large, so the gateway replaces some definitions with definitions that allow any value: ${left}`,
+        `the schema is too large, so the gateway replaces some definitions with definitions that restrict only the type (number of replaced definitions: ${left})`,
       )
     }
     return definitions

@@ -235,7 +235,7 @@ class BoundedSize {
     this.#chars += writeJson(tool).length
     if (this.#chars > this.#bounds.maxChars)
       throw new DocumentError(
-        `the tools of the document need more than ${this.#bounds.maxChars} characters of JSON, the limit for one document: shorten the schemas, or split the document`,
+        `the tools generated from the document need more than ${this.#bounds.maxChars} characters of JSON, the limit for one document: shorten the schemas, or split the document`,
       )
   }
 }
@@ -265,6 +265,7 @@ class Notices {
 
 function reasonOf(error: unknown): string {
   if (error instanceof SkippedOperation) return error.message
-  if (error instanceof RangeError) return 'its schemas are nested or linked too deeply'
+  if (error instanceof RangeError)
+    return 'the schemas of the operation are nested too deeply, or the chain of their references is too long'
   return `the operation could not be read: ${error instanceof Error ? error.message : String(error)}`
 }

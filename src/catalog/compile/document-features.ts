@@ -32,7 +32,7 @@ export function documentFeatures(parts: OperationParts): Compiled {
   const compileAll = (field: string, max: number, compile: (entry: Dict) => Tool | undefined): void => {
     const given = own(root, field)
     if (given !== undefined && !Array.isArray(given))
-      skipped.push({ operation: field, reason: 'the field is not a list' })
+      skipped.push({ operation: field, reason: `${field} is not a list` })
     for (const [at, entry] of list(given).entries()) {
       try {
         if (at >= max) throw new SkippedOperation(`${field} has more than ${max} entries`)
@@ -59,7 +59,8 @@ function compileResource(entry: Dict, parts: OperationParts): Tool | undefined {
   if (wanted === undefined) throw new SkippedOperation('the field "operation" is missing')
   const raw = operationNamed(document, wanted)
   if (raw === undefined) throw new SkippedOperation(`the document has no operation "${wanted.slice(0, 80)}"`)
-  if (raw.method !== 'GET') throw new SkippedOperation('its operation is not a GET')
+  if (raw.method !== 'GET')
+    throw new SkippedOperation(`the operation "${wanted.slice(0, 80)}" is not a GET operation`)
   const { method, path } = raw
   const selectable = {
     method,
@@ -119,13 +120,13 @@ function variablesOf(
       : request.parameters.find(parameter => parameter.name === name)?.argument
     if (argument === undefined)
       throw new SkippedOperation(
-        `the variable "${name}" of the field "uri" is not a parameter of the operation`,
+        `the variable "${name}" in the field "uri" is not a parameter of the operation`,
       )
     const { type } = schemaAt(inputSchema, argument)
     const types = Array.isArray(type) ? type : [type]
     if (types.includes('object') || types.includes('array'))
       throw new SkippedOperation(
-        `the variable "${name}" of the field "uri" is not a string, number or boolean`,
+        `the variable "${name}" in the field "uri" refers to a parameter that is not a string, number or boolean`,
       )
     variables[name] = argument
   }
@@ -216,20 +217,28 @@ function messagesOf(given: unknown, known: ReadonlySet<string>): readonly Prompt
         ? (own(message, 'text') ?? content)
         : undefined
     if (role !== 'user' && role !== 'assistant')
-      throw new SkippedOperation(`messages[${at}] has a role other than user and assistant`)
+      throw new SkippedOperation(`the role of messages[${at}] is neither user nor assistant`)
     if (typeof said !== 'string' || said === '' || said.length > MAX_MESSAGE_CHARS)
-      throw new SkippedOperation(`messages[${at}] has no text of 1 to ${MAX_MESSAGE_CHARS} characters`)
+      throw new SkippedOperation(
+        `the text of messages[${at}] is missing or is not a string of 1 to ${MAX_MESSAGE_CHARS} characters`,
+      )
     const unknown = [...said.matchAll(PLACEHOLDER)].map(([, name]) => name!).find(name => !known.has(name))
-    if (unknown !== undefined) throw new SkippedOperation(`{{${unknown}}} is not an argument of the prompt`)
+    if (unknown !== undefined)
+      throw new SkippedOperation(
+        `messages[${at}] contains {{${unknown}}}, which is not an argument of the prompt`,
+      )
     return { role, text: said }
   })
   if (messages.length === 0 || messages.length > MAX_MESSAGES)
-    throw new SkippedOperation(`the prompt does not have 1 to ${MAX_MESSAGES} messages`)
+    throw new SkippedOperation(
+      `the prompt has ${messages.length} messages: write 1 to ${MAX_MESSAGES} messages`,
+    )
   return messages
 }
 
 function reasonOf(error: unknown): string {
   if (error instanceof SkippedOperation) return error.message
-  if (error instanceof RangeError) return 'its schemas are nested or linked too deeply'
+  if (error instanceof RangeError)
+    return 'the schemas of the entry are nested too deeply, or the chain of their references is too long'
   return `the entry could not be read: ${error instanceof Error ? error.message : String(error)}`
 }

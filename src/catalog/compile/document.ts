@@ -167,8 +167,8 @@ export class OpenDocument {
 function unreadable(pathItem: unknown): string {
   const reference = isObject(pathItem) ? own(pathItem, '$ref') : undefined
   return typeof reference === 'string'
-    ? `its path item refers to ${reference.slice(0, 200)}, which cannot be read`
-    : `its path item is ${kindOf(pathItem)}, not an object`
+    ? `the path item refers to ${reference.slice(0, 200)}, which cannot be read`
+    : `the path item is ${kindOf(pathItem)}, not an object`
 }
 
 function dialectOf(root: Dict): Dialect {
@@ -185,7 +185,9 @@ function dialectOf(root: Dict): Dialect {
   if (swagger !== undefined) {
     throw new DocumentError(`swagger is "${swagger.slice(0, 20)}": version 2.0 is supported`)
   }
-  throw new DocumentError('the document has neither "openapi" nor "swagger": provide an OpenAPI document')
+  throw new DocumentError(
+    'the document has neither the field "openapi" nor the field "swagger": provide an OpenAPI document',
+  )
 }
 
 /** YAML reads `3.0` without quotes as a number. */

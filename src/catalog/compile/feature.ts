@@ -43,9 +43,9 @@ export function compileFeature(kind: Feature['kind'], id: string, given: Dict): 
   const description = cleanText(own(given, 'description'), MAX_TOOL_DESCRIPTION)
   const name = cleanText(own(given, 'name'), MAX_TITLE)
   if (kind === 'template' && readUriTemplate(id) === undefined)
-    throw new SkippedOperation('its URI template is not valid or not supported')
+    throw new SkippedOperation('the URI template is not valid or not supported')
   if (kind !== 'prompt' && (id.length > MAX_URI_LENGTH || !WITH_SCHEME.test(id)))
-    throw new SkippedOperation(`its URI has no scheme, or has more than ${MAX_URI_LENGTH} characters`)
+    throw new SkippedOperation(`the URI has no scheme, or has more than ${MAX_URI_LENGTH} characters`)
   const parameters = kind === 'prompt' ? argumentsOf(own(given, 'arguments')) : []
   return {
     ...(title === '' ? {} : { title }),
@@ -88,7 +88,7 @@ function argumentsOf(given: unknown): readonly PromptArgument[] {
   return all.map(argument => {
     const name = isObject(argument) ? text(own(argument, 'name')) : undefined
     if (name === undefined || !ARGUMENT_NAME.test(name))
-      throw new SkippedOperation('the name of an argument is missing or not valid')
+      throw new SkippedOperation('the name of a prompt argument is missing or not valid')
     const title = cleanText(own(argument as Dict, 'title'), MAX_TITLE)
     const description = cleanText(own(argument as Dict, 'description'), MAX_FIELD_DESCRIPTION)
     return {

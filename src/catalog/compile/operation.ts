@@ -58,7 +58,8 @@ export function schemas(
 export function compileOperation(raw: RawOperation, name: string, parts: OperationParts): Tool {
   const { document, toolSet } = parts
   const operation = raw.operation as Dict
-  if (raw.method === 'TRACE') throw new SkippedOperation('TRACE is not sent to backends')
+  if (raw.method === 'TRACE')
+    throw new SkippedOperation('the gateway does not send TRACE requests to backends')
   const server = chooseServer(document, raw, { baseURL: toolSet.baseURL, documentUrl: parts.documentUrl })
   if (server.kind === 'none') throw new SkippedOperation(server.reason)
   const defaults = toolSet.toolDefaults

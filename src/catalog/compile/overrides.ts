@@ -69,7 +69,7 @@ function checkFixed(name: string, value: unknown, { properties, $defs }: ObjectS
   const fault = compileValidator(schema as ObjectSchema)({ [name]: value })[0]
   if (fault !== undefined)
     throw new SkippedOperation(
-      `spec.overrides: the fixed value of ${name} is invalid: ${fault.path} ${fault.message}`,
+      `spec.overrides: the fixed value of argument ${name} is invalid: ${fault.path} ${fault.message}`,
     )
 }
 

@@ -90,7 +90,7 @@ export function readParameters(
   }
   for (const name of open) {
     notice(
-      `the path contains {${name.slice(0, 80)}} without a path parameter: {${name.slice(0, 80)}} becomes a string argument`,
+      `the path contains {${name.slice(0, 80)}}, but the operation declares no path parameter of this name: the gateway adds a string argument`,
     )
     read.push({
       binding: { name, in: 'path', style: 'simple', explode: false },

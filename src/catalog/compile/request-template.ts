@@ -19,7 +19,7 @@ export function requestTemplate(
   const at = withoutFragment.indexOf('?')
   const path = at < 0 ? withoutFragment : withoutFragment.slice(0, at)
   if (path.split('/').some(segment => /^(\.|%2e){1,2}$/i.test(segment))) {
-    throw new SkippedOperation('its path contains a dot segment')
+    throw new SkippedOperation('the path contains a dot segment ("." or "..")')
   }
   const { query, parameters } = splitQuery(at < 0 ? '' : withoutFragment.slice(at + 1), args.parameters)
   return {
@@ -44,7 +44,9 @@ function splitQuery(
     const placeholder = /^([^={}]*)=\{([^{}]+)\}$/.exec(pair)
     if (placeholder !== null) moved.set(placeholder[2]!, placeholder[1]!)
     else if (/[{}]/.test(pair))
-      throw new SkippedOperation('a placeholder in the query of its path is only a part of a value')
+      throw new SkippedOperation(
+        'a placeholder in the query of the path must be the whole value of a query parameter',
+      )
     else if (pair !== '') fixed.push(encodeURI(pair.replace(/[\r\n\t ]+/g, '%20')).replaceAll('%25', '%'))
   }
   return {

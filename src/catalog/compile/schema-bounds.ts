@@ -13,12 +13,12 @@ export function boundedSchema(schema: Draft): ObjectSchema {
   const values = countValues(schema)
   if (values > MAX_SCHEMA_VALUES)
     throw new SkippedOperation(
-      `its input or output schema has ${values} keywords and values; at most ${MAX_SCHEMA_VALUES} can be checked in time: shorten its lists of enum, oneOf and properties, or split the operation`,
+      `the input or output schema has ${values} keywords and values, more than the limit of ${MAX_SCHEMA_VALUES}: use fewer enum values, oneOf alternatives and properties, or split the operation`,
     )
   const chars = JSON.stringify(schema).length
   if (chars > MAX_SCHEMA_CHARS)
     throw new SkippedOperation(
-      `its input or output schema has ${chars} characters; at most ${MAX_SCHEMA_CHARS} are served: shorten its descriptions and texts, or split the operation`,
+      `the input or output schema has ${chars} characters, more than the limit of ${MAX_SCHEMA_CHARS}: shorten the descriptions in the schema, or split the operation`,
     )
   return schema as ObjectSchema
 }

@@ -82,7 +82,7 @@ export class SchemaConverter {
     const name = choice === undefined ? this.#nameOf(reference) : this.#nameFor(choice, reference, 'Any')
     if (name === undefined) {
       this.#notice(
-        `the target of $ref ${reference.slice(0, 120)} is not in the document: the schema allows any value`,
+        `the target of $ref ${reference.slice(0, 120)} is not in the document: this part of the schema allows any value`,
       )
       return {}
     }

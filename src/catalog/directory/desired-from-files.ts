@@ -25,7 +25,7 @@ export async function desiredFromFiles(
     for (const target of targets)
       faults.push({
         resource: path,
-        message: `${path}, which may contain the Tool resource of this tool, ${fault}`,
+        message: `${path} ${fault}; this file may contain the Tool resource for this tool`,
         target,
       })
     for (const result of results) {

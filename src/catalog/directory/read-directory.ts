@@ -84,7 +84,9 @@ export async function readResourceFile(file: FileStamp, options: ReadOptions): P
   try {
     if (file.bytes > MAX_FILE_BYTES) {
       content = await beginningOf(whole)
-      throw new Error(`is larger than ${MAX_FILE_BYTES / 1e6} MB: put OpenAPI documents under configmaps/`)
+      throw new Error(
+        `is larger than ${MAX_FILE_BYTES / 1e6} MB, the limit for a resource file: put OpenAPI documents under configmaps/`,
+      )
     }
     content = await readFile(whole, 'utf8')
     const results = values(content).map(value => readOne(value, options))

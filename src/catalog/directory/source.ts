@@ -115,7 +115,7 @@ class DirectorySource implements ToolSource {
       .catch(error => {
         this.#options.log.error(
           { directory: this.#options.directory, err: error },
-          'the directory of ToolSets could not be read',
+          'the ToolSet directory could not be read',
         )
       })
   }

@@ -54,7 +54,7 @@ export class StatusFiles implements StatusWriter {
         if (!isObject(status) || typeof status.toolCount !== 'number')
           this.#onDamage(
             path,
-            'if the tool set of this file and another tool set have a tool of the same name, the other tool set may serve it',
+            'if the tool set of this file shares a tool name with another tool set, the gateway may serve the tool of the other tool set',
           )
         else if (status.toolCount > 0) keys.add(`${namespace}/${file.slice(0, -5)}`)
       }

@@ -44,7 +44,7 @@ function tryWatch(directory: string, changed: () => void, log: Log): FSWatcher |
   const without = (error: unknown): void => {
     log.warn(
       { directory, err: error },
-      'the directory of ToolSets cannot be watched; the gateway detects changes by polling only',
+      'the gateway cannot watch the ToolSet directory; it detects changes only by polling',
     )
   }
   try {

@@ -67,7 +67,7 @@ function placesOf(holder: Holder, target: string): Place[] {
   const found = new Map<string, Place>()
   exec(holder.$ as JsonValue, target, (_, path) => {
     if (found.size >= MAX_MATCHES)
-      throw new Error(`the target matches more than ${MAX_MATCHES} values: narrow it`)
+      throw new Error(`the target matches more than ${MAX_MATCHES} values: narrow the target`)
     const keys = ['$', ...path.map(key => (typeof key === 'number' ? key : keyOf(key)))]
     let parent = holder as unknown as Container
     for (const key of keys.slice(0, -1)) parent = parent[key] as Container

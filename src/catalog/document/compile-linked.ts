@@ -105,7 +105,7 @@ function parsed(file: GivenFile): LinkedFile {
     return { kind: 'value', value: parseDocumentText(textOf(file)) }
   } catch (error) {
     if (!(error instanceof DocumentError)) throw error
-    return { kind: 'fault', reason: error.message, fix: 'correct the file' }
+    return { kind: 'fault', reason: error.message, fix: 'correct the referenced file' }
   }
 }
 
@@ -115,6 +115,6 @@ export function textOf(document: string | Uint8Array): string {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(document)
   } catch {
-    throw new DocumentError('the document is not UTF-8')
+    throw new DocumentError('the document is not valid UTF-8: save it as UTF-8')
   }
 }

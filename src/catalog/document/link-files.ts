@@ -134,7 +134,9 @@ class Linker {
   #rewrite(node: unknown, named: boolean, from: Location, at: string, hops: number): unknown {
     if (node === null || typeof node !== 'object') return node
     if (++this.#copied > MAX_VALUES)
-      throw new DocumentError(`the document and its files contain more than ${MAX_VALUES} values: split it`)
+      throw new DocumentError(
+        `the document and the files that it refers to contain more than ${MAX_VALUES} values in total: split the document`,
+      )
     const changes = new Map<string, unknown>()
     if (isObject(node)) {
       const reference = own(node, '$ref')
@@ -285,14 +287,15 @@ class Linker {
         step = escapeToken(token)
       }
       if (next === undefined && isObject(node) && typeof node.$ref === 'string') {
-        if (hops >= MAX_HOPS) return absent('the references form a loop')
+        if (hops >= MAX_HOPS)
+          return absent(`the references form a loop, or a chain of more than ${MAX_HOPS} references`)
         const jumped = this.#resolve(node.$ref, file, file.resourceAt(path), hops + 1)
         if (jumped.kind !== 'found') return jumped
         const rest = pointer.slice(path.length)
         return this.#lookup({ file: jumped.file, pointer: `${jumped.pointer}${rest}` }, hops + 1)
       }
       if (next === undefined)
-        return absent(`${file.label || 'the document'} has nothing at ${pointer.slice(0, 200)}`)
+        return absent(`${file.label || 'the document'} has no value at ${pointer.slice(0, 200)}`)
       node = next
       path += `/${step}`
     }

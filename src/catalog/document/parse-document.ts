@@ -23,7 +23,9 @@ export function parseDocumentText(text: string): unknown {
   const start = source.trimStart()
   if (start === '') throw new DocumentError('the document is empty')
   if (start.startsWith('<')) {
-    throw new DocumentError('the document is HTML or XML, not OpenAPI: check its address')
+    throw new DocumentError(
+      'the document is HTML or XML, not OpenAPI: check the URL or the content of the document',
+    )
   }
   const value = start.startsWith('{') || start.startsWith('[') ? parseBraces(source) : parseAsYaml(source)
   checkExtent(value)

@@ -100,7 +100,7 @@ async function inspectResources(
       )
   if (toolSets.length === 0 && desired.views.length === 0 && faults.length === 0)
     faults.push(
-      'the file contains neither a ToolSet nor a ToolView: name a file with a ToolSet, a ToolView or an OpenAPI document',
+      'the file contains neither a ToolSet nor a ToolView: pass a file that contains a ToolSet, a ToolView or an OpenAPI document',
     )
   if (faults.length > 0) throw new InspectionError(`${path}: ${[...new Set(faults)].join('; ')}`)
   return toolSets.map(({ toolSet }) => ({
@@ -113,7 +113,7 @@ async function inspectResources(
 function resultOf(outcome: CompileOutcome): CompileResult | string {
   if (outcome.kind === 'fault') return outcome.message
   if (outcome.kind !== 'compiled')
-    throw new Error('the compiler returned no tools, although no hash of the document was known')
+    throw new Error('the compiler reported an unchanged document, although it received no earlier hash')
   return { ...outcome.result, tools: outcome.result.tools.map(asExactTool) }
 }
 

@@ -48,7 +48,7 @@ export function lintToolSet({ toolSet, result }: Inspection): LintReport {
       fix,
     })
   if (result.moreUnresolved > 0) {
-    const message = `further unresolved references: ${result.moreUnresolved}`
+    const message = `unresolved references that are not listed here: ${result.moreUnresolved}`
     findings.push({
       rule: 'unresolved-reference',
       subject: '',
@@ -62,7 +62,8 @@ export function lintToolSet({ toolSet, result }: Inspection): LintReport {
   }
   if (result.withoutCredential.length > 0) {
     const schemes = [...new Set(result.withoutCredential.flatMap(entry => entry.schemes))]
-    const message = `operations that need a credential: ${result.withoutCredential.length} (${schemes.join(', ')})`
+    const count = result.withoutCredential.length
+    const message = `operations that need a credential: ${count} (security schemes: ${schemes.join(', ')})`
     const fix = 'set spec.toolDefaults.authentication'
     findings.push({ rule: 'missing-credential', subject: '', message, fix })
   }
@@ -72,7 +73,7 @@ export function lintToolSet({ toolSet, result }: Inspection): LintReport {
   )
   if (unhinted.length > 0) {
     const message = `tools that count as destructive, because the MCP server does not mark them as read-only: ${unhinted.length}`
-    const fix = 'have the server send annotations, or write a Tool resource with annotations'
+    const fix = 'configure the MCP server to send annotations, or create a Tool resource with annotations'
     findings.push({ rule: 'missing-annotations', subject: '', message, fix })
   }
   if (result.tools.length > MANY_TOOLS && toolSet.listing !== 'search') {
@@ -106,16 +107,17 @@ export function* lintTool(tool: Tool): Generator<LintFinding> {
     yield { rule: 'missing-description', subject, message, fix }
   } else if (description.length < SHORT_DESCRIPTION) {
     const fix = 'describe what the operation does and when to use it'
-    yield { rule: 'short-description', subject, message: `"${description}" is too short for an agent`, fix }
+    const message = `the description "${description}" is too short for an agent`
+    yield { rule: 'short-description', subject, message, fix }
   }
   if (subject.length > CLIENT_NAME_LENGTH) {
     const fix = `set spec.naming.maxLength to ${CLIENT_NAME_LENGTH}, or shorten operationId or spec.naming.prefix`
-    const message = `the name has ${subject.length} characters; clients add the server name and allow 60 to 64 in total`
+    const message = `the tool name has ${subject.length} characters; clients add the server name and allow 60 to 64 characters in total`
     yield { rule: 'long-name', subject, message, fix }
   }
   const chars = JSON.stringify(inputSchema).length
   if (chars > HUGE_SCHEMA_CHARS) {
-    const message = `the input schema has ${chars} characters, more than ${HUGE_SCHEMA_CHARS}`
+    const message = `the input schema has ${chars} characters; at most ${HUGE_SCHEMA_CHARS} are recommended`
     yield {
       rule: 'huge-schema',
       subject,
@@ -125,17 +127,17 @@ export function* lintTool(tool: Tool): Generator<LintFinding> {
   }
   const properties = Object.entries(inputSchema.properties ?? {})
   if (properties.length > MANY_ARGUMENTS) {
-    const message = `the tool has ${properties.length} arguments, more than ${MANY_ARGUMENTS}`
+    const message = `the tool has ${properties.length} arguments; at most ${MANY_ARGUMENTS} are recommended`
     yield { rule: 'many-arguments', subject, message, fix: 'offer an operation that needs fewer arguments' }
   }
   const bare = properties.filter(([, schema]) => !isDescribed(schema)).map(([name]) => name)
   if (bare.length > 0) {
-    const message = `arguments without description: ${bare.slice(0, 8).join(', ')}${bare.length > 8 ? ' …' : ''}`
+    const message = `arguments without a description: ${bare.slice(0, 8).join(', ')}${bare.length > 8 ? ' …' : ''}`
     yield {
       rule: 'missing-argument-description',
       subject,
       message,
-      fix: 'describe the parameters and properties',
+      fix: 'add a description to each of these arguments in the document',
     }
   }
 }

@@ -84,8 +84,11 @@ class Client implements KubernetesApi {
         this.#endObjectRequests()
         // their connections took the same path, and a silent one reports no end
         for (const each of this.#watches) each.interrupt(error)
-        this.#onFault('the Kubernetes API cannot be watched; the gateway serves the tools that it read last')
-        this.#log.warn({ plural, reason: reasonOf(error) }, 'a watch of the API server ended; it is reopened')
+        this.#onFault('the gateway cannot watch Kubernetes resources; it serves the tools that it read last')
+        this.#log.warn(
+          { plural, reason: reasonOf(error) },
+          'a watch on the Kubernetes API server ended; the gateway reopens the watch',
+        )
       },
       onReopened: () => {
         this.#broken.delete(plural)
@@ -172,7 +175,8 @@ class Client implements KubernetesApi {
         this.#within(REQUEST_TIMEOUT_MS, 'object', PatchStrategy.MergePatch),
       )
     } catch (error) {
-      if (codeOf(error) !== 404) throw new Error(`the status cannot be written: ${reasonOf(error)}`)
+      if (codeOf(error) !== 404)
+        throw new Error(`the status of ${plural} ${namespace}/${name} cannot be written: ${reasonOf(error)}`)
     }
   }
 
@@ -220,7 +224,8 @@ class Client implements KubernetesApi {
    */
   #endObjectRequests(): void {
     for (const [request, about] of this.#running)
-      if (about === 'object') request.abort(new Error('the connection to the API server was interrupted'))
+      if (about === 'object')
+        request.abort(new Error('the connection to the Kubernetes API server was interrupted'))
   }
 
   /** Options of a request with a timeout. @param contentType of the body */
@@ -237,7 +242,7 @@ class Client implements KubernetesApi {
       // not cleared, because the body may hang after the head: the signal of a request that has ended does nothing
       AbortSignal.timeout(limitMs).onabort = () => {
         this.#running.delete(running)
-        running.abort(new Error(`no response within ${limitMs} ms`))
+        running.abort(new Error(`no response from the Kubernetes API server within ${limitMs} ms`))
       }
       request.setSignal(running.signal)
       return header.pre(request)
@@ -258,7 +263,7 @@ async function unlessConflict(request: Promise<unknown>, conflicts = ON_CHANGE):
     return true
   } catch (error) {
     if (conflicts.includes(codeOf(error) ?? 0)) return false
-    throw new Error(`the API server refused the request: ${reasonOf(error)}`)
+    throw new Error(`the request to the Kubernetes API server failed: ${reasonOf(error)}`)
   }
 }
 

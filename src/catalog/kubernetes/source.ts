@@ -186,7 +186,7 @@ class KubernetesSource implements ToolSource {
       if (reason !== this.#whyNoViews)
         log.warn(
           { reason },
-          'ToolViews are not read: apply the CustomResourceDefinitions and RBAC rules of this version',
+          'the gateway cannot read ToolViews: apply the CustomResourceDefinitions and RBAC rules of this gateway version',
         )
       this.#whyNoViews = reason
       return
@@ -274,7 +274,8 @@ function references(api: KubernetesApi): ReferenceReader {
     readDocument: (kind, namespace, { name, key }) =>
       api.readKey(kind === 'secret' ? 'Secret' : 'ConfigMap', namespace, name, key),
     async readFile(namespace, { name }, path) {
-      if (path.includes('/')) throw new Error(`${path} names a folder, but a ConfigMap has only keys`)
+      if (path.includes('/'))
+        throw new Error(`the path ${path} contains a folder, but a ConfigMap has only keys: refer to a key`)
       return api.readKey('ConfigMap', namespace, name, path)
     },
     readSecret: async (namespace, { name, key }) =>

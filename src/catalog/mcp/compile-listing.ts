@@ -236,9 +236,9 @@ function titleIn(annotations: unknown): unknown {
 }
 
 function checkedSchema(schema: unknown, which: string): JsonSchema {
-  if (!isObject(schema)) throw new SkippedOperation(`its ${which} schema is not an object`)
+  if (!isObject(schema)) throw new SkippedOperation(`the ${which} schema is not an object`)
   if (which === 'input' && schema.type !== undefined && schema.type !== 'object')
-    throw new SkippedOperation('its input schema does not have the type object')
+    throw new SkippedOperation('the type of the input schema is not "object"')
   // clients must not use such a tool (MCP 2026-07-28, "x-mcp-header")
   const fault = which === 'input' ? mirroredHeaderFault(schema) : undefined
   if (fault !== undefined) throw new SkippedOperation(fault)
@@ -248,7 +248,7 @@ function checkedSchema(schema: unknown, which: string): JsonSchema {
     assertSchema(clean)
   } catch (error) {
     const why = (error as Error).message.slice(0, 200)
-    throw new SkippedOperation(`its ${which} schema is not a valid JSON Schema (${why})`)
+    throw new SkippedOperation(`the ${which} schema is not a valid JSON Schema (${why})`)
   }
   return clean
 }
@@ -304,6 +304,6 @@ export function authenticationOf(
 
 function reasonOf(error: unknown): string {
   if (error instanceof SkippedOperation) return error.message
-  if (error instanceof RangeError) return 'its schemas are nested too deeply'
+  if (error instanceof RangeError) return 'the schemas of the entry are nested too deeply'
   return `the entry could not be read: ${error instanceof Error ? error.message : String(error)}`
 }

@@ -138,8 +138,8 @@ function listingAuthentication(authentication: BackendAuthentication): BackendAu
 
 function reasonOf(outcome: RpcFailure | RpcError): string {
   if (outcome.kind === 'error')
-    return `the MCP server refused the request: ${outcome.message.slice(0, 200)} (${outcome.code})`
+    return `the MCP server responded with an error: ${outcome.message.slice(0, 200)} (${outcome.code})`
   const { status, message } = outcome
   const isRefused = status === 401 || status === 403
-  return isRefused ? `${message}: set spec.source.mcp.authentication` : message
+  return isRefused ? `${message}: set or correct spec.source.mcp.authentication` : message
 }

@@ -10,8 +10,16 @@ import { normalizeBaseUrl } from '../compile/servers.ts'
 import type { ResourceFields } from './fields.ts'
 import { readReference } from './key-reference.ts'
 
-const CLIENT_ID = { max: 512, pattern: /^[\x20-\x7e]+$/, fix: 'write the client id as visible ASCII text' }
-const SCOPE = { max: 2048, pattern: /^[\x21\x23-\x5b\x5d-\x7e ]+$/, fix: 'write scopes separated by spaces' }
+const CLIENT_ID = {
+  max: 512,
+  pattern: /^[\x20-\x7e]+$/,
+  fix: 'write the client ID in printable ASCII, at most 512 characters',
+}
+const SCOPE = {
+  max: 2048,
+  pattern: /^[\x21\x23-\x5b\x5d-\x7e ]+$/,
+  fix: 'write scopes separated by spaces, at most 2048 characters',
+}
 
 /** The field `authentication`. */
 export function readAuthentication(parent: ResourceFields): DeclaredAuthentication | undefined {
@@ -25,7 +33,7 @@ export function readAuthenticationFields(fields: ResourceFields): DeclaredAuthen
   const secretRef = readReference(fields, 'secretRef')
   const oauth = isOAuth(type) ? readClient(fields, type) : undefined
   if (type !== 'none' && !fields.has('secretRef') && oauth?.clientAuthentication !== 'none') {
-    const content = oauth === undefined ? 'the credential' : 'the secret of the client'
+    const content = oauth === undefined ? 'the credential' : 'the client secret'
     fields.fault('secretRef', `is missing for type ${type}`, `name the secret that contains ${content}`)
   }
   fields.close()
@@ -47,7 +55,11 @@ function readClient(fields: ResourceFields, type: AuthenticationType): OAuthClie
   if (!fields.has('clientId')) fields.fault('clientId', 'is missing', CLIENT_ID.fix)
   const clientAuthentication = fields.oneOf('clientAuthentication', ['basic', 'post', 'none'] as const)
   if (clientAuthentication === 'none' && type === 'oauth2_client_credentials')
-    fields.fault('clientAuthentication', 'is none', 'write basic or post: this grant needs the secret')
+    fields.fault(
+      'clientAuthentication',
+      'is none',
+      'write basic or post: the client credentials grant requires the client secret',
+    )
   const authorizationUrl = isCode ? readEndpoint(fields, 'authorizationUrl', true) : undefined
   const revocationUrl = isCode ? readEndpoint(fields, 'revocationUrl', false) : undefined
   const texts = {

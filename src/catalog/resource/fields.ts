@@ -53,7 +53,7 @@ export class ResourceFields {
   ): string | undefined {
     const value = this.raw(name)
     if (value === undefined) return undefined
-    const fix = rule.fix ?? `write a text of 1 to ${rule.max ?? 1024} characters`
+    const fix = rule.fix ?? `write a string of 1 to ${rule.max ?? 1024} characters`
     if (typeof value !== 'string') this.fault(name, 'is not a string', fix)
     else if (value === '' && rule.pattern === undefined) this.fault(name, 'is empty', fix)
     else if (value.length > (rule.max ?? 1024))
@@ -75,7 +75,7 @@ export class ResourceFields {
     const value = this.raw(name)
     if (value === undefined) return undefined
     if (typeof value === 'number' && Number.isInteger(value) && value >= min && value <= max) return value
-    this.fault(name, 'is not an integer in range', `write an integer from ${min} to ${max}`)
+    this.fault(name, 'is not an integer in the allowed range', `write an integer from ${min} to ${max}`)
     return undefined
   }
 
@@ -87,7 +87,7 @@ export class ResourceFields {
       !Array.isArray(value) ||
       !value.every(item => typeof item === 'string' && item !== '' && item.length <= 256)
     ) {
-      this.fault(name, 'is not a list of strings', 'write a list such as [a, b]')
+      this.fault(name, 'is not a list of strings of 1 to 256 characters', 'write a list such as [a, b]')
     } else if (value.length > maxItems) this.fault(name, `has more than ${maxItems} entries`, 'shorten it')
     else return [...new Set(value as string[])]
     return undefined
@@ -120,7 +120,7 @@ export class ResourceFields {
     const value = this.raw(name)
     if (value === undefined) return undefined
     if (isObject(value)) return new ResourceFields(this.at(name), value, this.#faults)
-    this.fault(name, 'is not an object', 'write an object with its fields')
+    this.fault(name, 'is not an object', 'write an object')
     return undefined
   }
 
@@ -145,7 +145,11 @@ export class ResourceFields {
     for (const name of Object.keys(this.#dict)) {
       if (this.#known.has(name)) continue
       const known = [...this.#known].join(', ')
-      this.fault(name.slice(0, 60), 'is not a known field', `remove it; known here: ${known}`)
+      this.fault(
+        name.slice(0, 60),
+        'is not a known field',
+        `correct or remove the field; allowed fields: ${known}`,
+      )
     }
   }
 }

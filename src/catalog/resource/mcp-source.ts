@@ -66,7 +66,11 @@ function readFeatures(fields: ResourceFields): McpSource['features'] {
   if (given === undefined) return FEATURES
   const known = FEATURES.filter(feature => given.includes(feature))
   if (known.length === 0 || given.some(name => !FEATURES.includes(name as (typeof FEATURES)[number])))
-    fields.fault('features', 'is not a list of features', `write one or more of ${FEATURES.join(', ')}`)
+    fields.fault(
+      'features',
+      'is empty or contains an unknown feature',
+      `write one or more of ${FEATURES.join(', ')}`,
+    )
   return known
 }
 
@@ -75,12 +79,13 @@ function readHeaders(parent: ResourceFields): { readonly [name: string]: string 
   if (fields === undefined) return {}
   const read: [string, string][] = []
   for (const name of fields.names) {
-    const value = fields.string(name, { max: 1024, pattern: HEADER_VALUE, fix: 'write visible ASCII text' })
-    if (!HEADER_NAME.test(name)) fields.fault(name.slice(0, 60), 'is not the name of a header', 'rename it')
+    const fix = 'write printable ASCII, at most 1024 characters'
+    const value = fields.string(name, { max: 1024, pattern: HEADER_VALUE, fix })
+    if (!HEADER_NAME.test(name)) fields.fault(name.slice(0, 60), 'is not a valid header name', 'rename it')
     else if (RESERVED.test(name))
       fields.fault(
         name,
-        'is set by the gateway',
+        'is reserved for the gateway',
         'remove it; write credentials in spec.source.mcp.authentication',
       )
     else if (value !== undefined) read.push([name, value])

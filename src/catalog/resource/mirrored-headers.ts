@@ -47,8 +47,8 @@ function annotationFault(
   if (typeof name !== 'string' || !TOKEN.test(name)) return 'is not a header name'
   if (!reachable) return 'is not on a property, or is inside another keyword such as items or oneOf'
   if (typeof type !== 'string' || !MIRRORED_TYPES.includes(type))
-    return 'is not on a string, integer or boolean'
-  if (names.has(name.toLowerCase())) return `repeats the name ${name}`
+    return 'is not on a property of type string, integer or boolean'
+  if (names.has(name.toLowerCase())) return `repeats the header name ${name}`
   names.add(name.toLowerCase())
   return undefined
 }

@@ -36,7 +36,7 @@ export function readOverlayDocument(value: unknown, label: string): readonly Ove
     fields.fault(
       'overlay',
       'is not a supported version',
-      'write an OpenAPI Overlay 1.0 document: overlay: 1.0.0',
+      'write an OpenAPI Overlay 1.0 document with overlay: 1.0.0',
     )
   if (fields !== undefined && !fields.has('actions'))
     fields.fault('actions', 'is missing', 'write a list of actions')
@@ -61,7 +61,8 @@ function readActions(parent: ResourceFields): readonly OverlayAction[] {
     fields.string('description', { max: 4096 })
     const remove = fields.boolean('remove') ?? false
     const update = fields.raw('update')
-    if (!remove && update === undefined) fields.fault('', 'changes nothing', 'write update, or remove: true')
+    if (!remove && update === undefined)
+      fields.fault('', 'changes nothing', 'set update, or set remove to true')
     for (const name of fields.names) if (name.startsWith('x-')) fields.raw(name)
     fields.close()
     return { target: target ?? '$', remove, ...(update === undefined ? {} : { update }) }

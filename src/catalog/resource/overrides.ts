@@ -18,7 +18,11 @@ export function readOverrides(spec: ResourceFields): Pick<ToolSet, 'overrides'> 
 function readOverride(fields: ResourceFields): ToolOverride {
   const operation = fields.string('operation')
   if (!fields.has('operation'))
-    fields.fault('operation', 'is missing', 'write an operationId, or method and path such as "GET /path"')
+    fields.fault(
+      'operation',
+      'is missing',
+      'write an operationId, or a method and a path such as "GET /path"',
+    )
   const name = fields.string('name', TOOL_NAME)
   const description = fields.string('description', { max: 4096 })
   const tasks = fields.oneOf('tasks', TASK_SUPPORT)

@@ -36,7 +36,7 @@ function fill(
     faults.push({
       field,
       reason: `contains ${placeholder}, which is not a known placeholder`,
-      fix: known === '' ? 'write the value itself' : `write the value itself or use one of ${known}`,
+      fix: known === '' ? 'write the value itself' : `write the value itself, or use one of ${known}`,
     })
     return placeholder
   })

@@ -30,7 +30,9 @@ async function read(
 export async function readBelow(folder: string, path: string): Promise<Buffer> {
   const target = await realpath(join(folder, path)).catch(() => undefined)
   if (target !== undefined && !target.startsWith(`${await realpath(folder)}${sep}`))
-    throw new Error(`${path} is a symbolic link to a file outside the folder of the document`)
+    throw new Error(
+      `${path} is a symbolic link to a file outside the folder of the document: move the file into this folder`,
+    )
   return readBounded(join(folder, path), path)
 }
 

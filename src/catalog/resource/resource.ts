@@ -41,7 +41,7 @@ export function readResource(value: unknown, apiGroup: string): ResourceResult {
     const fault = {
       field: 'resource',
       reason: 'is not an object',
-      fix: 'write apiVersion, kind, metadata, spec',
+      fix: 'write an object with apiVersion, kind, metadata and spec',
     }
     return { ok: false, faults: [fault], kind: undefined, meta: undefined, target: undefined }
   }
@@ -100,7 +100,7 @@ function readMeta(root: ResourceFields, isTool: boolean, apiGroup: string): Reso
   }
   const fix = isTool
     ? 'use the name of the tool: letters, digits, "_", "." and "-", at most 64 characters'
-    : 'use lower case letters, digits, "-" and "."'
+    : 'use lower-case letters, digits, "-" and "."'
   const name = metadata.string('name', { max: 253, pattern: isTool ? TOOL_NAME : NAME, fix })
   if (!metadata.has('name')) metadata.fault('name', 'is missing', fix)
   const namespace = metadata.string('namespace', {
@@ -113,7 +113,7 @@ function readMeta(root: ResourceFields, isTool: boolean, apiGroup: string): Reso
   else if (namespace !== undefined && tenantOfNamespace(namespace) === undefined) {
     metadata.fault(
       'namespace',
-      `is "${namespace}", which no caller sees`,
+      `is "${namespace}", which belongs to no tenant`,
       'write tenant-{name}, or platform for all tenants',
     )
   }

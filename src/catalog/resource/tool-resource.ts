@@ -80,7 +80,7 @@ function readEndpoint(spec: ResourceFields): string | undefined {
   if ((isHttp || unix !== undefined) && !/[?#]/.test(value) && !/^[^/]*\/\/[^/]*\{/.test(value)) return value
   spec.fault(
     'endpoint',
-    'is not a usable address',
+    'is not a valid endpoint URL',
     'write https://host/path, with {placeholders} in the path only and without a query',
   )
   return undefined
@@ -92,7 +92,8 @@ function readSchema(spec: ResourceFields, name: string, mustBeObject: boolean): 
   if (!isObject(value)) spec.fault(name, 'is not an object', 'write a JSON Schema (2020-12)')
   else if (mustBeObject && value.type !== 'object')
     spec.fault(`${name}.type`, 'is not "object"', 'write type: object')
-  else if (JSON.stringify(value).length > 200_000) spec.fault(name, 'is larger than 200 kB', 'shorten it')
+  else if (JSON.stringify(value).length > 200_000)
+    spec.fault(name, 'is longer than 200000 characters', 'shorten it')
   else {
     const mirrored = mirroredHeaderFault(value)
     if (mirrored !== undefined) {

@@ -66,7 +66,7 @@ export function readToolSet(meta: ResourceMeta, spec: ResourceFields): ToolSet {
     spec.fault(
       'selector.annotations',
       'does not apply to an OpenAPI document',
-      'remove it: select by tags or methods',
+      'remove it, and select by tags or methods',
     )
   if (server?.source.session === 'per-caller' && toolSet.toolDefaults.cache !== undefined)
     spec.fault(
@@ -119,7 +119,8 @@ function readSource(fields: ResourceFields | undefined): OpenApiSource | undefin
   const refresh = fields.durationMs('refreshInterval', MIN_REFRESH_MS, MAX_REFRESH_MS)
   const configMap = readReference(fields, 'configMapRef')
   const secret = readReference(fields, 'secretRef')
-  const text = fields.string('inline', { max: MAX_INLINE_CHARS, fix: 'write the document as text' })
+  const fix = `write the document as a string of 1 to ${MAX_INLINE_CHARS} characters`
+  const text = fields.string('inline', { max: MAX_INLINE_CHARS, fix })
   const given = ['url', 'configMapRef', 'secretRef', 'inline'].filter(name => fields.has(name))
   fields.close()
   if (given.length !== 1) {
@@ -131,7 +132,7 @@ function readSource(fields: ResourceFields | undefined): OpenApiSource | undefin
     fields.fault(
       'refreshInterval',
       'is set without url',
-      'remove it: only a document with a url is fetched again',
+      'remove it: the gateway fetches a document again only if url is set',
     )
   }
   if (url !== undefined)

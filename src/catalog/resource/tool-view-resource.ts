@@ -26,7 +26,7 @@ export function readToolView(meta: ResourceMeta, spec: ResourceFields): ToolView
   if (RESERVED.has(meta.name))
     spec.fault(
       '',
-      `is for a view at /mcp/${meta.name}, but the gateway uses this path for another endpoint`,
+      `describes a view at /mcp/${meta.name}, but the gateway uses this path for another endpoint`,
       'rename the view',
     )
   const texts = {
@@ -49,7 +49,7 @@ export function readToolView(meta: ResourceMeta, spec: ResourceFields): ToolView
     bindings: readBindings(spec, tenant),
   }
   if (spec.has('overBudget') && !spec.has('tokenBudget'))
-    spec.fault('overBudget', 'is set without tokenBudget', 'set spec.tokenBudget, or remove it')
+    spec.fault('overBudget', 'is set without tokenBudget', 'set spec.tokenBudget, or remove spec.overBudget')
   spec.close()
   return view
 }
@@ -98,7 +98,7 @@ function readChanges(spec: ResourceFields): readonly ToolChange[] {
   return spec.objects('tools', MAX_CHANGES).map(fields => {
     const tool = fields.string('tool', TOOL_NAME) ?? ''
     if (!fields.has('tool')) fields.fault('tool', 'is missing', 'write the name of a tool')
-    if (tools.has(tool)) fields.fault('tool', `repeats "${tool}"`, 'write one entry for each tool')
+    if (tools.has(tool)) fields.fault('tool', `repeats "${tool}"`, 'write only one entry for each tool')
     tools.add(tool)
     const name = fields.string('name', TOOL_NAME)
     const other = name === undefined ? undefined : names.get(name)
@@ -129,8 +129,8 @@ function readBindings(spec: ResourceFields, ownTenant: string | null): readonly 
     if (ownTenant !== null && binding.tenant !== undefined && binding.tenant !== ownTenant)
       fields.fault(
         'tenant',
-        `is "${binding.tenant}", whose callers do not see this namespace`,
-        `write ${ownTenant}, or use namespace platform`,
+        `is "${binding.tenant}", but callers of this tenant cannot see the namespace of the view`,
+        `write ${ownTenant}, or create the view in the namespace platform`,
       )
     if (fields.names.length === 0) fields.fault('', 'names no caller', 'write consumer, role or tenant')
     fields.close()

@@ -16,7 +16,7 @@ export function readUpstream(
     fields.fault(
       'pipelining',
       'is set together with http2',
-      'remove one of the two: HTTP/2 has its own streams',
+      'remove one of the two: HTTP/2 does not use pipelining',
     )
   else if (pipelining > 1 && baseUrl?.toLowerCase().startsWith('https:') === true)
     fields.fault('pipelining', 'is set for an https address', 'remove it, or write http2: true')

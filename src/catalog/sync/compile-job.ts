@@ -75,7 +75,7 @@ export function runCompileJob(job: CompileJob): CompileOutcome {
       const count = result.skipped.length
       return {
         kind: 'fault',
-        message: `no operation became a tool (skipped: ${count}); ${operation}: ${reason}`,
+        message: `no operation became a tool (skipped: ${count}), for example ${operation}: ${reason}`,
       }
     }
     const toolsHash = createHash('sha256')

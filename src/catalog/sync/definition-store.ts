@@ -28,7 +28,7 @@ export class DefinitionStore {
     }
     this.#onDamage(
       file,
-      'changes of tool definitions since the last start cannot be detected; the current definitions are served',
+      'the gateway cannot detect changes to tool definitions since the last start; it serves the current definitions',
     )
     return undefined
   }
@@ -52,6 +52,6 @@ function recordOf(line: string): DefinitionRecord {
   const value: unknown = JSON.parse(line)
   const isRecord =
     isObject(value) && isObject(value.tools) && Array.isArray(value.changed) && Array.isArray(value.breaking)
-  if (!isRecord) throw new Error('not a record of definitions')
+  if (!isRecord) throw new Error('the line is not a record of tool definitions')
   return value as unknown as DefinitionRecord
 }

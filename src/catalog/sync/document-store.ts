@@ -61,7 +61,7 @@ export class DocumentStore {
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT')
         this.#onDamage(
           file,
-          'the tools of the tool set are unavailable until the gateway has fetched the document again',
+          'the tools generated from this file are unavailable until the gateway has fetched the document again',
         )
       return undefined
     }

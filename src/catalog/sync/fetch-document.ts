@@ -39,7 +39,7 @@ export async function fetchDocument(egress: Egress, url: string, etag: string | 
   const target = response.headers.get('location').slice(0, 200)
   if (response.status >= 300 && response.status < 400 && target !== '') {
     throw new DocumentError(
-      `${url} redirects to ${target}: redirects are not followed; set spec.openAPISpec.url or the $ref to the final address`,
+      `${url} redirects to ${target}, but the gateway does not follow redirects: set spec.openAPISpec.url or the $ref to the final address`,
     )
   }
   if (response.status !== 200) throw new DocumentError(`${url} responded with status ${response.status}`)

@@ -85,17 +85,18 @@ export class FileLoader {
     if (refusal !== undefined) return refusal
     if (this.requested.length >= maxFiles) return beyond(`the document refers to more than ${maxFiles} files`)
     if (this.#depth > maxDepth)
-      return beyond(`the file is at the end of a chain of more than ${maxDepth} references`)
-    if (this.#bytes > maxBytes) return beyond(`the files are larger than ${maxBytes / 1e6} MB together`)
+      return beyond(`the chain of references to the file has more than ${maxDepth} references`)
+    const tooLarge = `the referenced files are larger than ${maxBytes / 1e6} MB in total`
+    if (this.#bytes > maxBytes) return beyond(tooLarge)
     if (performance.now() > this.#endsAt!) {
       this.failed = true
-      return beyond(`the files take longer than ${timeoutMs / 1000} s to read`)
+      return beyond(`reading the referenced files takes longer than ${timeoutMs / 1000} s`)
     }
     this.requested.push(uri)
     try {
       const file = await this.#reader.read(uri)
       this.#bytes += file.length
-      return this.#bytes > maxBytes ? beyond(`the files are larger than ${maxBytes / 1e6} MB together`) : file
+      return this.#bytes > maxBytes ? beyond(tooLarge) : file
     } catch (error) {
       if (error instanceof RequiredFileError) throw error
       this.failed = true

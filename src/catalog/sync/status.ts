@@ -60,7 +60,10 @@ function readyCondition({ phase, toolNames, lastError }: StatusInput): Bare {
   if (phase === 'Disabled')
     return { type, status: 'False', reason: 'Disabled', message: 'spec.enabled is false' }
   if (phase === 'Error') {
-    const kept = toolNames.length > 0 ? `; the last valid tools are still served: ${toolNames.length}` : ''
+    const kept =
+      toolNames.length > 0
+        ? `; tools still served from the last successful synchronization: ${toolNames.length}`
+        : ''
     return { type, status: 'False', reason: 'SyncFailed', message: `${lastError ?? 'unknown'}${kept}` }
   }
   return { type, status: 'Unknown', reason: phase, message: 'the first synchronization is not complete' }
@@ -73,9 +76,9 @@ function syncedCondition({ phase, lastSyncedAt, lastError, result }: StatusInput
   if (phase === 'Disabled')
     return { type, status: 'Unknown', reason: 'Disabled', message: 'spec.enabled is false' }
   if (lastSyncedAt === undefined)
-    return { type, status: 'Unknown', reason: phase, message: 'not synchronized yet' }
+    return { type, status: 'Unknown', reason: phase, message: 'the tool set has not been synchronized yet' }
   const { overlaid = 0 } = result ?? {}
-  const changed = overlaid === 0 ? '' : ` (applied actions of spec.overlays: ${overlaid})`
+  const changed = overlaid === 0 ? '' : ` (applied actions from spec.overlays: ${overlaid})`
   return { type, status: 'True', reason: 'DocumentRead', message: `the tools match the document${changed}` }
 }
 
@@ -97,7 +100,7 @@ export function degradationOf(
     faults.push(`unresolved references: ${count} (${someOf(named, moreUnresolved)})`)
   }
   if (unmatched.length > 0)
-    faults.push(`entries of spec match nothing: correct or remove them (${someOf(unmatched)})`)
+    faults.push(`entries of spec match nothing (${someOf(unmatched)}): correct or remove these entries`)
   if (faults.length === 0) return undefined
   const reason =
     skipped.length > 0
@@ -133,7 +136,7 @@ function toolFaultNotes(faults: readonly ToolFault[]): string[] {
       : [`tools not served, because their Tool resource cannot be used: ${named(withheld)}`]),
     ...(kept.length === 0
       ? []
-      : [`Tool resources that cannot be used and whose last valid version applies: ${named(kept)}`]),
+      : [`Tool resources that cannot be used, so the last valid version of each applies: ${named(kept)}`]),
   ]
 }
 
@@ -144,7 +147,8 @@ function credentialNote(result: CompileResult | undefined): string[] {
   const schemes = [...new Set(withoutCredential.flatMap(entry => entry.schemes))]
   const count = withoutCredential.length
   const need = count === 1 ? '1 operation needs' : `${count} operations need`
-  return [`${need} a credential (${someOf(schemes)}): set spec.toolDefaults.authentication`]
+  const named = someOf(schemes)
+  return [`${need} a credential (security schemes: ${named}): set spec.toolDefaults.authentication`]
 }
 
 /** Not a degradation: it depends on the client, and on the name that it gave the server. */
@@ -152,7 +156,7 @@ function longNameNote(names: readonly string[]): string[] {
   const long = names.filter(name => name.length > CLIENT_NAME_LENGTH)
   if (long.length === 0) return []
   const fix = `set spec.naming.maxLength to ${CLIENT_NAME_LENGTH}, or rename the tools with spec.overrides`
-  return [`names too long for some clients: ${long.length} (${someOf(long)}); ${fix}`]
+  return [`tool names that are too long for some clients: ${long.length} (${someOf(long)}); ${fix}`]
 }
 
 /** Not a degradation: it depends on the client, and on its other servers. */
@@ -162,7 +166,7 @@ function manyToolsNote(result: CompileResult | undefined): string[] {
   if (exceeded.length === 0 || tools[0]!.listing === 'search') return []
   const clients = exceeded.map(([client, most]) => `${client} ${most}`).join(', ')
   return [
-    `${tools.length} tools are more than some clients use at once (${clients}): set spec.listing to search, or narrow spec.selector`,
+    `${tools.length} tools are more than some clients use at once (limits: ${clients}): set spec.listing to search, or narrow spec.selector`,
   ]
 }
 
@@ -185,12 +189,12 @@ function changedCondition({ changed, specHash }: StatusInput): Bare {
   }
   const named = changed.slice(0, MAX_NAMED).join(', ')
   const rest = changed.length > MAX_NAMED ? ` and ${changed.length - MAX_NAMED} more` : ''
-  const fix = `to accept the changes, set the annotation <API group>/accepted-spec-hash of the ToolSet to ${specHash ?? 'the specHash'}`
+  const fix = `to accept the changes, set the annotation <API group>/accepted-spec-hash on the ToolSet to ${specHash ?? 'the specHash'}`
   return {
     type,
     status: 'True',
     reason: 'MeaningChanged',
-    message: `description or annotations changed: ${named}${rest}; ${fix}`,
+    message: `tools whose description or annotations changed: ${named}${rest}; ${fix}`,
   }
 }
 

@@ -237,7 +237,7 @@ export class ToolSetSync {
       await this.#parts.documents.write(namespace, name, document)
       return outcome
     } catch (error) {
-      const message = `the gateway serves the tools, but cannot store the copy that it needs after a restart: ${messageOf(error)}`
+      const message = `the gateway serves the tools, but cannot store the copy of the document that it needs after a restart: ${messageOf(error)}`
       return { kind: 'fault', message, fallback: outcome }
     }
   }

@@ -49,11 +49,11 @@ type Bare = Omit<Condition, 'lastTransitionTime'>
 function readyCondition({ view, fault, figures }: StatusInput): Bare {
   const type = 'Ready'
   if (fault !== undefined) {
-    const kept = view === undefined ? '' : '; the last valid view is still served'
+    const kept = view === undefined ? '' : '; the last valid version of the view is still served'
     return { type, status: 'False', reason: 'Invalid', message: `${fault}${kept}` }
   }
   const { tools = [], listedTokens = 0 } = figures ?? {}
-  const message = `tools offered: ${tools.length}; their list takes about ${listedTokens} tokens`
+  const message = `tools offered: ${tools.length}; the tool list takes about ${listedTokens} tokens`
   return { type, status: 'True', reason: 'ViewServed', message }
 }
 
@@ -65,7 +65,7 @@ function degradedCondition({ view, figures, tools }: StatusInput): Bare {
   const shadowed = shadowedTools(view, tools)
   const faults: string[] = []
   if (unmatched.length > 0)
-    faults.push(`entries of spec match nothing: correct or remove them (${someOf(unmatched)})`)
+    faults.push(`entries of spec match nothing (${someOf(unmatched)}): correct or remove these entries`)
   if (shadowed.length > 0)
     faults.push(
       `tools are not in the view, because spec.tools gives their names to other tools (${someOf(shadowed)})`,
@@ -89,7 +89,7 @@ export function viewNotes({ tokenBudget, overBudget }: ToolView, figures: ViewFi
         ? 'tools that models find only by search'
         : 'tools that are left out of the list and named in the instructions'
     notes.push(
-      `all definitions take about ${tokens} tokens, and spec.tokenBudget is ${tokenBudget}; ${how}: ${unlisted.length} (${someOf(unlisted)})`,
+      `all tool definitions take about ${tokens} tokens, but spec.tokenBudget is ${tokenBudget}; ${how}: ${unlisted.length} (${someOf(unlisted)})`,
     )
   }
   const listed = figures.tools.length - unlisted.length
@@ -97,13 +97,13 @@ export function viewNotes({ tokenBudget, overBudget }: ToolView, figures: ViewFi
   if (exceeded.length > 0) {
     const clients = exceeded.map(([client, max]) => `${client} ${max}`).join(', ')
     notes.push(
-      `${listed} listed tools are more than some clients use at once (${clients}): set spec.tokenBudget, or narrow spec.select`,
+      `${listed} listed tools are more than some clients use at once (limits: ${clients}): set spec.tokenBudget, or narrow spec.select`,
     )
   }
   const long = figures.tools.filter(name => name.length > CLIENT_NAME_LENGTH)
   if (long.length > 0)
     notes.push(
-      `names too long for some clients: ${long.length} (${someOf(long)}); rename the tools with spec.tools`,
+      `tool names that are too long for some clients: ${long.length} (${someOf(long)}); rename the tools with spec.tools`,
     )
   return notes
 }

@@ -35,7 +35,7 @@ export async function readBinding(object: KubeObject, readConfigMap: ReadConfigM
     )
   if (!isObject(api))
     throw new Error(
-      'spec.api is missing or is not an object: write the fields of an API, as in the files of `toolgate config apply`',
+      'spec.api is missing or is not an object: write the fields of an API, as in a file for `toolgate config apply`',
     )
   const reference = isObject(gatewayRef) ? gatewayRef.name : undefined
   return {

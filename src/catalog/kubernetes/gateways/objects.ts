@@ -138,7 +138,12 @@ export class GatewayObjects {
           await this.#write('gatewayinstances', object, status).catch(error => this.#failed(object, error))
         }
       })
-      .catch(error => this.#options.log.error({ err: error }, 'the gateway objects could not be reconciled'))
+      .catch(error =>
+        this.#options.log.error(
+          { err: error },
+          'the GatewayInstance and GatewayBinding objects could not be reconciled',
+        ),
+      )
   }
 
   /** undefined: the control plane does not say; the objects keep their state. */
@@ -147,7 +152,10 @@ export class GatewayObjects {
     try {
       return await this.#options.access.gateways()
     } catch (error) {
-      this.#options.log.warn({ reason: (error as Error).message }, 'the gateways cannot be listed')
+      this.#options.log.warn(
+        { reason: (error as Error).message },
+        'the list of gateways cannot be read from the control plane',
+      )
       return undefined
     }
   }
@@ -207,7 +215,7 @@ export class GatewayObjects {
     )
     if (object === undefined)
       throw new Error(
-        `spec.gatewayRef.name is ${instance}: the namespace ${PLATFORM} has no such GatewayInstance`,
+        `spec.gatewayRef.name is ${instance}, but the namespace ${PLATFORM} has no GatewayInstance of this name: create the GatewayInstance, or correct spec.gatewayRef.name`,
       )
     const gateway = gateways.find(({ name }) => name === gatewayNameOf(object))
     if (gateway === undefined)
@@ -275,7 +283,7 @@ export class GatewayObjects {
     const reason = (error as Error).message
     this.#options.log.warn(
       { namespace, name, reason },
-      'a gateway object could not be reconciled; it is retried',
+      'a GatewayInstance or GatewayBinding could not be reconciled; the reconciliation is retried',
     )
   }
 }

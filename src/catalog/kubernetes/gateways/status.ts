@@ -65,9 +65,9 @@ function faultOfInstance(
   if (metadata.namespace !== PLATFORM)
     return `metadata.namespace is ${metadata.namespace}, but a gateway serves every tenant: create the GatewayInstance in the namespace ${PLATFORM}`
   if (gateway === undefined)
-    return 'No gateway with this name has connected. Start a gateway with this GATEWAY_NAME, or correct spec.gatewayName.'
+    return 'No gateway with the name in spec.gatewayName (default: metadata.name) has connected. Start a gateway with this name in GATEWAY_NAME, or correct spec.gatewayName.'
   if (typeof spec?.url === 'string' && spec.url !== gateway.url)
-    return `spec.url is ${spec.url}, but the gateway reports ${gateway.url}. Correct spec.url or GATEWAY_URL.`
+    return `spec.url is ${spec.url}, but the gateway reports ${gateway.url}. Correct spec.url, or GATEWAY_URL of the gateway.`
   return gateway.error ?? undefined
 }
 
@@ -95,7 +95,7 @@ export function statusOfBinding(object: KubeObject, state: BindingState, nowMs: 
     Error: lastError ?? '',
     Ready:
       deployment === undefined ? 'The API is applied.' : 'The API is applied, and the gateway serves it.',
-    Syncing: 'The API is applied; the gateway has not acknowledged it yet.',
+    Syncing: 'The API is applied, but the gateway has not acknowledged the change yet.',
   }
   const reason = fault !== undefined ? 'NotApplied' : lastError !== undefined ? 'GatewayRefused' : phase
   return {
