@@ -103,10 +103,7 @@ export class Maintenance {
       await fleet
         .settleTenants()
         .catch(error =>
-          onFault(
-            'some tenants could not be activated, or could not be purged after deletion; the next round retries',
-            error,
-          ),
+          onFault('some tenants could not be activated or purged; the next maintenance round retries', error),
         )
       if (now() - this.#droppedAtMs < DROP_EVERY_MS) return
       await store.write(EVERY_TENANT, async tx => {

@@ -213,7 +213,7 @@ export function* checkingUpdate(update: unknown): Generator<void, string | undef
   const { version, base, plans } = update
   if (!isVersion(version)) return 'version is not a SHA-256 digest in hex'
   if (base !== null && !isVersion(base)) return 'base is neither null nor a SHA-256 digest in hex'
-  if (base === null && plans === undefined) return 'plans is missing, which is required when base is null'
+  if (base === null && plans === undefined) return 'plans is missing; it is required when base is null'
   return (
     (plans === undefined ? undefined : listFault(plans, PLAN, 'plans')) ??
     (yield* checkingObject(update, UPDATE, ''))

@@ -169,7 +169,9 @@ export function wholeShare({ version, plans, tenants }: ControlShare): ShareUpda
  */
 export function applyUpdate(share: ControlShare, update: ShareUpdate): ControlShare {
   if (update.base !== null && update.base !== share.version) {
-    throw new Error(`the update requires version ${update.base}, but the current version is ${share.version}`)
+    throw new Error(
+      `the update is based on version ${update.base}, but the current version is ${share.version}`,
+    )
   }
   const tenants = new Map(update.base === null ? [] : share.tenants)
   for (const id of update.removed) tenants.delete(id)

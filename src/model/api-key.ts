@@ -48,7 +48,7 @@ export function keyStatus(
 export function rotateKey(key: ApiKey, fresh: KeyDigest, graceMs: number, at: Date): Transition<ApiKey> {
   const status = keyStatus(key, at)
   if (status === 'revoked' || status === 'expired')
-    return illegal(`A key that is ${status} cannot be rotated.`)
+    return illegal(`An API key that is ${status} cannot be rotated.`)
   const grace =
     graceMs > 0
       ? {

@@ -116,9 +116,12 @@ export function apiTypeFault({
   if (type === 'http')
     return mcp === null ? undefined : { field: 'mcp', message: 'must be null unless type is mcp.' }
   if (spec !== null)
-    return { field: 'spec', message: 'must be null: the tools of an API of type mcp come from its server.' }
+    return {
+      field: 'spec',
+      message: 'must be null: the MCP server provides the tools of an API of type mcp.',
+    }
   if (passthrough !== null)
-    return { field: 'passthrough', message: 'must be null: calls of an API of type mcp are not proxied.' }
+    return { field: 'passthrough', message: 'must be null: calls to an API of type mcp are not proxied.' }
   return mcp === null ? undefined : mcpUpstreamFault(mcp)
 }
 
@@ -162,13 +165,13 @@ export function versionConflict(one: Addressed, other: Addressed): string | unde
   const [a, b] = [one.versioning, other.versioning]
   if (one.path === other.path && a !== null && b !== null) {
     if (a.by !== b.by)
-      return `All versions of a path must be chosen in the same way: version ${other.version} is chosen by ${b.by}, this one by ${a.by}.`
+      return `All versions of a path must be selected in the same way, but version ${other.version} is selected by ${b.by}, and version ${one.version} by ${a.by}.`
     if (a.header !== b.header)
-      return `All versions of a path must be chosen by the same header: version ${other.version} is chosen by ${b.header}.`
+      return `All versions of a path must be selected by the same header, but version ${other.version} is selected by ${b.header}.`
     return one.version === other.version ? `Version ${one.version} of this path already exists.` : undefined
   }
   const taken = claimedPaths(other).find(path => claimedPaths(one).includes(path))
-  return taken === undefined ? undefined : `The path ${taken} belongs to the API ${apiKeyOf(other)}.`
+  return taken === undefined ? undefined : `The API ${apiKeyOf(other)} already uses the path ${taken}.`
 }
 
 /** The address of the tenant on the gateway (docs/reference/control-plane.md, Tenant). */

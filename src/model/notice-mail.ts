@@ -14,10 +14,10 @@ const SUBJECTS: { readonly [kind in NoticeKind]: (value: (name: string) => strin
   'subscription.expiring': value => `Subscription to ${value('api_name')} expires on ${value('expires_at')}`,
   'subscription.key_expiring': value => `API key ${value('key_prefix')} expires on ${value('expires_at')}`,
   'subscription.quota_warning': value =>
-    `${value('threshold')} % of the quota of ${value('api_name')} is used (${value('window')})`,
+    `${value('threshold')} % of the quota for ${value('api_name')} is used (${value('window')})`,
   'subscription.quota_exhausted': value =>
-    `The quota of ${value('api_name')} is used up (${value('window')})`,
-  'webhook.failing': value => `Deliveries to the webhook ${value('webhook_name')} fail`,
+    `The quota for ${value('api_name')} is used up (${value('window')})`,
+  'webhook.failing': value => `Deliveries to the webhook ${value('webhook_name')} are failing`,
 }
 
 const ADVICE: { readonly [kind in NoticeKind]: string } = {
@@ -25,8 +25,8 @@ const ADVICE: { readonly [kind in NoticeKind]: string } = {
     'Calls are refused after this date. Ask the owner of the API to extend the subscription.',
   'subscription.key_expiring':
     'Calls with this key are refused after this date. Create another key before this date.',
-  'subscription.quota_warning': 'Calls beyond the limit are refused until the window ends.',
-  'subscription.quota_exhausted': 'Calls are refused until the window ends, or until the limit is raised.',
+  'subscription.quota_warning': 'Calls beyond the limit are refused until the quota window ends.',
+  'subscription.quota_exhausted': 'Calls are refused until the quota window ends or the limit is raised.',
   'webhook.failing': 'Check the receiver, then retry the failed deliveries.',
 }
 

@@ -98,7 +98,7 @@ export function reject(subscription: Subscription, reason: string): Transition<S
   if (status === 'pending_approval') return moved({ ...subscription, status: 'rejected', reason })
   if (isServed(subscription) && requestedPlan !== null) return moved({ ...subscription, requestedPlan: null })
   return illegal(
-    `This subscription is ${status}${requestedPlan === null ? ' and requests no plan' : ''}. Only a pending subscription, or the plan that an approved or suspended subscription requests, can be rejected.`,
+    `This subscription is ${status}${requestedPlan === null ? ' and requests no plan' : ''}. You can reject only a subscription that is pending approval, or the plan requested for an approved or suspended subscription.`,
   )
 }
 
@@ -120,7 +120,9 @@ export function resume(subscription: Subscription, at: Date): Transition<Subscri
   if (subscription.status !== 'suspended')
     return illegal(`A subscription that is ${subscription.status} cannot be resumed.`)
   if (subscription.expiresAt !== null && subscription.expiresAt <= at)
-    return illegal('The subscription has passed its expiry date. Change the date first.')
+    return illegal(
+      'The subscription has passed its expiry date. Change the expiry date before you resume the subscription.',
+    )
   return moved({ ...subscription, status: 'approved', reason: null, suspendedAt: null })
 }
 

@@ -123,7 +123,8 @@ export function createControlPlane(options: ControlPlaneOptions, readiness = new
       return Response.json(await permissionsOf(ENDPOINTS, unrecorded(), standing, now()))
     } catch (error) {
       const problem = problemOf(error)
-      if (problem.status === 500) onFault('the permissions of a caller could not be determined', error)
+      if (problem.status === 500)
+        onFault('the permissions of a signed-in user could not be determined', error)
       return Response.json(problem.body(), { status: problem.status })
     }
   }

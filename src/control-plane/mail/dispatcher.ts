@@ -67,7 +67,7 @@ export function startMails(options: MailOptions): Mails {
       droppedAtMs = now()
     } catch (error) {
       onFault(
-        'due mails could not be claimed, or the outcome of a mail could not be stored; the next poll retries',
+        'the control plane could not claim due mails, store the outcome of a mail or delete old mails; it retries at a later poll',
         error,
       )
     }

@@ -85,7 +85,7 @@ export class DocumentCompilations {
     if (replaced.length === 0) return undefined
     const more = replaced.length > MAX_NAMED ? ' …' : ''
     const named = `${replaced.slice(0, MAX_NAMED).join(', ')}${more}`
-    return `gateways do not serve ${replaced.length} of the tools, because older APIs have tools with the same names (${named}); change the operationId of these operations, or the path of this API`
+    return `gateways do not serve ${replaced.length} of this API's tools, because older APIs of the tenant have tools with the same names (${named}); change the operationIds of these tools in the OpenAPI document of this API, or change the path of this API`
   }
 
   /** Of the revision of an API that was compiled last. */
@@ -196,7 +196,7 @@ export class DocumentCompilations {
       // the retries of the same document report nothing new
       if (previous?.revision !== revision || !this.#uncompiled.has(id))
         onFault(
-          `the OpenAPI document of API ${id} could not be compiled into tools; the control plane retries, and gateways serve the previous tools until then`,
+          `the OpenAPI document of API ${id} could not be compiled into tools; while the control plane retries, gateways serve the previous tools of this API, if any`,
           error,
         )
       this.#uncompiled.set(id, error instanceof Error ? error.message : String(error))

@@ -65,7 +65,10 @@ export class Fleet {
 
   #requirePublished(): void {
     if (!this.#publisher.isPublished)
-      throw unavailable('No snapshot is published yet.', PUBLICATION_RETRY_SECS)
+      throw unavailable(
+        'The control plane has not published a snapshot yet. Retry later.',
+        PUBLICATION_RETRY_SECS,
+      )
   }
 
   #register({ name, url, version, workers, authConfig }: Hello): Promise<GatewayInstance> {

@@ -137,7 +137,10 @@ export class Publisher {
         while (await this.#step()) {}
         this.#backoff.reset()
       } catch (error) {
-        this.#options.onFault('the snapshot could not be refreshed; the last one stays published', error)
+        this.#options.onFault(
+          'the control plane could not refresh the snapshot; the previous snapshot stays published until a retry succeeds',
+          error,
+        )
         this.#retryLater()
         return
       }

@@ -34,31 +34,38 @@ export function verifyAudit(
     })
     if (known?.seq === seq && known.hash !== hash)
       return report(
-        `the last deleted record ${seq} has a different hash than the known record: the chain was replaced`,
+        `the last deleted record, ${seq}, does not have the hash given with --known: the chain was replaced`,
       )
     for (;;) {
       const batch = await tx.audit.list({}, { after: seq }, BATCH)
       if (batch.length === 0) break
       for (const record of batch) {
         if (record.seq !== seq + 1)
-          return report(`record ${seq + 1} is missing: the next one is ${record.seq}`)
+          return report(`record ${seq + 1} is missing: the next record is ${record.seq}`)
         const expected = createHash('sha256')
           .update(hash + auditContent(record))
           .digest('hex')
         if (record.hash !== expected)
-          return report(`record ${record.seq} (${record.id}, ${record.action}) or one before it was altered`)
+          return report(
+            `record ${record.seq} (${record.id}, ${record.action}) or an earlier record was altered`,
+          )
         if (known?.seq === record.seq && known.hash !== record.hash)
           return report(
-            `record ${record.seq} has a different hash than the known record: the chain was replaced`,
+            `record ${record.seq} does not have the hash given with --known: the chain was replaced`,
           )
         seq = record.seq
         hash = record.hash
         records++
       }
     }
-    if (seq !== ends.seq) return report(`the records after ${seq} are missing: the last one was ${ends.seq}`)
-    if (hash !== ends.hash) return report('the end of the chain was altered')
-    if (known !== undefined && known.seq > seq) return report(`the known record ${known.seq} is missing`)
+    if (seq !== ends.seq)
+      return report(`the records after record ${seq} are missing: the last record was ${ends.seq}`)
+    if (hash !== ends.hash)
+      return report(
+        `the hash of the last record, ${seq}, differs from the hash stored for the end of the chain`,
+      )
+    if (known !== undefined && known.seq > seq)
+      return report(`record ${known.seq}, given with --known, is missing`)
     return report()
   })
 }

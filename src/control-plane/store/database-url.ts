@@ -39,7 +39,7 @@ export function checkDatabaseFiles(name: string, url: string): void {
       accessSync(path, constants.R_OK)
     } catch {
       throw new Error(
-        `${name}: the file that ${parameter} names cannot be read. Check the path and its permissions.`,
+        `${name}: the file in the parameter ${parameter} cannot be read. Check the path and the permissions of the file.`,
       )
     }
   }

@@ -159,7 +159,7 @@ async function readTable(
 
 async function writeRows(trx: Trx<Tables>, { table, rows }: TableRows): Promise<void> {
   if (!(TRANSFERRED_TABLES as readonly string[]).includes(table))
-    throw new Error(`the table "${table}" is unknown and cannot be restored`)
+    throw new Error(`this version of toolgate has no table "${table}", so the rows for it cannot be restored`)
   const into = sql.table(table)
   const records = `[${rows.join(',')}]`
   await sql`insert into ${into} select * from json_populate_recordset(null::${into}, ${records}::json)`.execute(
@@ -174,7 +174,7 @@ async function clearSeeded(trx: Trx<Tables>, tables: readonly string[]): Promise
     if (SEEDED.includes(table)) await sql`delete from ${name}`.execute(trx)
     const { rows } = await sql`select 1 from ${name} limit 1`.execute(trx)
     if (rows.length > 0)
-      throw new Error(`the target is not empty: table "${table}" has rows. Use a new database.`)
+      throw new Error(`the target database is not empty: table "${table}" has rows. Use a new database.`)
   }
 }
 
@@ -208,8 +208,12 @@ function compare(expected: readonly TableSummary[], actual: readonly TableSummar
   for (const { table, rows, digest } of expected) {
     const written = actual.find(summary => summary.table === table)
     if (written?.rows !== rows)
-      throw new Error(`table "${table}" has ${written?.rows ?? 0} rows after the transfer instead of ${rows}`)
+      throw new Error(
+        `after the transfer, table "${table}" of the target database has ${written?.rows ?? 0} rows instead of ${rows}`,
+      )
     if (written.digest !== digest)
-      throw new Error(`table "${table}" differs from the backup or source database after the transfer`)
+      throw new Error(
+        `after the transfer, table "${table}" of the target database differs from the backup or source database`,
+      )
   }
 }

@@ -26,7 +26,9 @@ export interface AttemptParts {
 export async function attempt(delivery: ClaimedDelivery, parts: AttemptParts): Promise<AttemptOutcome> {
   if (delivery.unreadable !== undefined) return failed(delivery.unreadable)
   if (parts.httpsOnly && !delivery.url.startsWith('https:')) {
-    return failed('the address is plain HTTP, which is not allowed in production: change it to https')
+    return failed(
+      'the URL of the webhook uses plain HTTP, which is not allowed in production: use an https URL',
+    )
   }
   const startedMs = performance.now()
   const body = Buffer.from(delivery.body)
@@ -53,7 +55,7 @@ export async function attempt(delivery: ClaimedDelivery, parts: AttemptParts): P
 /** Tenants read this, so it does not reveal what a name resolves to inside the network. */
 function reasonOf(failure: EgressFailure): string {
   if (failure.reason !== 'blocked_address') return failure.message
-  return 'the address is not public, or its name resolves to an address that is not public: use a public address'
+  return 'the host in the URL of the webhook is not a public address, or resolves to an address that is not public: use a public host'
 }
 
 function failed(error: string): AttemptOutcome {

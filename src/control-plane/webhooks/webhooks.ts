@@ -42,7 +42,7 @@ export async function startWebhooks(options: WebhooksOptions): Promise<Webhooks>
   const foreign = await store.read(EVERY_TENANT, tx => tx.webhooks.sealedElsewhere())
   if (foreign > 0) {
     onFault(
-      `this instance sends no deliveries of webhooks whose secrets or headers were encrypted with another key (webhooks: ${foreign})`,
+      `this control-plane instance sends no deliveries to webhooks whose secrets or headers were encrypted with another key (number of these webhooks: ${foreign})`,
       new Error(
         'set the same SECRETS_KEY on every control-plane instance, or set the secrets and headers of these webhooks again',
       ),
@@ -64,7 +64,10 @@ export async function startWebhooks(options: WebhooksOptions): Promise<Webhooks>
       })
       droppedAtMs = at
     } catch (error) {
-      onFault('the maintenance of webhook deliveries failed', error)
+      onFault(
+        'the control plane could not count pending webhook deliveries, or delete old deliveries and secrets; it retries',
+        error,
+      )
     }
   }
   const measure = (): void => {

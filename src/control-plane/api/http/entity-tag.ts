@@ -15,6 +15,6 @@ export function checkIfMatch(ifMatch: string, revision: number): void {
   if (tags.includes(entityTag(revision))) return
   throw new Problem(
     'precondition_failed',
-    `The resource has changed: its ETag is now ${entityTag(revision)}. Read it again, then repeat the change.`,
+    `The resource has changed: its ETag is now ${entityTag(revision)}. Read the resource again, then repeat the change with the new ETag.`,
   )
 }

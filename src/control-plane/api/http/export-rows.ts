@@ -26,7 +26,7 @@ export function exportRows(body: unknown, format: ExportFormat): string {
   if (total > MAX_EXPORT_ROWS)
     throw new Problem(
       'payload_too_large',
-      `The filter matches at least ${total} rows; an export has at most ${MAX_EXPORT_ROWS} rows. Narrow the filter, for example with q.`,
+      `The filter matches at least ${total} rows; an export has at most ${MAX_EXPORT_ROWS} rows. Narrow the filter, for example with the query parameter q.`,
     )
   if (format === 'ndjson') return items.map(item => `${writeJson(item)}\n`).join('')
   const [first] = items

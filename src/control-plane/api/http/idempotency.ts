@@ -34,7 +34,7 @@ export async function onlyOnce(
   work: () => Promise<EndpointResult>,
 ): Promise<{ readonly response: EndpointResult; readonly replayed: boolean }> {
   if (!KEY_PATTERN.test(request.key)) {
-    throw invalidField('Idempotency-Key', 'must be 1 to 255 visible ASCII characters.')
+    throw invalidField('Idempotency-Key', 'must be 1 to 255 printable ASCII characters without spaces.')
   }
   const { principal, method, path, key, status } = request
   const caller = [principal.kind, principal.subject, principal.consumer, principal.tenant ?? null]
@@ -49,8 +49,8 @@ export async function onlyOnce(
     return { response, replayed: false }
   }
   if (cached.requestHash !== requestHash) {
-    throw conflict('This Idempotency-Key was used with another body. Send a new key.', [
-      { field: 'Idempotency-Key', message: 'was used with another body within the last 24 hours.' },
+    throw conflict('This Idempotency-Key was used with a different body. Send a new Idempotency-Key.', [
+      { field: 'Idempotency-Key', message: 'was used with a different body within the last 24 hours.' },
     ])
   }
   const text = cached.body.startsWith(SEALED) ? await open(cached.body, key) : cached.body

@@ -87,7 +87,7 @@ export async function admit(
     if (!taken.allowed) {
       throw new Problem(
         'rate_limited',
-        `The tenant of the token has used all ${taken.limit} requests of this hour. Retry when the next hour begins.`,
+        `The tenant of the token has used all ${taken.limit} requests for this hour. Retry when the next hour begins.`,
         [],
         [['retry-after', String(taken.retryAfterSecs)]],
       )
@@ -268,7 +268,7 @@ async function refuseSuspended(
   const target = known ? tenant : await tx.tenants.resolve(owner)
   const ofCaller = principal.tenant !== undefined && !crossesTenants && home?.status === 'suspended'
   if (ofCaller || (target?.status === 'suspended' && endpoint.tag !== 'tenant'))
-    throw new Problem('tenant_suspended', 'The tenant is suspended: its resources can be read, not changed.')
+    throw new Problem('tenant_suspended', 'The tenant is suspended: its resources are read-only.')
 }
 
 function lastParam(params: Readonly<Record<string, string>>): string {
@@ -324,22 +324,22 @@ function respond(context: Context, endpoint: Endpoint, result: EndpointResult): 
 
 /** Unique constraint → message, field and reason. */
 const CONFLICTS: { readonly [name in UniqueConstraint]: readonly [string, string, string] } = {
-  tenants_name_key: ['A tenant with this name exists already.', 'name', 'is taken.'],
-  apis_path_key: ['An API of this tenant with this path exists already.', 'path', 'is taken.'],
-  plans_slug_key: ['A plan with this slug exists already.', 'slug', 'is taken.'],
+  tenants_name_key: ['A tenant with this name already exists.', 'name', 'is taken.'],
+  apis_path_key: ['This tenant already has an API with this path.', 'path', 'is taken.'],
+  plans_slug_key: ['A plan with this slug already exists.', 'slug', 'is taken.'],
   subscriptions_application_key: [
     'This application already has a subscription to this API.',
     'application',
-    'is subscribed already.',
+    'is already subscribed.',
   ],
   subscriptions_product_key: [
     'This application already has a subscription to this product.',
     'application',
-    'is subscribed already.',
+    'is already subscribed.',
   ],
-  products_slug_key: ['A product of this tenant with this slug exists already.', 'slug', 'is taken.'],
-  consumers_subject_key: ['A consumer with this subject exists already.', 'subject', 'is taken.'],
-  webhooks_name_key: ['A webhook with this name exists already.', 'name', 'is taken.'],
+  products_slug_key: ['This tenant already has a product with this slug.', 'slug', 'is taken.'],
+  consumers_subject_key: ['This tenant already has a consumer with this subject.', 'subject', 'is taken.'],
+  webhooks_name_key: ['This tenant already has a webhook with this name.', 'name', 'is taken.'],
 }
 
 function conflictOf({ constraint }: StoreConflict): Problem {

@@ -82,7 +82,7 @@ export function openApiDocument(
       title: 'Toolgate control plane',
       version: info.version,
       description:
-        'Manages tenants, APIs, plans, subscriptions, API keys and webhooks for the gateways, and shows what the gateways report.',
+        'Manages tenants, APIs, plans, subscriptions, API keys and webhooks, sends the configuration to the gateways, and returns their status, usage and recorded calls.',
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     servers: [...serversOf(info)],
@@ -193,7 +193,8 @@ function webhookOf({ kind, summary, message }: DescribedEvent): RouteConfig {
       description: 'Id of the delivery, the same in every attempt. Use it to discard duplicates.',
     }),
     'X-Platform-Signature': z.string().optional().openapi({
-      description: '`sha256=` and the HMAC-SHA256 of the body in hex. The key is the secret of the webhook.',
+      description:
+        '`sha256=` followed by the HMAC-SHA256 of the body in hex. The HMAC key is the secret of the webhook.',
     }),
     'webhook-id': z.string().optional(),
     'webhook-timestamp': z.string().optional(),
@@ -204,14 +205,14 @@ function webhookOf({ kind, summary, message }: DescribedEvent): RouteConfig {
     path: kind,
     operationId: `on_${kind.replace('.', '_')}`,
     summary,
-    description: 'Sent to the webhooks of the tenant that subscribe to the event.',
+    description: "Sent to the tenant's webhooks that list this event or `*` in `events`.",
     tags: ['webhook'],
     security: [],
     request: { headers, body: { required: true, content: { 'application/json': { schema: message } } } },
     responses: {
       '2XX': {
         description:
-          'Accepted. After any other status, and without a response within 5 s, the delivery is retried',
+          'Accepted. The delivery is retried after any other status, or if no response arrives within 5 s',
       },
     },
   }
@@ -225,7 +226,9 @@ function paramsOf(path: string): z.ZodObject {
 function headersOf(endpoint: Endpoint): z.ZodObject {
   if (endpoint.visitors === true) return z.object({})
   const headers: Record<string, z.ZodType> = {
-    'X-Tenant-ID': z.string().optional().openapi({ description: 'The tenant to act for, by id or name.' }),
+    'X-Tenant-ID': z.string().optional().openapi({
+      description: 'Id or name of the tenant for which the request acts.',
+    }),
   }
   if (endpoint.method === 'post' && endpoint.idempotencyKey !== false) {
     headers['Idempotency-Key'] = z
@@ -233,13 +236,14 @@ function headersOf(endpoint: Endpoint): z.ZodObject {
       .regex(/^[\x21-\x7e]{1,255}$/)
       .optional()
       .openapi({
-        description: 'For 24 hours, a repeated request with the same key and body gets the first response.',
+        description:
+          'For 24 hours, a repeated request with the same Idempotency-Key and body gets the first response.',
       })
   }
   if (endpoint.preconditions === true) {
     headers['If-Match'] = z.string().optional().openapi({
       description:
-        'ETag of the resource when it was read. If the resource has another ETag, the response is 412.',
+        'ETag that you received with the resource. If the resource now has a different ETag, the response is 412.',
     })
   }
   return z.object(headers)

@@ -69,7 +69,7 @@ export class Problem extends Error {
 
 export function invalid(details: readonly FieldFault[]): Problem {
   const fields = details.map(fault => fault.field).join(', ')
-  return new Problem('validation_error', `The request is not valid: see ${fields}.`, details)
+  return new Problem('validation_error', `The request is not valid. Check these fields: ${fields}.`, details)
 }
 
 export function invalidField(field: string, message: string): Problem {

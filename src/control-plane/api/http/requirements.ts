@@ -60,21 +60,21 @@ export function requirementText(action: string): string {
   if ([all, any, shared, roles].every(each => each === undefined || each.length === 0))
     return 'Needs no token.'
   const scopes = [...(all ?? []), ...(any ?? [])].map(scope => `\`${scope}\``)
-  const role = roles === undefined ? '' : ` and the role ${roles.join(' or ')}`
+  const role = roles === undefined ? '' : `, and the role ${roles.join(' or ')}`
   const sentences = [`Needs the scope ${scopes.join(' or ')}${role}.`]
   if (own === true)
-    sentences.push('For a resource that belongs to the application of the caller, the scope is enough.')
+    sentences.push("For a resource that belongs to the caller's application, the scope alone is enough.")
   if (shared !== undefined)
     sentences.push(
-      `A resource that belongs to no tenant needs the scope \`${shared.join('` and `')}\` instead.`,
+      `For a resource that belongs to no tenant, the scope \`${shared.join('` and `')}\` replaces these requirements.`,
     )
   if (everyTenant === true)
     sentences.push(
-      'A resource of another tenant, or of no tenant, needs the role cpi-admin or a token without tenant.',
+      'For a resource of another tenant, or of no tenant, the caller also needs the role cpi-admin or a token without a tenant.',
     )
   for (const [name, reach] of Object.entries(confined ?? {}))
     sentences.push(
-      `The role ${name} needs no scope${reach === 'own' ? ' for resources of the application of the caller' : ''}.`,
+      `A caller with the role ${name} needs no scope${reach === 'own' ? " for resources of the caller's application" : ''}.`,
     )
   return sentences.join(' ')
 }

@@ -19,7 +19,7 @@ export const snapshotStream: StreamRoute = {
   summary: 'Register a gateway instance and receive snapshots as a stream',
   query: helloQuery,
   description:
-    'Server-sent events: `hello`, then for each update `begin`, `plans`, `tenants`, `removed` and `commit`. The event id of `commit` is the version. An event `question` asks about recorded calls; the gateway sends its reply to `POST /gateways/{gateway_id}/replies`',
+    'Server-sent events: `hello`, then for each update `begin`, `plans`, `tenants`, `removed` and `commit`. The id of a `commit` event is the version of the snapshot. A `question` event asks for recorded calls; the gateway sends its reply to `POST /gateways/{gateway_id}/replies`',
 }
 
 /** @param closing fires when the control plane stops */

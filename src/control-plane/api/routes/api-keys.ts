@@ -51,7 +51,7 @@ const issuedKey = shownKey
   .extend({
     key: z.string().openapi({
       description:
-        'The whole key. Later responses show only its prefix; for 24 hours, a repeated request with the same `Idempotency-Key` gets this response again.',
+        'The whole key. Other responses contain only its prefix. For 24 hours, a repetition of this request with the same `Idempotency-Key` gets this response again.',
     }),
   })
   .openapi('IssuedApiKey')
@@ -115,7 +115,7 @@ export const apiKeyEndpoints: readonly Endpoint[] = [
       subscription_id: textField(100).optional(),
     }),
     narrowable: true,
-    success: { description: 'A page of keys', schema: listOf(shownKey, 'ApiKeyList') },
+    success: { description: 'A page of API keys', schema: listOf(shownKey, 'ApiKeyList') },
     subject: listedBy,
     async run({ tx, query, guest, onlyApplication: own }) {
       const onlyApplication = guest === undefined || own === undefined ? own : applicationOf(guest.name, own)
@@ -128,7 +128,7 @@ export const apiKeyEndpoints: readonly Endpoint[] = [
     action: 'control.apikeys.create',
     body: newKey,
     readOnly: fieldNames(issuedKey),
-    success: { description: 'The key, shown once', schema: issuedKey },
+    success: { description: 'The API key, shown once', schema: issuedKey },
     subject: requestedBy,
     async run({ tx, body }) {
       const expiresAt = body.expires_at === null ? null : new Date(body.expires_at)
@@ -136,20 +136,20 @@ export const apiKeyEndpoints: readonly Endpoint[] = [
     },
   }),
   endpoint('rotateApiKey', 'post', '/tenants/{tenant_id}/apikeys/{key_id}/rotate', {
-    summary: 'Replace a key; the previous one stays valid for the grace period',
+    summary: 'Replace an API key; the previous key stays valid for the grace period',
     action: 'control.apikeys.rotate',
     body: rotation,
     bodyOptional: true,
-    success: { description: 'The new key, shown once', schema: issuedKey },
+    success: { description: 'The new API key, shown once', schema: issuedKey },
     subject: ownedBy,
     async run({ tx, params, body }) {
       return issued(await rotate(tx, params.key_id!, body.grace_period_hours * HOUR_MS), tx.now)
     },
   }),
   endpoint('revokeApiKey', 'delete', '/tenants/{tenant_id}/apikeys/{key_id}', {
-    summary: 'Revoke a key permanently',
+    summary: 'Revoke an API key permanently',
     action: 'control.apikeys.revoke',
-    success: { description: 'The key is revoked' },
+    success: { description: 'The API key is revoked' },
     subject: ownedBy,
     run: ({ tx, params }) => revokeOne(tx, params.key_id!),
   }),

@@ -122,7 +122,7 @@ export const apiEndpoints: readonly Endpoint[] = [
     },
   }),
   endpoint('migrateSubscriptions', 'post', '/tenants/{tenant_id}/apis/{api_id}/migrate', {
-    summary: 'Move the open subscriptions of an API to another API or version, with their keys',
+    summary: 'Move the open subscriptions of an API, with their keys, to another API or version',
     action: 'control.subscriptions.migrate',
     body: migration,
     bulk: true,

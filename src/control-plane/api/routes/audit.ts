@@ -73,7 +73,7 @@ export const auditEndpoints: readonly Endpoint[] = [
       cursor: seqQuery('`next_cursor` of the previous page.'),
     }),
     success: {
-      description: 'A page of records',
+      description: 'A page of audit records',
       schema: z
         .object({ items: z.array(shownRecord), next_cursor: z.string().nullable() })
         .openapi('AuditRecordList'),
@@ -90,7 +90,7 @@ export const auditEndpoints: readonly Endpoint[] = [
     },
   }),
   endpoint('exportAuditRecords', 'get', '/audit/export', {
-    summary: `Export audit records as NDJSON, the oldest first, at most ${MAX_EXPORTED}`,
+    summary: `Export at most ${MAX_EXPORTED} audit records as NDJSON, the oldest first`,
     action: 'control.audit.read',
     reach: 'caller',
     query: z.object({

@@ -13,7 +13,7 @@ const endpoint = tagged('configuration')
 const shownTree = z
   .looseObject({ apiVersion: z.string(), kind: z.string() })
   .openapi('ExportedConfiguration', {
-    description: 'A `Configuration`, without fields that have the default value.',
+    description: 'A `Configuration` without the fields that have their default values.',
   })
 
 const request = configurationTree
@@ -21,7 +21,7 @@ const request = configurationTree
     secrets: z.record(z.string(), textField(4096, 0)).default({}).openapi({
       writeOnly: true,
       description:
-        'Secret values by name, for the names in the `from` fields of the tree. The control plane stores them encrypted, with the webhooks only.',
+        'Secret values for the names in the `from` fields of the tree. The control plane encrypts the values and stores them only with the webhooks that use them.',
     }),
   })
   .openapi('ConfigurationRequest')
@@ -46,11 +46,13 @@ const shownResult = z
     applied: z.boolean().openapi({ description: 'false after a dry run.' }),
     changes: z.array(shownChange),
     drift: z.array(shownDrift).openapi({
-      description: 'Fields that were changed outside of `config apply` and that the changes overwrite.',
+      description:
+        'Fields that were changed outside of `config apply` after the last apply. The entries of `changes` overwrite these fields.',
     }),
     foreign: z.array(z.object({ path: z.string(), owner: z.string() })),
     unlisted: z.array(z.string()).openapi({
-      description: 'Resources that belong to the owner and are not in the tree; `prune` deletes them.',
+      description:
+        'Resources that the owner of the tree applied earlier and that are not in the tree. An apply with `prune=true` deletes these resources.',
     }),
     missing_secrets: z.array(z.string()),
   })
@@ -86,13 +88,14 @@ export const configurationEndpoints: readonly Endpoint[] = [
     reach: 'caller',
     query: z.object({ owner: ownerName.optional() }),
     success: {
-      description: 'The configuration tree. Applied to an empty database, it creates the same configuration',
+      description:
+        'The configuration tree. An apply of this tree to an empty database creates the same configuration',
       schema: shownTree,
     },
     run: async ({ tx, query }) => ({ body: await exportConfiguration(tx, query.owner) }),
   }),
   endpoint('applyConfiguration', 'post', '/config', {
-    summary: 'Apply a configuration tree in one transaction, or report what would change',
+    summary: 'Apply a configuration tree in one transaction, or report the changes without applying them',
     action: 'control.config.apply',
     reach: 'caller',
     query: z.object({ dry_run: flag, prune: flag, overwrite_drift: flag, take_over: flag }),
@@ -101,7 +104,8 @@ export const configurationEndpoints: readonly Endpoint[] = [
     preconditions: true,
     success: {
       status: 200,
-      description: 'The changes; after a dry run, send the ETag as If-Match of the apply',
+      description:
+        'The changes. After a dry run, send the ETag of this response in If-Match of the request that applies the changes',
       schema: shownResult,
     },
     async run({ tx, query, body, ifMatch, principal, services, authorize }) {

@@ -38,7 +38,7 @@ const consumerPatch = z
   .strictObject({
     name: textField(100),
     status: word(CONSUMER_STATUSES).openapi({
-      description: '`blocked`: every call of the consumer is refused.',
+      description: '`blocked`: the gateways refuse every call from the consumer.',
     }),
     plan: planSlug
       .nullable()

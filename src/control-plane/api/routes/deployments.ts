@@ -60,7 +60,8 @@ async function ownerOf({ tx, params }: SubjectQuestion): Promise<Subject> {
 
 export const deploymentEndpoints: readonly Endpoint[] = [
   endpoint('listDeployments', 'get', '/deployments', {
-    summary: 'List the deployments of all tenants the caller acts for; q searches names of APIs and gateways',
+    summary:
+      'List the deployments of all tenants the caller acts for; q searches the names of APIs and gateways',
     action: 'control.deployments.list',
     reach: 'caller',
     query: z.object({
@@ -93,7 +94,7 @@ export const deploymentEndpoints: readonly Endpoint[] = [
     },
   }),
   endpoint('syncDeployment', 'post', '/deployments/{deployment_id}/sync', {
-    summary: 'Send the whole snapshot to the gateway of a deployment again',
+    summary: 'Send the whole snapshot again to the gateway of a deployment',
     action: 'control.deployments.sync',
     reach: 'caller',
     success: {

@@ -19,12 +19,12 @@ const shownGateway = z
     name: z.string(),
     status: z
       .enum(['replied', 'no_reply'])
-      .openapi({ description: '`no_reply`: the calls of the gateway are missing in this response.' }),
+      .openapi({ description: '`no_reply`: this response does not contain the calls of the gateway.' }),
     calls: z.int().nullable().openapi({
-      description: 'Number of recorded calls that the gateway still has; null without a reply.',
+      description: 'Number of recorded calls that the gateway holds; null: the gateway did not reply.',
     }),
     since: shownMoment.nullable().openapi({
-      description: 'Time at which the gateway received the oldest of these calls.',
+      description: 'Time at which the gateway received the oldest recorded call that it holds.',
     }),
     workers: z
       .array(
@@ -38,7 +38,7 @@ const shownGateway = z
       .nullable()
       .openapi({
         description:
-          'Worker threads of the gateway, each with its snapshot and policy revision; null without a reply, and for callers who see one tenant.',
+          'Worker threads of the gateway, each with its snapshot and policy revision; null if the gateway did not reply, or if the request acts for one tenant.',
       }),
   })
   .openapi('FleetGateway')
@@ -94,7 +94,7 @@ const overview = z
     series: z.array(z.object({ at: shownMoment, ...figures })),
     consistent: z.boolean().nullable().openapi({
       description:
-        'Whether all worker threads serve the same snapshot and policy revision; null for callers who see one tenant.',
+        'Whether all worker threads serve the same snapshot and policy revision; null if the request acts for one tenant.',
     }),
     gateways,
     complete,
@@ -119,7 +119,7 @@ async function askedBy({
 }
 
 function tooMany() {
-  return unavailable('Too many requests wait for replies of the gateways. Repeat the request later.', 1)
+  return unavailable('Too many requests wait for replies from the gateways. Repeat the request later.', 1)
 }
 
 /** Of the calls before now, whose figures are merged from all gateways. */
@@ -147,14 +147,15 @@ export const fleetCallEndpoints: readonly Endpoint[] = [
       consumer: textField(200).optional(),
       tool: textField(200).optional(),
       outcome: textField(200).optional().openapi({
-        description: 'A kind (`success`, `refused`, `failed`) or one outcome.',
+        description:
+          'A kind of outcome (`success`, `refused` or `failed`), or one outcome such as `backend_timeout`.',
       }),
       request_id: textField(128).optional(),
       min_ms: queryNumber(0, 1_000_000_000).optional(),
       limit: presetNumber(1, MAX_FLEET_CALLS, 100),
     }),
     success: {
-      description: 'The calls, and which gateways replied',
+      description: 'The recorded calls, and whether each gateway replied',
       schema: z
         .object({
           calls: z.array(
@@ -189,11 +190,11 @@ export const fleetCallEndpoints: readonly Endpoint[] = [
     },
   }),
   endpoint('readFleetOverview', 'get', '/fleet/overview', {
-    summary: 'Read rates, latencies, refusals and failures of the calls of all connected gateways',
+    summary: 'Read the rates, latencies, refusals and failures of recorded calls on all connected gateways',
     action: 'control.calls.read',
     reach: 'caller',
     query: z.object(windowQuery),
-    success: { description: 'The overview, and which gateways replied', schema: overview },
+    success: { description: 'The overview, and whether each gateway replied', schema: overview },
     async run(call) {
       const asked = await askedBy(call)
       return {
@@ -205,11 +206,12 @@ export const fleetCallEndpoints: readonly Endpoint[] = [
     },
   }),
   endpoint('listFleetTools', 'get', '/fleet/tools', {
-    summary: 'List the tools with recorded calls, with counts and latencies over all connected gateways',
+    summary:
+      'List the tools that have recorded calls, with counts and latencies across all connected gateways',
     action: 'control.calls.read',
     reach: 'caller',
     success: {
-      description: 'The tools with the most calls first, and which gateways replied',
+      description: 'The tools, the most called first, and whether each gateway replied',
       schema: z
         .object({
           tools: z.array(z.object({ toolset: z.string(), tool: z.string(), ...figures })),
@@ -241,7 +243,7 @@ export const fleetCallEndpoints: readonly Endpoint[] = [
       const { id } = found(await tx.gateways.find(params.gateway_id!), 'gateway')
       const reply = readReply(body)
       if (reply === undefined)
-        throw invalidField('content', 'must be the JSON text of a reply, with `calls` or `summary`.')
+        throw invalidField('content', 'must be the JSON text of an object with `calls` or `summary`.')
       return {
         async afterwards() {
           await services.fleet.questions.take(id, reply)

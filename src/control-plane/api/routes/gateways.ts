@@ -60,21 +60,25 @@ const MAX_SHOWN_RESOURCES = 500
 
 const shownDifference = z
   .object({
-    from: z.string().nullable().openapi({ description: 'Version that the gateway serves; null: none.' }),
-    to: z.string().openapi({ description: 'Newest published version.' }),
+    from: z.string().nullable().openapi({
+      description: 'Version of the snapshot that the gateway serves; null: the gateway serves none.',
+    }),
+    to: z.string().openapi({ description: 'Newest published version of the snapshot.' }),
     since: shownMoment.nullable().openapi({
       description: 'Time at which the gateway last acknowledged a version.',
     }),
     versions: z.int().nullable().openapi({
-      description: 'Number of versions after `from`; null: too many to count, or the gateway serves none.',
+      description: 'Number of versions published after `from`; null: `from` is null, or too old to compare.',
     }),
-    plans: z.boolean().nullable().openapi({ description: 'Whether global plans differ.' }),
+    plans: z.boolean().nullable().openapi({
+      description: 'Whether global plans differ between `from` and `to`.',
+    }),
     tenants: z
       .array(z.object({ id: z.string(), name: z.string().nullable() }))
       .nullable()
       .openapi({
         description:
-          'Tenants whose configuration differs; a caller who acts for one tenant sees only that tenant. `name` is null for a tenant that the newest version does not contain.',
+          'Tenants whose configuration differs between `from` and `to`; a caller who acts for one tenant sees only that tenant. `name` is null for a tenant that the newest version does not contain.',
       }),
     resources: z
       .array(
@@ -84,14 +88,14 @@ const shownDifference = z
           id: z.string(),
           name: z.string().openapi({
             description:
-              'Path of an API, application of a subscription, prefix of a key, subject of a consumer, or name.',
+              'For an API its path, for a subscription its application, for a key its prefix, for a consumer its subject, for other kinds the name.',
           }),
           change: z.enum(CHANGE_WORDS),
         }),
       )
       .nullable()
       .openapi({
-        description: `Resources that differ in these tenants, at most ${MAX_SHOWN_RESOURCES}; null: not known, or too many to list.`,
+        description: `Resources of these tenants that differ between `from` and `to`, at most ${MAX_SHOWN_RESOURCES}; null: not known, or too many to list.`,
       }),
   })
   .openapi('GatewayDifference')
@@ -115,7 +119,9 @@ export const helloQuery = z.object({
   audiences: textField(2000).optional().openapi({ description: 'Comma-separated.' }),
   from: textField(64)
     .optional()
-    .openapi({ description: 'Version that the gateway serves; the header `Last-Event-ID` has precedence.' }),
+    .openapi({
+      description: 'Version that the gateway serves; the header `Last-Event-ID` takes precedence.',
+    }),
 })
 
 const day = z
@@ -135,7 +141,7 @@ const report = z
     }),
     sequence: z.int('must be an integer.').min(1, 'must be at least 1.').openapi({
       description:
-        'Number of the report: `sequence` of `hello` plus 1, then 1 more for each report. The control plane ignores `usage`, `keys_used` and `consumers_seen` of a report with an earlier number.',
+        'Number of the report: in the first report, `sequence` of the `hello` event plus 1; in each further report, 1 more. The control plane ignores `usage`, `keys_used` and `consumers_seen` in a report whose number is not greater than the numbers of all earlier reports.',
     }),
     usage: z
       .array(
@@ -175,7 +181,7 @@ const report = z
       .default([])
       .openapi({
         description:
-          'Actions of administrators at the gateway, for the audit. An action whose id is known adds no record.',
+          'Actions of administrators on the gateway, for the audit. The control plane ignores an action whose id it has already recorded.',
       }),
     consumers_seen: z
       // of any length: a subject that is not a known consumer is left out, and does not end the reports of the gateway
@@ -204,7 +210,11 @@ export const gatewayEndpoints: readonly Endpoint[] = [
       q,
       status: wordQuery(GATEWAY_STATUSES),
     }),
-    success: { status: 200, description: 'A page of instances', schema: listOf(shownGateway, 'GatewayList') },
+    success: {
+      status: 200,
+      description: 'A page of gateway instances',
+      schema: listOf(shownGateway, 'GatewayList'),
+    },
     async run({ tx, query }) {
       const listed = await tx.gateways.list(query, query)
       return { body: envelope(listed, query, gateway => show(gateway, tx.now)) }
@@ -229,7 +239,7 @@ export const gatewayEndpoints: readonly Endpoint[] = [
     summary: 'Read a gateway instance',
     action: 'control.gateways.read',
     reach: 'platform',
-    success: { status: 200, description: 'The instance', schema: shownGateway },
+    success: { status: 200, description: 'The gateway instance', schema: shownGateway },
     async run({ tx, params }) {
       const gateway = found(await tx.gateways.find(params.gateway_id!), 'gateway')
       return { body: show(gateway, tx.now) }
@@ -239,7 +249,7 @@ export const gatewayEndpoints: readonly Endpoint[] = [
     summary: 'Read the differences between the newest snapshot and the snapshot of a gateway instance',
     action: 'control.gateways.read',
     reach: 'platform',
-    success: { status: 200, description: 'The difference', schema: shownDifference },
+    success: { status: 200, description: 'The differences', schema: shownDifference },
     async run({ tx, params, services, principal, tenant }) {
       const gateway = found(await tx.gateways.find(params.gateway_id!), 'gateway')
       const { publisher } = services
@@ -274,7 +284,7 @@ export const gatewayEndpoints: readonly Endpoint[] = [
     summary: 'Remove an offline gateway instance, with its deployments',
     action: 'control.gateways.delete',
     reach: 'platform',
-    success: { description: 'The instance is removed; it appears again when it connects' },
+    success: { description: 'The gateway instance is removed; it appears again when it connects' },
     async run({ tx, params }) {
       const gateway = found(await tx.gateways.find(params.gateway_id!, 'exclusive'), 'gateway')
       const status = gatewayStatus(gateway, tx.now)

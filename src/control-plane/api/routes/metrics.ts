@@ -20,7 +20,7 @@ const shownMetrics = z
               'Start of the period in UTC; its form depends on `granularity`: 2026-01-31T12:00:00Z, 2026-01-31 or 2026-01.',
           }),
           requests: z.int(),
-          errors: z.int().openapi({ description: 'Calls whose outcome was not success.' }),
+          errors: z.int().openapi({ description: 'Number of calls with an outcome other than success.' }),
           p50_latency_ms: milliseconds,
           p95_latency_ms: milliseconds,
           p99_latency_ms: milliseconds,
@@ -44,13 +44,14 @@ function isDate(value: string): boolean {
 
 const query = z.object({
   start_date: date.optional(),
-  end_date: date.optional().openapi({ description: 'This day is included. Default: today.' }),
+  end_date: date.optional().openapi({ description: 'Last day of the returned metrics. Default: today.' }),
   granularity: z.enum(['hour', 'day', 'month'], 'must be one of hour, day, month.').default('day'),
 })
 
 export const metricsEndpoints: readonly Endpoint[] = [
   endpoint('readTenantMetrics', 'get', '/tenants/{tenant_id}/metrics', {
-    summary: 'Read requests, errors and latencies of a tenant by period; periods without calls are omitted',
+    summary:
+      'Read the request counts, error counts and latencies of a tenant for each period; periods without calls are omitted',
     action: 'control.metrics.read',
     query,
     success: { description: 'The metrics', schema: shownMetrics },
@@ -59,7 +60,8 @@ export const metricsEndpoints: readonly Endpoint[] = [
     }),
   }),
   endpoint('readApiMetrics', 'get', '/tenants/{tenant_id}/apis/{api_id}/metrics', {
-    summary: 'Read requests, errors and latencies of an API by period; periods without calls are omitted',
+    summary:
+      'Read the request counts, error counts and latencies of an API for each period; periods without calls are omitted',
     action: 'control.metrics.read',
     query,
     success: { description: 'The metrics', schema: shownMetrics },

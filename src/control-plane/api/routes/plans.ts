@@ -64,7 +64,7 @@ export const planEndpoints: readonly Endpoint[] = [
     },
   }),
   endpoint('listPlans', 'get', '/plans', {
-    summary: 'List the global plans and those of the tenants the caller acts for',
+    summary: 'List the global plans and the plans of all tenants the caller acts for',
     action: 'control.plans.list',
     reach: 'caller',
     query: z.object({ ...pageQuery, sort: sortQuery('slug', 'name', 'updated_at'), q }),

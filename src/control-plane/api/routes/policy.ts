@@ -19,7 +19,7 @@ const file = z
     path: shaped(
       PATH,
       200,
-      'must be the relative path of a .rego file, data.json, data.yaml or data.yml, in at most 8 folders, with names of letters, digits, _ and -.',
+      'must be the relative path of a .rego file, data.json, data.yaml or data.yml. At most 8 folders are allowed, and names must consist of letters, digits, _ and -.',
     ).openapi({
       example: 'toolgate/rules/scope/scope.rego',
     }),
@@ -56,7 +56,7 @@ const compiler = z
     available: z.boolean(),
     version: z.string(),
     hint: z.string().nullable().openapi({
-      description: 'How to install the compiler; null when it is installed.',
+      description: 'How to install `opa`, which compiles the policy; null when `opa` is installed.',
     }),
   })
   .openapi('PolicyCompiler')
@@ -69,7 +69,7 @@ const flip = z
     resource: z.string(),
     consumer: z.string(),
     count: z.int(),
-    examples: z.array(z.string()).openapi({ description: 'Ids of some of the decisions.' }),
+    examples: z.array(z.string()).openapi({ description: 'Ids of some of the decisions that differ.' }),
   })
   .openapi('PolicyFlip')
 
@@ -133,11 +133,11 @@ const report = z
     cacheable: z.boolean().nullable(),
     comparison: z
       .object({
-        revision: z.string().openapi({ description: 'The revision in force.' }),
+        revision: z.string().openapi({ description: 'Revision in force, with which the draft is compared.' }),
         compared: z.int(),
         flipped: z.int(),
         failed: z.int(),
-        masked: z.int().openapi({ description: 'Number of decisions whose arguments were masked.' }),
+        masked: z.int().openapi({ description: 'Number of recorded decisions whose arguments were masked.' }),
         flips: z.array(flip),
       })
       .nullable(),
@@ -164,7 +164,9 @@ const shownRevision = z.object({ revision: z.string() }).openapi('PolicyRevision
 /** @throws Problem where a policy server has the policy */
 function workshopOf({ workshop }: Services): NonNullable<Services['workshop']> {
   if (workshop === undefined)
-    throw conflict('POLICY_ENGINE is opa-http: read and change the policy on the policy server.')
+    throw conflict(
+      'POLICY_ENGINE is opa-http, so the OPA server manages the policy. Read and change the policy there.',
+    )
   return workshop
 }
 
@@ -207,16 +209,20 @@ export const policyEndpoints: readonly Endpoint[] = [
     reach: 'platform',
     body: z.strictObject({
       files: files.optional().openapi({
-        description: 'Files of the draft. Absent: the policy in force decides about `input`.',
+        description: 'Files of the draft. Absent: the policy in force evaluates `input`.',
       }),
       input: input.optional(),
       decisions: count(0, MAX_DECISIONS).default(1000).openapi({
-        description: 'How many of the last recorded decisions are compared.',
+        description: 'Maximum number of recorded decisions to compare, the latest first.',
       }),
     }),
     idempotencyKey: false,
     audited: false,
-    success: { status: 200, description: 'Errors, tests and differences', schema: report },
+    success: {
+      status: 200,
+      description: 'The compile errors, the test results and the differences between decisions',
+      schema: report,
+    },
     async run({ services, body }) {
       const workshop = workshopOf(services)
       const question = { ...body, files: body.files && byPath(body.files) }
@@ -230,7 +236,8 @@ export const policyEndpoints: readonly Endpoint[] = [
     },
   }),
   endpoint('shadowPolicyDraft', 'post', '/policy/candidate', {
-    summary: 'Make a draft the candidate, which is compared with the policy in force on live traffic',
+    summary:
+      'Make a draft the candidate; its decisions on live traffic are compared with those of the policy in force',
     action: 'control.policy.change',
     reach: 'platform',
     body: z.strictObject({ revision }),
@@ -252,7 +259,7 @@ export const policyEndpoints: readonly Endpoint[] = [
     },
   }),
   endpoint('promotePolicyCandidate', 'post', '/policy/promote', {
-    summary: 'Put the candidate in force, in all threads together',
+    summary: 'Put the candidate in force in all threads at the same time',
     action: 'control.policy.change',
     reach: 'platform',
     body: z.strictObject({ revision }),
@@ -283,7 +290,7 @@ export const policyEndpoints: readonly Endpoint[] = [
       const workshop = workshopOf(services)
       if (!(await workshop.isKept(body.revision)))
         throw conflict(
-          `Revision ${body.revision} is no longer in the history of the policy. See history of GET /v1/policy.`,
+          `Revision ${body.revision} is no longer in the history of the policy. See history in the response to GET /v1/policy.`,
         )
       return {
         recorded: changeTo(body.revision, workshop.revision),

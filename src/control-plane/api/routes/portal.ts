@@ -44,12 +44,12 @@ async function visible({ tx, params }: Pick<EndpointCall<unknown, unknown>, 'tx'
 
 export const portalEndpoints: readonly Endpoint[] = [
   endpoint('listPortalApis', 'get', '/portal/apis', {
-    summary: 'Search the APIs of the catalog',
+    summary: 'Search the APIs in the catalog',
     action: 'control.portal.list',
     reach: 'caller',
     query: z.object({ ...filters, tenant_id: textField(100).optional() }),
     success: {
-      description: 'A page of APIs of the catalog',
+      description: 'A page of APIs in the catalog',
       schema: listOf(shownPortalApi, 'PortalApiList'),
     },
     async run({ tx, query, services }) {
@@ -58,7 +58,7 @@ export const portalEndpoints: readonly Endpoint[] = [
     },
   }),
   endpoint('readPortalApi', 'get', '/portal/apis/{api_id}', {
-    summary: 'Read an API of the catalog with its OpenAPI document, tools and changes',
+    summary: 'Read an API from the catalog, with its OpenAPI document, tools and changes',
     action: 'control.portal.read',
     reach: 'caller',
     success: { description: 'The API as shown in the catalog', schema: shownPortalApi },
@@ -86,7 +86,7 @@ export const portalEndpoints: readonly Endpoint[] = [
     },
   }),
   endpoint('readPublicApi', 'get', '/public/apis/{api_id}', {
-    summary: 'Read a public API with its OpenAPI document, tools and changes, without a token',
+    summary: 'Read a public API without a token, with its OpenAPI document, tools and changes',
     action: 'control.public.read',
     reach: 'platform',
     visitors: true,

@@ -76,7 +76,7 @@ export const productEndpoints: readonly Endpoint[] = [
     run: async ({ tx, params }) => shown(await findProduct(tx, params.product_id!)),
   }),
   endpoint('updateProduct', 'patch', ONE, {
-    summary: 'Change a product; a change of its APIs also applies to existing subscriptions',
+    summary: 'Change a product; a new list of APIs also applies to existing subscriptions',
     action: 'control.products.update',
     body: productPatch,
     readOnly: fieldNames(shownProduct),
@@ -86,7 +86,7 @@ export const productEndpoints: readonly Endpoint[] = [
       shown(await patchProduct(tx, params.product_id!, camelCased(body), ifMatch)),
   }),
   endpoint('migrateProductSubscriptions', 'post', `${ONE}/migrate`, {
-    summary: 'Move the open subscriptions of a product to another product, with their keys',
+    summary: 'Move the open subscriptions of a product, with their keys, to another product',
     action: 'control.subscriptions.migrate',
     body: productMigration,
     bulk: true,
@@ -106,12 +106,12 @@ export const productEndpoints: readonly Endpoint[] = [
     run: ({ tx, params }) => deleteProduct(tx, params.product_id!),
   }),
   endpoint('listPortalProducts', 'get', '/portal/products', {
-    summary: 'Search the products of the catalog',
+    summary: 'Search the products in the catalog',
     action: 'control.portal.list',
     reach: 'caller',
     query: z.object({ ...filters, tenant_id: textField(100).optional() }),
     success: {
-      description: 'A page of the products that the catalog shows',
+      description: 'A page of products in the catalog',
       schema: listOf(shownPortalProduct, 'PortalProductList'),
     },
     async run({ tx, query }) {
@@ -120,7 +120,7 @@ export const productEndpoints: readonly Endpoint[] = [
     },
   }),
   endpoint('readPortalProduct', 'get', '/portal/products/{product_id}', {
-    summary: 'Read a product of the catalog',
+    summary: 'Read a product from the catalog',
     action: 'control.portal.read',
     reach: 'caller',
     success: { description: 'The product as shown in the catalog', schema: shownPortalProduct },
@@ -138,7 +138,7 @@ export const productEndpoints: readonly Endpoint[] = [
     visitors: true,
     query: z.object(filters),
     success: {
-      description: 'A page of the products that every visitor may see',
+      description: 'A page of products that every visitor can see',
       schema: listOf(shownPublicProduct, 'PublicProductList'),
     },
     async run({ tx, query }) {

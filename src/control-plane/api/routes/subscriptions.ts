@@ -199,7 +199,7 @@ export const subscriptionEndpoints: readonly Endpoint[] = [
     bodyOptional: true,
     success: {
       status: 200,
-      description: 'The subscription, with its key when one was created',
+      description: 'The subscription; `api_key` is the whole key if the approval created a key',
       schema: shownSubscription,
     },
     async run({ tx, params, body }) {
@@ -215,7 +215,7 @@ export const subscriptionEndpoints: readonly Endpoint[] = [
     bulk: true,
     success: {
       status: 200,
-      description: 'The subscriptions, each with its key when one was created',
+      description: 'The subscriptions; `api_key` is the whole key if the approval created a key',
       schema: z.object({ items: z.array(shownSubscription) }).openapi('ApprovedSubscriptions'),
     },
     async run({ tx, body }) {
@@ -232,7 +232,7 @@ export const subscriptionEndpoints: readonly Endpoint[] = [
     },
   }),
   endpoint('updateSubscription', 'patch', ONE, {
-    summary: 'Change plan, limits, expiry or metadata of a subscription; its keys stay valid',
+    summary: 'Change the plan, limits, expiry or metadata of a subscription; its keys stay valid',
     action: 'control.subscriptions.update',
     body: subscriptionPatch,
     readOnly: fieldNames(shownSubscription),
@@ -254,7 +254,7 @@ export const subscriptionEndpoints: readonly Endpoint[] = [
     },
   }),
   endpoint('rejectSubscription', 'post', `${ONE}/reject`, {
-    summary: 'Reject a pending subscription, or the plan that a subscription requests',
+    summary: 'Reject a pending subscription, or the requested plan of an open subscription',
     action: 'control.subscriptions.reject',
     body: rejection,
     success: { status: 200, description: 'The subscription', schema: shownSubscription },
@@ -264,7 +264,7 @@ export const subscriptionEndpoints: readonly Endpoint[] = [
     },
   }),
   endpoint('suspendSubscription', 'post', `${ONE}/suspend`, {
-    summary: 'Suspend a subscription: its calls are refused until it is resumed',
+    summary: 'Suspend a subscription: the gateways refuse its calls until the subscription is resumed',
     action: 'control.subscriptions.suspend',
     body: suspension,
     bodyOptional: true,
@@ -277,7 +277,7 @@ export const subscriptionEndpoints: readonly Endpoint[] = [
   endpoint('resumeSubscription', 'post', `${ONE}/resume`, {
     summary: 'Resume a suspended subscription, with the same keys',
     action: 'control.subscriptions.resume',
-    success: { status: 200, description: 'The approved subscription', schema: shownSubscription },
+    success: { status: 200, description: 'The subscription, approved again', schema: shownSubscription },
     async run({ tx, params }) {
       const subscription = await findSubscription(tx, params.subscription_id!, 'lock')
       return shown(tx, await resumeSubscription(tx, subscription))

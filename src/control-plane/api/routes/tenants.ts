@@ -80,7 +80,7 @@ export const tenantEndpoints: readonly Endpoint[] = [
     reach: 'platform',
     body: newTenant,
     readOnly: fieldNames(shownTenant),
-    success: { description: 'The tenant, still being provisioned', schema: shownTenant },
+    success: { description: 'The tenant, with the status `provisioning`', schema: shownTenant },
     async run({ tx, body, services }) {
       const tenant = await createTenant(tx, { ...camelCased(body), adminEmail: body.admin_email ?? null })
       return { ...shown(tenant, services), location: `/tenants/${tenant.id}` }
@@ -112,7 +112,7 @@ export const tenantEndpoints: readonly Endpoint[] = [
     },
   }),
   endpoint('updateTenant', 'patch', '/tenants/{tenant_id}', {
-    summary: 'Change tier, settings or status of a tenant',
+    summary: 'Change the tier, settings or status of a tenant',
     action: 'control.tenants.update',
     body: tenantPatch,
     readOnly: [...fieldNames(shownTenant), 'region'],

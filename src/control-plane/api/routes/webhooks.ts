@@ -82,7 +82,8 @@ export const webhookEndpoints: readonly Endpoint[] = [
     run: async ({ tx, params }) => shown(await findWebhook(tx, params.webhook_id!)),
   }),
   endpoint('updateWebhook', 'patch', ONE, {
-    summary: 'Change a webhook; for 24 hours, deliveries are also signed with the replaced secret',
+    summary:
+      'Change a webhook; after a change of the secret, deliveries are also signed with the previous secret for 24 hours',
     action: 'control.webhooks.update',
     body: webhookPatch,
     readOnly: fieldNames(shownWebhook),
@@ -105,13 +106,13 @@ export const webhookEndpoints: readonly Endpoint[] = [
     summary: 'Send a test delivery with sample values',
     action: 'control.webhooks.test',
     body: testRequest,
-    success: { status: 202, description: 'The pending delivery', schema: shownDelivery },
+    success: { status: 202, description: 'The pending test delivery', schema: shownDelivery },
     async run({ tx, params, body }) {
       return { body: showDelivery(await sendTest(tx, params.webhook_id!, body.event_type)) }
     },
   }),
   endpoint('listDeliveries', 'get', DELIVERIES, {
-    summary: 'List the deliveries of a webhook, newest first; q searches event and error',
+    summary: 'List the deliveries of a webhook, the newest first; q searches the event kind and the error',
     action: 'control.deliveries.list',
     query: z.object({
       ...pageQuery,

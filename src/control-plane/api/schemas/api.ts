@@ -25,13 +25,13 @@ import { z } from './zod.ts'
 
 export const rateLimit = z.strictObject({ requests_per_hour: count(1) })
 
-/** The OpenAPI document, as an object or as text. */
+/** The OpenAPI document, as a JSON object or as a string that contains JSON or YAML. */
 const spec = z
   .union(
     [z.record(z.string(), z.unknown()), textField(1_000_000)],
-    'must be an OpenAPI document: an object, or text.',
+    'must be an OpenAPI document, as a JSON object or as a string.',
   )
-  .openapi({ description: 'OpenAPI document, as an object or as text.' })
+  .openapi({ description: 'OpenAPI document, as a JSON object or as a string that contains JSON or YAML.' })
 
 /** Segments of unreserved characters (RFC 3986 §2.3): such a path is in normal form already. */
 const PATH = /^\/([A-Za-z0-9_~-][A-Za-z0-9._~-]*(\/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)*)?$/
@@ -44,7 +44,7 @@ export const passthrough = z
       .array(
         shaped(/^[a-z0-9!#$%&'*+.^_`|~-]+$/, 100, 'must be a header name in lower case.').refine(
           mayAllowRequestHeader,
-          'must be a header that the gateway withholds by default and does not set. Other headers need no permission.',
+          'must be a header that the gateway withholds by default and that an API may allow, such as x-http-method-override.',
         ),
       )
       .max(MAX_HEADERS, `must have at most ${MAX_HEADERS} headers.`)
@@ -60,7 +60,8 @@ export const passthrough = z
     }),
   })
   .openapi('Passthrough', {
-    description: 'Headers and paths that the gateway withholds by default and forwards for this API.',
+    description:
+      'Headers and paths that the gateway forwards for this API, although it withholds them by default.',
   })
 
 /** Of a proxied request: neither withheld nor set by the gateway. */
@@ -82,16 +83,16 @@ const versioning = z
         '`path`: the version is the segment after the path of the API; `header`: a request header contains the version.',
     }),
     header: versionHeader.nullable().default(null).openapi({
-      description: 'Absent, when `by` is `header`: `x-api-version`.',
+      description: 'Default when `by` is `header`: `x-api-version`.',
     }),
     default: z.boolean('must be true or false.').default(false).openapi({
       description:
-        'true: this version serves requests without a version, and replaces the previous default version of the path.',
+        'true: this version serves requests that name no version, and replaces the previous default version of the path.',
     }),
   })
   .refine(({ by, header }) => by === 'header' || header === null, {
     path: ['header'],
-    message: 'must be absent when by is path.',
+    message: 'must be absent when versioning.by is path.',
   })
   // as it is stored, so that a configuration with and without the preset is the same
   .transform(value => ({
@@ -184,7 +185,7 @@ export const apiShape = {
   shared_with: fields.shared_with.default([]),
   visibility: fields.visibility.default('tenant').openapi({
     description:
-      'Who sees the API in the catalog when `portal_visibility` is true. `tenant`: callers of the tenant; `public`: every visitor, without a token.',
+      'Who sees the API in the catalog when `portal_visibility` is true. `tenant`: members of the tenant; `public`: every visitor, without a token.',
   }),
 }
 

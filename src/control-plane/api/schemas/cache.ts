@@ -12,10 +12,11 @@ export const cache = z
   .strictObject({
     scope: word(CACHE_SCOPES).default('caller').openapi({
       description:
-        '`caller`: the gateway reuses a response only for the caller that received it. `public`: the gateway reuses a response for every caller, if the upstream allows that.',
+        '`caller`: the gateway reuses a response only for the caller that received it. `public`: the gateway reuses a response for every caller, if the upstream allows shared caching.',
     }),
     default_age_secs: count(1, MAX_CACHE_SECS).nullable().default(null).openapi({
-      description: 'Freshness lifetime of a response that states none; null: such a response is never fresh.',
+      description:
+        'Freshness lifetime of a response whose headers set no lifetime; null: such a response is never fresh.',
     }),
     max_age_secs: count(1, MAX_CACHE_SECS)
       .default(3600)

@@ -59,17 +59,17 @@ const product = z.strictObject({
   name: textField(100),
   description: textField(2000, 0).default(''),
   plan: planSlug.openapi({
-    description: 'Plan of new subscriptions; one quota counts the calls of all APIs of the product.',
+    description: 'Plan for new subscriptions; one quota counts the calls to all APIs of the product.',
   }),
   apis: z
-    .array(apiKey, 'must be a list of keys under apis, such as /orders.')
+    .array(apiKey, 'must be a list of keys from apis of the same tenant, such as /orders.')
     .max(MAX_PRODUCT_APIS, `must name at most ${MAX_PRODUCT_APIS} APIs.`)
     .refine(keys => new Set(keys).size === keys.length, 'must not name an API more than once.')
     .openapi({ description: 'APIs of the same tenant, by their keys under `apis`.' }),
   portal_visibility: z.boolean('must be true or false.').default(false),
 })
 const consumer = z.strictObject({
-  name: textField(100).optional().openapi({ description: 'Absent: the name is the subject.' }),
+  name: textField(100).optional().openapi({ description: 'Name of the consumer. Absent: the subject.' }),
   plan: planSlug.nullable().default(null),
   blocked: z.boolean('must be true or false.').default(false),
   notes: textField(2000, 0).default(''),

@@ -17,7 +17,7 @@ const quota: z.ZodRawShape = {
     example: 80,
     description: 'Percentage of the limit that `used` has reached.',
   }),
-  used: z.int().openapi({ example: 8_000, description: 'Requests in the window.' }),
+  used: z.int().openapi({ example: 8_000, description: 'Number of requests in the window.' }),
   limit: z.int().openapi({ example: 10_000 }),
   resets_at: shownMoment,
 }
@@ -68,12 +68,12 @@ const EVENTS: { readonly [kind in WebhookEventKind]: Described } = {
     summary: 'A subscription was moved to another API, version or product, with its keys',
     fields: {
       from_api_id: shownId('api').optional().openapi({
-        description: 'The previous API of a subscription to an API.',
+        description: 'Id of the previous API; present for a subscription to an API.',
       }),
       from_version: z.string().optional().openapi({ example: 'v1' }),
       to_version: z.string().optional().openapi({ example: 'v2' }),
       from_product_id: shownId('prd').optional().openapi({
-        description: 'The previous product of a subscription to a product.',
+        description: 'Id of the previous product; present for a subscription to a product.',
       }),
       reason,
     },
@@ -91,7 +91,8 @@ const EVENTS: { readonly [kind in WebhookEventKind]: Described } = {
     fields: quota,
   },
   'webhook.failing': {
-    summary: 'A webhook fails for several deliveries in a row; sent once until a delivery succeeds',
+    summary:
+      'A webhook has had three failed deliveries in a row; the event is sent again only after a delivery has succeeded',
     about: 'webhook',
     fields: {
       webhook_id: shownId('whk'),

@@ -124,7 +124,7 @@ export const pageQuery = {
 export function sortQuery<const F extends readonly string[]>(...fields: F) {
   const words = ['created_at', ...fields].flatMap(field => [field, `-${field}`])
   return wordQuery(words as [string, ...string[]]).openapi({
-    description: '`-` reverses the order; the default is the order of creation.',
+    description: 'A leading `-` reverses the order; the default is the order of creation.',
   })
 }
 

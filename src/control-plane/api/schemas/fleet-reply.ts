@@ -25,9 +25,9 @@ export const recordedCall = z
     tool: word.nullable(),
     toolset: word.nullable(),
     requested_tool: word.optional().openapi({
-      description: 'Name that the caller sent, when the tool does not exist.',
+      description: 'Tool name that the caller sent; present only if this tool does not exist.',
     }),
-    api: word.optional().openapi({ description: 'API of a proxied call.' }),
+    api: word.optional().openapi({ description: 'API to which the call was proxied.' }),
     kind: z.enum(['success', 'refused', 'failed']),
     outcome: word.openapi({ example: 'success' }),
     status: z.int().openapi({ example: 200 }),

@@ -20,14 +20,14 @@ const authentication = z.strictObject({
     .default(null)
     .openapi({
       description:
-        'Key in the secret `tenant-{name}` of the gateways. Its value is the credential or, with OAuth, the client secret. The control plane does not have this secret.',
+        'Key in the secret `tenant-{name}`, which the gateways read. The value of this key is the credential or, with OAuth, the client secret. The control plane does not have this secret.',
       example: 'crm-token',
     }),
   header: shaped(/^[A-Za-z0-9-]+$/, 64, 'must be a header name.')
     .nullable()
     .default(null)
     .openapi({
-      description: 'Request header of the key, for type `apiKey`; null: X-API-Key.',
+      description: 'Request header that contains the API key, for the type `apiKey`; null: X-API-Key.',
       example: 'X-API-Key',
     }),
   token_url: httpUrl().nullable().default(null),
@@ -45,7 +45,8 @@ export const mcpUpstream = z
     authentication: authentication.default(shownMcpUpstream(DEFAULT_MCP_UPSTREAM).authentication),
   })
   .openapi('McpUpstream', {
-    description: 'How gateways reach the MCP server of an API of type `mcp`; its address is `upstream_url`.',
+    description:
+      'How gateways reach the MCP server of an API of type `mcp`; `upstream_url` is the address of the server.',
   })
 
 export function mcpUpstreamFields(body: z.output<typeof mcpUpstream>): McpUpstream {

@@ -8,14 +8,14 @@ const fields = {
   name: textField(100).openapi({ example: 'Commerce' }),
   description: textField(2000, 0),
   plan: planSlug.openapi({
-    description: 'Plan of new subscriptions; one quota counts the calls of all APIs of the product.',
+    description: 'Plan for new subscriptions; one quota counts the calls to all APIs of the product.',
   }),
   api_ids: z
     .array(textField(100), 'must be a list of API ids.')
     .min(1, 'must name at least one API.')
     .max(MAX_PRODUCT_APIS, `must name at most ${MAX_PRODUCT_APIS} APIs.`)
     .refine(ids => new Set(ids).size === ids.length, 'must not name an API more than once.')
-    .openapi({ description: 'APIs of the same tenant.' }),
+    .openapi({ description: 'Ids of APIs of the same tenant.' }),
   portal_visibility: z.boolean('must be true or false.'),
 }
 
@@ -54,7 +54,7 @@ export const shownPortalProduct = z
     plan: z.string(),
     apis: z
       .array(z.object({ id: shownId('api'), name: z.string(), version: z.string() }))
-      .openapi({ description: 'APIs of the product that the catalog shows.' }),
+      .openapi({ description: 'The APIs of the product that are visible in the catalog.' }),
   })
   .openapi('PortalProduct')
 
@@ -62,6 +62,6 @@ export const shownPortalProduct = z
 export const shownPublicProduct = shownPortalProduct
   .omit({ tenant_id: true })
   .extend({
-    apis: shownPortalProduct.shape.apis.openapi({ description: 'APIs of the product that are public.' }),
+    apis: shownPortalProduct.shape.apis.openapi({ description: 'The public APIs of the product.' }),
   })
   .openapi('PublicProduct')

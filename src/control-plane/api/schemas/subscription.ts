@@ -20,21 +20,25 @@ export const shownSubscription = z
     application: z.string(),
     application_name: z.string().openapi({
       description:
-        'Name of the consumer, such as the name of a portal user; `application` when the consumer has no name.',
+        'Name of the consumer, such as the name of a portal user; the value of `application` if the consumer has no name.',
     }),
     subscriber_tenant_id: shownId('ten').nullable().openapi({
       description:
-        'Tenant of the application, when another tenant shares the API with it; `application` then begins with the name of this tenant. null: the application belongs to the owner of the API.',
+        'Id of the tenant of the application, if the API belongs to another tenant; `application` then begins with the name of the tenant of the application. null: the application belongs to the owner of the API.',
     }),
     callback_url: z.string().nullable(),
     metadata: z.record(z.string(), z.string()),
     status: z.enum(SUBSCRIPTION_STATUSES),
     reason: z.string().nullable(),
-    rate_limit: z.int().nullable().openapi({ description: 'Requests per minute; overrides the plan.' }),
-    quota: z.int().nullable().openapi({ description: 'Requests per month; overrides the plan.' }),
+    rate_limit: z.int().nullable().openapi({
+      description: 'Maximum number of requests per minute, in place of the limit of the plan.',
+    }),
+    quota: z.int().nullable().openapi({
+      description: 'Maximum number of requests per month, in place of the limit of the plan.',
+    }),
     api_key: z.string().nullable().openapi({
       description:
-        'null before the first key is created; the whole key in the response that creates the key; its public prefix later.',
+        'null until the first key is created. The response that creates the key contains the whole key; later responses contain its public prefix.',
     }),
     expires_at: shownMoment.nullable(),
     approved_at: shownMoment.nullable(),
@@ -68,7 +72,7 @@ export const newSubscription = z
     api_id: textField(100).nullable().default(null),
     product_id: textField(100).nullable().default(null).openapi({
       example: null,
-      description: 'Instead of api_id: one subscription to all APIs of the product.',
+      description: 'Id of a product, in place of api_id: one subscription to all APIs of the product.',
     }),
     plan: textField(100).optional().openapi({
       example: 'silver',
@@ -80,15 +84,19 @@ export const newSubscription = z
     ttl: life()
       .nullable()
       .default(null)
-      .openapi({ ...LIFE, type: ['string', 'null'], description: 'Lifetime, counted from the approval.' }),
+      .openapi({
+        ...LIFE,
+        type: ['string', 'null'],
+        description: 'Lifetime of the subscription, counted from the approval.',
+      }),
     expires_at: moment().nullable().default(null),
   })
   .openapi('NewSubscription')
 
 export const approval = z
   .strictObject({
-    rate_limit: count(1).optional().openapi({ description: 'Requests per minute.' }),
-    quota: count(1).optional().openapi({ description: 'Requests per month.' }),
+    rate_limit: count(1).optional().openapi({ description: 'Maximum number of requests per minute.' }),
+    quota: count(1).optional().openapi({ description: 'Maximum number of requests per month.' }),
   })
   .openapi('Approval')
 
@@ -100,8 +108,12 @@ export const subscriptionPatch = z
       description:
         'A plan that requires approval becomes `requested_plan` when the caller may not approve subscriptions. Otherwise the plan changes at once.',
     }),
-    rate_limit: override.openapi({ description: 'Requests per minute; null: the limit of the plan.' }),
-    quota: override.openapi({ description: 'Requests per month; null: the limit of the plan.' }),
+    rate_limit: override.openapi({
+      description: 'Maximum number of requests per minute; null: the limit of the plan.',
+    }),
+    quota: override.openapi({
+      description: 'Maximum number of requests per month; null: the limit of the plan.',
+    }),
     expires_at: moment().nullable().openapi({ description: 'null: the subscription does not expire.' }),
     callback_url: httpUrl().nullable(),
     metadata,
@@ -137,7 +149,7 @@ export const migration = z
   .strictObject({
     to_api_id: textField(100).openapi({
       description:
-        'Id of the API or version that receives the subscriptions; it must belong to the same tenant.',
+        'Id of the API or API version to which the subscriptions move. The API must belong to the same tenant.',
     }),
     ...selection,
   })
@@ -146,7 +158,8 @@ export const migration = z
 export const productMigration = z
   .strictObject({
     to_product_id: textField(100).openapi({
-      description: 'Id of the product that receives the subscriptions; it must belong to the same tenant.',
+      description:
+        'Id of the product to which the subscriptions move. The product must belong to the same tenant.',
     }),
     ...selection,
   })
@@ -155,15 +168,15 @@ export const productMigration = z
 export const shownMigration = z
   .object({
     migrated: z.int().openapi({
-      description: 'Number of subscriptions that now belong to the other API or product, with their keys.',
+      description: 'Number of subscriptions that this request moved, with their keys.',
     }),
     remaining: z.int().openapi({
       description:
-        'Number of subscriptions that are still to be migrated. If it is more than 0, repeat the request.',
+        'Number of subscriptions that still have to be moved. If this number is greater than 0, repeat the request.',
     }),
     skipped: z.array(z.object({ subscription_id: shownId('sub'), application: z.string() })).openapi({
       description:
-        'Subscriptions that are not migrated: their application already has an open subscription to the target, or the target is not shared with their tenant.',
+        'Subscriptions that cannot be moved, because their application already has an open subscription to the target, or because the target is not shared with the tenant of the application.',
     }),
   })
   .openapi('MigrationResult')

@@ -10,13 +10,16 @@ export const tenantSettings = z.strictObject({
     .gt(0, 'must be greater than 0.')
     .max(1000, 'must be at most 1000.')
     .optional()
-    .openapi({ description: 'Factor that multiplies the hourly limit of the tier.' }),
+    .openapi({ description: 'Factor that multiplies the hourly limit of requests to the control plane.' }),
   api_requests_per_hour: z
     .int('must be an integer.')
     .min(1, 'must be at least 1.')
     .max(1_000_000_000, 'must be at most 1000000000.')
     .optional()
-    .openapi({ description: 'Hourly limit of an enterprise tenant; absent: unlimited.' }),
+    .openapi({
+      description:
+        'Maximum number of requests to the control plane per hour, for the tier `enterprise`; absent: unlimited.',
+    }),
 })
 
 const DNS_LABEL = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/

@@ -62,14 +62,15 @@ export const traffic = z
       .nullable()
       .default(null)
       .openapi({
-        description: 'Allowed methods; other methods get 405. HEAD is part of GET. null: every method.',
+        description:
+          'Allowed methods; requests with other methods get 405. GET includes HEAD. null: every method.',
       }),
     max_request_bytes: count(0).nullable().default(null).openapi({
       description: 'Requests with larger bodies get 413.',
     }),
     timeout_ms: count(MIN_TIMEOUT_MS, MAX_TIMEOUT_MS).nullable().default(null).openapi({
       description:
-        'Maximum time from the start of the call to the last byte received, including all attempts; also applies to tool calls.',
+        'Maximum time from the start of the call to the last byte of the response, including all attempts. Also applies to tool calls.',
     }),
     request_headers: headerRules(maySetRequestHeader).default({ set: {}, remove: [] }),
     response_headers: headerRules(maySetResponseHeader).default({ set: {}, remove: [] }),
@@ -81,7 +82,7 @@ export const traffic = z
     mirror: mirror.nullable().default(null),
     connections: connections.nullable().default(null),
   })
-  .openapi('Traffic', { description: 'Rules for the calls of the API.' })
+  .openapi('Traffic', { description: 'Rules for calls to the API.' })
 
 export function trafficFields(body: z.output<typeof traffic>): Traffic {
   return {

@@ -20,15 +20,16 @@ const healthCheck = z
     path: shaped(/^\/[\x21-\x7e]*$/, 500, 'must start with / and be printable ASCII without spaces.')
       .default('/')
       .openapi({
-        description: 'Appended to each address; a response with a status from 200 to 399 is healthy.',
+        description:
+          'Path that the gateway appends to each address. An address is healthy if it responds with a status from 200 to 399.',
       }),
     interval_ms: count(MIN_CHECK_INTERVAL_MS, MAX_CHECK_INTERVAL_MS).default(10_000),
     timeout_ms: count(100, 60_000).default(2000),
     unhealthy_after: count(1, 100).default(2).openapi({
-      description: 'Failed checks in a row after which the address gets no calls.',
+      description: 'Number of failed checks in a row after which the address gets no calls.',
     }),
     healthy_after: count(1, 100).default(1).openapi({
-      description: 'Successful checks in a row after which the address gets calls again.',
+      description: 'Number of successful checks in a row after which the address gets calls again.',
     }),
   })
   .refine(check => isWithin(check.timeout_ms, check.interval_ms, MIN_CHECK_INTERVAL_MS), {
@@ -98,7 +99,7 @@ export const mirror = z
       .array(word(TRAFFIC_METHODS))
       .min(1, 'must have at least one method.')
       .default(['GET'])
-      .openapi({ description: 'Methods of the calls that the gateway copies. HEAD is part of GET.' }),
+      .openapi({ description: 'Methods of the calls that the gateway copies. GET includes HEAD.' }),
     max_body_bytes: count(0, MAX_MIRRORED_BYTES)
       .default(65_536)
       .openapi({ description: 'Calls with longer bodies are not copied.' }),

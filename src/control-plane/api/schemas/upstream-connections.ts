@@ -7,7 +7,7 @@ export const connections = z
   .strictObject({
     pipelining: count(1, MAX_PIPELINING).default(1).openapi({
       description:
-        'Maximum number of idempotent requests in flight on one connection without TLS, for tool calls. Each proxied call has a separate connection.',
+        'For tool calls: maximum number of idempotent requests in flight on one connection without TLS. Each proxied call has a separate connection.',
     }),
     http2: z
       .boolean()

@@ -31,7 +31,7 @@ export const retry = z
       .default([])
       .openapi({
         description:
-          'Statuses of responses after which the gateway retries, in addition to failed connections.',
+          'Response statuses after which the gateway retries. The gateway also retries after failed connections.',
         example: [502, 503],
       }),
     methods: z
@@ -41,16 +41,16 @@ export const retry = z
       .default(null)
       .openapi({
         description:
-          'Methods that the gateway retries; null: GET, OPTIONS, PUT and DELETE. HEAD is part of GET.',
+          'Methods that the gateway retries; null: GET, OPTIONS, PUT and DELETE. GET includes HEAD.',
       }),
     first_delay_ms: count(1, MAX_RETRY_DELAY_MS).default(50).openapi({
       description:
-        'Delay before the first retry. Each retry doubles the delay; a random part of up to a half is subtracted.',
+        'Delay before the first retry. Each further retry doubles the delay, up to max_delay_ms. The gateway then subtracts a random part of up to a half.',
     }),
     max_delay_ms: count(1, MAX_RETRY_DELAY_MS).default(1000),
     budget_percent: count(1, 100).default(20).openapi({
       description:
-        'Maximum number of retries per hundred calls of the API, in addition to the first ten retries.',
+        'Maximum number of retries per hundred calls to the API, in addition to a reserve of ten retries. Each worker thread counts separately.',
     }),
   })
   .refine(rule => isWithin(rule.first_delay_ms, rule.max_delay_ms, 1), {
@@ -84,19 +84,19 @@ export function shownRetry(rule: RetryRule) {
 export const circuitBreaker = z
   .strictObject({
     opens_after: count(1, MAX_OPENS_AFTER).default(5).openapi({
-      description: 'Failures in a row after which the circuit opens.',
+      description: 'Number of failures in a row after which the circuit opens.',
     }),
     open_ms: count(MIN_OPEN_MS, MAX_OPEN_MS).default(1000),
-    max_open_ms: count(MIN_OPEN_MS, MAX_OPEN_MS)
-      .default(2000)
-      .openapi({ description: 'Each failed probe doubles the open time, up to this value.' }),
+    max_open_ms: count(MIN_OPEN_MS, MAX_OPEN_MS).default(2000).openapi({
+      description: 'Each failed probe doubles the time for which the circuit is open, up to this value.',
+    }),
     statuses: z
       .array(count(400, 599))
       .max(MAX_STATUSES, `must have at most ${MAX_STATUSES} statuses.`)
       .default([])
       .openapi({
         description:
-          'Statuses of responses that count as failures, in addition to failed connections and timeouts.',
+          'Response statuses that count as failures. Failed connections and timeouts also count as failures.',
         example: [500, 503],
       }),
   })
@@ -105,7 +105,8 @@ export const circuitBreaker = z
     message: 'must be at most max_open_ms.',
   })
   .openapi('CircuitBreaker', {
-    description: 'Circuit breaker: after opens_after failures in a row, calls are refused for open_ms.',
+    description:
+      'Circuit breaker: after opens_after failures in a row, the gateway refuses calls for open_ms.',
   })
 
 export function circuitFields(body: z.output<typeof circuitBreaker>): CircuitRule {

@@ -21,8 +21,8 @@ const RESERVED_HEADER =
 const events = z
   .array(word(SUBSCRIBABLE), 'must be a list of event kinds.')
   .min(1, 'must name at least one event kind, or "*".')
-  .max(SUBSCRIBABLE.length, 'must not name a kind more than once.')
-  .refine(kinds => new Set(kinds).size === kinds.length, 'must not name a kind more than once.')
+  .max(SUBSCRIBABLE.length, 'must not name an event kind more than once.')
+  .refine(kinds => new Set(kinds).size === kinds.length, 'must not name an event kind more than once.')
   .openapi({ example: ['subscription.approved', 'subscription.revoked'] })
 
 /** After the prefix `whsec_` the secret is base64 (Standard Webhooks, "Signature scheme"). */
@@ -35,7 +35,7 @@ export const webhookSecret = textField(256, 32)
     writeOnly: true,
     example: 'replace this example with a random text',
     description:
-      'Secret that signs the deliveries, at least 32 characters. After the prefix whsec_, the rest must be base64 (Standard Webhooks). Never returned.',
+      'Secret that signs the deliveries, 32 to 256 characters. If the secret begins with whsec_, the rest must be base64 (Standard Webhooks). No response contains the secret.',
   })
 
 export const customHeaders = z
@@ -52,7 +52,10 @@ export const customHeaders = z
       if (!HEADER_NAME.test(name)) fault(name, 'is not a valid header name.')
       else if (RESERVED_HEADER.test(name)) fault(name, 'is set by the platform and cannot be replaced.')
       if (!HEADER_VALUE.test(value) || value.length > MAX_HEADER_VALUE) {
-        fault(name, `must be 1 to ${MAX_HEADER_VALUE} visible ASCII characters.`)
+        fault(
+          name,
+          `must be 1 to ${MAX_HEADER_VALUE} printable ASCII characters, without spaces at either end.`,
+        )
       }
       if (value === MASKED_HEADER)
         fault(name, 'is masked. Send the real value, or omit custom_headers to keep all headers.')
@@ -62,7 +65,7 @@ export const customHeaders = z
     type: 'object',
     additionalProperties: { type: 'string' },
     example: { 'X-Environment': 'production' },
-    description: `Headers that are sent with each delivery; at most ${MAX_HEADERS}. Headers that the platform sets are not allowed. Values are encrypted in the database and never returned.`,
+    description: `Headers that are sent with each delivery; at most ${MAX_HEADERS}. Headers that the platform sets are not allowed. The values are encrypted in the database, and no response contains them.`,
   })
 
 const enabled = z.boolean('must be true or false.')
@@ -77,7 +80,7 @@ export const webhookShape = { url, events, enabled: enabled.default(true) }
 export const webhookName = shaped(
   /^[a-z0-9][a-z0-9-]*$/,
   100,
-  'must consist of a-z, 0-9 and -, and not begin with -.',
+  'must consist of a-z, 0-9 and -, and must not begin with -.',
 ).openapi({ example: 'billing', description: 'Unique in the tenant; absent: derived from the id.' })
 
 export const newWebhook = z
@@ -106,7 +109,7 @@ export const shownWebhook = z
     enabled: z.boolean(),
     custom_headers: z
       .record(z.string(), z.string())
-      .openapi({ description: 'Header names; every value is masked.' }),
+      .openapi({ description: 'Names of the custom headers; every value is `[masked]`.' }),
     has_secret: z.boolean(),
     created_at: shownMoment,
     updated_at: shownMoment,
@@ -126,12 +129,14 @@ export const shownDelivery = z
       .int()
       .nullable()
       .openapi({ description: 'HTTP status of the last response; null: no response.' }),
-    response_body: z.string().nullable().openapi({ description: 'The first 1 KB of the last response.' }),
+    response_body: z.string().nullable().openapi({
+      description: 'The first 1 KB of the body of the last response.',
+    }),
     attempt: z
       .int()
       .min(1)
       .max(5)
-      .openapi({ description: 'Number of the last attempt; 1 before the first attempt.' }),
+      .openapi({ description: 'Number of the last attempt; also 1 before the first attempt.' }),
     next_attempt_at: shownMoment.nullable(),
     delivered_at: shownMoment.nullable(),
     duration_ms: z.int().nullable().openapi({ description: 'Duration of the last attempt.' }),

@@ -54,7 +54,7 @@ function rangeOf({ startDate, endDate, granularity }: MetricsQuery, now: Date): 
   if (periods > MAX_PERIODS)
     throw invalidField(
       'start_date',
-      `is too early: one response spans at most ${MAX_PERIODS} periods of one ${granularity}.`,
+      `is too early: a response covers at most ${MAX_PERIODS} periods of one ${granularity}. Send a later start_date or a coarser granularity.`,
     )
   return { from, before }
 }

@@ -54,7 +54,9 @@ export async function patchPlan(
 export async function deletePlan(tx: Transaction, reference: string): Promise<void> {
   const plan = await locked(tx, reference)
   if (await tx.plans.inUse(plan))
-    throw conflict('The plan is in use by a subscription, a consumer or a product.')
+    throw conflict(
+      'The plan is in use by a subscription, a consumer or a product. Select another plan there, then repeat the request.',
+    )
   await tx.plans.remove(plan.id)
   announce(tx, 'plan.deleted', plan)
 }

@@ -46,7 +46,9 @@ export async function createWebhook(
   secret: string | undefined,
 ): Promise<Webhook> {
   if ((await tx.webhooks.count()) >= MAX_WEBHOOKS_PER_TENANT) {
-    throw conflict(`A tenant has at most ${MAX_WEBHOOKS_PER_TENANT} webhooks. Delete one that is not needed.`)
+    throw conflict(
+      `A tenant has at most ${MAX_WEBHOOKS_PER_TENANT} webhooks. Delete a webhook that is not needed.`,
+    )
   }
   const record = newRecord(tx, 'webhook')
   const webhook: Webhook = {

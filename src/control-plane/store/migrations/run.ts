@@ -124,12 +124,12 @@ function check(
     const migration = migrations[index]
     if (migration?.name !== row.name) {
       throw new Error(
-        `the database has migration "${row.name}", which this build does not have: a newer version has used the database. Start that version, or restore an older backup.`,
+        `the database has migration "${row.name}", which this build does not have: a newer version of toolgate has used the database. Start the newer version, or restore an older backup.`,
       )
     }
     if (checksum(migration) !== row.checksum) {
       throw new Error(
-        `the statements of migration "${row.name}" in this build differ from those that were applied to the database. Use an unmodified build.`,
+        `the SQL statements of migration "${row.name}" in this build differ from the statements that were applied to the database. Use an unmodified build.`,
       )
     }
   })

@@ -38,7 +38,7 @@ export async function create(directory: string): Promise<void> {
   }
   if (existsSync(directory) && readdirSync(directory).length > 0) {
     throw new Error(
-      `${directory} is neither empty nor a database directory. Set DATABASE_URL to an empty directory.`,
+      `${directory} is neither empty nor a database directory. Set DATABASE_URL to pglite:<directory> with an empty or new directory.`,
     )
   }
   const draft = join(parent, `${draftPrefix}${process.pid}`)

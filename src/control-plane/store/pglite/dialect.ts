@@ -91,6 +91,6 @@ class PgliteConnection implements DatabaseConnection {
   }
 
   streamQuery<R>(): AsyncIterableIterator<QueryResult<R>> {
-    throw new Error('PGlite does not stream; read page by page')
+    throw new Error('PGlite does not support streaming queries; read page by page')
   }
 }

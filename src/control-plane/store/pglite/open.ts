@@ -70,7 +70,7 @@ async function start(directory: string | undefined): Promise<PGlite> {
     // of the file system, not of the content
     if ((error as NodeJS.ErrnoException).code !== undefined) throw error
     throw new Error(
-      `the embedded database in ${directory} cannot be opened (${(error as Error).message}): it is damaged, or of another version of PostgreSQL. Restore the directory from a backup, or move it elsewhere to begin with an empty database.`,
+      `the embedded database in ${directory} cannot be opened (${(error as Error).message}): the database is damaged, or another version of PostgreSQL created it. Restore the directory from a backup. To start with an empty database, move the directory elsewhere.`,
     )
   }
 }

@@ -42,7 +42,10 @@ export async function listen(
       if (over || stopped) return
       over = true
       clearInterval(pings)
-      onFault('the database connection for LISTEN failed; the control plane polls and reconnects', error)
+      onFault(
+        'the database connection for LISTEN failed; the control plane polls for changes and reconnects',
+        error,
+      )
       void fresh.end().catch(() => {})
       const reconnect = async () => {
         if (await connect()) listener({ kind: 'reconnected' })
@@ -50,7 +53,7 @@ export async function listen(
       timer = setTimeout(() => void reconnect(), backoff.nextMs())
     }
     fresh.on('error', lost)
-    fresh.on('end', () => lost(new Error('the server closed the connection')))
+    fresh.on('end', () => lost(new Error('the database server closed the connection')))
     fresh.on('notification', message => listener(readSignal(message.payload ?? '')))
     client = fresh
     try {

@@ -57,7 +57,7 @@ export async function applyConfiguration(tx: Transaction, request: ApplyRequest)
   if (wanted.length > MAX_RESOURCES)
     throw new Problem(
       'payload_too_large',
-      `The configuration has more than ${MAX_RESOURCES} resources. Split it by owner.`,
+      `The configuration has more than ${MAX_RESOURCES} resources. Split the configuration into trees with different owners.`,
     )
   await requireReach(tx, tree)
   await tx.configuration.lock()
@@ -89,7 +89,8 @@ export async function applyConfiguration(tx: Transaction, request: ApplyRequest)
     throw invalid(
       secrets.missing.map(name => ({
         field: `secrets.${name}`,
-        message: 'is required: a from field of the tree names it. Send its value in secrets.',
+        message:
+          'is required, because a from field of the tree refers to this secret. Send the value in secrets.',
       })),
     )
   await recordOwner(tx, comparison, owner, request)
@@ -188,7 +189,7 @@ function drifted({ drift }: Comparison): Problem {
       field === null ? 'was deleted outside of `config apply`.' : 'was changed outside of `config apply`.',
   }))
   return conflict(
-    'Resources have changed since they were applied. Add the changes to the tree, or repeat the request with overwrite_drift=true.',
+    'Resources were changed or deleted outside of `config apply`. Add these changes to the tree, or repeat the request with overwrite_drift=true.',
     details,
   )
 }
@@ -258,7 +259,7 @@ function requireActive(tenant: Tenant): void {
   if (tenant.status === 'suspended')
     throw new Problem(
       'tenant_suspended',
-      `The tenant ${tenant.name} is suspended: set suspended to false first.`,
+      `The tenant ${tenant.name} is suspended. Set suspended to false for the tenant first.`,
     )
 }
 

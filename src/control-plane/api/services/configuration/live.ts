@@ -43,7 +43,7 @@ export async function readLive(
   if (rows === undefined || isTooLarge(rows))
     throw new Problem(
       'payload_too_large',
-      `The configuration has more than ${MAX_RESOURCES} resources of one kind, or documents of more than ${MAX_DOCUMENT_BYTES / 2 ** 20} MiB. Limit the request to one owner, or to one tenant with X-Tenant-ID.`,
+      `The configuration has more than ${MAX_RESOURCES} resources of one kind, or its OpenAPI documents exceed ${MAX_DOCUMENT_BYTES / 2 ** 20} MiB in total. Limit the request to one owner, or to one tenant with X-Tenant-ID.`,
     )
   const names = new Map(rows.tenants.map(tenant => [tenant.id, tenant.name]))
   const keys = new Map(rows.apis.map(api => [api.id, apiKeyOf(api)]))
