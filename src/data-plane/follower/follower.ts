@@ -102,7 +102,10 @@ export class Follower {
     if (share.version === '') return
     if ((await configuration.change({ control: wholeShare(share) })) !== undefined) return
     reporter.serves(share.version, null)
-    log.info({ version: share.version }, 'serving the snapshot on disk until the control plane responds')
+    log.info(
+      { version: share.version },
+      'the gateway serves the snapshot in DATA_DIR until the control plane responds',
+    )
   }
 
   /** The same reason is reported once. */
@@ -110,7 +113,10 @@ export class Follower {
     if (reason === this.#reported) return
     this.#reported = reason
     this.#options.onFault(connectionFault(reason))
-    this.#options.log.warn({ reason }, 'no connection to the control plane; serving the last snapshot')
+    this.#options.log.warn(
+      { reason },
+      'the gateway has no connection to the control plane and serves the last snapshot',
+    )
   }
 
   async #follow(): Promise<void> {
@@ -182,7 +188,10 @@ export class Follower {
     try {
       await transport.reply(gatewayId, await replyTo(question))
     } catch (error) {
-      log.debug({ reason: String(error) }, 'the gateway could not reply to a question of the control plane')
+      log.debug(
+        { reason: String(error) },
+        'the gateway could not respond to a question from the control plane',
+      )
     } finally {
       this.#replies--
     }
@@ -229,7 +238,10 @@ export class Follower {
         await this.#take({ update, resync: null })
       return undefined
     } catch (error) {
-      this.#options.log.debug({ reason: String(error) }, 'the control plane could not be polled')
+      this.#options.log.debug(
+        { reason: String(error) },
+        'the gateway could not poll the control plane for an update',
+      )
       return error instanceof Error ? error.message : String(error)
     } finally {
       this.#isPolling = false
@@ -290,11 +302,11 @@ export class Follower {
   /** Refuses an invalid update: the last good snapshot stays, in memory and on disk. */
   #refuse(reason: string): void {
     const { reporter, onFault, log } = this.#options
-    const fault = `an update of the control plane is refused: ${reason}`
+    const fault = `the gateway refused an update from the control plane: ${reason}`
     onFault(fault)
     if (reason === this.#invalid) return
     this.#invalid = reason
-    log.warn({ reason }, 'an update of the control plane is refused; serving the last snapshot')
+    log.warn({ reason }, 'the gateway refused an update from the control plane and serves the last snapshot')
     reporter.serves(this.#version, fault)
   }
 

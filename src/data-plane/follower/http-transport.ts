@@ -131,7 +131,7 @@ export class HttpTransport implements ControlPlaneTransport {
     if (status === 401) credentials.discardToken()
     const fix =
       status === 401 || status === 403
-        ? '. Check that the tokens of GATEWAY_CLIENT_ID have the scope deploy, an accepted audience and no tenant. If the control plane has API_CLIENT_CA, also set CONTROL_PLANE_CERT at the gateway'
+        ? '. Check that tokens for the client in GATEWAY_CLIENT_ID have the scope deploy, an accepted audience and no tenant. If API_CLIENT_CA is set at the control plane, also set CONTROL_PLANE_CERT at the gateway'
         : ''
     return new Error(`${url} responded with ${status}${fix}`)
   }

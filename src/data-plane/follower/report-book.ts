@@ -46,7 +46,7 @@ export class ReportBook {
     if (fault !== undefined)
       this.#onDamage(
         this.#path,
-        'calls that were counted but not reported before the restart are missing from the usage at the control plane',
+        'calls that were counted but not reported before the restart are missing from the usage that the control plane shows',
       )
     const [line] = lines
     if (line === undefined) return

@@ -52,7 +52,7 @@ export class Reporter {
   registered(hello: unknown): void {
     const { gateway_id, sequence } = (hello ?? {}) as Partial<HelloEvent>
     if (typeof gateway_id !== 'string')
-      throw new Error('the event "hello" of the control plane has no gateway_id')
+      throw new Error('the event "hello" from the control plane has no gateway_id')
     this.#gatewayId = gateway_id
     if (typeof sequence === 'number') this.#book.settle(sequence)
     void this.report()

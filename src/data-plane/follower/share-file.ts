@@ -30,7 +30,7 @@ export class ShareFile {
   async load(): Promise<{ readonly share: ControlShare; readonly damage: string | undefined }> {
     const { lines, fault, bytes } = await readLines(this.#path)
     const damaged = (what: string): string =>
-      `the snapshot in DATA_DIR (${this.#path}) ${what}. The next snapshot of the control plane replaces it.`
+      `the snapshot in DATA_DIR (${this.#path}) ${what}. The next snapshot from the control plane replaces this file.`
     let share = EMPTY_SHARE
     let isComplete = true
     const reader = new UpdateReader()
@@ -45,7 +45,7 @@ export class ShareFile {
         if (marked !== undefined) share = applyUpdate(share, marked.update)
       }
       if (share.version !== '' && versionOf(share) !== share.version)
-        throw new Error('its content does not match its version')
+        throw new Error('the content does not match the version in the file')
     } catch (error) {
       return { share: EMPTY_SHARE, damage: damaged(`is not used: ${(error as Error).message}`) }
     }
@@ -58,7 +58,7 @@ export class ShareFile {
     // nothing is appended to a torn file: the next write is a whole one
     return {
       share,
-      damage: damaged('ends in the middle of an update; the gateway serves the updates before it'),
+      damage: damaged('ends in the middle of an update; the gateway does not apply that update'),
     }
   }
 

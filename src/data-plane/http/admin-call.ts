@@ -29,7 +29,7 @@ export async function serveAdmin(
     if (error instanceof ParameterFault)
       return rest.refuse(call, refuse('invalid_request', { message: error.message }))
     const request = { resource, request_id: call.requestId }
-    gateway.log.error({ err: error, ...request }, 'a request of an administrator failed')
+    gateway.log.error({ err: error, ...request }, 'an admin request failed')
     rest.refuse(call, refuse('internal_error'))
   }
 }

@@ -59,7 +59,7 @@ export class CallsAdmin {
       if (call.request.method === 'HEAD')
         return call.respond(200, undefined, ['content-type', 'text/event-stream'])
       if (this.#parts.streams.open(call, caller, query, last)) return
-      const message = 'Too many streams of recorded calls are open.'
+      const message = 'Too many streams of recorded calls are open. Close a stream, or retry later.'
       const body = { error: 'too_many_connections', message, request_id: call.requestId }
       call.respond(429, body, ['retry-after', '60'])
     })
@@ -73,7 +73,7 @@ export class CallsAdmin {
       if (found !== undefined && (within === undefined || found.row.tenant === within))
         return call.respond(200, this.#shown(found))
       const message =
-        'The call is not recorded: later calls have overwritten it, or the thread was restarted.'
+        'No call with this id is recorded. Later calls may have overwritten the call, or the thread that served the call was restarted.'
       call.respond(404, { error: 'not_found', message, request_id: call.requestId })
     })
   }

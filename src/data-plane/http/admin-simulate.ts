@@ -76,7 +76,7 @@ export class SimulateAdmin {
     const tenant = within ?? asked.tenant
     const caller = await this.#callerOf(asked, tenant)
     if (caller === undefined) {
-      const message = `No call of consumer "${asked.consumer}" is recorded, so its roles and scopes are unknown. Send roles and scopes in the body.`
+      const message = `No call from consumer "${asked.consumer}" is recorded, so the roles and scopes of the consumer are unknown. Send roles and scopes in the body.`
       return call.respond(404, { error: 'not_found', message, request_id: call.requestId })
     }
     const offer = offerOf(snapshot, { principal: caller, tenant: tenant ?? caller.tenant })
@@ -168,7 +168,7 @@ function reasonsOfView({ tool }: CompiledTool, offer: Offer): readonly object[] 
   return [
     {
       code: 'not_in_view',
-      message: `The caller sees ToolView ${namespace}/${name}, which does not contain the tool.`,
+      message: `The ToolView ${namespace}/${name} applies to the caller and does not contain the tool.`,
     },
   ]
 }
@@ -243,7 +243,7 @@ function texts(body: { readonly [name: string]: unknown }, name: string): readon
   const isList = Array.isArray(value) && value.length <= MAX_LIST
   if (!isList || !value.every(one => typeof one === 'string' && one.length <= MAX_TEXT))
     throw new ParameterFault(
-      `${name} must be a list of at most ${MAX_LIST} strings of at most ${MAX_TEXT} characters.`,
+      `${name} must be a list of at most ${MAX_LIST} strings, each of at most ${MAX_TEXT} characters.`,
     )
   return value
 }

@@ -158,7 +158,7 @@ export class Admin {
   }
 
   #unknown(call: Call, consumerId: string): void {
-    const message = `No call of consumer "${consumerId.slice(0, 64)}" has been counted.`
+    const message = `No call from consumer "${consumerId.slice(0, 64)}" has been counted.`
     call.respond(404, { error: 'not_found', message, request_id: call.requestId })
   }
 }

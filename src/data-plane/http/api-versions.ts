@@ -44,7 +44,7 @@ export function chooseVersion({ apis }: Site, { request }: Call): CompiledApi | 
   const labels = apis.map(({ version }) => version!.label).join(', ')
   const fault = wanted === '' ? 'names no version' : 'names a version that does not exist'
   return refuse('invalid_request', {
-    message: `The request ${fault}. Send the header ${header} with one of: ${labels}.`,
+    message: `The request ${fault}. Send the header ${header} with one of these versions: ${labels}.`,
     headers: { vary: header },
   })
 }

@@ -127,7 +127,7 @@ function leftOut(chars: number, all: number, { inputSchema }: Tool): string {
     paging.length === 0
       ? 'make several calls with narrower arguments'
       : `use the arguments ${paging.slice(0, 8).join(', ')}`
-  return `[Left out: the last ${chars} of ${all} characters. To get the rest, ${narrower}. For shorter results, the client can send the header X-Token-Optimization: aggressive. The setting RESULT_MAX and maxResultKiB of the tool set change the limit.]`
+  return `[Left out: the last ${chars} of ${all} characters. To get the rest, ${narrower}. For shorter results, the client can send the header X-Token-Optimization: aggressive. The operator can change the limit with the setting RESULT_MAX or with maxResultKiB in the ToolSet.]`
 }
 
 /** What may be replaced by its address. */
@@ -148,7 +148,7 @@ function omitted(part: Exclude<Content, { type: 'text' }>, { _meta }: ToolResult
     }
   return {
     type: 'text',
-    text: `[Left out: ${bytes} bytes of ${mimeType ?? 'unknown type'}. The content exceeds the limit of a result, and the backend gives no URL for it. Call the tool through REST to get the content.]`,
+    text: `[Left out: ${bytes} bytes of ${mimeType ?? 'unknown type'}. The content exceeds the size limit for a result, and the backend gives no URL for it. Call the tool through REST to get the content.]`,
   }
 }
 
@@ -166,7 +166,7 @@ function shortLink(link: Extract<Content, { type: 'resource_link' }>): Content {
     }
   return {
     type: 'text',
-    text: `[Left out: a link of ${chars} characters. It is longer than a model can read.]`,
+    text: `[Left out: a link of ${chars} characters, more than the limit of ${MAX_LINK_CHARS} characters.]`,
   }
 }
 

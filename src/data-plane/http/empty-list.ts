@@ -3,13 +3,13 @@ import type { Exchange } from '../pipeline/exchange.ts'
 
 export function emptyReason({ snapshot, tenant, principal, listing }: Exchange): string {
   if (listing !== undefined && listing.tools.length > 0)
-    return 'None of the tools of this credential is offered at this address. Check the tool set and the tags in the address.'
+    return 'This credential may use tools, but this address offers none of them. Check the tool set and the tags in the address.'
   if (snapshot.isSuspended(tenant))
     return 'The tenant is suspended. Ask the operator of the gateway to activate the tenant.'
   const tools = [...snapshot.toolsOf(tenant).values()]
   if (tools.length === 0) {
     return principal?.tenant == null
-      ? 'The credential belongs to no tenant, and no tool set of namespace platform has tools. Sign in with a credential of a tenant.'
+      ? 'The credential belongs to no tenant, and no tool set in the namespace platform has tools. Use a credential that belongs to a tenant.'
       : "No tool set with tools is loaded for the credential's tenant. The operator finds the reason in the status of the ToolSet."
   }
   const apiIds = principal?.apiIds
@@ -17,6 +17,6 @@ export function emptyReason({ snapshot, tenant, principal, listing }: Exchange):
     apiIds !== undefined &&
     !tools.some(({ tool }) => tool.apiId !== undefined && apiIds.includes(tool.apiId))
   )
-    return 'The API of this key has no tools. Use a key of another API, or a token.'
-  return 'The policy allows none of the tools to this credential. The credential may lack a role, a scope or an approved subscription.'
+    return 'This key gives access only to APIs without tools. Use a key for another API, or a token.'
+  return 'The policy does not allow this credential to use any of the tools. The credential may lack a role, a scope or an approved subscription.'
 }

@@ -58,7 +58,7 @@ function instructionsOf(
     const names = leftOut.slice(0, MAX_NAMED).map(({ tool }) => tool.name)
     const more = leftOut.length > MAX_NAMED ? ` and ${leftOut.length - MAX_NAMED} more` : ''
     parts.push(
-      `The list contains only the first tools of this view. Not listed (${leftOut.length}): ${names.join(', ')}${more}.`,
+      `The tool list contains only the first tools of this view. Not listed (${leftOut.length}): ${names.join(', ')}${more}.`,
     )
   }
   const said = parts.filter(part => part !== undefined)

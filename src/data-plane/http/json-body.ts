@@ -31,7 +31,7 @@ const TOO_COSTLY = refuse('payload_too_large', {
 
 const TOO_COSTLY_EXACT = refuse('payload_too_large', {
   message:
-    'The body is too large for numbers with more than 15 digits or a three-digit exponent. Send them as strings, or in smaller calls.',
+    'The body is too large for numbers with more than 15 digits or a three-digit exponent. Send these numbers as strings, or send a smaller body.',
 })
 
 const TOO_DEEP = refuse('payload_too_large', {

@@ -5,7 +5,7 @@ import type { Call } from './call.ts'
 import type { GatewayParts } from './gateway.ts'
 import { PROTOCOL_VERSIONS, type ProtocolVersion } from './mcp/versions.ts'
 
-const DEFAULT_DESCRIPTION = 'Tools of HTTP APIs, with quotas and policy.'
+const DEFAULT_DESCRIPTION = 'Offers the operations of HTTP APIs as tools, with quotas and an access policy.'
 const REGISTRY_SCHEMA = 'https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json'
 /** Public documents may be read by any page. */
 const OPEN = [

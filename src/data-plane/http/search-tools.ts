@@ -57,12 +57,12 @@ export function searchTools(tools: readonly Tool[]): readonly ListedTool[] {
     },
     {
       name: CALL_TOOL,
-      description: `Calls a tool that ${FIND_TOOLS} returned. The result is that of the tool.`,
+      description: `Calls a tool that ${FIND_TOOLS} returned. Returns the result of that tool.`,
       inputSchema: {
         type: 'object',
         properties: {
           name: { type: 'string' },
-          arguments: { type: 'object', description: 'As in the definition of the tool.' },
+          arguments: { type: 'object', description: 'Arguments that match the inputSchema of the tool.' },
         },
         required: ['name'],
         additionalProperties: false,
@@ -87,9 +87,9 @@ type Arguments = { readonly [name: string]: unknown }
 export function readFind(args: Arguments): { readonly query: string; readonly limit: number } | string {
   const { query, limit = DEFAULT_FOUND } = args
   if (typeof query !== 'string' || query.trim() === '' || query.length > MAX_QUERY_CHARS)
-    return `query must be a text of 1 to ${MAX_QUERY_CHARS} characters.`
+    return `query must be a string of 1 to ${MAX_QUERY_CHARS} characters.`
   if (typeof limit !== 'number' || !Number.isInteger(limit) || limit < 1 || limit > MAX_FOUND)
-    return `limit must be a number from 1 to ${MAX_FOUND}.`
+    return `limit must be an integer from 1 to ${MAX_FOUND}.`
   return { query, limit }
 }
 
@@ -100,7 +100,7 @@ export function readDescribe(args: Arguments): readonly string[] | string {
     names.length <= MAX_DESCRIBED &&
     names.every(name => typeof name === 'string')
     ? names
-    : `names must be a list of 1 to ${MAX_DESCRIBED} names of tools.`
+    : `names must be a list of 1 to ${MAX_DESCRIBED} tool names.`
 }
 
 export function readCall(args: Arguments): { readonly name: string; readonly arguments: Arguments } | string {

@@ -48,7 +48,7 @@ export class Buckets {
   #word(slot: number): number {
     if (!Number.isInteger(slot) || slot < 0 || slot >= this.count)
       throw new RangeError(
-        `bucket slot ${slot} does not exist; there are ${this.count} (layout option "buckets")`,
+        `bucket slot ${slot} does not exist; the kernel has ${this.count} slots (layout option "buckets")`,
       )
     return (slot * BUCKET_SIZE) / 8
   }

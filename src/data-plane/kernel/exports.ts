@@ -28,14 +28,16 @@ let compiled: WebAssembly.Module | undefined
  */
 export function instantiate(memory: WebAssembly.Memory, layout: Layout, thread: number): KernelExports {
   if (!Number.isInteger(thread) || thread < 0 || thread >= layout.threads)
-    throw new RangeError(`thread ${thread} has no arena; the layout was planned for ${layout.threads}`)
+    throw new RangeError(
+      `thread ${thread} has no arena; the layout was planned for ${layout.threads} threads`,
+    )
   compiled ??= new WebAssembly.Module(read())
   const { exports } = new WebAssembly.Instance(compiled, { env: { memory } })
   const calls = exports as unknown as KernelExports
   const version = calls.init(arenaOf(layout, thread), layout.bucketBase, layout.bucketCount)
   if (version !== ABI_VERSION)
     throw new Error(
-      `${FILE.pathname} has ABI version ${version}, but this host needs ${ABI_VERSION}; run npm run build:kernel`,
+      `${FILE.pathname} has ABI version ${version}, but this version of toolgate needs ${ABI_VERSION}; run npm run build:kernel`,
     )
   return calls
 }

@@ -44,7 +44,7 @@ export function planLayout(options: LayoutOptions = {}): Layout {
   const pages = (arenaBase + threads * arenaStride) / PAGE_BYTES
   if (pages > MAX_PAGES)
     throw new RangeError(
-      `the kernel's memory would take ${pages} pages of 64 KiB, but the maximum is ${MAX_PAGES}, a limit in the code and not a setting; where the kernel is created, lower quotaBytes (${quotaBytes}), buckets (${bucketCount}), or routeTableBytes (${routeTableBytes}) × 2 × threads (${threads})`,
+      `the kernel's memory would take ${pages} pages of 64 KiB, but the maximum is ${MAX_PAGES}, a limit in the code and not a setting; in the code that creates the kernel, lower quotaBytes (${quotaBytes}), buckets (${bucketCount}), or routeTableBytes (${routeTableBytes}) × 2 × threads (${threads})`,
     )
   return {
     threads,

@@ -132,7 +132,7 @@ export class RouteTableWriter {
     this.#end += lines * NODE_SIZE
     if (this.#end > this.#base + this.#bytes)
       throw new RangeError(
-        `the route table does not fit in ${this.#bytes} bytes, a limit in the code and not a setting; raise routeTableBytes where the kernel is created`,
+        `the route table does not fit in ${this.#bytes} bytes, a limit in the code and not a setting; raise routeTableBytes in the code that creates the kernel`,
       )
     return at
   }

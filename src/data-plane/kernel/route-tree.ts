@@ -30,10 +30,10 @@ export function buildRouteTree(
   for (const [row, route] of routes.entries()) {
     const method = routeMethodNumber(route.method)
     if (method === undefined)
-      throw fault(row, route, 'its method must be * or, in upper case, PATCH or a method of RFC 9110')
+      throw fault(row, route, 'its method must be *, PATCH or a method of RFC 9110, in upper case')
     const { bucket } = route
     if (bucket !== undefined && !(Number.isInteger(bucket) && bucket >= 0 && bucket < bucketCount))
-      throw fault(row, route, `bucket slot ${bucket} does not exist; there are ${bucketCount}`)
+      throw fault(row, route, `bucket slot ${bucket} does not exist; the kernel has ${bucketCount} slots`)
     const leaf = leafOf(root, patternSegments(row, route, canonical))
     const other = leaf.get(method)
     if (other !== undefined)

@@ -145,5 +145,5 @@ function inTime(pending: Promise<Outcome>, { id, budgetMs }: DeploymentStage): P
 function valid(outcome: Outcome, id: string): Outcome {
   if (outcome === undefined || outcome.kind === 'reply' || (outcome.kind === 'refusal' && 'row' in outcome))
     return outcome
-  throw new Error(`stage "${id}" returned neither undefined nor a refusal or reply`)
+  throw new Error(`stage "${id}" must return undefined, a refusal or a reply`)
 }

@@ -55,7 +55,7 @@ export function parsePlans(text: string, source = 'plans'): PlanFile {
   const plans = new Map(SEEDED_PLANS.map(seeded => [seeded.slug, seeded]))
   for (const [slug, value] of mapping(root.get('plans') ?? new Map(), 'plans', faults)) {
     if (SLUG.test(slug)) plans.set(slug, readPlan(slug, value, faults))
-    else faults.push(`plans.${slug}: not a plan name; use 1 to 100 of a-z, 0-9 and "-"`)
+    else faults.push(`plans.${slug}: not a plan name; use 1 to 100 characters of a-z, 0-9 and "-"`)
   }
   const consumers: [string, string][] = []
   for (const [consumer, slug] of mapping(root.get('consumers') ?? new Map(), 'consumers', faults)) {
@@ -87,7 +87,7 @@ function readYaml(text: string, source: string): unknown {
     if (faults.length === 0) return document.toJS({ mapAsMap: true, maxAliasCount: MAX_ALIASES })
   } catch (error) {
     const fix =
-      error instanceof RangeError ? 'write fewer levels' : 'write the values in place of the aliases'
+      error instanceof RangeError ? 'use fewer nesting levels' : 'write the values in place of the aliases'
     faults = [`${(error as Error).message}; ${fix}`]
   }
   return fail(source, faults, 'is not valid YAML')
@@ -104,12 +104,12 @@ function readPlan(slug: string, value: unknown, faults: string[]): Plan {
       limits[kind] = limit
     else
       faults.push(
-        `plans.${slug}.${kind}: ${show(limit)} is not a limit; write a whole number from 0 to ${MAX_LIMIT}, or leave it out for no limit`,
+        `plans.${slug}.${kind}: ${show(limit)} is not a limit; write a whole number from 0 to ${MAX_LIMIT}, or remove the field for no limit`,
       )
   }
   const name = fields.get('name') ?? slug
   if (typeof name === 'string' && name.length > 0 && name.length <= 100) return plan(slug, name, limits)
-  faults.push(`plans.${slug}.name: ${show(name)} is not a name; write a text of 1 to 100 characters`)
+  faults.push(`plans.${slug}.name: ${show(name)} is not a name; write a string of 1 to 100 characters`)
   return plan(slug, slug, limits)
 }
 
@@ -130,11 +130,11 @@ function readRules(value: unknown, plans: ReadonlyMap<string, Plan>, faults: str
       const wanted = fields.get(name)
       if (wanted === undefined) continue
       if (typeof wanted === 'string' && wanted !== '') conditions.push([name, wanted])
-      else faults.push(`${where}.${name}: ${show(wanted)} is not a name; write a text that is not empty`)
+      else faults.push(`${where}.${name}: ${show(wanted)} is not a name; write a non-empty string`)
     }
     const per = fields.get('per')
     if (per !== undefined && per !== 'user')
-      faults.push(`${where}.per: ${show(per)} is not known; write "user", or leave it out`)
+      faults.push(`${where}.per: ${show(per)} is not known; write "user", or remove per`)
     const rule = { plan: String(slug), ...Object.fromEntries(conditions) }
     return Object.freeze(per === 'user' ? { ...rule, per } : rule)
   })
@@ -161,7 +161,7 @@ function unknown(
 ): void {
   for (const name of fields.keys())
     if (!known.includes(name))
-      faults.push(`${prefix}${name}: no such field; the fields are ${known.join(', ')}`)
+      faults.push(`${prefix}${name}: this field does not exist; the fields are ${known.join(', ')}`)
 }
 
 function show(value: unknown): string {

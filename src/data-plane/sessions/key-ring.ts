@@ -132,7 +132,7 @@ export function fileKeyRing(
   if (kept === undefined)
     onDamage(
       file,
-      'the gateway replaces it; sessions from before the restart are lost, and their clients must initialize again',
+      'the gateway replaces the file; sessions from before the restart are lost, and their clients must initialize again',
     )
   return new FileKeyRing({ keys: kept ?? [], now, save: keys => writeKeys(file, keys), onFault })
 }

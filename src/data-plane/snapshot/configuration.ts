@@ -121,7 +121,7 @@ export class Configuration {
       if (this.#refused !== `${version} ${reason}`)
         this.#log.error(
           { version, reason },
-          'the new configuration is not served; the gateway continues with the last one, if any',
+          'the gateway does not serve the new configuration; it continues with the previous configuration, if any',
         )
       this.#refused = `${version} ${reason}`
       return reason

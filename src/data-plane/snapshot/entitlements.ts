@@ -76,8 +76,7 @@ function entitlements(
   const own = new Map<string, Entitlement>()
   for (const [consumer, slug] of Object.entries(consumers)) {
     const plan = plans.get(slug)
-    if (plan === undefined)
-      throw new Error(`consumer "${consumer}" has plan "${slug}", which is not among the plans`)
+    if (plan === undefined) throw new Error(`consumer "${consumer}" has plan "${slug}", which does not exist`)
     own.set(consumer, entitlementOfPlan(plan))
   }
   const ruled = planRules.map(rule => ({ rule, entitlement: entitlementOfRule(rule, plans) }))
@@ -154,7 +153,7 @@ function applies({ tenant, role, user }: PlanRule, caller: Principal): boolean {
 
 function entitlementOfRule({ plan: slug, per }: PlanRule, plans: ReadonlyMap<string, Plan>): Entitlement {
   const plan = plans.get(slug)
-  if (plan === undefined) throw new Error(`a rule has plan "${slug}", which is not among the plans`)
+  if (plan === undefined) throw new Error(`a plan rule refers to plan "${slug}", which does not exist`)
   return Object.freeze({ plan, limits: plan, subscriptionId: undefined, per })
 }
 

@@ -18,7 +18,7 @@ const MAX_VALUES = 100
 const MAX_PROMPT_CHARS = 1_000_000
 const PLACEHOLDER = /\{\{\s*([^\s{}]{1,64})\s*\}\}/g
 const NUMBER = /^-?(?:0|[1-9]\d{0,30})(?:\.\d{1,30})?$/
-const NOT_OF_TEMPLATE = [{ path: '/uri', message: 'is not a URI of this template' }]
+const NOT_OF_TEMPLATE = [{ path: '/uri', message: 'does not match the URI template' }]
 
 /** What no schema says of the arguments of a request. */
 type RequestCheck = (args: Args) => readonly ArgumentFault[]

@@ -91,7 +91,7 @@ function checkParts(args: Args, faults: ArgumentFault[]): void {
     if (Array.isArray(value) && value.length > MAX_PARTS)
       faults.push({
         path: `/${argument}`,
-        message: `must not have more than ${MAX_PARTS} items: each is a part of the body`,
+        message: `must not have more than ${MAX_PARTS} items: each item is a part of the body`,
       })
 }
 

@@ -159,10 +159,10 @@ const LEGACY_FORM: StreamForm = {
 }
 
 const MESSAGE_OF_LIMIT = {
-  ip: 'Too many event streams are open from this address.',
+  ip: 'Too many event streams are open from this IP address.',
   tenant: 'Too many event streams are open for this tenant.',
   total: 'Too many event streams are open.',
-  rate: 'Too many event streams were opened from this address within a minute.',
+  rate: 'Too many event streams were opened from this IP address within a minute.',
 } as const
 
 function ownerOfStream(call: Call, exchange: Exchange, session: Session): StreamOwner {

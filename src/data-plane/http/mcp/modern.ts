@@ -93,7 +93,7 @@ function checkMethodHeaders(request: RpcRequest, http: HttpRequest): RpcReply | 
   const methodHeader = http.header('mcp-method').trim()
   if (methodHeader === '') return mismatch(id, 'The header Mcp-Method is missing.')
   if (methodHeader !== method)
-    return mismatch(id, 'The header Mcp-Method differs from the method of the body.')
+    return mismatch(id, 'The header Mcp-Method differs from the method in the body.')
   const nameParam = Object.hasOwn(NAME_OF_METHOD, method) ? NAME_OF_METHOD[method] : undefined
   if (nameParam === undefined) return undefined
   const inBody = params[nameParam]

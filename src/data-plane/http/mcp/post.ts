@@ -42,7 +42,7 @@ import { TASKS_EXTENSION } from './tasks/task-view.ts'
 import { isLegacyVersion, LEGACY_VERSIONS } from './versions.ts'
 
 const NO_RESPONSES =
-  'This protocol version does not accept JSON-RPC responses over POST. Send input in params.inputResponses of the repeated request.'
+  'This protocol version does not accept JSON-RPC responses over POST. To send input, repeat the request with params.inputResponses.'
 /** Bodies of methods that need no token. */
 const MAX_PUBLIC_BYTES = 64 * 1024
 

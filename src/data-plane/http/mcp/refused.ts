@@ -60,7 +60,7 @@ export function refusedReply(
       return fault(
         id,
         INVALID_PARAMS,
-        'requestState was not issued for this call, or has expired. Repeat the call without it.',
+        'requestState was not issued for this call, or has expired. Repeat the call without requestState.',
       )
     }
     if (input !== undefined) return writer.inputRequired(id, input.inputRequests, input.requestState)

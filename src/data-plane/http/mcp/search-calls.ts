@@ -87,7 +87,7 @@ function findTools(
 }
 
 function foundText(tools: readonly OfferedTool[]): string {
-  if (tools.length === 0) return 'No tool matches. Use other words, or fewer of them.'
+  if (tools.length === 0) return 'No tool matches the query. Use other words, or fewer words.'
   return writeJson(
     tools.map(({ tool }) => {
       const { properties = {}, required = [] } = tool.inputSchema

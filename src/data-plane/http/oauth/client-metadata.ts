@@ -96,7 +96,7 @@ function fault(error: RegistrationFault['error'], description: string): Registra
 
 /** RFC 9700 §2.1 and RFC 8252 §7: https, a private-use scheme, or http on the user's own machine. */
 function redirectFault(uri: unknown): string | undefined {
-  if (!isText(uri) || !URL.canParse(uri)) return 'A redirect URI is not an absolute URL.'
+  if (!isText(uri) || !URL.canParse(uri)) return 'A redirect URI must be an absolute URL.'
   const { protocol, hostname, username, password } = new URL(uri)
   if (uri.includes('*')) return 'A redirect URI must not contain "*".'
   if (uri.includes('#')) return 'A redirect URI must not have a fragment.'

@@ -108,11 +108,12 @@ export function keycloakAdmin(options: KeycloakAdminOptions): ProviderAdmin {
         ['authorization', `Bearer ${bearer}`],
         body === undefined ? undefined : JSON.stringify(body),
       )
-      if (response === undefined) return 'the admin API cannot be reached; check AUTH_ADMIN_URL'
+      if (response === undefined)
+        return 'the admin API of the identity provider cannot be reached; check AUTH_ADMIN_URL'
       if (response.status !== 401 || lastTry) return response
       token = undefined
     }
-    return 'the admin API does not accept the token of AUTH_ADMIN_CLIENT_ID'
+    return 'the admin API of the identity provider does not accept the token for the client in AUTH_ADMIN_CLIENT_ID'
   }
 
   async function makePublic(clientId: string): Promise<string | undefined> {
@@ -122,9 +123,9 @@ export function keycloakAdmin(options: KeycloakAdminOptions): ProviderAdmin {
     if (client === undefined) {
       // Keycloak leaves clients out of a list for an account that may not view them
       const fix = [200, 403].includes(found.status)
-        ? '; the service account of AUTH_ADMIN_CLIENT_ID needs the role manage-clients'
+        ? '; the service account of the client in AUTH_ADMIN_CLIENT_ID needs the role manage-clients'
         : ''
-      return `the admin API returned ${found.status} for the new client${fix}`
+      return `the admin API of the identity provider returned ${found.status} when the gateway read the new client${fix}`
     }
     const patched = await asAdmin('PUT', `/clients/${encodeURIComponent(client.id)}`, {
       ...client.representation,
@@ -134,7 +135,7 @@ export function keycloakAdmin(options: KeycloakAdminOptions): ProviderAdmin {
     if (typeof patched === 'string') return patched
     return patched.status >= 200 && patched.status < 300
       ? undefined
-      : `the admin API returned ${patched.status} for the update of the new client`
+      : `the admin API of the identity provider returned ${patched.status} when the gateway updated the new client`
   }
 
   return { makePublic }

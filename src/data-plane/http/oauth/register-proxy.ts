@@ -42,15 +42,19 @@ export async function registerClient(
     timeoutMs: TIMEOUT_MS,
     maxResponseBytes: MAX_RESPONSE_BYTES,
   })
-  if (response.kind === 'failure') return unavailable('it cannot be reached')
+  if (response.kind === 'failure') return unavailable('the identity provider cannot be reached')
   if (response.status !== 200 && response.status !== 201) return refusedBy(response)
   const client = parseObject(response.body)
-  if (typeof client?.client_id !== 'string') return unavailable('its response contains no client_id')
+  if (typeof client?.client_id !== 'string')
+    return unavailable('the response of the identity provider contains no client_id')
   const fault = await parts.admin?.makePublic(client.client_id)
   if (fault === undefined) return json(201, responseFor(client, wanted), NO_STORE)
-  parts.log.error({ reason: fault }, 'a new client could not be made a public client; the gateway removes it')
+  parts.log.error(
+    { reason: fault },
+    'the gateway could not make a registered client public; it removes the client from the identity provider',
+  )
   await remove(client, parts)
-  return unavailable('the new client could not be set up')
+  return unavailable('the gateway could not make the new client public')
 }
 
 /** The specified fields and those that clients insist on. A public client has no secret, so none is handed out. */
@@ -82,9 +86,13 @@ function refusedBy(response: EgressResponse): OAuthResponse {
     return oauthError(400, error, description ?? 'The identity provider refused the client metadata.')
   }
   if (response.status === 429)
-    return oauthError(429, 'temporarily_unavailable', 'Too many registrations. Retry later.')
+    return oauthError(
+      429,
+      'temporarily_unavailable',
+      'The identity provider has received too many registrations. Retry later.',
+    )
   if (response.status >= 401 && response.status <= 405) return disabled(description)
-  return unavailable(`it returned ${response.status}`)
+  return unavailable(`the identity provider returned ${response.status}`)
 }
 
 /** Best effort, with the token the provider gave for this very client (RFC 7592 §2.3): no half-made client stays behind. */
@@ -114,10 +122,10 @@ function disabled(detail?: string): OAuthResponse {
   return oauthError(
     403,
     'access_denied',
-    `The identity provider does not allow registration${detail === undefined ? '.' : `: ${detail}`}`,
+    `The identity provider does not allow this registration${detail === undefined ? '.' : `: ${detail}`}`,
   )
 }
 
 function unavailable(why: string): OAuthResponse {
-  return oauthError(502, 'server_error', `The identity provider is not available: ${why}.`)
+  return oauthError(502, 'server_error', `The registration failed: ${why}.`)
 }

@@ -92,7 +92,7 @@ function register(front: OAuthFront, call: Call, attempts: AttemptLimit, registr
 }
 
 function tooManyRegistrations(retryAfterSecs: number): OAuthResponse {
-  const message = 'Too many clients were registered from this address. Retry later.'
+  const message = 'Too many clients were registered from this IP address. Retry later.'
   const { status, body, headers } = oauthError(429, 'temporarily_unavailable', message)
   return { status, body, headers: [...headers, 'retry-after', String(retryAfterSecs)] }
 }

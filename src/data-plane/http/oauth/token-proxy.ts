@@ -59,7 +59,8 @@ function faultOf({ contentType, authorization, body }: TokenRequest): OAuthRespo
   const names = [...form.keys()]
   // RFC 8707 §2 lets `resource` stand more than once; RFC 6749 §3.2 nothing else.
   const repeated = names.find((name, at) => name !== 'resource' && names.indexOf(name) !== at)
-  if (repeated !== undefined) return invalid('A parameter is given more than once.')
+  if (repeated !== undefined)
+    return invalid('The form contains a parameter more than once. Only resource may be repeated.')
   const grantType = form.get('grant_type')
   if (grantType === null || grantType === '') return invalid('grant_type is missing.')
   if (!GRANT_TYPES.has(grantType))

@@ -89,7 +89,7 @@ async function within<T>(timeoutMs: number, work: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(
-      () => reject(new Error(`the brokers did not respond within ${timeoutMs} ms`)),
+      () => reject(new Error(`the Kafka brokers did not respond within ${timeoutMs} ms`)),
       timeoutMs,
     )
   })

@@ -163,7 +163,7 @@ function seedOf(dir: string): Uint8Array {
     const seed = readFileSync(path)
     if (seed.length === SEED_BYTES) return seed
     throw new Error(
-      `${path} has ${seed.length} bytes instead of ${SEED_BYTES}. Restore the file, or remove ${dir}; all quota counts then restart at zero`,
+      `${path} has ${seed.length} bytes instead of ${SEED_BYTES}. Restore the file from a backup. To restart all quota counts at zero instead, remove ${dir}`,
     )
   }
   const seed = randomBytes(SEED_BYTES)

@@ -94,7 +94,7 @@ export class Journal {
   whole(slot: number): boolean {
     const status = this.#record(slot, false)
     if (status === BUSY)
-      throw new Error(`the counts of slot ${slot} cannot be read: another thread has left it locked`)
+      throw new Error(`the counts of slot ${slot} cannot be read: another thread has left the slot locked`)
     return status === 1
   }
 

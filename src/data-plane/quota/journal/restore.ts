@@ -63,7 +63,7 @@ function verify({ table }: TableQuota, { name, hash }: Note, files: readonly Seg
   if (hash[0] === a >>> 0 && hash[1] === b >>> 0 && hash[2] === c >>> 0 && hash[3] === d >>> 0) return
   const dir = dirname(files[0]!.path)
   throw new Error(
-    `${join(dir, 'seed')} is damaged: the journal in the same directory was written with another seed. Restore the file, or remove ${dir}; all quota counts then restart at zero`,
+    `${join(dir, 'seed')} is damaged: the journal in the same directory was written with another seed. Restore the file from a backup. To restart all quota counts at zero instead, remove ${dir}`,
   )
 }
 

@@ -105,7 +105,7 @@ export function createQuotaRegion(
   const { memory, layout } = handle.shared
   if (layout.quotaBytes < plan.bytes)
     throw new RangeError(
-      `the kernel's memory has ${layout.quotaBytes} bytes for quotas, but ${plan.bytes} are needed; plan it with quotaBytes: planRegion(options).bytes`,
+      `the kernel's memory has ${layout.quotaBytes} bytes for quotas, but ${plan.bytes} are needed; create the kernel with quotaBytes: planRegion(options).bytes`,
     )
   formatRegion(memory, layout.quotaBase, plan, seed)
   return regionOf(handle, plan)

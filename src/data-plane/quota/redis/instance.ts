@@ -48,5 +48,7 @@ function parse(text: string, path: string): Instance {
   } catch {
     // reported below
   }
-  throw new Error(`${path} is damaged. Remove it and restart: the instance then has a new id in Redis`)
+  throw new Error(
+    `${path} is damaged. Remove the file and restart the gateway: the gateway instance then gets a new id in Redis`,
+  )
 }

@@ -87,7 +87,7 @@ export class RedisSessionStore implements SessionStore {
       onFault: ({ message }) =>
         options.log.debug(
           { reason: message },
-          'a Redis subscription failed, or a message was not readable; signals of sessions may be missed',
+          'a Redis subscription failed, or a message from Redis was not readable; the gateway may miss signals to sessions',
         ),
     })
   }

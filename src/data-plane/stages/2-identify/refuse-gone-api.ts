@@ -14,7 +14,7 @@ export function refuseGoneApi(): Stage {
       const date = new Date(api.goneAtMs).toISOString().slice(0, 10)
       const link = api.deprecationLink === undefined ? '' : ` See ${api.deprecationLink}.`
       return refuse('api_gone', {
-        message: `This API was shut down on ${date}. Call another version of it.${link}`,
+        message: `This API was shut down on ${date}. Call another version of the API.${link}`,
       })
     },
   }

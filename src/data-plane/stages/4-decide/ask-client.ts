@@ -20,7 +20,7 @@ export function askClient(authorize: Stage): Stage {
     if (questions === undefined) return undefined
     if (roundsLeft === 0)
       return refuse('policy_denied', {
-        message: `The policy asked this client ${MAX_ROUNDS} times without deciding.`,
+        message: `The policy asked this client for input ${MAX_ROUNDS} times and did not reach a decision.`,
       })
     const lacking = lackingCapabilities(exchange.transport.client, questions)
     if (exchange.transport.client === undefined || lacking.length > 0) return unsupported(lacking)

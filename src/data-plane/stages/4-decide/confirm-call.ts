@@ -60,7 +60,7 @@ function question(
   args: { readonly [name: string]: unknown },
 ): Questions[string] {
   const { name } = tool!.tool
-  const message = words === '' ? `Allow the call of ${name}?` : words
+  const message = words === '' ? `Allow the call to ${name}?` : words
   const shown = writeJson(args).slice(0, SHOWN_CHARACTERS)
   return {
     method: 'elicitation/create',

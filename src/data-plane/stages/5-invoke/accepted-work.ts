@@ -18,7 +18,7 @@ const MAX_REDIRECTS = 5
 const LATE: EgressFailure = {
   kind: 'failure',
   reason: 'timeout',
-  message: 'the accepted work did not end in time',
+  message: 'the work that the backend accepted did not end in time',
   sent: true,
 }
 

@@ -310,7 +310,9 @@ function failed({ reason, status }: RpcFailure, timeoutMs: number, maxBytes: num
       return failedCall(text, { failure: reason, status })
     }
     case 'session_lost':
-      return failedCall('The MCP server ended its session. The tool was not executed.', { failure: reason })
+      return failedCall('The MCP server ended the session with the gateway. The tool was not executed.', {
+        failure: reason,
+      })
     case 'not_mcp':
       return failedCall('The response of the MCP server is not a valid result.', { failure: reason })
     default:

@@ -57,7 +57,7 @@ export async function awaitServerTask(
       if (cancellation.cancelled) return failure('cancelled', 'the call was cancelled', true)
       if (remainingMs <= 0) {
         cancelThere()
-        return failure('timeout', 'the task of the server did not end in time', true)
+        return failure('timeout', 'the task of the MCP server did not end in time', true)
       }
       const outcome = legacy
         ? await send('tasks/result', { taskId }, cancellation, remainingMs)
@@ -103,7 +103,7 @@ function endOf({ status, result, error }: Dict): RpcOutcome | undefined {
   return {
     kind: 'error',
     code: INTERNAL_ERROR,
-    message: `the task of the server ended without a result (status ${String(status).slice(0, 40)})`,
+    message: `the task of the MCP server ended without a result (status ${String(status).slice(0, 40)})`,
   }
 }
 

@@ -68,7 +68,7 @@ function isMetered(operation: Operation): boolean {
 }
 
 const UNMETERED = refuse('overloaded', {
-  message: 'This instance cannot meter calls at the moment. Retry later.',
+  message: 'This gateway instance cannot meter calls at the moment. Retry later.',
 })
 
 function outcomeOf({ final }: Exchange): MeteredOutcome {

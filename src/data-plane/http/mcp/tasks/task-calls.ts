@@ -145,7 +145,7 @@ class OfferedTask implements TaskSide {
     const { maxResultBytes } = this.#parts.taskLimits
     if (Buffer.byteLength(message) <= maxResultBytes) return endOf(message, version)
     return failed(
-      `The result is longer than ${maxResultBytes} bytes, the limit for the result of a task. Call the tool without a task, or request less.`,
+      `The result is longer than ${maxResultBytes} bytes, the limit for the result of a task. Call the tool without a task, or request less data.`,
     )
   }
 

@@ -100,7 +100,7 @@ export class TaskMethods {
       return task
     const { inputRequests: _, ...rest } = task
     const message =
-      'The gateway instance that ran this task has stopped, so the result is lost. The tool may have been executed; check before you call it again.'
+      'The gateway instance that ran this task has stopped, so the result is lost. The tool may have been executed: check its effect before you call the tool again.'
     const error = { code: INTERNAL_ERROR, message }
     const lost: TaskRecord = { ...rest, status: 'failed', outcome: `"error":${JSON.stringify(error)}` }
     await sessions.tasks.put(lost)
