@@ -39,7 +39,7 @@ export class Later<T> implements PromiseLike<T> {
   }
 
   #passTo(after: Later<unknown>): void {
-    if (this.#after !== undefined) throw new Error('this Later already has a reader; it allows only one')
+    if (this.#after !== undefined) throw new Error('this Later object already has its only reader')
     this.#after = after
     if (this.#state !== 'pending') this.#run(after)
   }

@@ -109,7 +109,7 @@ class Reader {
   }
 
   end(): LongJson {
-    if (this.#stack.length > 0) throw new SyntaxError('a bracket that does not end')
+    if (this.#stack.length > 0) throw new SyntaxError('a bracket is not closed')
     const root = this.#root
     if (root === undefined) {
       const value = readJson(this.#text)
@@ -150,7 +150,7 @@ class Reader {
   #read(open: Open, to: number): void {
     this.groups++
     const members = this.#text.slice(open.groupFrom, to)
-    if (!NOT_BLANK.test(members)) throw new SyntaxError(`no value before ${to}`)
+    if (!NOT_BLANK.test(members)) throw new SyntaxError(`no value before position ${to}`)
     if (open.isList) {
       const list = open.node as unknown[]
       const source = `[${members}]`
@@ -183,7 +183,7 @@ class Reader {
 function nameIn(text: string): string {
   const from = text.search(NOT_BLANK)
   const to = text[from] === '"' ? endOfString(text, from) + 1 : -1
-  if (to < 0 || !COLON.test(text.slice(to))) throw new SyntaxError('a member without a name')
+  if (to < 0 || !COLON.test(text.slice(to))) throw new SyntaxError('an object member has no name')
   return text.slice(from, to)
 }
 
@@ -197,7 +197,7 @@ function setMember(object: { [name: string]: unknown }, name: string, value: unk
 function endOfString(text: string, quote: number): number {
   for (let at = quote + 1; ; at++) {
     at = text.indexOf('"', at)
-    if (at < 0) throw new SyntaxError(`a string that does not end at ${quote}`)
+    if (at < 0) throw new SyntaxError(`the string that begins at position ${quote} is not closed`)
     let escapes = at
     while (text[escapes - 1] === '\\') escapes--
     if ((at - escapes) % 2 === 0) return at

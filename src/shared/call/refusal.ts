@@ -38,21 +38,21 @@ export const REFUSALS = {
   method_not_allowed: row(
     405,
     'method_not_allowed',
-    'This address does not support the method.',
+    'This address does not support the HTTP method.',
     METHOD_NOT_FOUND,
   ),
   overloaded: row(503, 'overloaded', 'Too many requests are in flight. Try again.'),
-  not_ready: row(503, 'not_ready', 'This instance has no configuration yet. Try again.'),
-  payload_too_large: row(413, 'payload_too_large', 'The body is larger than this gateway accepts.'),
+  not_ready: row(503, 'not_ready', 'This gateway instance has no configuration yet. Try again.'),
+  payload_too_large: row(413, 'payload_too_large', 'The request body is larger than this gateway accepts.'),
   unsupported_media_type: row(
     415,
     'unsupported_media_type',
-    'Send the body as application/json.',
+    'Send the request body as application/json.',
     SERVER_ERROR,
   ),
   invalid_request: row(400, 'invalid_request', 'The request is not valid.', INVALID_REQUEST),
 
-  token_missing: { ...row(401, 'unauthorized', 'A bearer token is needed.'), oauth: '' },
+  token_missing: { ...row(401, 'unauthorized', 'A bearer token is required.'), oauth: '' },
   token_malformed: invalidToken('The token is not a signed JWT.'),
   token_algorithm: invalidToken('The token is signed with an algorithm that is not accepted.'),
   token_unknown_key: invalidToken(
@@ -83,9 +83,13 @@ export const REFUSALS = {
     'tenant_suspended',
     'This tenant is suspended: its tools and APIs cannot be called until an administrator activates it.',
   ),
-  api_gone: row(410, 'gone', 'This API was shut down on the announced date. Call another version of it.'),
+  api_gone: row(
+    410,
+    'gone',
+    'This API was shut down on the announced date. Call another version of the API.',
+  ),
   key_of_other_api: forbidden('This API key is valid only for the API that it was created for.'),
-  consumer_blocked: forbidden('This consumer is blocked.'),
+  consumer_blocked: forbidden('The calling application is blocked.'),
   policy_denied: forbidden('The policy does not allow this request.'),
   insufficient_scope: {
     ...row(403, 'forbidden', 'The token lacks a scope that this request needs.'),
@@ -98,12 +102,12 @@ export const REFUSALS = {
     'The policy could not be evaluated, so access is denied. Try again.',
   ),
 
-  quota_exceeded: row(429, 'quota_exceeded', 'A limit was exceeded.'),
+  quota_exceeded: row(429, 'quota_exceeded', 'A rate limit or quota was exceeded.'),
 
   too_many_attempts: row(
     429,
     'too_many_attempts',
-    'Too many attempts from this address: failed logins, unknown tools, registrations and discovery requests are limited. Retry later.',
+    'Too many attempts from this client address. The gateway limits failed logins, calls to unknown tools, client registrations and discovery requests. Retry later.',
   ),
 
   session_not_found: row(
@@ -114,16 +118,16 @@ export const REFUSALS = {
   sessions_unavailable: row(
     503,
     'sessions_unavailable',
-    'The store of sessions does not respond, and this session may be open at another instance. Retry later.',
+    'The session store does not respond, and another gateway instance may have this session. Retry later.',
   ),
   confirmation_unsupported: forbidden(
-    'The policy requires input from the client, and the gateway can request input only for tool calls.',
+    'The policy requires input from the client, but the gateway can request input only for tool calls.',
   ),
-  confirmation_declined: forbidden('The call was not confirmed.'),
+  confirmation_declined: forbidden('The client did not confirm the call.'),
   confirmation_pending: row(
     403,
     'confirmation_required',
-    'The call is pending: the client must respond to the questions first.',
+    'The call is pending: the client must first respond to the questions that the gateway sent.',
   ),
   header_mismatch: row(
     400,
@@ -155,14 +159,14 @@ export const REFUSALS = {
   upstream_unavailable: row(
     503,
     'backend_unreachable',
-    'The backend failed several times in a row and is not called for a while. Retry later.',
+    'The backend failed several times in a row, so the gateway does not call it for a while. Retry later.',
     INTERNAL_ERROR,
   ),
   backend_timeout: row(504, 'backend_timeout', 'The backend did not respond in time.', INTERNAL_ERROR),
   task_required: row(
     400,
     'task_required',
-    'This tool runs as a task only. Call it as a task.',
+    'This tool runs only as a task. Call it as a task.',
     METHOD_NOT_FOUND,
   ),
   task_unsupported: row(
@@ -174,9 +178,9 @@ export const REFUSALS = {
   too_many_tasks: row(
     429,
     'too_many_tasks',
-    'This caller has reached the limit of tasks per caller. Retry when one of its tasks has expired.',
+    'The caller has the maximum number of tasks. Retry when one of these tasks has expired.',
   ),
-  tasks_unavailable: row(503, 'tasks_unavailable', 'The store of tasks cannot be reached. Retry later.'),
+  tasks_unavailable: row(503, 'tasks_unavailable', 'The task store cannot be reached. Retry later.'),
   cancelled: row(499, 'cancelled', 'The client cancelled the call.', INTERNAL_ERROR),
   internal_error: row(500, 'internal_error', 'Internal error.', INTERNAL_ERROR),
 } satisfies Record<string, Row>

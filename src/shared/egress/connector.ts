@@ -131,6 +131,6 @@ export function behindGuard(
 function blocked(hostname: string, address: string, refusal: string): BlockedAddressError {
   const what = hostname === address ? hostname : `${hostname} (${address})`
   return new BlockedAddressError(
-    `${what} is ${refusal}, which outgoing calls may not reach. To allow calls to it, add it to EGRESS_ALLOW.`,
+    `${what} is ${refusal}, which outgoing calls may not reach. To allow such calls, add the address to EGRESS_ALLOW.`,
   )
 }

@@ -31,7 +31,7 @@ export class StreamingCall extends Call<EgressStreamResponse> {
   }
 
   #abandoned(): void {
-    this.fail(failure('cancelled', `the caller cancelled the response of ${this.origin}`, true))
+    this.fail(failure('cancelled', `the caller cancelled the response from ${this.origin}`, true))
   }
 
   protected override onFailed(why: EgressFailure): void {

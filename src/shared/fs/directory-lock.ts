@@ -58,7 +58,7 @@ export function lockDirectory(directory: string, options: LockOptions): Director
         return hold(directory, own, options)
     }
     throw new Error(
-      `${directory} could not be locked, because other processes keep locking it. Give each process its own ${setting}`,
+      `${directory} could not be locked, because other processes lock it repeatedly. Set ${setting} to a different directory for each process`,
     )
   } finally {
     rmSync(draft, { force: true })
@@ -176,6 +176,6 @@ function ageMs(path: string): number {
 function inUse(directory: string, holder: Holder | undefined, setting: string): Error {
   const process = holder === undefined ? 'another process' : `process ${holder.pid} on ${holder.host}`
   return new Error(
-    `${directory} is in use by ${process}. Stop that process, or give this one another ${setting}`,
+    `${directory} is in use by ${process}. Stop that process, or set ${setting} to another directory for this process`,
   )
 }

@@ -65,10 +65,10 @@ export class ClientCredentials {
       [],
     )
     if (document.issuer !== issuer)
-      throw new Error(`the discovery document ${issuerFault(document.issuer, issuer)}`)
+      throw new Error(`the OpenID discovery document ${issuerFault(document.issuer, issuer)}`)
     const endpoint = document.token_endpoint
     if (typeof endpoint !== 'string' || !/^https?:\/\//.test(endpoint))
-      throw new Error(`the discovery document of ${issuer} has no token_endpoint`)
+      throw new Error(`the OpenID discovery document of ${issuer} has no token_endpoint`)
     this.#endpoint = endpoint
     return endpoint
   }
@@ -84,12 +84,14 @@ export class ClientCredentials {
     })
     if (response.kind === 'failure') throw new Error(response.message)
     if (response.status === 401 || response.status === 400)
-      throw new Error(`${url} does not accept ${this.#options.names} (${response.status})`)
-    if (response.status !== 200) throw new Error(`${url} responded with ${response.status}`)
+      throw new Error(
+        `${url} does not accept the credentials in ${this.#options.names} (status ${response.status})`,
+      )
+    if (response.status !== 200) throw new Error(`${url} responded with status ${response.status}`)
     // the error of the parser would repeat the text, which may be a token
     const json = parseJson(response.body)
     if (typeof json !== 'object' || json === null)
-      throw new Error(`the response of ${url} is not a JSON object`)
+      throw new Error(`the response from ${url} is not a JSON object`)
     return json as { readonly [name: string]: unknown }
   }
 }

@@ -14,7 +14,7 @@ const MAX_SHOWN_ISSUER = 256
 export function issuerFault(found: unknown, issuer: string): string {
   if (typeof found !== 'string') return 'has no issuer'
   const shown = JSON.stringify(found.slice(0, MAX_SHOWN_ISSUER))
-  return `has the issuer ${shown}, not "${issuer}"; if ${shown} is the right one, set AUTH_ISSUER to exactly that text`
+  return `has the issuer ${shown}, not "${issuer}"; if ${shown} is correct, set AUTH_ISSUER to exactly this value`
 }
 
 /** `issuer` of the document must be exactly ours (§4.3), else another tenant of the provider could stand in for it. */
@@ -27,11 +27,11 @@ export async function discoverJwksUri(
   const fetched = await fetchJson(discoveryUrl(issuer))
   if (!fetched.ok) return fetched
   const document = fetched.json
-  if (!isObject(document)) return { ok: false, reason: 'the discovery document is not a JSON object' }
+  if (!isObject(document)) return { ok: false, reason: 'the OpenID discovery document is not a JSON object' }
   if (document.issuer !== issuer)
-    return { ok: false, reason: `the discovery document ${issuerFault(document.issuer, issuer)}` }
+    return { ok: false, reason: `the OpenID discovery document ${issuerFault(document.issuer, issuer)}` }
   const uri = document.jwks_uri
   if (typeof uri !== 'string' || !/^https?:\/\//.test(uri))
-    return { ok: false, reason: 'the discovery document has no jwks_uri' }
+    return { ok: false, reason: 'the OpenID discovery document has no jwks_uri' }
   return { ok: true, jwksUri: uri }
 }

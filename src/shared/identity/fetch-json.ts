@@ -27,7 +27,7 @@ export function fetchJsonOver(egress: Egress, timeoutMs = 1_500): FetchJson {
     try {
       return { ok: true, json: JSON.parse(Buffer.from(response.body).toString('utf8')) }
     } catch {
-      return { ok: false, reason: `the response of ${url} is not JSON` }
+      return { ok: false, reason: `the response from ${url} is not JSON` }
     }
   }
 }

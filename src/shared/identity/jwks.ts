@@ -107,7 +107,7 @@ function warnOfLooseAudiences(audiences: readonly string[], log: Log): void {
   if (audiences.includes('account')) {
     log.warn(
       { setting: 'ALLOWED_AUDIENCES', audience: 'account' },
-      'ALLOWED_AUDIENCES contains "account", which nearly every token of a Keycloak realm has. Remove "account" once your clients have an audience mapper',
+      'ALLOWED_AUDIENCES contains "account", an audience of nearly every token from a Keycloak realm. Remove "account" once your clients have an audience mapper',
     )
   }
 }

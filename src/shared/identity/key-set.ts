@@ -52,7 +52,7 @@ export async function importKeySet(
   const listed = (document as { keys?: unknown } | null)?.keys
   if (!Array.isArray(listed)) return undefined
   if (listed.length > MAX_KEYS)
-    onSkipped(undefined, `the set contains ${listed.length} keys; only ${MAX_KEYS} are read`)
+    onSkipped(undefined, `the key set contains ${listed.length} keys; only ${MAX_KEYS} are read`)
   const keys: SigningKey[] = []
   for (const jwk of listed.slice(0, MAX_KEYS)) {
     // Keys for encryption are usual in a set and no fault.
@@ -65,25 +65,25 @@ export async function importKeySet(
 }
 
 async function importKey(jwk: unknown): Promise<SigningKey | string> {
-  if (!isObject(jwk)) return 'it is not an object'
+  if (!isObject(jwk)) return 'the key is not a JSON object'
   const { use, key_ops: operations, d } = jwk as JWK
-  if (use !== undefined && use !== 'sig') return 'its use is not "sig"'
+  if (use !== undefined && use !== 'sig') return 'use of the key is not "sig"'
   if (operations !== undefined && !(Array.isArray(operations) && operations.includes('verify')))
-    return 'its key_ops do not contain "verify"'
-  if (d !== undefined) return 'it is a private key, which must never be published'
+    return 'key_ops of the key does not contain "verify"'
+  if (d !== undefined) return 'the key is private and must never be published'
   const algorithms = algorithmsOf(jwk as JWK)
-  if (algorithms.length === 0) return 'its type or algorithm is not accepted'
+  if (algorithms.length === 0) return 'the type or algorithm of the key is not accepted'
   try {
     const imported = await importJWK({ ...(jwk as JWK), ext: true }, algorithms[0]!)
-    if (imported instanceof Uint8Array) return 'it is a symmetric key'
+    if (imported instanceof Uint8Array) return 'the key is symmetric'
     const key = KeyObject.from(imported)
     const bits = key.asymmetricKeyDetails?.modulusLength
     if (bits !== undefined && bits < MIN_RSA_BITS)
-      return `its modulus has ${bits} bits, fewer than ${MIN_RSA_BITS}`
+      return `the modulus of the key has ${bits} bits, fewer than ${MIN_RSA_BITS}`
     const fingerprint = `${kidOf(jwk) ?? ''} ${key.export({ type: 'spki', format: 'der' }).toString('base64')}`
     return { kid: kidOf(jwk), algorithms, key, fingerprint }
   } catch {
-    return 'it cannot be read'
+    return 'the key cannot be read'
   }
 }
 

@@ -12,7 +12,7 @@ const ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256
  */
 export function jwsVerifier(pem: string): (jws: string) => Promise<Uint8Array> {
   // a private key would be taken for the public one within it, and should not lie on a gateway
-  if (pem.includes('PRIVATE KEY')) throw new Error('it is a private key; configure the public key')
+  if (pem.includes('PRIVATE KEY')) throw new Error('this is a private key; use the public key')
   const key = createPublicKey(pem)
   return async jws => (await compactVerify(jws, key, { algorithms: ALGORITHMS })).payload
 }

@@ -9,7 +9,7 @@ import { compileValidator } from './validate.ts'
 const MAX_SCHEMAS = 500
 
 const port = parentPort
-if (port === null) throw new Error('this file has to be started as a worker thread')
+if (port === null) throw new Error('this file must be started as a worker thread')
 
 type Validator = ReturnType<typeof compileValidator>
 const validators = new Map<number, Validator>()

@@ -201,7 +201,7 @@ function isRefusal(status: number): boolean {
 function notExecuted(outcome: Exclude<RpcOutcome, { kind: 'result' }>, { url }: ServerAddress): RpcFailure {
   if (outcome.kind === 'failure') return { ...outcome, sent: false }
   const said = `${outcome.message.slice(0, 200)} (${outcome.code})`
-  return failure('not_mcp', `${shownAddress(url)} refused the handshake: ${said}`, false)
+  return failure('not_mcp', `${shownAddress(url)} refused the MCP handshake: ${said}`, false)
 }
 
 function unsupported({ url }: ServerAddress, versions: Dict[string][]): RpcFailure {
@@ -210,7 +210,7 @@ function unsupported({ url }: ServerAddress, versions: Dict[string][]): RpcFailu
     .map(version => (typeof version === 'string' ? version.slice(0, 20) : typeof version))
   return failure(
     'not_mcp',
-    `${shownAddress(url)} supports only other versions of MCP: ${named.join(', ')}`,
+    `${shownAddress(url)} supports only MCP versions that the gateway does not support: ${named.join(', ')}`,
     false,
   )
 }

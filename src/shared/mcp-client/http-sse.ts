@@ -60,7 +60,7 @@ export async function openHttpSse(
       response.body.destroy()
       return failure(
         'status',
-        `${label} responded to GET with status ${status} and no event stream`,
+        `${label} responded to GET with status ${status} and without an event stream`,
         false,
         status,
       )
@@ -229,6 +229,6 @@ async function shortText({ body }: EgressStreamResponse): Promise<string> {
 /** Of the same origin: the credential is sent there (MCP 2024-11-05 clients refuse others as well). @throws MessageError */
 function endpointIn(data: string, base: string): string {
   const url = resolveWithin(data, base)
-  if (url === undefined) throw new MessageError('an endpoint URL of a different origin')
+  if (url === undefined) throw new MessageError('an endpoint URL with a different origin')
   return url
 }

@@ -30,13 +30,13 @@ export async function listPages(
       return failure('not_mcp', `the result of ${method} has no list "${field}"`, true)
     // before: a spread of a long list overflows the stack
     if (entries.length + given.length > MAX_ENTRIES)
-      return failure('too_large', `the server lists more than ${MAX_ENTRIES} ${field}`, true)
+      return failure('too_large', `the MCP server lists more than ${MAX_ENTRIES} ${field}`, true)
     entries.push(...given)
     const { nextCursor } = outcome.result
     if (typeof nextCursor !== 'string') return entries
-    if (seen.has(nextCursor)) return failure('not_mcp', `the server repeats a cursor of ${method}`, true)
+    if (seen.has(nextCursor)) return failure('not_mcp', `the MCP server repeats a cursor of ${method}`, true)
     seen.add(nextCursor)
     cursor = nextCursor
   }
-  return failure('too_large', `the server lists its ${field} on more than ${MAX_PAGES} pages`, true)
+  return failure('too_large', `the MCP server lists its ${field} on more than ${MAX_PAGES} pages`, true)
 }

@@ -228,7 +228,7 @@ async function textOf(
     body.destroy()
     if (error instanceof TooLarge) return failure('too_large', error.message, true)
     const why = interrupted(error, 'the server')
-    return why === 'ended' ? failure('truncated', 'the response ended early', true) : why
+    return why === 'ended' ? failure('truncated', 'the response ended before it was complete', true) : why
   }
   const bytes = Buffer.concat(chunks)
   if (bytes.byteLength > LARGE_BYTES) await nextTurn()

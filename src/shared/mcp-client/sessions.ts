@@ -250,7 +250,7 @@ export class McpSessions {
         stop?.()
         resolve(opened)
       }
-      const late = failure('timeout', 'the server did not complete the handshake in time', false)
+      const late = failure('timeout', 'the MCP server did not complete the handshake in time', false)
       const timer = setTimeout(() => settle(late), Math.max(1, untilMs - performance.now()))
       stop = cancellation?.onCancel(() => settle(failure('cancelled', 'the call was cancelled', false)))
       void session.opening.then(settle)

@@ -18,9 +18,11 @@ export interface ArchiveLimits {
  */
 export function unpack(archive: Uint8Array, limits: ArchiveLimits): Map<string, Uint8Array> {
   if (archive.byteLength > limits.maxCompressedBytes) {
-    throw new Error(`it has ${archive.byteLength} bytes, more than the ${limits.maxCompressedBytes} allowed`)
+    throw new Error(
+      `the archive has ${archive.byteLength} bytes, more than the limit of ${limits.maxCompressedBytes}`,
+    )
   }
-  if (archive[0] !== 0x1f || archive[1] !== 0x8b) throw new Error('it is not a gzip file')
+  if (archive[0] !== 0x1f || archive[1] !== 0x8b) throw new Error('the archive is not a gzip file')
   return readTar(gunzip(archive, limits.maxBytes))
 }
 
@@ -29,9 +31,10 @@ function gunzip(archive: Uint8Array, maxBytes: number): Buffer {
     return gunzipSync(archive, { maxOutputLength: maxBytes })
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
-    if (code === 'ERR_BUFFER_TOO_LARGE') throw new Error(`unpacked, it has more than ${maxBytes} bytes`)
-    if (code === 'Z_BUF_ERROR') throw new Error('it is truncated')
-    throw new Error(`it is damaged (${(error as Error).message})`)
+    if (code === 'ERR_BUFFER_TOO_LARGE')
+      throw new Error(`the unpacked archive has more than ${maxBytes} bytes`)
+    if (code === 'Z_BUF_ERROR') throw new Error('the archive is truncated')
+    throw new Error(`the archive is damaged (${(error as Error).message})`)
   }
 }
 
@@ -39,12 +42,13 @@ function readTar(tar: Buffer): Map<string, Uint8Array> {
   const files = new Map<string, Uint8Array>()
   let at = 0
   for (let entries = 0; ; entries++) {
-    if (entries > MAX_ENTRIES) throw new Error(`it contains more than ${MAX_ENTRIES} entries`)
-    if (at + BLOCK_BYTES > tar.length) throw new Error('it is truncated')
+    if (entries > MAX_ENTRIES) throw new Error(`the archive contains more than ${MAX_ENTRIES} entries`)
+    if (at + BLOCK_BYTES > tar.length) throw new Error('the archive is truncated')
     const header = tar.subarray(at, at + BLOCK_BYTES)
     at += BLOCK_BYTES
     if (header[0] === 0) return files
-    if (checksum(header) !== octal(header, 148, 8)) throw new Error('the checksum of an entry is wrong')
+    if (checksum(header) !== octal(header, 148, 8))
+      throw new Error('an entry of the archive has a wrong checksum')
     const name = safeName(text(header, 345, 155), text(header, 0, 100))
     const size = octal(header, 124, 12)
     const type = String.fromCharCode(header[156]!)
@@ -52,8 +56,8 @@ function readTar(tar: Buffer): Map<string, Uint8Array> {
     // nothing but files: links lead elsewhere, and extended headers give a second name to argue about
     if (type !== '0' && type !== '\0')
       throw new Error(`"${name}" is not a regular file (entry type ${JSON.stringify(type)})`)
-    if (files.has(name)) throw new Error(`it contains "${name}" twice`)
-    if (at + size > tar.length) throw new Error(`it is truncated within "${name}"`)
+    if (files.has(name)) throw new Error(`the archive contains "${name}" twice`)
+    if (at + size > tar.length) throw new Error(`the archive is truncated within "${name}"`)
     files.set(name, tar.subarray(at, at + size))
     at += Math.ceil(size / BLOCK_BYTES) * BLOCK_BYTES
   }
@@ -63,7 +67,9 @@ function safeName(prefix: string, name: string): string {
   const whole = prefix === '' ? name : `${prefix}/${name}`
   const relative = whole.replace(/^(\.?\/)+/, '').replace(/\/$/, '')
   if (/[\0\\]/.test(relative) || relative.split('/').some(part => part === '..' || part === '.')) {
-    throw new Error(`the name ${JSON.stringify(whole)} leads outside the archive`)
+    throw new Error(
+      `the entry name ${JSON.stringify(whole)} contains "." or ".." as a segment, a backslash or a NUL character`,
+    )
   }
   return relative
 }
@@ -77,7 +83,8 @@ function checksum(header: Uint8Array): number {
 
 function octal(header: Buffer, from: number, length: number): number {
   const digits = text(header, from, length).trim()
-  if (!/^[0-7]{1,11}$/.test(digits)) throw new Error('a number in the header of an entry is damaged')
+  if (!/^[0-7]{1,11}$/.test(digits))
+    throw new Error('the archive is damaged: the header of an entry contains an invalid number')
   return Number.parseInt(digits, 8)
 }
 

@@ -55,13 +55,13 @@ function read(files: ReadonlyMap<string, Uint8Array>, entrypoint: string): Bundl
   const manifest = record(json(files, '.manifest'), '.manifest')
   const resolvers = manifest.wasm
   if (!Array.isArray(resolvers) || resolvers.length === 0) {
-    throw new Error('.manifest names no WebAssembly module (was it built without `-t wasm`?)')
+    throw new Error('.manifest names no WebAssembly module (was the bundle built without `-t wasm`?)')
   }
-  const entries = resolvers.map(one => record(one, '.manifest, wasm'))
+  const entries = resolvers.map(one => record(one, 'an entry of the field wasm in .manifest'))
   const entry = entries.find(one => one.entrypoint === entrypoint)
   if (entry === undefined) {
     const others = entries.map(one => String(one.entrypoint)).join(', ')
-    throw new Error(`it has no entrypoint "${entrypoint}", only ${others}`)
+    throw new Error(`the bundle has no entrypoint "${entrypoint}", only ${others}`)
   }
   const module = typeof entry.module === 'string' ? entry.module.replace(/^\//, '') : 'policy.wasm'
   const wasm = files.get(module)
@@ -83,7 +83,7 @@ function declaredReads(annotations: unknown): Reads {
   for (const annotation of Array.isArray(annotations) ? annotations : []) {
     const reads = isObject(annotation) && isObject(annotation.custom) ? annotation.custom.reads : undefined
     if (reads === undefined) continue
-    if (!isStrings(reads)) throw new Error('custom.reads of its entrypoint is not a list of paths')
+    if (!isStrings(reads)) throw new Error('custom.reads of the entrypoint is not a list of paths')
     return readsOf(reads)
   }
   return READS_ALL
@@ -95,7 +95,7 @@ function json(files: ReadonlyMap<string, Uint8Array>, name: string): unknown {
   try {
     return JSON.parse(Buffer.from(content).toString('utf8'))
   } catch {
-    throw new Error(`"${name}" is not JSON`)
+    throw new Error(`"${name}" is not valid JSON`)
   }
 }
 

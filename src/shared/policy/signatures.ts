@@ -43,7 +43,7 @@ export async function verifySignatures(
     if (entry === undefined) throw new Error(`"${name}" is not signed`)
     const algorithm = HASHES[entry.algorithm ?? 'SHA-256']
     if (algorithm === undefined)
-      throw new Error(`the hash algorithm in the signature of "${name}" is not supported`)
+      throw new Error(`the hash algorithm in the signature for "${name}" is not supported`)
     if (hashOf(name, content, algorithm) !== entry.hash)
       throw new Error(`"${name}" differs from the signed content`)
     signed.delete(name)
@@ -57,7 +57,7 @@ async function signedFiles(
 ): Promise<readonly SignedFile[]> {
   const content = files.get(SIGNATURES_FILE)
   if (content === undefined)
-    throw new Error('it is not signed; sign it with `toolgate policy build --signing-key KEY.pem`')
+    throw new Error('the bundle is not signed: sign it with `toolgate policy build --signing-key KEY.pem`')
   const { signatures } = (parseJson(content) ?? {}) as { readonly signatures?: unknown }
   const [jws, ...more] = Array.isArray(signatures) ? (signatures as unknown[]) : []
   // what opa does, too: one signature over everything
@@ -67,11 +67,11 @@ async function signedFiles(
   try {
     payload = parseJson(await verify(jws))
   } catch (error) {
-    throw new Error(`its signature is not valid (${(error as Error).message})`)
+    throw new Error(`the signature of the bundle is not valid (${(error as Error).message})`)
   }
   const { files: listed } = (payload ?? {}) as { readonly files?: unknown }
   if (!Array.isArray(listed) || !listed.every(isSignedFile))
-    throw new Error('its signature does not list the signed files')
+    throw new Error('the signature of the bundle does not list the signed files')
   return listed
 }
 

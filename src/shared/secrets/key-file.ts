@@ -50,7 +50,7 @@ function read(path: string): string | undefined {
   if (key.length >= KEY_BYTES && BASE64.test(key) && (check === undefined || check === checkOf(key)))
     return key
   throw new Error(
-    `${path} is damaged or contains no key. Restore the file from a backup, or set SECRETS_KEY to the key in the backup: the text after the space.`,
+    `${path} is damaged or contains no key. Restore the file from a backup, or set SECRETS_KEY to the key in the backup (the part after the space).`,
   )
 }
 

@@ -44,5 +44,5 @@ export function createSealer(secret: string | Uint8Array): Sealer {
 export const NO_SEALER: Sealer = Object.freeze({ keyId: '', seal: missingKey, open: missingKey })
 
 function missingKey(): never {
-  throw new Error('the store was opened without a key for secrets: set SECRETS_KEY')
+  throw new Error('the database was opened without a key that encrypts secrets: set SECRETS_KEY')
 }

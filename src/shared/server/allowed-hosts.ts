@@ -17,7 +17,7 @@ export const FOREIGN_HOST_HEADERS = [
 export const FOREIGN_HOST_BODY = JSON.stringify({
   error: 'misdirected_request',
   message:
-    'This server does not serve the name in the Host header. Add the name to ALLOWED_HOSTS, or set GATEWAY_URL or API_URL to the public address.',
+    'This server does not accept the host name in the Host header. Add the host name to ALLOWED_HOSTS, or set GATEWAY_URL or API_URL to the public address.',
 })
 
 /**

@@ -18,7 +18,7 @@ export function portTaken(
 
 /** A start that was stopped may ask for the port afterwards; a thread that ends with an open one would abort the process. */
 export function listenerClosed(): Error {
-  return new Error('the listener is closed: it does not open its port again')
+  return new Error('the listener is closed and cannot open its port again')
 }
 
 /**

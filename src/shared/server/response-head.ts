@@ -85,11 +85,11 @@ function addHeaders(headers: HeaderList): boolean {
     const value = headers[at + 1]
     if (!knownNames.has(name)) checkName(name)
     if (value === undefined)
-      throw new Error(`header "${name}" has no value; the list is name, value, name, value`)
+      throw new Error(`header "${name}" has no value; the header list must alternate names and values`)
     const valueIsAscii = HEAD.addField(name, value)
     if (valueIsAscii === undefined) {
       throw new Error(
-        `header "${name}" has a line break, control character or non-Latin character in its value; encode it`,
+        `header "${name}" has a line break, a control character or a character outside Latin-1 in its value; encode the value`,
       )
     }
     isAscii &&= valueIsAscii

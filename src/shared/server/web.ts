@@ -47,7 +47,7 @@ function bodyOf(request: HttpRequest, maxBytes: number): ReadableStream<Uint8Arr
   if (request.contentLength === 0) return undefined
   const whole = new Promise<Uint8Array>((resolve, reject) =>
     request.readBody(maxBytes, resolve, () =>
-      reject(new BodyTooLarge(`The body is larger than ${maxBytes} bytes.`)),
+      reject(new BodyTooLarge(`The request body is larger than ${maxBytes} bytes.`)),
     ),
   )
   // a handler may respond without reading it

@@ -30,7 +30,7 @@ export class Closers {
     try {
       await close()
     } catch (error) {
-      this.#log.error({ err: error, part: name }, 'a part could not be closed')
+      this.#log.error({ err: error, part: name }, 'a component of the process could not be closed')
     }
   }
 }

@@ -30,7 +30,7 @@ export class HistogramSeries {
    * @throws TypeError unless the value is finite: NaN or infinity would corrupt the sum
    */
   observe(value: number, call?: TracedValue): void {
-    if (!Number.isFinite(value)) throw new TypeError(`${value} cannot be counted in a histogram`)
+    if (!Number.isFinite(value)) throw new TypeError(`${value} cannot be recorded in a histogram`)
     const bounds = this.#bounds
     const cells = this.#cells
     let low = 0

@@ -25,7 +25,7 @@ export const METRICS = {
     platform_tenant_calls_total: counter('calls', 'Calls by tenant and outcome.', 'tenant', 'outcome'),
     platform_backend_calls_total: counter(
       'calls',
-      'Calls that reached a backend, by origin of the backend and outcome.',
+      'Calls that reached a backend, by backend origin and outcome.',
       ...['backend', 'outcome'],
     ),
     platform_refusals_total: counter(
@@ -35,28 +35,28 @@ export const METRICS = {
     ),
     platform_rate_limited_total: counter(
       'calls',
-      'Calls refused by a limit per second or minute, a burst limit or the rate limit of a tool.',
+      'Calls refused by a per-second or per-minute limit, by a burst limit, or by the rate limit of a tool.',
     ),
     platform_quota_exceeded_total: counter('calls', 'Calls refused by a daily or monthly quota.'),
-    platform_request_duration_seconds: histogram('Time in the pipeline, including the backend.', 'action'),
+    platform_request_duration_seconds: histogram('Duration of a call, including the backend.', 'action'),
     platform_backend_duration_seconds: histogram('Response time of the backend.'),
     platform_stage_duration_seconds: histogram(
-      'Duration of a stage, for sampled calls (STAGE_TIMING_SAMPLE).',
+      'Duration of a pipeline stage, measured in a sample of the calls (STAGE_TIMING_SAMPLE).',
       'stage',
     ),
     platform_internal_errors_total: counter('exceptions', 'Exceptions caught by the pipeline.', 'stage'),
-    platform_calls_in_flight: gauge('calls', 'Calls in the pipeline.'),
+    platform_calls_in_flight: gauge('calls', 'Calls that are in the pipeline now.'),
     platform_result_cache_hits_total: counter(
       'calls',
       'Calls that returned a cached result or shared the result of a call in flight.',
     ),
     platform_result_cache_misses_total: counter(
       'calls',
-      'Calls of cacheable tools that found no result in the cache.',
+      'Cache misses: calls to cacheable tools for which the cache contained no result.',
     ),
     platform_response_cache_hits_total: counter(
       'calls',
-      'Proxied calls that were served from the cache of the API.',
+      'Proxied calls that the gateway served from the response cache.',
     ),
     platform_response_cache_misses_total: counter(
       'calls',
@@ -64,16 +64,16 @@ export const METRICS = {
     ),
     platform_response_cache_confirmed_total: counter(
       'calls',
-      'Proxied calls for which the upstream confirmed the cached response with 304.',
+      'Proxied calls for which the upstream confirmed the cached response with status 304.',
     ),
-    platform_response_cache_bytes: gauge('bytes', 'Size of the cached responses of APIs.'),
+    platform_response_cache_bytes: gauge('bytes', 'Total size of the cached API responses.'),
     platform_results_remembered: gauge('results', 'Tool results in the cache.'),
   }),
 
   ...heldBy('data-plane/http', {
     platform_attempts_refused_total: counter(
       'requests',
-      'Requests refused with 429 before authentication, because of earlier failed attempts from their address.',
+      'Requests refused with 429 before authentication, because of earlier failed attempts from the same client address.',
     ),
     platform_streams: gauge('streams', 'Open event streams.'),
     platform_streams_refused_total: counter(
@@ -86,7 +86,7 @@ export const METRICS = {
 
   ...heldBy('app/main', {
     platform_degraded: {
-      ...gauge('boolean', '1 while a part has a fault that makes the process degraded, else 0.', 'part'),
+      ...gauge('boolean', '1 while the part has a fault that degrades the process, else 0.', 'part'),
       threads: 'max',
     },
     platform_unexpected_errors_total: counter(
@@ -99,7 +99,7 @@ export const METRICS = {
   ...heldBy('data-plane/follower', {
     platform_snapshot_file_damaged_total: counter(
       'files',
-      'Starts that found the snapshot in DATA_DIR damaged.',
+      'Process starts at which the snapshot in DATA_DIR was damaged.',
     ),
   }),
 
@@ -110,7 +110,7 @@ export const METRICS = {
   ...heldBy('app/main/workers', {
     platform_worker_info: gauge(
       'boolean',
-      '1 for each worker thread, with the snapshot and the policy that it serves.',
+      'Always 1; the labels name a worker thread, and the snapshot and the policy revision that this thread uses.',
       ...['worker', 'snapshot', 'policy_revision'],
     ),
     platform_workers: gauge('threads', 'Worker threads that serve calls.'),
@@ -118,7 +118,7 @@ export const METRICS = {
 
   ...heldBy('shared/server', {
     platform_http_server_info: {
-      ...gauge('boolean', '1 for the HTTP server in use and its native build.', 'server', 'build'),
+      ...gauge('boolean', 'Always 1; the labels name the HTTP server and its build.', 'server', 'build'),
       threads: 'max',
     },
     platform_connections_refused_total: counter(
@@ -135,11 +135,11 @@ export const METRICS = {
     ),
     platform_upstream_refused_total: counter(
       'calls',
-      'Calls of APIs refused because the circuit of the upstream is open.',
+      'Proxied calls refused because the circuit breaker of the upstream was open.',
     ),
     platform_upstream_retries_total: counter(
       'calls',
-      'Retries of proxied calls: the previous attempt did not reach the upstream, or the retry rule of the API applies.',
+      'Retries of proxied calls, made because the previous attempt did not reach the upstream or because the retry rule of the API applied.',
     ),
     platform_upstream_addresses_unhealthy: {
       ...gauge('addresses', 'Upstream addresses that fail their health checks and are not called.'),
@@ -152,15 +152,15 @@ export const METRICS = {
     ),
     platform_mirrored_requests_total: counter(
       'requests',
-      'Copies of requests sent to the second upstream of an API.',
+      'Mirrored requests: copies that the gateway sent to the second upstream of an API.',
     ),
     platform_mirrored_requests_failed_total: counter(
       'requests',
-      'Mirrored copies to which the second upstream did not respond.',
+      'Mirrored requests to which the second upstream did not respond.',
     ),
     platform_mirrored_requests_dropped_total: counter(
       'requests',
-      'Mirrored copies that were not sent, because too many were in flight or the body was too long.',
+      'Mirrored requests that were not sent, because too many were in flight or the body was too long.',
     ),
     platform_upstream_retries_refused_total: counter(
       'calls',
@@ -172,9 +172,9 @@ export const METRICS = {
     platform_backend_tokens: gauge('tokens', 'Cached access tokens for backends.'),
     platform_backend_token_requests_total: counter(
       'requests',
-      'Requests for an access token at the authorization server of a backend.',
+      'Access token requests that the gateway sent to the authorization server of a backend.',
     ),
-    platform_backend_token_failures_total: counter('requests', 'Token requests that returned no token.'),
+    platform_backend_token_failures_total: counter('requests', 'Access token requests that failed.'),
   }),
 
   ...heldBy('shared/mcp-client', {
@@ -186,44 +186,44 @@ export const METRICS = {
     platform_mcp_server_connects_total: counter('attempts', 'Attempts to open a session with an MCP server.'),
     platform_mcp_server_resumed_total: counter(
       'sessions',
-      'Resumed sessions with MCP servers: another thread, another instance or the previous process had opened them.',
+      'Sessions with MCP servers that this thread resumed; another thread, another instance or the previous process had opened them.',
     ),
     platform_mcp_server_retries_total: counter(
       'calls',
-      'Calls of MCP servers that were retried because the server had not executed them.',
+      'Retried calls to MCP servers: the server had not executed the previous attempt.',
     ),
     platform_mcp_server_refused_total: counter(
       'calls',
-      'Calls refused because the circuit of the MCP server is open.',
+      'Calls refused because the circuit breaker of the MCP server was open.',
     ),
   }),
 
   ...heldBy('data-plane/sessions', {
     platform_sessions: {
-      ...gauge('sessions', 'Live MCP sessions; with REDIS_URL, those of all instances.'),
+      ...gauge('sessions', 'Active MCP sessions of this instance, or of all instances if REDIS_URL is set.'),
       threads: 'max',
     },
     platform_sessions_zombie: {
       ...gauge(
         'sessions',
-        'MCP sessions without a stream that have been idle for more than a third of their time to live.',
+        'MCP sessions that have no stream and have been idle for more than a third of their time to live.',
       ),
       threads: 'max',
     },
   }),
 
   ...heldBy('data-plane/quota', {
-    platform_quota_usage_ratio: gauge('ratio', 'Used share of a quota, 0.0 to 1.0.', 'consumer', 'type'),
+    platform_quota_usage_ratio: gauge('ratio', 'Used fraction of a quota, 0.0 to 1.0.', 'consumer', 'type'),
     platform_quota_store_up: gauge('boolean', '1 while the quota store responds, 0 while it does not.'),
     platform_quota_consumers: gauge('consumers', 'Consumers that have a slot in the quota table.'),
     platform_quota_evicted: counter(
       'slots',
-      'Slots of idle consumers and of idle tool buckets, evicted to make space for others.',
+      'Idle slots in the quota table, for consumers and for tool rate limits, that were evicted to make space for others.',
     ),
     platform_quota_turned_away: counter('calls', 'Calls refused because the quota table was full.'),
     platform_quota_assumed: gauge(
       'boolean',
-      '1 while the gateway reports that the quota journal was damaged at start, else 0. Without Redis, limits count as used up for consumers whose counts could not be read.',
+      '1 if the quota journal was damaged at start (until the next restart), else 0. Without Redis, the daily and monthly limits then count as used up for consumers whose counts could not be read.',
     ),
     platform_quota_waited: counter('calls', 'Calls that waited for the quota store.'),
   }),
@@ -238,11 +238,11 @@ export const METRICS = {
     platform_policy_bundles_rejected_total: counter('bundles', 'Policy bundles that were rejected.'),
     platform_policy_shadow_compared: counter(
       'decisions',
-      'Decisions of the candidate policy compared with the active one; restarts at 0 with each candidate.',
+      'Decisions of the candidate policy that were compared with decisions of the active policy; reset to 0 for each new candidate.',
     ),
     platform_policy_shadow_flips: counter(
       'decisions',
-      'Decisions of the candidate policy that differ from the active one; restarts at 0 with each candidate.',
+      'Decisions of the candidate policy that differ from those of the active policy; reset to 0 for each new candidate.',
     ),
     platform_decisions_remembered: gauge('decisions', 'Policy decisions in the cache.'),
     platform_decisions_dropped: counter('decisions', 'Decisions that the decision log dropped.'),
@@ -265,7 +265,7 @@ export const METRICS = {
     platform_metering_delivered_total: counter('events', 'Metering events delivered.'),
     platform_metering_delivery_failures_total: counter(
       'batches',
-      'Batches of metering events whose delivery failed; each is retried.',
+      'Failed attempts to deliver a batch of metering events; each batch is retried.',
     ),
     platform_metering_spool_dropped_total: counter(
       'events',
@@ -273,28 +273,28 @@ export const METRICS = {
     ),
     platform_metering_damaged_total: counter(
       'events',
-      'Damaged metering events in the spool that could not be read.',
+      'Metering events in the spool that could not be read, because they are damaged.',
     ),
-    platform_metering_spool_bytes: gauge('bytes', 'Size of the spool.'),
-    platform_metering_spool_segments: gauge('files', 'Segment files of the spool.'),
+    platform_metering_spool_bytes: gauge('bytes', 'Size of the metering spool.'),
+    platform_metering_spool_segments: gauge('files', 'Segment files of the metering spool.'),
     platform_metering_consumed_total: counter('events', 'Metering events read from Kafka.'),
     platform_metering_unreadable_total: counter(
       'messages',
-      'Messages of the Kafka topic that are not metering events.',
+      'Messages in the Kafka topic for metering that are not metering events.',
     ),
   }),
 
   ...heldBy('control-plane/api', {
     platform_changes_total: counter(
       'changes',
-      'Requests that changed the configuration, by action and consumer of the actor; each has an audit record.',
+      'Requests that changed the configuration, by action and by the consumer that sent the request; each request has an audit record.',
       ...['action', 'actor'],
     ),
   }),
 
   ...heldBy('control-plane/mail', {
     platform_mail_sent_total: counter('mails', 'Mails that the mail server has accepted.'),
-    platform_mail_retries_total: counter('attempts', 'Failed attempts to send a mail; each is retried.'),
+    platform_mail_retries_total: counter('attempts', 'Failed attempts to send a mail, each retried.'),
     platform_mail_failed_total: counter(
       'mails',
       'Mails that the mail server refused permanently, or that failed after the last attempt.',
@@ -310,7 +310,7 @@ export const METRICS = {
     platform_webhook_delivered_total: counter('deliveries', 'Webhook deliveries that succeeded.'),
     platform_webhook_retries_total: counter(
       'attempts',
-      'Failed attempts of a webhook delivery; each is retried.',
+      'Failed attempts at a webhook delivery, each followed by a retry.',
     ),
     platform_webhook_failed_total: counter(
       'deliveries',

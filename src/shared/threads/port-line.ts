@@ -51,7 +51,7 @@ export class PortLine {
   ask<T>(of: string, ...args: readonly unknown[]): Promise<T> {
     if (this.#closed) return Promise.reject(new Error('the other thread has ended'))
     if (this.#waiting.size >= MAX_WAITING)
-      return Promise.reject(new Error('the other thread does not keep up'))
+      return Promise.reject(new Error('the other thread has too many pending requests'))
     const id = ++this.#asked
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => {

@@ -40,7 +40,10 @@ export const SILENT_MS = 300
 const JOINED_CHARS = 16 * 1024
 
 const ENDED = new Http1Error('UND_ERR_SOCKET', 'the peer closed the connection')
-const EARLY_RESPONSE = new Http1Error('UND_ERR_SOCKET', 'the peer responded before the request was written')
+const EARLY_RESPONSE = new Http1Error(
+  'UND_ERR_SOCKET',
+  'the peer responded before the whole request was written',
+)
 
 export class Http1Connection implements ResponseSink, Writer {
   /** Since when an idle connection has had no request, in ms of the monotonic clock. */

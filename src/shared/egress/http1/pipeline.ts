@@ -164,7 +164,7 @@ export class LineConnection implements ResponseSink, Writer {
       const first = this.#line[0]
       if (first?.isWritten !== true) {
         this.#owner.broken()
-        this.#broke(new Http1Error('UND_ERR_SOCKET', 'the peer sent data that belongs to no request'))
+        this.#broke(new Http1Error('UND_ERR_SOCKET', 'the peer sent data that does not belong to a request'))
         return false
       }
       first.isTouched = true

@@ -139,7 +139,7 @@ export class PipelinedPool implements LineOwner {
   move(requests: readonly LineRequest[]): void {
     for (const { request, handler } of requests) {
       if (handler.over) continue
-      if (this.#closed) handler.onError(new Http1Error('UND_ERR_DESTROYED', 'the client is closed'))
+      if (this.#closed) handler.onError(new Http1Error('UND_ERR_DESTROYED', 'the HTTP client is closed'))
       else this.#options.carryAlone(request, handler)
     }
   }
@@ -181,7 +181,7 @@ export class PipelinedPool implements LineOwner {
     this.#waiting = []
     for (const connection of [...this.#connections]) connection.destroy()
     for (const { handler } of waiting)
-      handler.onError(new Http1Error('UND_ERR_DESTROYED', 'the client is closed'))
+      handler.onError(new Http1Error('UND_ERR_DESTROYED', 'the HTTP client is closed'))
   }
 }
 

@@ -49,7 +49,7 @@ export class Http1Pool implements ConnectionOwner {
     const head = requestHead(request, this.#options.host, body === null ? undefined : bodyBytes)
     if (head === undefined) return false
     if (this.#closed) {
-      handler.onError(new Http1Error('UND_ERR_DESTROYED', 'the client is closed'))
+      handler.onError(new Http1Error('UND_ERR_DESTROYED', 'the HTTP client is closed'))
       return true
     }
     this.#carry({ request, head, bodyBytes, handler, wasGivenBack: false })
@@ -133,7 +133,8 @@ export class Http1Pool implements ConnectionOwner {
   }
 
   giveBack(prepared: PreparedRequest): void {
-    if (this.#closed) prepared.handler.onError(new Http1Error('UND_ERR_DESTROYED', 'the client is closed'))
+    if (this.#closed)
+      prepared.handler.onError(new Http1Error('UND_ERR_DESTROYED', 'the HTTP client is closed'))
     else if (!prepared.handler.over) this.#carry(prepared)
   }
 
@@ -164,7 +165,7 @@ export class Http1Pool implements ConnectionOwner {
     this.#waiting = []
     for (const connection of [...this.#connections]) connection.destroy()
     for (const { handler } of waiting)
-      handler.onError(new Http1Error('UND_ERR_DESTROYED', 'the client is closed'))
+      handler.onError(new Http1Error('UND_ERR_DESTROYED', 'the HTTP client is closed'))
   }
 }
 

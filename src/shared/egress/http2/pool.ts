@@ -51,7 +51,7 @@ export class Http2Pool implements Http2Owner {
     const headers = http2Headers(this.#options.origin, request, bytesOf(request.body))
     if (headers === undefined)
       handler.onError(new Http1Error('UND_ERR_INVALID_ARG', 'a header cannot be sent over HTTP/2'))
-    else if (this.#isClosed) handler.onError(new Http1Error('UND_ERR_DESTROYED', 'the client is closed'))
+    else if (this.#isClosed) handler.onError(new Http1Error('UND_ERR_DESTROYED', 'the HTTP client is closed'))
     else this.#carry({ request, headers, handler, isRepeated: false })
     return true
   }
@@ -121,7 +121,8 @@ export class Http2Pool implements Http2Owner {
 
   repeat(request: StreamRequest): void {
     if (request.handler.over) return
-    if (this.#isClosed) request.handler.onError(new Http1Error('UND_ERR_DESTROYED', 'the client is closed'))
+    if (this.#isClosed)
+      request.handler.onError(new Http1Error('UND_ERR_DESTROYED', 'the HTTP client is closed'))
     else this.#carry(request)
   }
 
@@ -142,7 +143,7 @@ export class Http2Pool implements Http2Owner {
     this.#isClosed = true
     clearInterval(this.#sweeper)
     for (const { handler } of this.#waiting.splice(0))
-      handler.onError(new Http1Error('UND_ERR_DESTROYED', 'the client is closed'))
+      handler.onError(new Http1Error('UND_ERR_DESTROYED', 'the HTTP client is closed'))
     for (const connection of [...this.#connections]) connection.destroy()
   }
 }

@@ -82,7 +82,10 @@ export async function requestToken(
   if (response.status !== 200) return refusal(response.status, json)
   const { access_token: value, token_type: type = 'Bearer', expires_in: secs, refresh_token: refresh } = json
   if (typeof value !== 'string' || !TOKEN.test(value))
-    return fault('unavailable', 'The response of the authorization server of the backend contains no token.')
+    return fault(
+      'unavailable',
+      'The response from the authorization server of the backend contains no token.',
+    )
   // N_A: RFC 8693 §2.2.1, for tokens that are not access tokens
   if (typeof type !== 'string' || !/^(bearer|n_a)$/i.test(type))
     return fault('refused', 'The authorization server of the backend issues tokens of an unsupported type.')

@@ -60,7 +60,7 @@ const MAX_WAIT_MS = 12_000
 /** Of a token that the server neither limits nor renews. */
 const UNSTATED_LIFE_MS = 3650 * 24 * 3_600_000
 
-const NOT_CONNECTED = fault('not_connected', 'The user has not connected an account at this backend.')
+const NOT_CONNECTED = fault('not_connected', 'The user has not connected an account for this backend.')
 const STORE_FAILED = fault('unavailable', 'The store of connected accounts is unavailable.')
 
 export class UserTokens {
@@ -201,7 +201,10 @@ export class UserTokens {
         await unlock?.()
       }
       if (performance.now() > untilMs)
-        return fault('unavailable', 'Another request is still renewing the token of the user. Retry later.')
+        return fault(
+          'unavailable',
+          'Another request is still renewing the access token of this user. Retry later.',
+        )
       await sleep(POLL_MS)
     }
   }

@@ -107,7 +107,7 @@ export function providerConfiguration(parts: ConfigurationParts): Configuration 
         useGrantedResource: () => true,
         getResourceServerInfo: (ctx, resource, client) => {
           if (resource !== DEFAULT_RESOURCE && !/^https?:\/\//.test(resource))
-            throw new InvalidTarget('the resource must be an http(s) address')
+            throw new InvalidTarget('the parameter resource must be an http:// or https:// URL')
           return resourceServerInfo(ctx, client)
         },
       },
@@ -136,7 +136,7 @@ export function providerConfiguration(parts: ConfigurationParts): Configuration 
     interactions: { url: (_, interaction) => `${mountPath}/interaction/${interaction.uid}` },
     renderError: (ctx, out) => {
       ctx.type = 'text/plain'
-      ctx.body = `${out.error}: ${out.error_description ?? 'the request could not be served'}\n`
+      ctx.body = `${out.error}: ${out.error_description ?? 'the request failed'}\n`
     },
   }
 }

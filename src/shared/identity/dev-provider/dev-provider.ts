@@ -95,7 +95,7 @@ function admitPage(
   if (request.method === 'GET' || request.method === 'HEAD') return true
   response
     .writeHead(403, { 'content-type': 'text/plain; charset=utf-8' })
-    .end('Pages of this origin may not call the identity provider. Add the origin to CORS_ORIGINS.\n')
+    .end('Web pages from this origin may not call the identity provider. Add the origin to CORS_ORIGINS.\n')
   return false
 }
 

@@ -39,7 +39,9 @@ export async function respondToInteraction(
   }
   const account = DEV_ACCOUNTS.find(one => one.id === form.get('account'))
   if (form.has('abort') || account === undefined) {
-    const error_description = form.has('abort') ? 'the user declined' : 'the account does not exist'
+    const error_description = form.has('abort')
+      ? 'the user declined the sign-in'
+      : 'the account does not exist'
     await provider.interactionFinished(request, response, { error: 'access_denied', error_description })
     return
   }
@@ -100,7 +102,7 @@ function loginPage(clientName: string, scopes: readonly string[]): string {
   return `<!doctype html><html lang="en"><meta charset="utf-8"><title>Toolgate development sign-in</title>
 <meta name="viewport" content="width=device-width"><style>body{font:16px system-ui;max-width:26rem;margin:3rem auto;padding:0 1rem}
 button{display:block;width:100%;margin:.5rem 0;padding:.7rem;text-align:left;font:inherit}</style>
-<h1>Development sign-in</h1><p><b>${escapeHtml(clientName)}</b> asks for:</p><ul>${list}</ul><p>Continue as</p>
+<h1>Development sign-in</h1><p><b>${escapeHtml(clientName)}</b> requests these scopes:</p><ul>${list}</ul><p>Continue as</p>
 <form method="post">${accounts}</form><form method="post"><button name="abort" value="1">Decline</button></form></html>`
 }
 

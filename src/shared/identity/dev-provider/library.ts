@@ -14,7 +14,7 @@ export async function withoutBanners<T>(log: Log, work: () => Promise<T>): Promi
     (print: (...parts: unknown[]) => void) =>
     (...parts: unknown[]): void => {
       if (typeof parts[0] === 'string' && parts[0].includes('oidc-provider '))
-        log.debug({ notice: parts[0] }, 'identity provider library')
+        log.debug({ notice: parts[0] }, 'notice from the identity provider library')
       else print.apply(output, parts)
     }
   output.info = divert(info)

@@ -41,7 +41,7 @@ async function checked(text: string, file: string): Promise<{ readonly keys: JWK
   try {
     const { keys } = JSON.parse(text) as { readonly keys: JWK[] }
     for (const { kid, ...jwk } of keys) {
-      if (kid !== (await calculateJwkThumbprint(jwk))) throw new Error('kid is not the thumbprint')
+      if (kid !== (await calculateJwkThumbprint(jwk))) throw new Error('kid is not the thumbprint of the key')
       const { kty, n, e } = jwk as { kty: string; n?: string; e?: string }
       const signed = await new CompactSign(Buffer.from(kid!))
         .setProtectedHeader({ alg: 'RS256' })
@@ -52,5 +52,5 @@ async function checked(text: string, file: string): Promise<{ readonly keys: JWK
   } catch {
     // reported below
   }
-  throw new Error(`${file} is not a key set, or is damaged. Delete it; a new key is made at the next start.`)
+  throw new Error(`${file} is not a key set, or is damaged. Delete it: the next start creates a new key.`)
 }

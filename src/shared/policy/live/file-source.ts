@@ -13,7 +13,7 @@ export function fileSource(path: string): BundleSource {
       if (state === seen) return undefined
       if (size > BUNDLE_LIMITS.maxCompressedBytes)
         throw new Error(
-          `${path} has ${size} bytes, more than the ${BUNDLE_LIMITS.maxCompressedBytes} allowed`,
+          `${path} has ${size} bytes, more than the limit of ${BUNDLE_LIMITS.maxCompressedBytes}`,
         )
       const bundle = await readFile(path)
       seen = state

@@ -54,7 +54,7 @@ export class TenantBundles {
     const names = (await readdir(this.#dir)).flatMap(name => FILE.exec(name)?.[1] ?? [])
     if (names.length > MAX_TENANTS)
       throw new Error(
-        `${this.#dir} contains the bundles of ${names.length} tenants, more than the limit of ${MAX_TENANTS}`,
+        `${this.#dir} contains bundles for ${names.length} tenants, more than the limit of ${MAX_TENANTS}`,
       )
     for (const name of [...this.#tenants.keys()].filter(known => !names.includes(known))) {
       const { live } = this.#tenants.get(name)!

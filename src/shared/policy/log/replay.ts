@@ -49,7 +49,7 @@ async function decided(policy: PreparedPolicy, entry: DecisionEntry): Promise<De
   const decision = await policy.decide(entry.input, subjectKeyOf(entry.input), numberOf(entry))
   if (decision.unavailable === true) {
     throw new Error(
-      `revision ${policy.revision} could not evaluate the entry ${entry.id} of the decision log`,
+      `policy revision ${policy.revision} could not evaluate the entry ${entry.id} in the decision log`,
     )
   }
   return decision

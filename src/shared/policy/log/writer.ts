@@ -82,7 +82,7 @@ class FileDecisionLog implements DecisionLog {
     const line = `${writeJson(entry)}\n`
     // one UTF-16 unit takes at most three bytes; an estimate is enough for a bound
     if (this.#pendingBytes + line.length > maxPendingBytes) {
-      this.#drop(1, 'the disk is too slow for the decisions of this process')
+      this.#drop(1, 'the disk is too slow to write all decisions of this process')
       return
     }
     this.#pending.push(line)
@@ -145,7 +145,7 @@ class FileDecisionLog implements DecisionLog {
 
   #drop(lines: number, reason: string): void {
     if (this.#dropped === 0) {
-      this.#options.log?.warn({ reason }, 'lines of the decision log are being dropped')
+      this.#options.log?.warn({ reason }, 'the gateway is dropping entries of the decision log')
     }
     this.#dropped += lines
   }

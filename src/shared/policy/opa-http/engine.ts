@@ -83,23 +83,26 @@ class OpaHttpPolicy implements PreparedPolicy {
   }
 
   async decide(input: PolicyInput): Promise<Decision> {
-    if (this.#closed) return this.#fail('closed', 'the policy was closed')
+    if (this.#closed) return this.#fail('closed', 'the gateway closed the connection to the policy server')
     const askedAt = this.#now()
     if (!(await this.#concurrencyLimit.enter())) {
-      return this.#fail('overtime', 'too many requests are pending for the policy server')
+      return this.#fail('overtime', 'too many requests to the policy server are pending')
     }
     try {
       const leftMs = this.#timeoutMs - (this.#now() - askedAt)
       if (leftMs <= 0)
         return this.#fail(
           'overtime',
-          'the time for the decision ended before the request could be sent to the policy server',
+          'the decision timed out before the gateway could send the request to the policy server',
         )
       const body = this.#form.request(input)
       // the last step before the call, because every admitted call must be settled
       const admission = this.#breaker.admit(this.#url, this.#now())
       if (admission.state === 'open')
-        return this.#fail('unreachable', 'the policy server failed several times in a row; it is not called')
+        return this.#fail(
+          'unreachable',
+          'the circuit breaker is open, because the policy server failed several times in a row',
+        )
       const response = await this.#ask(body, leftMs)
       const isSuccess = response.kind === 'response' && response.status === 200
       this.#breaker.settle(this.#url, admission, isSuccess ? 'succeeded' : 'failed', this.#now())
@@ -147,7 +150,8 @@ class OpaHttpPolicy implements PreparedPolicy {
       return this.#fail('unreachable', `the policy server responded with status ${response.status}`)
     }
     const reply = parseJson(response.body)
-    if (reply === undefined) return this.#fail('malformed', 'the response of the policy server is not JSON')
+    if (reply === undefined)
+      return this.#fail('malformed', 'the response of the policy server is not valid JSON')
     const document = this.#form.document(reply)
     if (document === undefined)
       return this.#fail('undefined', 'the policy server has no decision at the path of POLICY_URL')

@@ -49,7 +49,9 @@ async function compileModule(bundle: Bundle): Promise<WasmModule> {
   try {
     return await compile(bundle.wasm)
   } catch (error) {
-    throw new Error(`the policy bundle cannot be used: its module is damaged (${(error as Error).message})`)
+    throw new Error(
+      `the policy bundle cannot be used: its WebAssembly module cannot be compiled (${(error as Error).message})`,
+    )
   }
 }
 

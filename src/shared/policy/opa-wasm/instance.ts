@@ -74,7 +74,7 @@ export class OpaInstance {
     this.#refuseMissingBuiltins()
     const { entrypoints } = loaded
     const id = Object.hasOwn(entrypoints, entrypoint) ? entrypoints[entrypoint] : undefined
-    if (id === undefined) throw new Error(`the module has no entrypoint "${entrypoint}"`)
+    if (id === undefined) throw new Error(`the WebAssembly module has no entrypoint "${entrypoint}"`)
     this.#entrypoint = id
     loaded.setData(data)
     this.#dataAddr = loaded.dataAddr
@@ -116,7 +116,7 @@ export class OpaInstance {
     const end = this.#bytes.indexOf(0, address)
     if (end - address > this.#maxResultBytes)
       throw new ResultTooLarge(
-        `the result has ${end - address} bytes, more than the limit of ${this.#maxResultBytes}`,
+        `the result of the policy has ${end - address} bytes, more than the limit of ${this.#maxResultBytes}`,
       )
     return this.#bytes.toString('utf8', address, end)
   }
@@ -127,7 +127,7 @@ export class OpaInstance {
     const missing = needed.filter(name => !HOST_BUILTINS.includes(name))
     if (missing.length > 0) {
       throw new Error(
-        `it calls the built-in functions ${missing.join(', ')}, which this gateway does not support in WebAssembly policies. Remove the calls`,
+        `the policy calls the built-in functions ${missing.join(', ')}, which this gateway does not support in WebAssembly policies. Remove these calls`,
       )
     }
   }
@@ -136,7 +136,7 @@ export class OpaInstance {
 /** The memory must be at least what the module asks for; the size can only be found by trying. */
 function load(module: WasmModule, maxMemoryBytes: number): LoadedPolicy {
   if (!Module.exports(module).some(one => one.name === 'opa_eval')) {
-    throw new Error('policy.wasm is not a policy of ABI 1.2 (it exports no opa_eval)')
+    throw new Error('policy.wasm is not an OPA policy of ABI 1.2: the module does not export opa_eval')
   }
   const maximum = Math.floor(maxMemoryBytes / PAGE_BYTES)
   for (let initial = 5; ; initial = Math.min(initial * 2, maximum)) {

@@ -119,7 +119,11 @@ export class OpaWasmPolicy implements PreparedPolicy {
   }
 
   #evaluate(input: PolicyInput): Decision {
-    if (this.#closed) return this.#fail('closed', 'the policy was closed')
+    if (this.#closed)
+      return this.#fail(
+        'closed',
+        'this policy was closed: another policy was loaded, or the gateway is stopping',
+      )
     let text: string
     try {
       text = this.#timed(this.#encode(input))

@@ -73,7 +73,7 @@ function trial(job: TrialJob, { timeoutMs }: TrialLimits): WorkerJob<TrialMessag
 }
 
 function reasonOf(reason: Error | 'exit' | 'timeout', timeoutMs: number): string {
-  if (reason === 'exit') return 'its test evaluation ended unexpectedly'
-  if (reason === 'timeout') return `its test evaluation took longer than ${timeoutMs / 1000} s`
-  return `its test evaluation failed (${reason.message.slice(0, 200)})`
+  if (reason === 'exit') return 'the test evaluation ended unexpectedly'
+  if (reason === 'timeout') return `the test evaluation took longer than ${timeoutMs / 1000} s`
+  return `the test evaluation failed (${reason.message.slice(0, 200)})`
 }

@@ -34,7 +34,7 @@ export function inspectRules(output: string): InspectedRules {
     if (says.scope !== 'rule' || path.at(-1)?.value !== 'deny') continue
     const code = says.custom?.reason_code
     if (typeof code !== 'string' || !CODE.test(code)) {
-      faults.push(`${at} denies without a custom.reason_code in snake_case.`)
+      faults.push(`${at} is a deny rule without a custom.reason_code in snake_case.`)
       continue
     }
     coded.push({ code, title: says.title ?? '', file: location.file, line: location.row })

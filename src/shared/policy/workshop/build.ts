@@ -142,7 +142,7 @@ function checkReads(
   if (missing.length > 0) {
     const lines = missing.map(path => `  - ${path === '' ? '"" # all of input' : path}`).join('\n')
     throw new Error(
-      `"${DEFAULT_ENTRYPOINT}" reads fields of the input that it does not declare. Add them to custom.reads in its METADATA:\n${lines}`,
+      `The entrypoint "${DEFAULT_ENTRYPOINT}" reads input fields that it does not declare. Add these fields to custom.reads in the METADATA of the entrypoint:\n${lines}`,
     )
   }
   return { declared: reads.paths, cacheable: reads.cacheable }

@@ -40,7 +40,7 @@ export async function checkPolicies(options: CheckOptions): Promise<readonly Che
   return [
     step('format', format.exitCode === 0, 'every file is formatted', output(format)),
     ...(options.regal === undefined ? [] : [await linted(options.regal, options)]),
-    step('check', check.exitCode === 0, 'opa check --strict finds no fault', output(check)),
+    step('check', check.exitCode === 0, 'opa check --strict finds no errors', output(check)),
     tested(test),
     covered(coverage),
     annotated(inspected),
@@ -54,11 +54,12 @@ async function linted(regal: string, { dir, env }: CheckOptions): Promise<CheckS
 }
 
 async function reached(inspected: Ran, { dir, opa, env }: CheckOptions): Promise<CheckStep> {
-  if (inspected.exitCode !== 0) return step('reach', false, '', 'unknown while METADATA cannot be read')
+  if (inspected.exitCode !== 0)
+    return step('reach', false, '', 'not checked, because METADATA cannot be read')
   const { coded } = inspectRules(inspected.stdout)
   const runOpa: RunOpa = (cwd, args) => runProgram(opa, args, { cwd, env })
   const faults = await rulesThatNeverMatch(readSources(dir), coded, runOpa)
-  return step('reach', faults.length === 0, 'every rule can deny', faults.join('\n'))
+  return step('reach', faults.length === 0, 'every deny rule can deny a request', faults.join('\n'))
 }
 
 function step(name: CheckStep['name'], ok: boolean, well: string, wrong: string): CheckStep {
@@ -105,7 +106,8 @@ function covered(ran: Ran): CheckStep {
         readonly files?: Record<string, { not_covered?: { start: { row: number } }[] }>
       }
     | undefined
-  if (typeof report?.coverage !== 'number') return step('coverage', false, '', 'unknown while tests fail')
+  if (typeof report?.coverage !== 'number')
+    return step('coverage', false, '', 'not measured, because opa test --coverage failed')
   const missed = Object.entries(report.files ?? {}).flatMap(([file, { not_covered = [] }]) =>
     not_covered.map(range => `  ${file}:${range.start.row}`),
   )
@@ -113,7 +115,7 @@ function covered(ran: Ran): CheckStep {
     'coverage',
     report.coverage >= COVERAGE,
     `${report.coverage} % of the lines are covered`,
-    `${report.coverage} % of the lines are covered; no test reaches these:\n${missed.join('\n')}`,
+    `${report.coverage} % of the lines are covered, ${COVERAGE} % are required; no test reaches these lines:\n${missed.join('\n')}`,
   )
 }
 
@@ -123,7 +125,7 @@ function annotated(ran: Ran): CheckStep {
   return step(
     'metadata',
     faults.length === 0,
-    `every rule that denies has a code (${coded.length})`,
+    `every deny rule has a reason_code (rules: ${coded.length})`,
     faults.join('\n'),
   )
 }

@@ -122,7 +122,9 @@ function whyNever(residue: Residue, code: string, operations: readonly string[])
     // a code that is computed stands nowhere; a rule without conditions stands in the query itself
     const elsewhere =
       JSON.stringify(residue.queries ?? []).includes(encoded) || JSON.stringify(rules).includes(encoded)
-    return elsewhere ? undefined : 'with the data as it is, its conditions do not hold for any input'
+    return elsewhere
+      ? undefined
+      : 'with the current data, the conditions of the rule do not hold for any input'
   }
   let why: string | undefined
   for (const { body } of own) {

@@ -22,14 +22,14 @@ export function writeNewRule(dir: string, name: string): readonly string[] {
   // the file of the rule would be taken for a test, and left out of the bundle
   if (name.endsWith('_test'))
     throw new Error(
-      `"${name}" ends in _test, which only files and packages of tests may do: use another name`,
+      `"${name}" ends in _test, which is reserved for test files and test packages: use another name`,
     )
   const folder = join('toolgate', 'rules', name)
   if (existsSync(join(dir, folder)))
     throw new Error(`the rule "${name}" already exists in ${folder}: use another name`)
   if (!existsSync(join(dir, 'toolgate')))
     throw new Error(
-      `${dir} is not a folder of policies: it has no folder toolgate/. Set --dir to the folder of the policies`,
+      `${dir} is not a policy folder, because it does not contain the folder toolgate/. Set --dir to the policy folder`,
     )
   mkdirSync(join(dir, folder), { recursive: true })
   const files = [

@@ -43,8 +43,8 @@ export function runProgram(program: string, args: readonly string[], options: Ru
       if (!killed && typeof signal !== 'string') return fail(error)
       // a bound of `ulimit` and a system without memory end it with a signal that is not ours
       const why = killed
-        ? 'took too long and was ended'
-        : `was ended by ${signal}: it needed too much time or memory`
+        ? 'took too long and was stopped'
+        : `was stopped by ${signal}: it needed too much time or memory`
       done({ exitCode: -1, stdout, stderr: `${stderr}${name} ${why}.\n` })
     })
   })
@@ -58,7 +58,7 @@ export async function runGo(
 ): Promise<Ran> {
   return runProgram('go', args, { ...options, timeoutMs: BUILD_TIMEOUT_MS }).catch(() => {
     throw new Error(
-      `${program} is needed, and Go is not installed to build it. Put ${program} or Go 1.26 on the PATH.`,
+      `${program} is needed, but Go, which builds it, is not installed. Put ${program} or Go 1.26 on the PATH.`,
     )
   })
 }
@@ -102,7 +102,7 @@ export async function requireOpa(
   if (downloaded !== undefined) return downloaded
   const module = `${OPA_MODULE}@v${OPA_VERSION}`
   say(
-    `The release of opa ${OPA_VERSION} is not usable (${missing ?? 'it does not run on this machine'}); installing it with \`go install ${module}\` (some minutes)`,
+    `The release of opa ${OPA_VERSION} is not usable (${missing ?? 'it does not run on this machine'}); installing opa with \`go install ${module}\`, which takes some minutes`,
   )
   const goEnv = { ...env, GOBIN: resolve(toolsDir) }
   const ran = await runGo(['install', module], { env: goEnv }, `opa ${OPA_VERSION}`)

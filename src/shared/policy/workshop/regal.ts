@@ -42,7 +42,9 @@ export async function requireRegal(
   say(`regal ${REGAL_VERSION} is not in ${toolsDir}; downloading its release`)
   const missing = await downloadRelease(regalRelease(), addressIn(toolsDir), env)
   if (missing === undefined) return addressIn(toolsDir)
-  say(`The release of regal ${REGAL_VERSION} is not usable (${missing}); building it with Go (some minutes)`)
+  say(
+    `The release of regal ${REGAL_VERSION} is not usable (${missing}); building regal with Go, which takes some minutes`,
+  )
   const work = mkdtempSync(join(tmpdir(), 'toolgate-regal-'))
   try {
     mkdirSync(resolve(toolsDir), { recursive: true })

@@ -71,7 +71,7 @@ function releasesUrl(release: Release, env: Environment): string {
 
 async function read(url: string, maxBytes: number): Promise<Buffer> {
   const abort = new AbortController()
-  const connecting = setTimeout(() => abort.abort(new Error('no response in 10 s')), CONNECT_TIMEOUT_MS)
+  const connecting = setTimeout(() => abort.abort(new Error('no response within 10 s')), CONNECT_TIMEOUT_MS)
   const deadline = AbortSignal.timeout(DOWNLOAD_TIMEOUT_MS)
   try {
     const response = await fetch(url, { signal: AbortSignal.any([abort.signal, deadline]) })

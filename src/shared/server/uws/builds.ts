@@ -19,7 +19,7 @@ export const NATIVE_BUILDS: readonly NativeBuild[] = [
     package: '@btc-vision/uwebsockets.js',
     folder: '.',
     isStrict: true,
-    needs: 'Node 20, 22, 24 or 25; on Linux glibc 2.38 (Debian 13, Ubuntu 24.04)',
+    needs: 'Node 20, 22, 24 or 25; on Linux also glibc 2.38 or newer (Debian 13, Ubuntu 24.04)',
     sha256: {
       darwin_arm64_115: 'e92644395ac8d37cb078098f843fb1b82e59701832f38fed00a9bdcfb87ba939',
       darwin_arm64_127: '6180345d453e2e113feb2b0d76376493cd6a90056c3483fc22de7b0c340dc231',

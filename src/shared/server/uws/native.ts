@@ -107,7 +107,9 @@ export function loadBuild(build: NativeBuild, platform: string): Loaded {
     return { reason: `${name} is not installed` }
   }
   if (createHash('sha256').update(content).digest('hex') !== digest)
-    return { reason: `${path} is not the file that was reviewed: its SHA-256 differs; install ${name} again` }
+    return {
+      reason: `${path} does not have the expected SHA-256 digest, so it is not loaded; install ${name} again`,
+    }
   // Read by the newer build when the process loads it first, which the main thread does; its own bound is 4 KiB.
   process.env.UWS_HTTP_MAX_HEADERS_SIZE ??= `${MAX_HEAD_BYTES}`
   try {
