@@ -28,7 +28,7 @@ export function App() {
         {sessionError.value === undefined ? (
           <p role="status">Loading…</p>
         ) : (
-          <p role="alert">The console cannot reach its server: {sessionError.value}</p>
+          <p role="alert">The console could not load your session: {sessionError.value}</p>
         )}
       </div>
     )
@@ -92,7 +92,7 @@ function Shell() {
           {page === undefined ? (
             <div class="page">
               <Empty title="The page does not exist">
-                <a href={href('')}>Open the first page</a>
+                <a href={href('')}>Open the start page</a>
               </Empty>
             </div>
           ) : (

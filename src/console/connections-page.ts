@@ -39,7 +39,7 @@ export function connectionsPage({ root, wanted, user }: PageParts): string {
   const query = wanted === '' ? '' : `?return_to=${encodeURIComponent(back)}`
   const body =
     user === undefined
-      ? `<p>Sign in to see the tool sets that need a connection to your account.</p><p><a class="button" href="${escaped(`${root}login${query}`)}">Sign in</a></p>`
+      ? `<p>Sign in to see the tool sets that need a connection to your account at another service.</p><p><a class="button" href="${escaped(`${root}login${query}`)}">Sign in</a></p>`
       : `<p>Signed in as <b>${escaped(user.name)}</b>.</p>${list(root, wanted, user.csrf, user.list)}
 <form method="post" action="${escaped(root)}logout"><button>Sign out</button></form>`
   return page('Connections', body)

@@ -143,7 +143,10 @@ export function createConnections(options: ConnectionsOptions): (request: Reques
   }
 
   function foreignPage(): Response {
-    return say('The request does not come from this page. Open the page again.', 403)
+    return say(
+      'The request does not come from the connections page of your session. Open that page again.',
+      403,
+    )
   }
 
   async function respond(request: Request, url: URL): Promise<Response> {
@@ -179,7 +182,7 @@ export function createConnections(options: ConnectionsOptions): (request: Reques
     } catch (error) {
       if (error instanceof LoginFailure) return say(error.message, 502)
       options.onFault(error)
-      return say('The connections are unavailable. Try again later.', 503)
+      return say('The connections of tool sets are unavailable. Try again later.', 503)
     }
   }
 

@@ -203,7 +203,7 @@ function signedOut(): Response {
 function foreignPage(): Response {
   return problem(
     'foreign_page',
-    'The request does not come from this page. Reload the page, and repeat the request.',
+    'The request does not come from a page of this server. Reload the page, and repeat the request.',
   )
 }
 

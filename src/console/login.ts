@@ -88,7 +88,10 @@ export class Login {
     const body = (await request.json().catch(() => undefined)) as { client?: unknown } | undefined
     const client = demoClients.find(({ id }) => id === body?.client)
     if (client === undefined)
-      return problem('not_found', 'Only clients of the embedded identity provider can sign in here.')
+      return problem(
+        'not_found',
+        'The client does not exist. Use a demo client of the embedded identity provider.',
+      )
     try {
       const tokens = await oauth.clientCredentials(client.id, client.secret)
       const session = newSession(tokens, client.id, true, now())

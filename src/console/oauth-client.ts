@@ -192,7 +192,7 @@ export class OAuthClient {
     const shared = this.#refreshes.get(key) ?? this.#refreshed.get(key)
     if (shared !== undefined) return shared
     if (this.#refreshes.size >= MAX_REFRESHES)
-      return Promise.reject(new LoginFailure('Too many sessions are renewed now. Retry in a moment.', true))
+      return Promise.reject(new LoginFailure('Too many sessions are being renewed. Retry in a moment.', true))
     const [server, known] = [this.#server, { client_id: client }]
     const refreshing = this.#tokens(
       async () =>
@@ -268,11 +268,12 @@ export class OAuthClient {
       const why = parsed?.error_description ?? parsed?.error ?? parsed?.message
       const detail = typeof why === 'string' ? why : `status ${status}`
       throw new LoginFailure(
-        `${pathname} failed: ${detail.slice(0, MAX_REASON)}`,
+        `The request to ${pathname} failed: ${detail.slice(0, MAX_REASON)}`,
         status === 429 || status >= 500,
       )
     }
-    if (parsed === undefined) throw new LoginFailure(`${pathname} failed: the response is not a JSON object.`)
+    if (parsed === undefined)
+      throw new LoginFailure(`The request to ${pathname} failed: the response is not a JSON object.`)
     // the gateway verifies the access token; an ID token would name the provider as issuer, which is not the one of this server
     const { id_token: _, ...read } = parsed
     return Response.json(read, { status })
@@ -292,7 +293,7 @@ async function valid<T>(request: () => Promise<T>): Promise<T> {
         'The issuer in the OAuth metadata of the gateway differs from GATEWAY_URL: set GATEWAY_URL of this process to the public address of the gateway.',
       )
     if (error instanceof oauth.OperationProcessingError || error instanceof oauth.UnsupportedOperationError)
-      throw new LoginFailure(`The response to the login is not valid: ${error.message}.`)
+      throw new LoginFailure(`The OAuth response from the gateway is not valid: ${error.message}.`)
     throw error
   }
 }

@@ -44,9 +44,13 @@ export async function tryApi(
   request: Request,
 ): Promise<Response> {
   const key = request.headers.get(KEY_HEADER) ?? ''
-  if (!API.test(path)) return problem('not_found', 'The path is not the address of an API (/t/{tenant}/…).')
+  if (!API.test(path))
+    return problem('not_found', 'The path does not lead to an API. Use a path such as /t/{tenant}/….')
   if (key !== '' && !KEY.test(key))
-    return problem('invalid_request', 'The key is not valid. Use 1 to 200 visible ASCII characters.')
+    return problem(
+      'invalid_request',
+      'The API key is not valid. Use 1 to 200 printable ASCII characters without spaces.',
+    )
   const credential = key === '' ? {} : { 'x-api-key': key }
   return forwardToGateway(egress, gatewayAddress + path, request, { ...parametersOf(request), ...credential })
 }

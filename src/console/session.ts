@@ -114,7 +114,7 @@ export class SessionCookies {
     const text = value === undefined ? '' : this.#sealer.seal(JSON.stringify(value), name)
     if (text.length > PIECE_CHARS * MAX_PIECES)
       throw new LoginFailure(
-        `The tokens of the identity provider need ${text.length} characters in cookies; the maximum is ${PIECE_CHARS * MAX_PIECES}. Reduce the claims of the tokens, or set CONSOLE_CLIENT_ID to a client whose tokens have fewer claims.`,
+        `The tokens from the identity provider need ${text.length} characters in cookies; the maximum is ${PIECE_CHARS * MAX_PIECES}. Reduce the claims of the tokens, or set CONSOLE_CLIENT_ID to a client whose tokens have fewer claims.`,
       )
     const attributes = `Path=/; HttpOnly; SameSite=${sameSite}${secure ? '; Secure' : ''}`
     return Array.from({ length: MAX_PIECES }, (_, at) => {

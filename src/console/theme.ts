@@ -82,19 +82,19 @@ export function themeOf(value: unknown): Theme {
 
 function objectOf(field: string, value: unknown, names: readonly string[]): Record<string, unknown> {
   if (typeof value !== 'object' || value === null || Array.isArray(value))
-    throw new ThemeFault(field, `must be an object with ${names.join(', ')}.`)
+    throw new ThemeFault(field, `must be an object. Allowed fields: ${names.join(', ')}.`)
   const unknown = Object.keys(value).find(name => !names.includes(name))
   if (unknown !== undefined)
     throw new ThemeFault(
       field === 'theme' ? unknown : `${field}.${unknown}`,
-      `is not a field; use ${names.join(', ')}.`,
+      `is not an allowed field. Allowed fields: ${names.join(', ')}.`,
     )
   return value as Record<string, unknown>
 }
 
 function textOf(field: string, value: unknown, max: number): string {
   if (typeof value !== 'string' || value.trim() === '' || value.length > max)
-    throw new ThemeFault(field, `must be a text of 1 to ${max} characters.`)
+    throw new ThemeFault(field, `must be a string of 1 to ${max} characters.`)
   return value
 }
 
@@ -103,7 +103,7 @@ function logoOf(value: unknown): Theme['logo'] {
   if (type === undefined)
     throw new ThemeFault(
       'logo',
-      'must be a base64 data URL, or the name of a file beside the theme, of type png, jpeg, webp or svg.',
+      'must be a PNG, JPEG, WebP or SVG image: a base64 data URL, or the name of a file in the folder of the theme.',
     )
   const bytes = new Uint8Array(Buffer.from(data!, 'base64'))
   if (bytes.byteLength > MAX_LOGO_BYTES)
@@ -127,8 +127,8 @@ function colorsOf(scheme: Scheme, value: unknown, defaults: (typeof DEFAULTS)[Sc
     ['text', text, surface, 'surface'],
     ['accent', accent, back, 'back'],
     ['accent', accent, surface, 'surface'],
-    ['accent', accent, mixOf(accent, surface, SOFT_SHARE), 'its tint on surface'],
-    ['button', button, '#ffffff', 'its white label'],
+    ['accent', accent, mixOf(accent, surface, SOFT_SHARE), 'the mix of accent and surface'],
+    ['button', button, '#ffffff', 'the white label of buttons'],
     ['back', muted, back, `muted text (${muted})`],
     ['surface', muted, surface, `muted text (${muted})`],
   ] as const
@@ -137,7 +137,7 @@ function colorsOf(scheme: Scheme, value: unknown, defaults: (typeof DEFAULTS)[Sc
     if (contrast < MIN_CONTRAST)
       throw new ThemeFault(
         `${field}.${name}`,
-        `has a contrast of ${contrast.toFixed(2)} to ${other}; it needs ${MIN_CONTRAST}.`,
+        `has a contrast of ${contrast.toFixed(2)} to ${other}; the minimum is ${MIN_CONTRAST}.`,
       )
   }
   return { accent, button, back, surface, text }

@@ -66,12 +66,13 @@ export function FleetGateways({ gateways }: { readonly gateways: readonly FleetG
     <Section title="Gateways">
       {silent.length > 0 && (
         <p class="notice bad" role="alert">
-          No reply from {silent.join(', ')}. This page does not include the calls of these gateways.
+          No reply from {silent.join(', ')}. This page does not include the calls that these gateways
+          recorded.
         </p>
       )}
       {served.size > 1 && (
         <p class="notice bad" role="alert">
-          Threads serve {served.size} different configurations or policies.
+          The threads of the gateways serve {served.size} different configurations or policies.
         </p>
       )}
       <Table caption="Queried gateways" columns={columns} rows={gateways} keyOf={each => each.id} />

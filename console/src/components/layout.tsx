@@ -132,7 +132,7 @@ export function Loaded<T>({
     <>
       {error.value !== undefined && (
         <p class="notice bad" role="alert">
-          The data is not up to date: {error.value.message}
+          The last refresh failed, so this data can be old: {error.value.message}
         </p>
       )}
       {children(value.value)}

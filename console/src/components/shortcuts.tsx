@@ -38,9 +38,9 @@ export function Shortcuts({ pages }: { readonly pages: readonly PageEntry[] }) {
   if (!isHelpOpen.value) return null
   const keys = [
     ...pages.map(({ key, title }) => [`g ${key}`, title] as const),
-    ['/', 'First field of the page'],
+    ['/', 'Go to the first field of the page'],
     ['t', 'Change the theme'],
-    ['?', 'This list'],
+    ['?', 'Show this list'],
   ] as const
   return (
     <Dialog

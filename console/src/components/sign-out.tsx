@@ -12,7 +12,7 @@ export function SignOutButton() {
 export function SignOutFailure() {
   return signOutError.value === undefined ? null : (
     <p class="notice bad" role="alert">
-      You are still signed in: {signOutError.value}
+      You are still signed in, because the sign-out failed: {signOutError.value}
     </p>
   )
 }

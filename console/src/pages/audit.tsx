@@ -99,7 +99,7 @@ export function Audit() {
   return (
     <Page
       title="Audit"
-      lead="Every change, with its author. A chain of hashes protects the entries: toolgate audit verify finds an altered entry."
+      lead="Every change, with its author. The entries form a hash chain: the command `toolgate audit verify` detects altered entries."
       actions={
         <a
           class="button"
@@ -120,7 +120,7 @@ export function Audit() {
       <Loaded of={list}>
         {({ items, next_cursor }) =>
           items.length === 0 ? (
-            <Empty title="No change matches" />
+            <Empty title="No change found" />
           ) : (
             <>
               <Table caption="Changes" columns={columns} rows={items} keyOf={({ id }) => id} />

@@ -26,13 +26,14 @@ const CLIENTS: readonly Client[] = [
   {
     name: 'claude',
     title: 'Claude and ChatGPT',
-    place: 'Add a connector with this address in the settings. The client then opens the login.',
+    place:
+      'In the settings of the client, add a connector with this address. The client then opens the login page.',
     entry: url => url,
   },
   {
     name: 'cursor',
     title: 'Cursor',
-    place: '~/.cursor/mcp.json. Without "headers", the client opens the login.',
+    place: 'Add to ~/.cursor/mcp.json. Without "headers", the client opens the login page.',
     entry: url => json({ mcpServers: { toolgate: { url, headers: HEADERS } } }),
     link: url =>
       `cursor://anysphere.cursor-deeplink/mcp/install?name=toolgate&config=${encodeURIComponent(btoa(JSON.stringify({ url })))}`,
@@ -40,7 +41,7 @@ const CLIENTS: readonly Client[] = [
   {
     name: 'vscode',
     title: 'VS Code',
-    place: '.vscode/mcp.json. Without "headers", the client opens the login.',
+    place: 'Add to .vscode/mcp.json. Without "headers", the client opens the login page.',
     entry: url => json({ servers: { toolgate: { type: 'http', url, headers: HEADERS } } }),
     link: url =>
       `vscode:mcp/install?${encodeURIComponent(JSON.stringify({ name: 'toolgate', type: 'http', url }))}`,

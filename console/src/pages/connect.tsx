@@ -10,7 +10,7 @@ import { listTools } from './tools/seen-tools.tsx'
 export function Connect() {
   const url = `${session.value!.gateway_url}/mcp`
   return (
-    <Page title="Connect" lead="How a client reaches the gateway.">
+    <Page title="Connect" lead="Connect an MCP client to the gateway.">
       <div class="columns">
         <Section title="Configure a client">
           <div class="card">
@@ -52,8 +52,8 @@ function Check({ url }: { readonly url: string }) {
   return (
     <div class="card">
       <p>
-        The server of this console performs the steps of an MCP client with your rights. It stops at the first
-        step that fails.
+        The console server connects to the gateway like an MCP client, with your rights. The check stops at
+        the first step that fails.
       </p>
       <div class="actions">
         <button type="button" class="button" disabled={busy.value} onClick={() => void run()}>

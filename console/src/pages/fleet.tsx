@@ -25,7 +25,10 @@ const short = (version: string | null) => <code title={version ?? ''}>{version?.
 
 export function Fleet() {
   return (
-    <Page title="Fleet" lead="Gateways of this control plane, and the version that each gateway serves.">
+    <Page
+      title="Fleet"
+      lead="Gateways of this control plane, and the configuration that each gateway serves."
+    >
       {hasControlPlane.value && <Gateways />}
       {hasControlPlane.value && <Deployments />}
       <Sessions />
@@ -95,7 +98,8 @@ function Gateways() {
           )
           return items.length === 0 ? (
             <Empty title="No gateway has connected">
-              Start a gateway with ROLE=gateway and CONTROL_PLANE_URL.
+              Start a gateway with ROLE=gateway, and with CONTROL_PLANE_URL set to the address of this control
+              plane.
             </Empty>
           ) : (
             <>
@@ -151,7 +155,7 @@ function DifferenceDialog({ of: each, onClose }: { readonly of: Gateway; readonl
     [each.id, each.snapshot_version ?? ''],
   )
   return (
-    <Dialog title={`Difference between ${each.name} and the newest configuration`} onClose={onClose} wide>
+    <Dialog title={`Configuration of ${each.name} compared with the newest version`} onClose={onClose} wide>
       <Loaded of={difference}>
         {({ from, to, since, versions, plans, tenants, resources }) => (
           <>
@@ -159,14 +163,14 @@ function DifferenceDialog({ of: each, onClose }: { readonly of: Gateway; readonl
               rows={[
                 ['Served version', short(from)],
                 ['Newest version', short(to)],
-                ['Versions between', versions === null ? 'too many to count' : number(versions)],
+                ['Versions between', versions === null ? 'not known' : number(versions)],
                 ['Last acknowledged', since === null ? 'never' : <Ago at={since} />],
                 [
                   'Global plans',
                   plans === null ? 'not known' : plans ? <Status tone="warn">differ</Status> : 'the same',
                 ],
                 [
-                  'Tenants that differ',
+                  'Tenants with differences',
                   tenants === null
                     ? 'not known'
                     : tenants.map(({ id, name }) => name ?? `${id} (removed)`).join(', ') || 'none',
@@ -190,7 +194,7 @@ function DifferenceDialog({ of: each, onClose }: { readonly of: Gateway; readonl
               ))}
             {since !== null && from !== to && (
               <a class="button" href={href('audit', { since })}>
-                Show the changes since the last acknowledgment
+                Show the changes since the last acknowledgment from this gateway
               </a>
             )}
           </>
@@ -280,7 +284,7 @@ function Sessions() {
         statistics.value.value !== undefined && (
           <ConfirmButton
             label="Clear caches"
-            question="Cached tokens, keys, decisions and results are removed. The next calls are slower until the caches are filled again."
+            question="The gateway removes its cached tokens, API keys, decisions, results and responses. The next calls are slower until the caches are filled again."
             onConfirm={clear}
           />
         )

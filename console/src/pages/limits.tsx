@@ -55,7 +55,7 @@ function Window({
         {number(count)} of {number(limit)}
       </span>
       {forecast !== undefined && forecast > limit && count < limit && (
-        <Status tone="warn">{`about ${number(forecast)} at this rate`}</Status>
+        <Status tone="warn">{`about ${number(forecast)} calls at this rate`}</Status>
       )}
       {count >= limit && <Status tone="bad">used up</Status>}
     </div>
@@ -120,7 +120,7 @@ export function Limits() {
   return (
     <Page
       title="Limits"
-      lead="Calls counted against daily and monthly quotas, in UTC. Details also show the limits per second and per minute, and the calls in flight."
+      lead="Calls counted against daily and monthly quotas. Days and months are in UTC. The details of a consumer also show the limits per second and per minute, and the calls in flight."
     >
       <div class="filters">
         <TextFilter name="consumer" label="Consumer" />
@@ -135,7 +135,7 @@ export function Limits() {
               rows={[...found].sort(byUse)}
               keyOf={row => row.consumer_id}
               empty={
-                <Empty title="No consumer matches">A consumer appears with its first counted call.</Empty>
+                <Empty title="No consumer found">A consumer appears here after its first counted call.</Empty>
               }
             />
           )
@@ -192,7 +192,8 @@ function Windows({ of: counter }: { readonly of: QuotaCounter }) {
       <h3>{name}</h3>
       {!counter.limits_known && (
         <p class="muted">
-          The limits are not shown, because a rule of the plans file may choose another plan for a caller.
+          The limits are not shown, because rules in the plans file may choose a different plan for each
+          caller.
         </p>
       )}
       <Facts

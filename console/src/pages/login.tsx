@@ -26,7 +26,7 @@ export function Login() {
         <div>
           <h1>{session.value!.site === null ? 'Toolgate console' : siteTitle.value}</h1>
           <p class="muted">
-            Sign in with your identity provider. The policy in force decides what you see and may change.
+            Sign in with your identity provider. The policy in force decides what you may see and change.
           </p>
         </div>
         {failure.value !== undefined && (
@@ -39,7 +39,9 @@ export function Login() {
             Sign in
           </a>
         ) : (
-          <p class="notice warn">No identity provider is configured. Set AUTH_ISSUER to sign in.</p>
+          <p class="notice warn">
+            No identity provider is configured, so you cannot sign in. To enable sign-in, set AUTH_ISSUER.
+          </p>
         )}
         {login.demo.length > 0 && (
           <>

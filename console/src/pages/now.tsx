@@ -35,8 +35,8 @@ export function Now() {
       title="Now"
       lead={
         isFleet
-          ? 'Rates, refusals, failures and latency of all gateways, from their recorded calls.'
-          : 'Rates, refusals, failures and latency of the gateway, from its recorded calls.'
+          ? 'Call rates, refusals, failures and latency of all gateways, computed from recorded calls.'
+          : 'Call rates, refusals, failures and latency of the gateway, computed from recorded calls.'
       }
       actions={
         <>
@@ -100,7 +100,7 @@ function OverTime({ of: { series, success, refused, failed, latency } }: { reado
       />
       <TimeChart
         kind="lines"
-        label={`Latency over time: median ${duration(latency.p50_ms)}, 99 % ${duration(latency.p99_ms)}`}
+        label={`Latency over time: median ${duration(latency.p50_ms)}, 99th percentile ${duration(latency.p99_ms)}`}
         times={times}
         format={duration}
         series={[

@@ -32,7 +32,7 @@ export function SubscriptionPlans({
     notice.value =
       changed.plan === plan
         ? `The plan changed from ${before} to ${plan}. Gateways apply the change within a second.`
-        : `The plan ${plan} is requested and needs approval. Until then, the plan ${before} applies.`
+        : `The plan ${plan} is requested and needs approval. Until approval, the plan ${before} applies.`
     await found.reload()
     onChanged()
   }
@@ -63,7 +63,7 @@ export function SubscriptionPlans({
               {may('subscriptions.update', each.application === user.value?.consumer) && (
                 <Form submit="Change plan" onSubmit={fields => change(each, String(fields.get('plan')))}>
                   <SelectField
-                    label={`New plan of ${each.id}`}
+                    label={`New plan for the subscription ${each.id}`}
                     name="plan"
                     options={plans
                       .filter(({ slug }) => slug !== each.plan)

@@ -96,7 +96,7 @@ function Ending({ of: { status, deprecated_at, deprecation } }: { readonly of: C
         </>
       )}
       {sunset_at === null ? (
-        'No date is set for its end.'
+        'No end date is set.'
       ) : (
         <>
           It ends <Ago at={sunset_at} />
@@ -178,7 +178,9 @@ function Tools({ api }: { readonly api: CatalogApi }) {
   const tools = api.tools ?? []
   if (tools.length === 0)
     return (
-      <Empty title="The API has no tools">Operations of an OpenAPI document become tools for agents.</Empty>
+      <Empty title="The API has no tools">
+        The operations in the OpenAPI document of an API become tools for agents.
+      </Empty>
     )
   return (
     <div class="columns">
@@ -210,7 +212,9 @@ function Tools({ api }: { readonly api: CatalogApi }) {
       </Section>
       <Section title="Connect an agent">
         <div class="card">
-          <p>Agents reach the tools over the Model Context Protocol, with a token of your tenant.</p>
+          <p>
+            Agents call the tools over the Model Context Protocol (MCP), with an access token for your tenant.
+          </p>
           <Facts
             rows={[
               [

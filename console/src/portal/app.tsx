@@ -29,7 +29,7 @@ export function App() {
         {sessionError.value === undefined ? (
           <p role="status">Loading…</p>
         ) : (
-          <p role="alert">The portal cannot reach its server: {sessionError.value}</p>
+          <p role="alert">The portal could not load your session: {sessionError.value}</p>
         )}
       </div>
     )

@@ -39,8 +39,8 @@ function OfTenant({ q }: { readonly q: string | null }) {
   const search = queryOf({ q, limit: 100, sort: 'name' })
   const list = useResource(() => tenantApis(search), [search, user.value?.subject])
   const none = crossesTenants.value
-    ? ['No tenant publishes an API', 'No API matches']
-    : ['Your tenant publishes no API', 'No API of your tenant matches']
+    ? ['No tenant publishes an API', 'No API found']
+    : ['Your tenant publishes no API', 'No API found in your tenant']
   return (
     <Section title={crossesTenants.value ? 'APIs of all tenants' : `APIs of ${user.value!.tenant}`}>
       <Loaded of={list}>
@@ -111,7 +111,7 @@ function Public({ q }: { readonly q: string | null }) {
           const items = found.items.filter(api => !isOwnTenant(api))
           if (items.length === 0)
             return (
-              <Empty title={q === null ? 'No public API' : 'No public API matches'}>
+              <Empty title={q === null ? 'No API is public' : 'No public API found'}>
                 {user.value === undefined && 'Sign in to see the APIs of your tenant.'}
               </Empty>
             )

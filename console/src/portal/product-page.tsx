@@ -55,7 +55,7 @@ function Shown({ product }: { readonly product: CatalogProduct }) {
           caption="APIs of the product"
           rows={apis}
           keyOf={api => api.id}
-          empty={<Empty title="The catalog shows no API of the product" />}
+          empty={<Empty title="No API of the product is visible in the catalog" />}
           columns={[
             { title: 'API', cell: api => <a href={href(`apis/${api.id}`)}>{api.name}</a> },
             { title: 'Version', cell: api => api.version },
@@ -74,7 +74,7 @@ function Subscribe({ product }: { readonly product: CatalogProduct }) {
   return (
     <p class="card">
       The product belongs to the tenant {tenant}. Users of that tenant can subscribe to it.
-      {crossesTenants.value && ' Its subscriptions are in the console.'}
+      {crossesTenants.value && ' The console shows the subscriptions to the product.'}
     </p>
   )
 }

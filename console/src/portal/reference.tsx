@@ -14,7 +14,7 @@ const MAX_DEPTH = 8
 export function Reference({ document, apiId }: { readonly document: ApiDocument; readonly apiId: string }) {
   const wanted = useSignal('')
   const { operations } = document
-  if (operations.length === 0) return <Empty title="The document has no operation" />
+  if (operations.length === 0) return <Empty title="The OpenAPI document has no operations" />
   const words = wanted.value.toLowerCase()
   const found = operations.filter(({ id, summary }) => `${id} ${summary}`.toLowerCase().includes(words))
   return (
@@ -33,7 +33,7 @@ export function Reference({ document, apiId }: { readonly document: ApiDocument;
           )}
         </Field>
       </div>
-      {found.length === 0 && <Empty title="No operation matches" />}
+      {found.length === 0 && <Empty title="No operation found" />}
       <div class="operations">
         {found.map(operation => (
           <OperationView key={operation.id} operation={operation} document={document} apiId={apiId} />

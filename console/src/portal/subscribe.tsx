@@ -18,7 +18,8 @@ const ENDED = new Set(['rejected', 'revoked', 'expired'])
 export function Subscribe({ api }: { readonly api: CatalogApi }) {
   if (!api.auth_required)
     return <p class="card">The API is open: it needs neither a subscription nor a key.</p>
-  if (user.value === undefined) return <SignInToSubscribe text="An application needs a subscription." />
+  if (user.value === undefined)
+    return <SignInToSubscribe text="An application needs a subscription to call the API." />
   if (!isOffered(api))
     return (
       <p class="card">
@@ -223,7 +224,7 @@ function RequestDialog({
             label="Application"
             name="application"
             value={consumer}
-            hint="Your application, or the client id of another one, as in its access tokens."
+            hint="Client id of the application, as in its access tokens. The preset value is your application."
             required
           />
         ) : (

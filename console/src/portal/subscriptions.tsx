@@ -23,7 +23,7 @@ export function Subscriptions() {
   const search = queryOf({ page: pageOf(), sort: '-updated_at' })
   const list = useResource(() => control<List<Subscription>>(`subscriptions${search}`), [search])
   return (
-    <Page title="Subscriptions" lead="The APIs and products that applications may call.">
+    <Page title="Subscriptions" lead="The subscriptions of applications to APIs and products.">
       <Loaded of={list}>
         {found =>
           found.items.length === 0 ? (

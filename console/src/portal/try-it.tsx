@@ -29,13 +29,13 @@ interface Shown {
 export function TryIt({ document, api }: { readonly document: ApiDocument; readonly api: CatalogApi }) {
   if (user.value === undefined)
     return (
-      <Empty title="Sign in to call the API from here">
+      <Empty title="Sign in to call the API from this page">
         <a href={signInHref()}>Sign in</a>
       </Empty>
     )
   const { operations } = document
   const operation = operations.find(({ id }) => id === query.value.get('operation')) ?? operations[0]
-  if (operation === undefined) return <Empty title="The document has no operation" />
+  if (operation === undefined) return <Empty title="The OpenAPI document has no operations" />
   return (
     <div class="card try">
       <Field label="Operation">
@@ -82,7 +82,7 @@ function Call({
             label="Your key"
             name="key"
             type="password"
-            hint="Sent with this call only. It is not stored."
+            hint="The key is sent with this call only, and is not stored."
             required
           />
         )}
@@ -122,8 +122,8 @@ function Response({ of: { status, ms, headers, body } }: { readonly of: Shown })
       <p class="num">
         {status} in {duration(ms)}
       </p>
-      {headers !== '' && <Code text={headers} label="Headers of the response" />}
-      <Code text={body === '' ? '(empty)' : body} label="Body of the response" />
+      {headers !== '' && <Code text={headers} label="Response headers" />}
+      <Code text={body === '' ? '(empty)' : body} label="Response body" />
     </div>
   )
 }

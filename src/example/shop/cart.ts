@@ -14,7 +14,7 @@ export function cartHandlers(state: ShopState): Handlers {
       const product = state.products.get(params.productId!)
       const items = state.carts.get(customer.id) ?? new Map<string, number>()
       if (!items.has(product.id) && items.size >= MAX_LINES)
-        throw shopConflict('cart-full', `A cart holds at most ${MAX_LINES} products.`)
+        throw shopConflict('cart-full', `A cart can contain at most ${MAX_LINES} products.`)
       state.carts.set(customer.id, items.set(product.id, (body as { readonly quantity: number }).quantity))
       return cart(state, customer)
     },
@@ -48,7 +48,7 @@ function checkOut(state: ShopState, customer: Customer, { addressLabel, note }: 
     : undefined
   if (address === undefined) {
     const known = Object.keys(customer.addresses).join(', ') || 'none'
-    const message = `is not an address of ${customer.id}; known addresses: ${known}`
+    const message = `is not the label of an address of ${customer.id}; known labels: ${known}`
     throw shopInvalid([{ field: '/addressLabel', message }])
   }
   const items = [...(state.carts.get(customer.id) ?? [])]

@@ -51,7 +51,9 @@ function treeOf(state: ShopState, category: Category, depth: number): object {
 /** @throws Problem 400 for what the schema of the document cannot express. */
 function checkBranch({ children = [] }: Branch, depth: number, at: string): void {
   if (depth >= MAX_DEPTH && children.length > 0)
-    throw shopInvalid([{ field: `${at}/children`, message: `must not go deeper than ${MAX_DEPTH} levels` }])
+    throw shopInvalid([
+      { field: `${at}/children`, message: `must not be nested deeper than ${MAX_DEPTH} levels` },
+    ])
   if (new Set(children.map(child => child.name)).size !== children.length)
     throw shopInvalid([{ field: `${at}/children`, message: 'must not repeat a name' }])
   for (const [index, child] of children.entries()) checkBranch(child, depth + 1, `${at}/children/${index}`)
@@ -60,7 +62,7 @@ function checkBranch({ children = [] }: Branch, depth: number, at: string): void
 function plant(state: ShopState, parentId: string | undefined, branch: Branch): ShopResponse {
   const level = parentId === undefined ? 0 : depthOf(state, state.categories.get(parentId))
   if (level + heightOf(branch) > MAX_DEPTH)
-    throw shopConflict('too-deep', `Categories go at most ${MAX_DEPTH} levels deep.`)
+    throw shopConflict('too-deep', `Categories can be nested at most ${MAX_DEPTH} levels deep.`)
   if (childrenOf(state, parentId).some(other => other.name === branch.name))
     throw shopConflict('name-taken', `A category ${branch.name} already exists at this level.`)
   state.categories.reserve(sizeOf(branch))

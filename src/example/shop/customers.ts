@@ -44,14 +44,19 @@ function checkEmail(state: ShopState, email: string, own: string | undefined): v
     .all()
     .find(customer => customer.email.toLowerCase() === email.toLowerCase() && customer.id !== own)
   if (other !== undefined)
-    throw shopConflict('email-taken', `Customer ${other.id} has this e-mail address already.`)
+    throw shopConflict('email-taken', `Customer ${other.id} already has this e-mail address.`)
 }
 
 function setAddress(customer: Customer, label: string, address: Address): ShopResponse {
   if (!LABEL.test(label))
-    throw shopInvalid([{ field: 'label', message: 'must be 1 to 20 lower-case letters, digits or hyphens' }])
+    throw shopInvalid([
+      { field: 'label', message: 'must have 1 to 20 lower-case letters, digits or hyphens' },
+    ])
   if (!Object.hasOwn(customer.addresses, label) && Object.keys(customer.addresses).length >= MAX_ADDRESSES)
-    throw shopConflict('addresses-full', `A customer has at most ${MAX_ADDRESSES} addresses; replace one.`)
+    throw shopConflict(
+      'addresses-full',
+      `A customer can have at most ${MAX_ADDRESSES} addresses. Replace one.`,
+    )
   return update(customer, { addresses: { ...customer.addresses, [label]: address } })
 }
 

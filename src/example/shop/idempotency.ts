@@ -16,7 +16,7 @@ export class Idempotency {
   run(key: string, scope: string, input: unknown, act: () => ShopResponse): ShopResponse {
     if (!KEY.test(key)) {
       throw shopInvalid([
-        { field: 'Idempotency-Key', message: 'must be 8 to 64 letters, digits, hyphens or underscores' },
+        { field: 'Idempotency-Key', message: 'must have 8 to 64 letters, digits, hyphens or underscores' },
       ])
     }
     const body = JSON.stringify(input)

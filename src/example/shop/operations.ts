@@ -102,7 +102,7 @@ export function findOperation(
     throw new ShopProblem(404, 'no-route', 'Not found.', `The path ${path.slice(0, 200)} does not exist.`)
   const headers = { allow: allow.join(', ') }
   const detail = `Use ${allow.join(' or ')}.`
-  throw new ShopProblem(405, 'method', 'The method is not supported here.', detail, { headers })
+  throw new ShopProblem(405, 'method', 'The path does not support this method.', detail, { headers })
 }
 
 function paramsOf(

@@ -55,7 +55,7 @@ export function shopNotFound(kind: string, id: string): ShopProblem {
 
 /** The state of the shop does not allow what was asked. */
 export function shopConflict(slug: string, detail: string): ShopProblem {
-  return new ShopProblem(409, slug, 'The state of the shop does not allow this.', detail)
+  return new ShopProblem(409, slug, 'The state of the shop does not allow this request.', detail)
 }
 
 /** Everything in memory is bounded; a restart empties it. */
@@ -63,7 +63,7 @@ export function full(kind: string, limit: number): ShopProblem {
   return new ShopProblem(
     507,
     'full',
-    'The shop is full.',
+    'The storage of the shop is full.',
     `The shop stores at most ${limit} ${kind}. Delete some, or restart the shop.`,
   )
 }

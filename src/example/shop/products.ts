@@ -86,12 +86,12 @@ function search(state: ShopState, query: ProductQuery) {
 
 function checkCategory(state: ShopState, id: string): void {
   if (!state.categories.has(id))
-    throw shopInvalid([{ field: '/categoryId', message: `names category ${id}, which does not exist` }])
+    throw shopInvalid([{ field: '/categoryId', message: `refers to category ${id}, which does not exist` }])
 }
 
 function checkSku(state: ShopState, sku: string, own: string | undefined): void {
   const other = state.products.all().find(product => product.sku === sku && product.id !== own)
-  if (other !== undefined) throw shopConflict('sku-taken', `Product ${other.id} has the SKU ${sku} already.`)
+  if (other !== undefined) throw shopConflict('sku-taken', `Product ${other.id} already has the SKU ${sku}.`)
 }
 
 function update(product: Product, values: Partial<Product>): ShopResponse {

@@ -16,7 +16,12 @@ export function reportHandlers(state: ShopState): Handlers {
       return { status: 200, lines: salesReport(state, groupBy, stepMs, signal) }
     },
     failOnPurpose() {
-      throw new ShopProblem(500, 'on-purpose', 'This failed on purpose.', 'This operation always fails.')
+      throw new ShopProblem(
+        500,
+        'on-purpose',
+        'The request failed on purpose.',
+        'This operation always fails.',
+      )
     },
   }
 }

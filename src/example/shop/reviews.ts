@@ -42,14 +42,17 @@ function add(
         order.lines.some(line => line.productId === product.id),
     )
   if (!bought)
-    throw shopConflict('not-bought', `Customer ${customer.id} has no shipped order of product ${product.id}.`)
+    throw shopConflict(
+      'not-bought',
+      `Customer ${customer.id} has no shipped order that contains product ${product.id}.`,
+    )
   const before = state.reviews
     .all()
     .find(review => review.productId === product.id && review.customerId === customer.id)
   if (before !== undefined)
     throw shopConflict(
       'reviewed-before',
-      `Customer ${customer.id} has already reviewed product ${product.id}, in ${before.id}.`,
+      `Customer ${customer.id} has already reviewed product ${product.id}, in review ${before.id}.`,
     )
   const fields = { productId: product.id, customerId, rating, text, createdAt: new Date().toISOString() }
   return { status: 201, body: state.reviews.add(id => ({ id, ...fields })) }

@@ -34,7 +34,12 @@ export function sendProblem(response: ServerResponse, error: unknown): void {
   const problem =
     error instanceof ShopProblem
       ? error
-      : new ShopProblem(500, 'bug', 'The shop failed.', 'This is a fault of the shop, not of the request.')
+      : new ShopProblem(
+          500,
+          'bug',
+          'The shop could not process the request.',
+          'The fault is in the shop, not in the request.',
+        )
   end(response, problem.status, problem.headers, 'application/problem+json', problem.document())
 }
 

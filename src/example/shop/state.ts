@@ -156,5 +156,5 @@ export function etagOf(record: Versioned): string {
 export function checkShopIfMatch(record: Versioned, ifMatch: string | undefined): void {
   if (ifMatch === undefined || ifMatch === '*' || ifMatch === etagOf(record)) return
   const detail = `The current version is ${etagOf(record)}; read the resource again and repeat the change.`
-  throw new ShopProblem(412, 'stale', 'The resource was changed since you read it.', detail)
+  throw new ShopProblem(412, 'stale', 'The resource has changed since you read it.', detail)
 }

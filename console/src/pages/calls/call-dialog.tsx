@@ -49,7 +49,9 @@ export function FleetCallDialog({
           ['Trace id', <Copyable text={call.trace_id} label="the trace id" />],
         ]}
       />
-      <p class="muted">To see stages and arguments, open the console of the gateway {call.gateway}.</p>
+      <p class="muted">
+        To see the stages and arguments of this call, open the console of the gateway {call.gateway}.
+      </p>
     </Dialog>
   )
 }
@@ -113,7 +115,7 @@ function Detail({ of: found }: { readonly of: CallDetail }) {
       <div class="actions">
         {call.tool !== null && (
           <a class="button primary" href={href('playground', { tool: call.tool, replay: call.id })}>
-            Repeat in the playground
+            Repeat the call in the playground
           </a>
         )}
         {call.decision_id !== null && (

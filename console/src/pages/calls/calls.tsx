@@ -67,13 +67,13 @@ function FleetCallsPage() {
   )
   const opened = found.value.value?.calls.find(({ id }) => id === query.value.get('call'))
   return (
-    <Page title="Calls" lead="The last calls of all gateways, newest first.">
+    <Page title="Calls" lead="The last calls that the gateways recorded, newest first.">
       <Filters outcomes={outcomesWith(given('outcome') ?? '')} />
       <Loaded of={found}>
         {({ calls, gateways, complete }) => (
           <>
             {!complete && <FleetGateways gateways={gateways} />}
-            {calls.length === 0 ? <Empty title="No call matches" /> : <CallTable rows={calls} />}
+            {calls.length === 0 ? <Empty title="No call found" /> : <CallTable rows={calls} />}
           </>
         )}
       </Loaded>
@@ -97,7 +97,7 @@ function LiveCallsPage() {
   return (
     <Page
       title="Calls"
-      lead="Each call as the gateway records it, newest first."
+      lead="The calls that the gateway records, newest first. New calls appear within a second."
       actions={
         <>
           <Liveness of={live} />
@@ -118,8 +118,8 @@ function LiveCallsPage() {
       {live.error !== undefined ? (
         <Failure error={live.error} />
       ) : live.rows.length === 0 ? (
-        <Empty title={live.state === 'connecting' ? 'Loading…' : 'No call matches'}>
-          A call appears here within a second.
+        <Empty title={live.state === 'connecting' ? 'Loading…' : 'No call found'}>
+          New calls appear here within a second.
         </Empty>
       ) : (
         <CallTable rows={live.rows} />

@@ -106,8 +106,8 @@ export function Apis() {
         columns={columns}
         keyOf={api => api.id}
         empty={
-          <Empty title="No API matches">
-            Register an API with its OpenAPI document. The operations of the document become tools.
+          <Empty title="No API found">
+            Register an API with its OpenAPI document. The operations in the document become tools.
           </Empty>
         }
       />
@@ -156,7 +156,7 @@ function NewApiDialog({ onClose, onAdded }: { readonly onClose: () => void; read
           label="Path"
           name="path"
           value="/"
-          hint="Below the address of the tenant, such as /orders."
+          hint="Path below the address of the tenant (/t/{tenant}), such as /orders."
           required
         />
         <TextField
@@ -168,7 +168,7 @@ function NewApiDialog({ onClose, onAdded }: { readonly onClose: () => void; read
         />
         <Field
           label="OpenAPI document"
-          hint="JSON or YAML. Without a document, the API is proxied and has no tools."
+          hint="JSON or YAML. Without a document, the gateway proxies the API but has no tools for it."
         >
           {(id, hintId) => <textarea id={id} name="spec" aria-describedby={hintId} spellcheck={false} />}
         </Field>

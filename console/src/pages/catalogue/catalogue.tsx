@@ -21,7 +21,7 @@ export function Catalogue() {
   const [, view = 'apis', id] = segments.value
   const View = VIEWS[view as keyof typeof VIEWS] ?? Apis
   return (
-    <Page title="Catalog" lead="APIs, subscriptions, webhooks, consumers and plans of the control plane.">
+    <Page title="Catalog" lead="APIs, subscriptions, webhooks, consumers and plans in the control plane.">
       <Tabs
         label="Catalog"
         tabs={TABS}

@@ -68,7 +68,9 @@ export function Consumers() {
         columns={COLUMNS}
         keyOf={each => each.id}
         empty={
-          <Empty title="No consumer matches">A consumer appears with its first subscription or call.</Empty>
+          <Empty title="No consumer found">
+            A consumer appears here after its first subscription or call.
+          </Empty>
         }
       />
     </>

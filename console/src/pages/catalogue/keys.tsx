@@ -27,12 +27,12 @@ export function KeyNotice({
 }) {
   return (
     <div class="secret" role="status">
-      <b>Key of {shown.application}</b>
+      <b>Key for {shown.application}</b>
       <p>Copy the key now: it is shown only once, and the control plane stores only its digest.</p>
       <Copyable text={shown.key} label="the key" />
       <div>
         <button type="button" class="button small" onClick={onDismiss}>
-          I have copied it
+          I have copied the key
         </button>
       </div>
     </div>
@@ -105,7 +105,7 @@ export function KeysDialog({
             {may('apikeys.revoke', own) && (
               <ConfirmButton
                 label="Revoke"
-                question={`Calls with the key ${key.prefix}… are refused at once.`}
+                question={`If you revoke the key ${key.prefix}…, calls with this key are refused at once.`}
                 onConfirm={() => revoke(key)}
               />
             )}
@@ -142,7 +142,7 @@ export function KeysDialog({
           }
         >
           <TextField
-            label={`Hours for which ${rotating.value.prefix}… stays valid together with the new key`}
+            label={`Hours for which the old key ${rotating.value.prefix}… stays valid`}
             name="hours"
             type="number"
             min={0}

@@ -18,7 +18,7 @@ const COLUMNS = [
         <b>{plan.name}</b>
         <span class="sub">
           {plan.slug}
-          {plan.tenant_id === null ? ', global' : ', of one tenant'}
+          {plan.tenant_id === null ? ', global' : ', for one tenant'}
         </span>
       </>
     ),

@@ -19,7 +19,7 @@ export interface Rule {
   readonly fields: readonly RuleField[]
 }
 
-const METHODS = 'Separated by commas, such as GET, POST. Empty: the methods of the API.'
+const METHODS = 'Separated by commas, such as GET, POST. Empty: the methods that the API allows.'
 
 export const RULES: readonly Rule[] = [
   {
@@ -28,34 +28,39 @@ export const RULES: readonly Rule[] = [
     fields: [
       { name: 'methods', label: 'Methods', kind: 'words', hint: 'Separated by commas. Empty: every method.' },
       { name: 'max_request_bytes', label: 'Maximum body size in bytes', kind: 'number' },
-      { name: 'timeout_ms', label: 'Timeout in ms', kind: 'number', hint: 'For all attempts together.' },
+      {
+        name: 'timeout_ms',
+        label: 'Timeout in ms',
+        kind: 'number',
+        hint: 'Maximum duration of a call, including all attempts.',
+      },
     ],
   },
   {
     path: ['request_headers'],
-    title: 'Headers of requests',
+    title: 'Request headers',
     fields: [
       {
         name: 'set',
         label: 'Set',
         kind: 'headers',
-        hint: 'One per line, as name: value. Everyone who may read the API sees the values.',
+        hint: 'One header per line, as name: value. All users who may view the API see the values.',
       },
-      { name: 'remove', label: 'Remove', kind: 'words', hint: 'Names, separated by commas.' },
+      { name: 'remove', label: 'Remove', kind: 'words', hint: 'Header names, separated by commas.' },
     ],
   },
   {
     path: ['response_headers'],
-    title: 'Headers of responses',
+    title: 'Response headers',
     fields: [
-      { name: 'set', label: 'Set', kind: 'headers', hint: 'One per line, as name: value.' },
-      { name: 'remove', label: 'Remove', kind: 'words', hint: 'Names, separated by commas.' },
+      { name: 'set', label: 'Set', kind: 'headers', hint: 'One header per line, as name: value.' },
+      { name: 'remove', label: 'Remove', kind: 'words', hint: 'Header names, separated by commas.' },
     ],
   },
   {
     path: ['cors'],
     title: 'Cross-origin requests',
-    off: 'the settings of the gateway apply',
+    off: 'the CORS settings of the gateway apply',
     fields: [
       {
         name: 'origins',
@@ -68,7 +73,11 @@ export const RULES: readonly Rule[] = [
       { name: 'allow_headers', label: 'Allowed request headers', kind: 'words' },
       { name: 'expose_headers', label: 'Exposed response headers', kind: 'words' },
       { name: 'credentials', label: 'Allow credentials', kind: 'check' },
-      { name: 'max_age_secs', label: 'Time that a preflight is cached, in seconds', kind: 'number' },
+      {
+        name: 'max_age_secs',
+        label: 'Seconds for which browsers may cache the response to a preflight',
+        kind: 'number',
+      },
     ],
   },
   {
@@ -78,21 +87,21 @@ export const RULES: readonly Rule[] = [
     fields: [
       {
         name: 'scope',
-        label: 'Cached responses are used for',
+        label: 'Reuse a cached response for',
         kind: 'choice',
         choices: [
-          ['caller', 'the caller that received them'],
-          ['public', 'every caller'],
+          ['caller', 'the caller that received it'],
+          ['public', 'every caller, if the backend allows that'],
         ],
       },
       {
         name: 'default_age_secs',
-        label: 'Default age in seconds',
+        label: 'Default freshness lifetime in seconds',
         kind: 'number',
-        hint: 'For responses without Expires and without max-age or s-maxage in Cache-Control.',
+        hint: 'For responses that have no Expires header, and no max-age or s-maxage in Cache-Control.',
       },
-      { name: 'max_age_secs', label: 'Maximum age in seconds', kind: 'number' },
-      { name: 'max_response_bytes', label: 'Maximum response size in bytes', kind: 'number' },
+      { name: 'max_age_secs', label: 'Maximum freshness lifetime in seconds', kind: 'number' },
+      { name: 'max_response_bytes', label: 'Maximum size of a cached response in bytes', kind: 'number' },
     ],
   },
   {
@@ -101,22 +110,37 @@ export const RULES: readonly Rule[] = [
     off: 'no call is retried',
     fields: [
       { name: 'max_attempts', label: 'Maximum attempts, including the first', kind: 'number' },
-      { name: 'statuses', label: 'Statuses that are retried', kind: 'numbers', hint: 'Such as 502, 503.' },
-      { name: 'methods', label: 'Methods', kind: 'words', hint: 'Empty: GET, OPTIONS, PUT and DELETE.' },
-      { name: 'first_delay_ms', label: 'First delay in ms', kind: 'number' },
-      { name: 'max_delay_ms', label: 'Maximum delay in ms', kind: 'number' },
-      { name: 'budget_percent', label: 'Retries per hundred calls', kind: 'number' },
+      {
+        name: 'statuses',
+        label: 'Response statuses after which the gateway retries',
+        kind: 'numbers',
+        hint: 'Such as 502, 503.',
+      },
+      {
+        name: 'methods',
+        label: 'Methods that the gateway retries',
+        kind: 'words',
+        hint: 'Empty: GET, OPTIONS, PUT and DELETE.',
+      },
+      { name: 'first_delay_ms', label: 'Delay before the first retry in ms', kind: 'number' },
+      { name: 'max_delay_ms', label: 'Maximum delay before a retry in ms', kind: 'number' },
+      { name: 'budget_percent', label: 'Maximum retries per hundred calls', kind: 'number' },
     ],
   },
   {
     path: ['circuit_breaker'],
     title: 'Circuit breaker',
-    off: 'the default circuit breaker of the origin applies',
+    off: 'the default circuit breaker applies',
     fields: [
       { name: 'opens_after', label: 'Failures in a row that open the circuit', kind: 'number' },
-      { name: 'open_ms', label: 'First open time in ms', kind: 'number' },
-      { name: 'max_open_ms', label: 'Maximum open time in ms', kind: 'number' },
-      { name: 'statuses', label: 'Statuses that are failures', kind: 'numbers', hint: 'Such as 500, 503.' },
+      { name: 'open_ms', label: 'Initial open time of the circuit in ms', kind: 'number' },
+      { name: 'max_open_ms', label: 'Maximum open time of the circuit in ms', kind: 'number' },
+      {
+        name: 'statuses',
+        label: 'Response statuses that count as failures',
+        kind: 'numbers',
+        hint: 'Such as 500, 503.',
+      },
     ],
   },
   {
@@ -128,33 +152,41 @@ export const RULES: readonly Rule[] = [
         name: 'addresses',
         label: 'Addresses',
         kind: 'weights',
-        hint: 'One per line: address and weight, such as https://a.example.com 3.',
+        hint: 'One address per line, followed by its weight, such as https://a.example.com 3.',
         required: true,
       },
     ],
   },
   {
     path: ['upstreams', 'health_check'],
-    title: 'Health checks of the addresses',
-    off: 'no address is checked, and every address is called',
+    title: 'Health checks of the upstream addresses',
+    off: 'the gateway checks no address and sends calls to every address',
     fields: [
       { name: 'path', label: 'Path', kind: 'text' },
       { name: 'interval_ms', label: 'Interval in ms', kind: 'number' },
       { name: 'timeout_ms', label: 'Timeout in ms', kind: 'number' },
-      { name: 'unhealthy_after', label: 'Failures in a row until an address is unhealthy', kind: 'number' },
-      { name: 'healthy_after', label: 'Successes in a row until an address is healthy', kind: 'number' },
+      {
+        name: 'unhealthy_after',
+        label: 'Failed checks in a row after which an address is unhealthy',
+        kind: 'number',
+      },
+      {
+        name: 'healthy_after',
+        label: 'Successful checks in a row after which an address is healthy again',
+        kind: 'number',
+      },
     ],
   },
   {
     path: ['connections'],
     title: 'Connections',
-    off: 'each connection has one HTTP/1.1 request in flight',
+    off: 'each connection has at most one HTTP/1.1 request in flight',
     fields: [
       {
         name: 'pipelining',
-        label: 'Requests in flight on one connection',
+        label: 'Maximum requests in flight on one connection',
         kind: 'number',
-        hint: 'For calls of the tools of the API to an http:// address or a Unix socket.',
+        hint: 'Applies only to tool calls to an http:// address or a Unix socket.',
       },
       { name: 'http2', label: 'HTTP/2', kind: 'check' },
     ],
@@ -164,10 +196,10 @@ export const RULES: readonly Rule[] = [
     title: 'Mirrored requests',
     off: 'no request is mirrored',
     fields: [
-      { name: 'url', label: 'Address that receives the copies', kind: 'text', required: true },
-      { name: 'percent', label: 'Mirrored requests in percent', kind: 'number', required: true },
-      { name: 'methods', label: 'Methods', kind: 'words', hint: 'Empty: GET.' },
-      { name: 'max_body_bytes', label: 'Maximum size of a mirrored body in bytes', kind: 'number' },
+      { name: 'url', label: 'Address that receives the copied requests', kind: 'text', required: true },
+      { name: 'percent', label: 'Percentage of requests to mirror', kind: 'number', required: true },
+      { name: 'methods', label: 'Methods of requests to mirror', kind: 'words', hint: 'Empty: GET.' },
+      { name: 'max_body_bytes', label: 'Maximum body size of a mirrored request in bytes', kind: 'number' },
       { name: 'timeout_ms', label: 'Timeout in ms', kind: 'number' },
     ],
   },

@@ -180,7 +180,7 @@ export function Subscriptions() {
         columns={columns}
         keyOf={each => each.id}
         empty={
-          <Empty title="No subscription matches">
+          <Empty title="No subscription found">
             An application needs a subscription for each API that requires one.
           </Empty>
         }

@@ -184,7 +184,7 @@ function NewWebhookDialog({
           label="Secret"
           name="secret"
           type="password"
-          hint="Optional key of the signatures, 32 to 256 characters. It is not shown again."
+          hint="Optional secret that signs the deliveries, 32 to 256 characters. The secret is not shown again."
         />
         <fieldset>
           <legend class="legend">Events</legend>
@@ -280,7 +280,11 @@ export function WebhookDeliveries({ id }: { readonly id: string }) {
         caption="Deliveries"
         columns={columns}
         keyOf={each => each.id}
-        empty={<Empty title="No delivery matches">Send a test event, or change a subscription.</Empty>}
+        empty={
+          <Empty title="No delivery found">
+            To create a delivery, send a test event or change a subscription.
+          </Empty>
+        }
       />
     </>
   )

@@ -21,7 +21,7 @@ export function Playground() {
   return (
     <Page
       title="Playground"
-      lead="Calls a tool with your rights. A call is real: it uses quota and reaches the backend. A simulation does neither."
+      lead="Call a tool with your rights. A call is real: it uses quota and reaches the backend. A simulation uses no quota and does not reach the backend."
     >
       <Loaded of={list}>
         {({ tools }) =>
@@ -183,7 +183,11 @@ function Request({
           {fault[0]} {fault[1]}
         </p>
       )}
-      <TextField label="Simulate as" name="as" hint="A consumer that has made a call. Empty: yourself." />
+      <TextField
+        label="Simulate as"
+        name="as"
+        hint="Id of a consumer that has made a call. Empty: yourself."
+      />
       <div class="form-end">
         <button
           type="button"

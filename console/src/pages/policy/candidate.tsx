@@ -63,7 +63,7 @@ export function CandidateCard({
     <div class="card">
       {fault !== undefined && (
         <p class="notice bad" role="alert">
-          The candidate cannot be used: {fault}
+          The candidate policy cannot be used: {fault}
         </p>
       )}
       <Facts

@@ -90,7 +90,7 @@ export function Decisions() {
       <Loaded of={list}>
         {({ decisions, next_cursor }) =>
           decisions.length === 0 ? (
-            <Empty title="No decision matches">
+            <Empty title="No decision found">
               The gateway logs all denials and DECISION_LOG_PERCENT percent of the other decisions.
             </Empty>
           ) : (

@@ -47,7 +47,7 @@ export function Explained({ id }: { readonly id: string }) {
                 </Status>,
               ],
               [
-                'Scopes that would be enough',
+                'Scopes that would lift the denial',
                 found.now.missing_scopes === null
                   ? 'no scope would lift the denial'
                   : found.now.missing_scopes.join(', ') || '–',

@@ -93,7 +93,7 @@ function PolicyOverview() {
       </Section>
       <Decisions />
       {rules.length > 0 && (
-        <Section title="Rules that deny">
+        <Section title="Rules that can deny requests">
           <Table caption="Rules" columns={RULES} rows={rules} keyOf={({ file, line }) => `${file}:${line}`} />
         </Section>
       )}
@@ -106,7 +106,7 @@ function InForce({ of: found }: { readonly of: PolicyStatus }) {
     <div class="card">
       {found.fault !== undefined && (
         <p class="notice bad" role="alert">
-          The newest bundle is not served: {found.fault}
+          The newest policy bundle is not in force: {found.fault}
         </p>
       )}
       <Facts
@@ -114,7 +114,7 @@ function InForce({ of: found }: { readonly of: PolicyStatus }) {
           ['Revision', <code>{found.revision}</code>],
           ['Engine', found.engine],
           ['In force since', found.since === undefined ? '–' : <Ago at={found.since} />],
-          ['Bundles served since the start', number((found.swaps ?? 0) + 1)],
+          ['Bundles put in force since the start', number((found.swaps ?? 0) + 1)],
           ['Bundles refused', number(found.rejected ?? 0)],
         ]}
       />

@@ -56,8 +56,8 @@ function SimulatedList({ consumer }: { readonly consumer: string }) {
       {({ caller, tools = [], hidden = [], tokens = 0 }) => (
         <>
           <p class="muted">
-            Tools for the model of {caller.consumer}: {number(tools.length)}, about {number(tokens)} tokens.
-            Scopes of its last call: {caller.scopes.join(', ') || 'none'}.
+            Tools that {caller.consumer} sees: {number(tools.length)}, about {number(tokens)} tokens. Scopes
+            of the last call of this consumer: {caller.scopes.join(', ') || 'none'}.
           </p>
           <div class="columns">
             <Section title="Visible">

@@ -66,7 +66,7 @@ export function SeenTools() {
         ) : (
           <>
             <p class="muted">
-              Tools for a client of {user.value!.consumer}: {number(tools.length)}, about{' '}
+              Tools that {user.value!.consumer} sees: {number(tools.length)}, about{' '}
               {number(Math.round(JSON.stringify(tools).length / CHARS_PER_TOKEN))} tokens.
             </p>
             <Table caption="Visible tools" columns={COLUMNS} rows={found} keyOf={tool => tool.name} />

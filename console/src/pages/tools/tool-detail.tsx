@@ -46,7 +46,7 @@ function Detail({ of: tool }: { readonly of: ToolRow }) {
         <Figure name="Calls" value={number(tool.calls)} more={`${number(tool.refused)} refused`} />
         <Figure name="Failed" value={number(tool.errors)} />
         <Figure name="Median" value={duration(tool.p50_ms)} more={`99 %: ${duration(tool.p99_ms)}`} />
-        <Figure name="Tokens" value={number(tool.tokens)} more="estimate for the definition" />
+        <Figure name="Tokens" value={number(tool.tokens)} more="estimate for the tool definition" />
       </div>
       {tool.lint.length + tool.name_limits.length > 0 && (
         <div class="notice warn">
@@ -59,7 +59,7 @@ function Detail({ of: tool }: { readonly of: ToolRow }) {
             ))}
             {tool.name_limits.map(({ clients, limit }) => (
               <li key={limit}>
-                The name is longer than {limit} characters, the limit of {[clients].flat().join(', ')}.
+                The tool name is longer than {limit} characters, the limit of {[clients].flat().join(', ')}.
               </li>
             ))}
           </ul>

@@ -25,7 +25,7 @@ export function Tools() {
   const [, second, view] = segments.value
   if (second !== undefined && second !== 'by') return <ToolDetail name={second} />
   return (
-    <Page title="Tools" lead="Operations of APIs that clients can call by name.">
+    <Page title="Tools" lead="API operations that clients can call by name.">
       <Tabs label="Tools" tabs={TABS} current={second === 'by' ? `tools/by/${view}` : 'tools'} />
       {view === 'set' ? <ToolSets /> : view === 'model' ? <ConsumerTools /> : <ToolTable />}
     </Page>
@@ -146,14 +146,12 @@ function GatewayToolTable() {
       <Loaded of={list}>
         {({ tools, total, tokens }) =>
           tools.length === 0 ? (
-            <Empty title="No tool matches">
-              Register an API with its OpenAPI document, or add a tool set.
-            </Empty>
+            <Empty title="No tool found">Register an API with its OpenAPI document, or add a tool set.</Empty>
           ) : (
             <>
               <p class="muted">
-                Tools: {number(total)}. The definitions take about {number(tokens)} tokens of a model's
-                context.
+                Tools: {number(total)}. The tool definitions take about {number(tokens)} tokens in the context
+                of a model.
               </p>
               <Table
                 caption="Tools"

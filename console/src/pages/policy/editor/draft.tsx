@@ -59,7 +59,7 @@ export function Draft({ policy, onChanged }: PartProps) {
     run('shadow', async () => {
       const revision = report.value!.revision!
       await control('policy/candidate', { method: 'POST', body: { revision } })
-      notice.value = `Revision ${revision} is compared with the policy in force while calls are served.`
+      notice.value = `Revision ${revision} is the candidate now. While the gateways serve calls, they compare the candidate with the policy in force.`
       await onChanged()
     })
   const open = (file: string, row: number): void => {
@@ -69,7 +69,7 @@ export function Draft({ policy, onChanged }: PartProps) {
   }
   const add = (name: string): void => {
     if (!NAME.test(name) || draft.value[name] !== undefined) {
-      failure.value = `The draft already has the file ${name}, or ${name} is not a path such as toolgate/rules/night/night.rego.`
+      failure.value = `Choose another path for the file: ${name} exists in the draft, or is not a path such as toolgate/rules/night/night.rego.`
       return
     }
     draft.value = {
@@ -103,8 +103,8 @@ export function Draft({ policy, onChanged }: PartProps) {
   if (policy.files === null)
     return (
       <Empty title="The bundle in force does not contain its sources">
-        Build the bundle again with `toolgate policy build` of this version. The editor then shows the
-        sources.
+        Build the bundle again with the command `toolgate policy build` of this Toolgate version. The editor
+        then shows the sources.
       </Empty>
     )
   const paths = Object.keys(draft.value).sort()
@@ -195,7 +195,7 @@ export function Draft({ policy, onChanged }: PartProps) {
             disabled={busy.value !== undefined || !isCurrent || isBroken || !may('policy.change')}
             onClick={() => void shadow()}
           >
-            Make it the candidate
+            Make the draft the candidate
           </button>
           <button type="button" class="button" disabled={changes === 0} onClick={reset}>
             Begin again
@@ -220,7 +220,7 @@ export function Draft({ policy, onChanged }: PartProps) {
       {report.value !== undefined && <Report of={report.value} onOpen={open} />}
       <Section title="Try an input">
         <div class="field">
-          <label for="policy-input">Input of a decision, as JSON</label>
+          <label for="policy-input">Input for the policy, as JSON</label>
           <textarea
             id="policy-input"
             class="mono"

@@ -25,8 +25,8 @@ export function PolicyEditor() {
           <>
             {!found.compiler.available && (
               <p class="notice warn">
-                <b>Drafts cannot be compiled here.</b> {found.compiler.hint} Until then, an input is evaluated
-                with the policy in force.
+                <b>Drafts cannot be compiled here.</b> {found.compiler.hint} Without a compiler, the editor
+                evaluates inputs with the policy in force.
               </p>
             )}
             {found.read_only !== null && <p class="notice warn">{found.read_only}</p>}

@@ -49,7 +49,10 @@ export function Report({ of: report, onOpen }: { readonly of: PolicyDraftReport;
           ) : (
             <p class="notice" role="status">
               <Status tone="good">compiled</Status> as revision <code>{revision}</code>; decisions are{' '}
-              {cacheable === true ? 'cached' : 'not cached: rules use time, arguments or client responses'}.
+              {cacheable === true
+                ? 'cached'
+                : 'not cached, because rules use the time, call arguments or client responses'}
+              .
             </p>
           )}
           {errors.length === 0 && (
@@ -73,7 +76,7 @@ export function Report({ of: report, onOpen }: { readonly of: PolicyDraftReport;
             {`${number(comparison.flipped)} of the last ${number(comparison.compared)} recorded decisions would differ.`}
             {comparison.failed > 0 && ` ${number(comparison.failed)} could not be evaluated.`}
             {comparison.masked > 0 &&
-              ` In ${number(comparison.masked)}, arguments are masked: rules that read arguments may decide differently.`}
+              ` In ${number(comparison.masked)} decisions, arguments are masked, so rules that read arguments may decide differently.`}
           </p>
           <Table
             caption="Recorded decisions that the draft would change"
@@ -116,7 +119,7 @@ function Decision({
   readonly onOpen: OnOpen
 }) {
   return (
-    <Section title="Decision about the input">
+    <Section title="Decision for the input">
       <div class="card">
         <Facts
           rows={[
