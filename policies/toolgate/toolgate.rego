@@ -7,9 +7,9 @@
 package toolgate
 
 # METADATA
-# title: May the subject do this?
+# title: May the subject perform the action?
 # description: |
-#   `allow`, the reasons of a denial (at least one, since `rules/operation` denies unknown operations), and the
+#   `allow`, the reasons for a denial (at least one, since `rules/operation` denies unknown operations), and the
 #   obligations of a permission.
 # entrypoint: true
 # custom:

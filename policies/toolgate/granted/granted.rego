@@ -1,9 +1,9 @@
 # METADATA
 # title: Grants of the caller
 # description: |
-#   The scopes of the token and of its roles (`roles/data.yaml`), and the operations that confined roles grant
-#   without a scope (`confined/data.yaml`). With `SCOPES=intersection`, a caller with a known role has the scopes that
-#   both token and roles grant.
+#   The scopes of the token and of the caller's roles (`roles/data.yaml`), and the operations that confined roles
+#   grant without a scope (`confined/data.yaml`). With `SCOPES=intersection`, a caller with a known role has the
+#   scopes that both token and roles grant.
 package toolgate.granted
 
 # METADATA

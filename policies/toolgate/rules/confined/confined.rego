@@ -22,7 +22,11 @@ deny contains {"code": code, "message": message} if {
 	some role in input.subject.properties.roles
 	data.toolgate.confined[role]
 	code := rego.metadata.rule().custom.reason_code
-	message := concat("", ["The role ", role, " allows this operation only for the caller's application, or not at all."])
+	message := concat("", [
+		"The role ",
+		role,
+		" does not allow this operation, or allows it only for the caller's application.",
+	])
 }
 
 _has_other_role if {

@@ -2,7 +2,7 @@
 # title: Roles
 # description: |
 #   Some operations need a role in addition to the scopes, because any program can have a scope, but only some
-#   users may decide about others. With `own`, the owner of the resource needs no role. With `shared`, an
+#   users may decide for other users. With `own`, the owner of the resource needs no role. With `shared`, an
 #   operation on a resource that belongs to no tenant needs no role, because it needs another scope.
 package toolgate.rules.role
 

@@ -36,7 +36,7 @@ deny contains {"code": code, "message": message, "scopes": granted.obtainable([s
 }
 
 # METADATA
-# title: A destructive tool needs write
+# title: A destructive tool needs the scope write
 # description: |
 #   The tool is not read-only and may destroy something. Missing hints have the defaults of MCP: not read-only,
 #   and destructive.

@@ -4,7 +4,7 @@
 #   A resource is for the callers of its tenant, or for all callers when it belongs to no tenant. A caller who
 #   acts for another tenant (`X-Tenant-ID`, `cpi-admin` only) appears here as a caller of that tenant. Operations
 #   marked `every_tenant` are the exception: they reach every tenant, so a scope alone does not grant them to a
-#   caller who belongs to one.
+#   caller who belongs to a tenant.
 package toolgate.rules.tenant
 
 # METADATA
@@ -20,14 +20,14 @@ deny contains {"code": code, "message": "The resource belongs to another tenant.
 
 # METADATA
 # title: Every tenant
-# description: The operation concerns every tenant, and the caller belongs to one. No scope would help.
+# description: The operation concerns all tenants, but the caller belongs to a single tenant. No scope would help.
 # custom:
 #   reason_code: every_tenant
 deny contains {"code": code, "message": message} if {
 	not _within_reach
 	_about_every_tenant
 	code := rego.metadata.rule().custom.reason_code
-	message := "The request concerns every tenant: it needs the role cpi-admin, or a token without tenant."
+	message := "The request concerns all tenants. It needs the role cpi-admin, or a token without a tenant."
 }
 
 _within_reach if {
