@@ -97,7 +97,7 @@ describe('versions of one path', () => {
     const unknown = await get('/orders/x', { 'x-api-version': 'v9' })
     expect(unknown.status).toBe(400)
     expect(JSON.parse(unknown.text).message).toBe(
-      'The request names a version that does not exist. Send the header x-api-version with one of: v1, v2.',
+      'The request names a version that does not exist. Send the header x-api-version with one of these versions: v1, v2.',
     )
   })
 
@@ -194,7 +194,7 @@ describe('the end of a version', () => {
     const past = { sunset_at: '2020-01-02T03:04:05+02:00', after_sunset: 'refuse', link: LINK }
     await patch('/orders@v1', { deprecation: past })
     await expect.poll(async () => (await get('/orders/x')).status, REACHES).toBe(410)
-    const message = `This API was shut down on 2020-01-02. Call another version of it. See ${LINK}.`
+    const message = `This API was shut down on 2020-01-02. Call another version of the API. See ${LINK}.`
     expect(JSON.parse((await get('/orders/x')).text)).toMatchObject({ error: 'gone', message })
     const tool = { name: 'orders_v1_listAll', arguments: {} }
     expect((await world.call('POST', '/mcp/tools/call', key, tool)).status).toBe(410)

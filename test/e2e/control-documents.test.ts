@@ -93,7 +93,7 @@ it('tools that an older API of the tenant replaces are named', async () => {
   const [first, second] = [await create('/pet-store'), await create('/pet_store')]
   expect((await statusOf(first)).degraded).toBeNull()
   expect((await statusOf(second)).degraded).toBe(
-    `gateways do not serve 1 of the tools, because older APIs have tools with the same names (pet_store_list of ${first}); change the operationId of these operations, or the path of this API`,
+    `gateways do not serve 1 of this API's tools, because older APIs of the tenant have tools with the same names (pet_store_list of ${first}); change the operationIds of these tools in the OpenAPI document of this API, or change the path of this API`,
   )
   await api('PATCH', `/tenants/acme/apis/${second}`, { path: '/pets' })
   await expect

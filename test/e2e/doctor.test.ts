@@ -70,7 +70,7 @@ describe('a healthy gateway', () => {
     expect(whole.code).toBe(0)
     expect(whole.out).not.toContain(token)
     expect(whole.out).toMatch(/Claude with this token can connect\.\n {2}Claude with a login can connect\./)
-    expect(whole.out).toMatch(/limits +Tools: \d+; their definitions are about \d+ tokens/)
+    expect(whole.out).toMatch(/limits +Tools: \d+; the tool definitions have about \d+ tokens/)
   })
 })
 
@@ -177,7 +177,7 @@ const BROKEN: readonly (readonly [step: string, what: string, corrupt: Corrupt, 
     'server',
     'the issuer of the provider',
     at(AS, reply => json(reply, set('issuer', gateway.running.addresses.auth_url))),
-    /character by character/,
+    /must be identical/,
   ],
   [
     'server',
@@ -195,7 +195,7 @@ const BROKEN: readonly (readonly [step: string, what: string, corrupt: Corrupt, 
     'server',
     'plain http',
     at(AS, reply => json(reply, set('token_endpoint', 'http://gateway.example/oauth/token'))),
-    /https only/,
+    /only over https/,
   ],
   [
     'registration',
@@ -249,7 +249,7 @@ const BROKEN: readonly (readonly [step: string, what: string, corrupt: Corrupt, 
         ),
       ),
     ),
-    /respond with one of them/,
+    /respond with one of these versions/,
   ],
   [
     'initialize',
@@ -313,7 +313,7 @@ describe('a gateway whose front is broken', () => {
     const { out } = await run('--url', front.url, '--client', 'vscode', '--token', token)
     expect(out).toMatch(/warn {2}resource .*\n.*fix: /)
     expect(out).toContain('VS Code with a login fails at: resource.')
-    expect(out).not.toContain('delete it at the identity provider')
+    expect(out).not.toContain('delete the client at the identity provider')
   })
 
   it('lets the page of the Inspector call or names what a page lacks', async () => {
@@ -324,7 +324,10 @@ describe('a gateway whose front is broken', () => {
       const page = 'http://localhost:6274'
       if (method === 'OPTIONS') reply.headers['access-control-allow-origin'] = `${page}, ${page}`
     }
-    expect(await cors()).toMatchObject({ status: 'failed', fix: expect.stringContaining('once') })
+    expect(await cors()).toMatchObject({
+      status: 'failed',
+      fix: expect.stringContaining('exactly one origin'),
+    })
     front.corrupt = (reply, { method }) => {
       if (method !== 'OPTIONS') return
       reply.headers['access-control-allow-origin'] = 'http://localhost:6274'

@@ -194,10 +194,10 @@ it('declares completion, and reports entries that cannot be served', async () =>
   })
   const status = JSON.stringify(await response.json())
   for (const reason of [
-    'x-mcp-resources[3]: its operation is not a GET',
+    'x-mcp-resources[3]: the operation \\\\\\"deleteProduct\\\\\\" is not a GET operation',
     'x-mcp-resources[4]: the field \\\\\\"uri\\\\\\" has no variable for these required parameters of the operation: productId',
     'x-mcp-resources[5]: the document has no operation \\\\\\"nothing\\\\\\"',
-    'x-mcp-prompts[1]: {{third}} is not an argument of the prompt',
+    'x-mcp-prompts[1]: messages[0] contains {{third}}, which is not an argument of the prompt',
   ])
     expect(status).toContain(reason.replaceAll('\\\\\\"', '\\"'))
 })

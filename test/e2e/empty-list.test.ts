@@ -43,7 +43,7 @@ it('names a key whose API has no tools, while others of the tenant have', async 
   await expect.poll(async () => (await world.call('GET', '/t/beta/plain', key)).status, SOON).toBe(200)
   expect(await listed(key)).toEqual({
     names: [],
-    reason: 'The API of this key has no tools. Use a key of another API, or a token.',
+    reason: 'This key gives access only to APIs without tools. Use a key for another API, or a token.',
   })
 })
 
@@ -54,10 +54,10 @@ it('names an address that offers none of the tools, and a policy that allows non
   expect(whole.reason).toBeUndefined()
   expect(await listed(agent, '/mcp?tags=no-such-tag')).toEqual({
     names: [],
-    reason: expect.stringMatching(/^None of the tools of this credential is offered at this address/),
+    reason: expect.stringMatching(/^This credential may use tools, but this address offers none of them/),
   })
   expect(await listed(await world.token({ id: 'reader', tenant: 'acme', scope: 'platform:read' }))).toEqual({
     names: [],
-    reason: expect.stringMatching(/^The policy allows none of the tools to this credential/),
+    reason: expect.stringMatching(/^The policy does not allow this credential to use any of the tools/),
   })
 })

@@ -137,7 +137,7 @@ describe('with capacity for many new connections', () => {
   it('MAX_PER_IP 10, MAX_PER_TENANT 100, MAX_TOTAL: each at its border, and free again when one closes', async () => {
     await begin({ RATE_LIMIT_PER_MIN: '1000', MAX_TOTAL: '112' })
     await openMany(10, () => '192.0.2.1')
-    expectRefused(await open('192.0.2.1'), /from this address/)
+    expectRefused(await open('192.0.2.1'), /from this IP address/)
     await openMany(90, at => `192.0.2.${10 + Math.floor(at / 10)}`)
     expectRefused(await open('192.0.2.99'), /for this tenant/)
     await openMany(12, at => `198.51.100.${at}`, 'other')

@@ -66,7 +66,7 @@ describe('a subscription', () => {
     const { items } = (await world.api('GET', `${all}?q=app`, world.root)).json
     const patch = (status: string) => world.api('PATCH', `${all}/${items[0].id}`, world.root, { status })
     expect((await patch('blocked')).status).toBe(200)
-    await expect.poll(() => call(app.key), REACHES).toEqual([403, 'This consumer is blocked.'])
+    await expect.poll(() => call(app.key), REACHES).toEqual([403, 'The calling application is blocked.'])
     expect((await patch('active')).status).toBe(200)
     await expect.poll(async () => (await call(app.key))[0], REACHES).toBe(200)
   })

@@ -21,7 +21,7 @@ const REJECTED = 'platform_policy_bundles_rejected_total'
 const NEVER_ENDS: [string, Uint8Array, RegExp] = [
   'of a policy that never ends',
   readFileSync(ENDLESS),
-  /its test evaluation took longer than/,
+  /the test evaluation took longer than/,
 ]
 
 beforeAll(async () => {

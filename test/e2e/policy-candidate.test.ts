@@ -96,7 +96,7 @@ describe('a candidate', { timeout: 60_000 }, () => {
     )
     const refused = await promote()
     expect(refused.status).toBe(409)
-    expect(refused.json.message).toMatch(/3 of \d+ decisions would change, more than POLICY_MAX_FLIPS \(1\)/)
+    expect(refused.json.message).toMatch(/3 of \d+ decisions would change; POLICY_MAX_FLIPS allows 1\./)
     expect((await product(viewer)).status).toBe(403)
   })
 

@@ -244,7 +244,7 @@ describe('a token budget', () => {
     const names = namesOf(await send('/mcp/cut', 'tools/list'))
     expect(names[0]).toBe('shop_listOrders')
     const { instructions } = (await initialize('/mcp/cut')).result
-    expect(instructions).toMatch(/^Read only\.\n\nThe list contains only the first tools of this view\./)
+    expect(instructions).toMatch(/^Read only\.\n\nThe tool list contains only the first tools of this view\./)
     const all = namesOf(await send('/mcp/cut?tools=list', 'tools/list'))
     const leftOut = all.filter(name => !names.includes(name))
     expect(leftOut.length).toBeGreaterThan(0)
@@ -303,7 +303,7 @@ describe('a change of the file', () => {
     const path = join(dataDir, 'view-status/tenant-acme/more.yaml')
     await expect
       .poll(() => parse(readFileSync(path, 'utf8')).lastError, { timeout: 10_000 })
-      .toContain('spec.tokenBudget is not an integer in range')
+      .toContain('spec.tokenBudget is not an integer in the allowed range')
     expect(namesOf(await send('/mcp/more', 'tools/list'))).toEqual(['shop_getProduct'])
     rmSync(join(toolsets, 'more.yaml'))
     await expect

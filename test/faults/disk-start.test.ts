@@ -45,7 +45,7 @@ function fill(directory: string, leftBytes: number): void {
 describe.skipIf(!isRoot)('a start (run as root: file systems are mounted)', () => {
   test.each([0, 256 * 1024, 4 * 1024 * 1024])('with %d free bytes: names the directory and the fix', left => {
     const { code, text, directory } = startOn('', mount => fill(mount, left))
-    expect(text).toContain(`DATA_DIR (${directory}) is on a full file system. Free space`)
+    expect(text).toContain(`DATA_DIR (${directory}) is on a full file system. Free disk space`)
     expect(code).toBe(78)
   })
 

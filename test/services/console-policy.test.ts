@@ -136,8 +136,8 @@ describe.skipIf(missing)(
         await shot('policy-editor-phone')
         await page.setViewportSize({ width: 1280, height: 800 })
 
-        await page.getByRole('button', { name: 'Make it the candidate' }).click()
-        await page.getByText('is compared with the policy in force').waitFor()
+        await page.getByRole('button', { name: 'Make the draft the candidate' }).click()
+        await page.getByText('they compare the candidate with the policy in force').waitFor()
         const agent = await deployment.token('demo-agent')
         expect((await deployment.post('/mcp/tools/call', CALL, agent)).status).toBeLessThan(500)
         await page.getByRole('button', { name: 'Promote' }).waitFor()

@@ -264,7 +264,7 @@ describe.skipIf(missing)(`states in the console${hint}`, () => {
     })
     await shown.open('policy/editor')
     await page.getByRole('button', { name: 'Evaluate with the policy in force' }).click()
-    await page.getByText('Decision about the input').waitFor()
+    await page.getByText('Decision for the input').waitFor()
     expect(await page.getByText('as revision').count()).toBe(0)
     expect(await page.getByText('tests passed').count()).toBe(0)
   })

@@ -126,7 +126,7 @@ describe.skipIf(missing)(
       await dialog.getByRole('meter', { name: /^Minute, acme/ }).waitFor()
       for (const window of ['Second', 'Day', 'Month'])
         expect(await dialog.getByRole('meter', { name: new RegExp(`^${window}, acme`) }).count()).toBe(1)
-      await dialog.getByLabel(`New plan of ${made.id}`).selectOption('large')
+      await dialog.getByLabel(`New plan for the subscription ${made.id}`).selectOption('large')
       expect(await accessibilityFaults()).toEqual([])
       if (process.env.SCREENSHOTS !== undefined)
         await page.screenshot({ path: join(process.env.SCREENSHOTS, 'limits-plan.png') })

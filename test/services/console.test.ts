@@ -144,12 +144,12 @@ describe.skipIf(missing)(`the console${missing ? ' (skipped: apt-get install chr
     let dialog = await begin()
     const group = (name: string) => dialog.getByRole('group', { name, exact: true })
     await group('Requests').getByLabel('Methods').fill('GET, POST')
-    await group('Headers of requests').getByLabel('Set').fill('x-team: shop:1\nx-area: eu')
+    await group('Request headers').getByLabel('Set').fill('x-team: shop:1\nx-area: eu')
     for (const name of [
       'Cross-origin requests',
       'Retries',
       'Upstream addresses',
-      'Health checks of the addresses',
+      'Health checks of the upstream addresses',
     ])
       await group(name).getByRole('checkbox', { name }).check()
     await group('Cross-origin requests').getByLabel('Origins').fill('https://app.example')
@@ -159,7 +159,7 @@ describe.skipIf(missing)(`the console${missing ? ' (skipped: apt-get install chr
     await group('Upstream addresses')
       .getByLabel('Addresses', { exact: true })
       .fill('http://127.0.0.1:9/a 3\nhttp://127.0.0.1:9/b')
-    await group('Health checks of the addresses').getByLabel('Path').fill('/up')
+    await group('Health checks of the upstream addresses').getByLabel('Path').fill('/up')
     expect(await accessibilityFaults()).toEqual([])
     await dialog.getByRole('button', { name: 'Save rules' }).click()
     await dialog.getByText('traffic.retry.max_attempts', { exact: true }).waitFor()
@@ -261,7 +261,7 @@ describe.skipIf(missing)(`the console${missing ? ' (skipped: apt-get install chr
       .getByText(/scope\.rego:\d+/)
       .first()
       .waitFor()
-    await page.getByText('Scopes that would be enough').waitFor()
+    await page.getByText('Scopes that would lift the denial').waitFor()
   })
 
   it('shows who changed what, with the values before', async () => {
@@ -269,7 +269,7 @@ describe.skipIf(missing)(`the console${missing ? ' (skipped: apt-get install chr
     const { page } = await asAdmin('catalogue/apis?q=audited')
     await page.getByRole('button', { name: 'Delete' }).click()
     await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
-    await page.getByText('No API matches').waitFor()
+    await page.getByText('No API found').waitFor()
     await page.goto(`${origin}/console/audit?resource=${api.id}`)
     await page.getByRole('button', { name: 'apis.delete' }).click()
     await page
@@ -291,7 +291,7 @@ describe.skipIf(missing)(`the console${missing ? ' (skipped: apt-get install chr
   it('shows what the model of a consumer sees, and simulates a call as it', async () => {
     await deployment.post('/mcp/tools/call', CALL, await deployment.token('demo-viewer'))
     const { page } = await asAdmin('tools/by/model?consumer=demo-viewer')
-    await page.getByText(/Tools for the model of demo-viewer: 0/).waitFor()
+    await page.getByText(/Tools that demo-viewer sees: 0/).waitFor()
     await page.getByRole('row', { name: /shop_getProduct The request needs the scope execute/ }).waitFor()
     await page.goto(`${origin}/console/playground?tool=shop_getProduct`)
     await page.getByLabel('productId (required)').fill('P-1001')
@@ -412,7 +412,7 @@ describe.skipIf(missing)(`the console${missing ? ' (skipped: apt-get install chr
     await page.keyboard.press('Escape')
     await page.getByRole('dialog').waitFor({ state: 'detached' })
     await page.keyboard.press('?')
-    await page.getByRole('dialog').getByText('First field of the page').waitFor()
+    await page.getByRole('dialog').getByText('Go to the first field of the page').waitFor()
   })
 
   it('keeps the focus in a field that a key has chosen as soon as the page is drawn', async () => {

@@ -199,7 +199,7 @@ describe.skipIf(!hasKafka())(`Kafka with TLS and SASL (${KAFKA_HINT})`, () => {
       expect(flow.sink.counts.taken).toBe(0)
       const log = flow.lines.join('\n')
       expect(log).toMatch(
-        /authentication failed|does not accept KAFKA_CLIENT_ID with KAFKA_CLIENT_SECRET|certificate|Connection error|alert/i,
+        /authentication failed|does not accept the credentials in KAFKA_CLIENT_ID and KAFKA_CLIENT_SECRET|certificate|Connection error|alert/i,
       )
       expect(log).not.toContain(WRONG)
       expect(log).not.toContain('PRIVATE KEY')

@@ -96,7 +96,10 @@ describe.skipIf(missing)(`confirmations: ${HINT}`, { timeout: 90_000 }, () => {
     ])('whose user %s does not reach the backend, and the model gets the reason', async (_name, response) => {
       client = await connect(() => response)
       const result = await client.call(DESTROY, { message: 'row 7' })
-      expect(result).toMatchObject({ isError: true, content: [{ text: 'The call was not confirmed.' }] })
+      expect(result).toMatchObject({
+        isError: true,
+        content: [{ text: 'The client did not confirm the call.' }],
+      })
       expect(reached).toEqual([])
     })
 

@@ -426,7 +426,7 @@ describe.skipIf(missing)(`the portal${missing ? ' (skipped: apt-get install chro
     await page.getByRole('cell', { name: 'parcelId' }).waitFor()
     await pressUntil(/^Try it/)
     await page.keyboard.press('Enter')
-    await page.getByText('Sign in to call the API from here').waitFor()
+    await page.getByText('Sign in to call the API from this page').waitFor()
   })
 
   it('shows the catalog although its first requests fail for a moment', async () => {
@@ -474,7 +474,7 @@ describe.skipIf(missing)(`the portal${missing ? ' (skipped: apt-get install chro
     const products = await fetch(`${origin}/v1/portal/products`, { headers })
     const { items } = (await products.json()) as { items: readonly { id: string }[] }
     await check('product', `products/${items[0]!.id}`, 'APIs of the product')
-    await check('subscriptions', 'subscriptions', 'The APIs and products that applications may call.')
+    await check('subscriptions', 'subscriptions', 'The subscriptions of applications to APIs and products.')
     await check('requests', 'requests', 'Subscriptions that are pending approval.')
   }, 120_000)
 

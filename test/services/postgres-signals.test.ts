@@ -63,7 +63,7 @@ describe.skipIf(WITHOUT_POSTGRES)(`signals over PostgreSQL${POSTGRES_HINT}`, () 
     await hears('reconnected')
     await hears('changed')
     expect(faults).toContain(
-      'the database connection for LISTEN failed; the control plane polls and reconnects',
+      'the database connection for LISTEN failed; the control plane polls for changes and reconnects',
     )
   })
 

@@ -118,7 +118,7 @@ describe('toolgate config', () => {
     const empty = join(dir, 'specs/empty.yaml')
     writeFileSync(empty, TREE.split('tenants:')[0]!)
     expect((await run(`diff ${empty}`)).out).toContain(
-      '? tenants/acme/apis/stock is not in the files and is kept; --prune deletes it',
+      '? tenants/acme/apis/stock is not in the files and stays unchanged; use --prune to delete it',
     )
     const pruned = await run(`apply ${empty} --prune --json`)
     expect(JSON.parse(pruned.out).changes).toHaveLength(2)
@@ -155,10 +155,12 @@ describe('toolgate config', () => {
     const other = join(dir, 'specs/other.yaml')
     writeFileSync(other, TREE.replace('specs/', ''))
     expect((await run(`validate ${file} ${other}`)).err).toContain(
-      'defines tenants/acme/apis//stock, and so does an earlier file. Remove one of the two definitions.',
+      'and an earlier file both define tenants/acme/apis//stock. Remove one of the two definitions.',
     )
     writeFileSync(other, 'apiVersion: toolgate.dev/v1\nkind: Configuration\nowner: team-b\n')
-    expect((await run(`validate ${file} ${other}`)).err).toContain('has a different owner')
+    expect((await run(`validate ${file} ${other}`)).err).toContain(
+      'differs from the owner in the other files',
+    )
     expect((await run(`validate ${file}`)).code).toBe(0)
   })
 

@@ -243,7 +243,8 @@ describe.each(DATABASES)('configuration as code on $name', database => {
       expect(missing.body.error.details).toEqual([
         {
           field: 'secrets.X',
-          message: 'is required: a from field of the tree names it. Send its value in secrets.',
+          message:
+            'is required, because a from field of the tree refers to this secret. Send the value in secrets.',
         },
       ])
       expect((await send(body, '?dry_run=true')).body.missing_secrets).toEqual(['X'])

@@ -35,7 +35,7 @@ it('is called only while every address of its name is allowed, and the error nam
       await until('its outcome', async () => (await delivery())!.error !== null)
       const { error, status_code } = (await delivery())!
       expect(status_code).toBe(attempt === 1 ? 500 : null)
-      if (attempt > 1) expect(error).toMatch(/^the address is not public/)
+      if (attempt > 1) expect(error).toMatch(/^the host in the URL of the webhook is not a public address/)
       expect(error).not.toMatch(/10\.20|169\.254/)
       expect(one.connections()).toBe(1)
       if (attempt === 4) status = 200

@@ -47,7 +47,7 @@ it('sends nothing to one that came in past the check', async () => {
     status: 'pending',
     attempt: 1,
     status_code: null,
-    error: 'the address is plain HTTP, which is not allowed in production: change it to https',
+    error: 'the URL of the webhook uses plain HTTP, which is not allowed in production: use an https URL',
   })
   expect(one.connections()).toBe(0)
 })

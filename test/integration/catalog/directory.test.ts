@@ -260,7 +260,7 @@ describe('a failure', () => {
   it.each([
     ['no apiVersion', { kind: 'ToolSet', metadata: {}, spec: {} }, 'apiVersion is missing'],
     ['an OpenAPI document', { openapi: '3.1.0', info: {}, paths: {} }, 'this is an OpenAPI document'],
-    ['a namespace that no caller sees', toolSetResource('x', inline('a'), 'default'), 'which no caller sees'],
+    ['a namespace of no tenant', toolSetResource('x', inline('a'), 'default'), 'which belongs to no tenant'],
   ])('a file with %s is logged with the reason', async (_, content, reason) => {
     d.write('x.yaml', content)
     await d.start()

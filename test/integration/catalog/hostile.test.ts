@@ -98,7 +98,7 @@ describe('a hostile server', () => {
     [
       'a redirect to a private address',
       (_, r) => r.writeHead(302, { location: 'http://169.254.169.254/latest' }).end(),
-      'redirects are not followed',
+      'the gateway does not follow redirects',
     ],
     ['50 MB', (_, r) => r.end(Buffer.alloc(50_000_000, 0x20)), 'larger than 48 MB'],
     ['a status 500', (_, r) => r.writeHead(500).end('secret stack trace'), 'status 500'],

@@ -97,7 +97,7 @@ describe('url', () => {
   })
 
   it.each([
-    ['a redirect', 302, 'redirects are not followed'],
+    ['a redirect', 302, 'the gateway does not follow redirects'],
     ['a missing file', 404, 'responded with status 404'],
     ['a file that is not OpenAPI', '<html></html>', 'HTML or XML'],
     ['a file that is cut off', '{ "get": [', 'not valid'],
@@ -207,7 +207,7 @@ describe('ConfigMap in a folder', () => {
     })
     await start(source)
     expect(deployment.names).toEqual(['c'])
-    expect(degraded()?.message).toContain('/a: its path item refers to')
+    expect(degraded()?.message).toContain('/a: the path item refers to')
   })
 
   it('at most 1,000 files are read', async () => {

@@ -188,7 +188,10 @@ it('signs in with the code, the verifier of the challenge and the resource, at a
 
 it.each([
   ['error=access_denied&error_description=You+said+no.', 'You said no.'],
-  ['code=', 'The response to the login is not valid: no authorization code in "callbackParameters".'],
+  [
+    'code=',
+    'The OAuth response from the gateway is not valid: no authorization code in "callbackParameters".',
+  ],
 ])('a return with %s is not a login, and the page says why', async (returned, message) => {
   const location = await returnWith(returned)
   expect(location.searchParams.get('login_error')).toBe(message)

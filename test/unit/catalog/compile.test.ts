@@ -9,7 +9,7 @@ describe('a document', () => {
   it.each([
     ['text', 'hello', /is a string/],
     ['a list', [], /is a list/],
-    ['no version', { paths: {} }, /neither "openapi" nor "swagger"/],
+    ['no version', { paths: {} }, /neither the field "openapi" nor the field "swagger"/],
     ['an unknown version', { openapi: '4.0.0' }, /4\.0\.0/],
     ['paths that are none', { openapi: '3.0.0', paths: [] }, /paths is a list/],
   ])('that is %s is refused with the reason', (_, document, message) => {

@@ -95,8 +95,11 @@ it('puts the prefix of the names in front of the URI, and reads it with that', (
 
 it.each([
   ['things://{id}{', 'the URI template in the field "uri" is not valid or not supported'],
-  ['things://{id}/{tags}', 'the variable "tags" of the field "uri" is not a string, number or boolean'],
-  ['things://{id}/{other}', 'the variable "other" of the field "uri" is not a parameter of the operation'],
+  [
+    'things://{id}/{tags}',
+    'the variable "tags" in the field "uri" refers to a parameter that is not a string, number or boolean',
+  ],
+  ['things://{id}/{other}', 'the variable "other" in the field "uri" is not a parameter of the operation'],
   ['things', 'the field "uri" has no variable for these required parameters of the operation: id'],
   [7, 'the field "uri" is missing'],
 ])('leaves %s out, with the reason', (uri, reason) => {

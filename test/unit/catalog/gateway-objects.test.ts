@@ -100,7 +100,7 @@ describe('an instance', () => {
 
   it.each([
     ['Online', null, gateway, object({}, 'platform')],
-    ['Absent', /No gateway with this name/, undefined, object({}, 'platform')],
+    ['Absent', /No gateway with the name in spec\.gatewayName/, undefined, object({}, 'platform')],
     ['Online', /spec\.url is/, gateway, object({ url: 'https://other.example' }, 'platform')],
     ['Online', /refused/, { ...gateway, error: 'refused' }, object({}, 'platform')],
     ['Error', /create the GatewayInstance in the namespace platform/, gateway, object({})],

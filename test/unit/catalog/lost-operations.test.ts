@@ -37,7 +37,7 @@ describe('paths that cannot be read', () => {
   it.each([
     ['a path item of another file', '/b', { $ref: 'other.yaml#/b' }, 'refers to other.yaml#/b'],
     ['a path item that does not exist', '/b', { $ref: '#/components/pathItems/B' }, 'refers to #/components'],
-    ['a path item that is not an object', '/b', 'text', 'its path item is a string'],
+    ['a path item that is not an object', '/b', 'text', 'the path item is a string'],
     ['a path without slash', 'b', get('b'), 'does not begin with "/"'],
   ])('%s', (_, path, item, reason) => {
     const { names, status, message, rules } = outcomeOf(openapi({ '/a': get('a'), [path]: item }))
@@ -73,7 +73,7 @@ describe('references', () => {
     const at = '#/paths/~1a/post/requestBody/content/application~1json/schema/properties'
     expect(status).toBe('True')
     expect(message).toContain(
-      `unresolved references: 2 (${at}/x: $ref #/components/schemas/X: the document has nothing at`,
+      `unresolved references: 2 (${at}/x: $ref #/components/schemas/X: the document has no value at`,
     )
     const found = findings.filter(({ rule }) => rule === 'unresolved-reference')
     expect(found.map(({ subject }) => subject)).toEqual([`${at}/x`, `${at}/y`])
@@ -173,7 +173,9 @@ describe('security without credential', () => {
   it('is reported for the operations that need one', () => {
     const { status, message, rules } = outcomeOf(document)
     expect(status).toBe('False')
-    expect(message).toContain('1 operation needs a credential (key): set spec.toolDefaults.authentication')
+    expect(message).toContain(
+      '1 operation needs a credential (security schemes: key): set spec.toolDefaults.authentication',
+    )
     expect(rules).toEqual(['missing-credential'])
   })
 

@@ -14,12 +14,15 @@ describe('x-mcp-header', () => {
   ])('is good in %j', schema => expect(mirroredHeaderFault(schema)).toBeUndefined())
 
   it.each([
-    [object({ a: region, b: { type: 'string', 'x-mcp-header': 'region' } }), 'repeats the name region'],
+    [
+      object({ a: region, b: { type: 'string', 'x-mcp-header': 'region' } }),
+      'repeats the header name region',
+    ],
     [object({ a: { type: 'string', 'x-mcp-header': 'a b' } }), 'at /properties/a is not a header name'],
     [object({ a: { type: 'string', 'x-mcp-header': '' } }), 'is not a header name'],
     [object({ a: { type: 'string', 'x-mcp-header': 7 } }), 'is not a header name'],
-    [object({ a: { type: 'number', 'x-mcp-header': 'A' } }), 'is not on a string'],
-    [object({ a: { type: ['string', 'null'], 'x-mcp-header': 'A' } }), 'is not on a string'],
+    [object({ a: { type: 'number', 'x-mcp-header': 'A' } }), 'is not on a property of type string'],
+    [object({ a: { type: ['string', 'null'], 'x-mcp-header': 'A' } }), 'is not on a property of type string'],
     [
       object({ a: { type: 'array', items: region } }),
       'at /properties/a/items is not on a property, or is inside another keyword',

@@ -145,7 +145,9 @@ actions:
     await deployment.start()
     expect(deployment.names).toEqual(['beta', 'gamma'])
     const conditions = deployment.status('shop')!.conditions
-    expect(conditions.find(({ type }) => type === 'Synced')!.message).toContain('actions of spec.overlays: 2')
+    expect(conditions.find(({ type }) => type === 'Synced')!.message).toContain(
+      'actions from spec.overlays: 2',
+    )
     expect(conditions.find(({ type }) => type === 'Degraded')).toMatchObject({
       status: 'True',
       message: expect.stringContaining('overlays[0].actions[2]: $.paths.none'),

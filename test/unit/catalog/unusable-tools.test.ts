@@ -85,7 +85,7 @@ describe('a Tool resource that is unusable from the start', () => {
     await deployment.start()
     expect(deployment.names).toEqual([])
     expect(degraded('other', 'tenant-other')?.message).toContain(
-      'tool.yaml, which may contain the Tool resource of this tool',
+      'this file may contain the Tool resource for this tool',
     )
     deployment.remove('tool.yaml')
     await until(() => deployment.names.length === 3, 'the tools without the file')
@@ -139,7 +139,9 @@ describe('a Tool resource that becomes unusable', () => {
     expect(deployment.names).toEqual(['listOrders', 'ping'])
     deployment.write('tool.yaml', tool({ enabled: 'no' }))
     await until(() => degraded()?.status === 'True', 'the status')
-    expect(degraded()?.message).toContain('last valid version applies: 1 (dropOrders: spec.enabled')
+    expect(degraded()?.message).toContain(
+      'the last valid version of each applies: 1 (dropOrders: spec.enabled',
+    )
     expect(deployment.names).toEqual(['listOrders', 'ping'])
     deployment.remove('tool.yaml')
     await until(() => deployment.names.includes('dropOrders'), 'the tool as generated')

@@ -41,25 +41,29 @@ describe('spec.upstream', () => {
     [
       { pipelining: 0 },
       {},
-      'spec.upstream.pipelining is not an integer in range: write an integer from 1 to 16',
+      'spec.upstream.pipelining is not an integer in the allowed range: write an integer from 1 to 16',
     ],
     [
       { pipelining: 17 },
       {},
-      'spec.upstream.pipelining is not an integer in range: write an integer from 1 to 16',
+      'spec.upstream.pipelining is not an integer in the allowed range: write an integer from 1 to 16',
     ],
     [{ http2: 'yes' }, {}, 'spec.upstream.http2 is not a boolean: write true or false'],
     [
       { pipelining: 2, http2: true },
       {},
-      'spec.upstream.pipelining is set together with http2: remove one of the two: HTTP/2 has its own streams',
+      'spec.upstream.pipelining is set together with http2: remove one of the two: HTTP/2 does not use pipelining',
     ],
     [
       { pipelining: 2 },
       { baseURL: 'https://shop.example' },
       'spec.upstream.pipelining is set for an https address: remove it, or write http2: true',
     ],
-    [{ depth: 2 }, {}, 'spec.upstream.depth is not a known field: remove it; known here: pipelining, http2'],
+    [
+      { depth: 2 },
+      {},
+      'spec.upstream.depth is not a known field: correct or remove the field; allowed fields: pipelining, http2',
+    ],
     [
       { http2: true },
       { source: { mcp: { url: 'http://mcp.test/mcp' } } },

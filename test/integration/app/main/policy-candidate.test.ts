@@ -76,7 +76,7 @@ describe('a candidate at an address', { timeout: 60_000 }, () => {
 
   it('is not replaced by a draft, whose refusal says what to do', async () => {
     expect(await owner.candidate.offer(named('draft'))).toBe(
-      'POLICY_SHADOW is a URL: publish revision draft there, or unset POLICY_SHADOW.',
+      'POLICY_SHADOW is a URL: publish revision draft at that URL, or unset POLICY_SHADOW.',
     )
     expect((await status()).revision).toBe('second')
     expect(existsSync('http:')).toBe(false)

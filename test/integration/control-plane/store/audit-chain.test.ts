@@ -59,7 +59,7 @@ it('verifies records that are as they were written, and knows one of an earlier 
   const other = await verify('--known', `3:${'0'.repeat(64)}`)
   expect([other.code, other.fault]).toEqual([1, expect.stringContaining('the chain was replaced')])
   const missing = await verify('--known', `99:${first.hash}`)
-  expect([missing.code, missing.fault]).toEqual([1, 'the known record 99 is missing'])
+  expect([missing.code, missing.fault]).toEqual([1, 'record 99, given with --known, is missing'])
 }, 60_000)
 
 it('detects an altered record, and verifies again when it is restored', async () => {

@@ -133,7 +133,7 @@ describe('migrations', () => {
       await expect(migrator(MIGRATIONS).migrate()).rejects.toThrow(/"9998-next".*newer version/)
       const edited = { ...next, statements: ['create table next_one (id bigint)'] }
       await expect(migrator([...MIGRATIONS, edited]).migrate()).rejects.toThrow(
-        /the statements of migration "9998-next" in this build differ/,
+        /the SQL statements of migration "9998-next" in this build differ/,
       )
     } finally {
       await client.close()

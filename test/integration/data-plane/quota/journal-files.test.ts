@@ -282,7 +282,7 @@ describe('lock', () => {
     const quota = openJournalQuota({ dir, ...SMALL })
     expect(() => openJournalQuota({ dir, ...SMALL })).toThrow(
       new RegExp(
-        `${dir} is in use by process ${process.pid} on .*\\. Stop that process, or give this one another DATA_DIR`,
+        `${dir} is in use by process ${process.pid} on .*\\. Stop that process, or set DATA_DIR to another directory for this process`,
       ),
     )
     await quota.close()

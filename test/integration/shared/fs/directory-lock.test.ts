@@ -60,7 +60,7 @@ describe('a directory lock', () => {
     const held = lock()
     expect(lock).toThrow(
       new RegExp(
-        `db is in use by process ${process.pid} on .*\\. Stop that process, or give this one another DATA_DIR`,
+        `db is in use by process ${process.pid} on .*\\. Stop that process, or set DATA_DIR to another directory for this process`,
       ),
     )
     held.release()

@@ -121,7 +121,7 @@ describe.skipIf(missing)(
         'not _spared(needs)\n\thttp.send({"method": "GET", "url": "http://localhost"})',
       )
       await expect(build()).rejects.toThrow(
-        'it calls the built-in functions http.send, which this gateway does not support in WebAssembly policies',
+        'the policy calls the built-in functions http.send, which this gateway does not support in WebAssembly policies',
       )
     })
 
@@ -136,7 +136,9 @@ describe.skipIf(missing)(
         'not _spared(needs)',
         'not _spared(needs)\n\tinput.context.plan != "enterprise"',
       )
-      await expect(build()).rejects.toThrow(/Add them to custom\.reads in its METADATA:\n {2}- context\.plan/)
+      await expect(build()).rejects.toThrow(
+        /Add these fields to custom\.reads in the METADATA of the entrypoint:\n {2}- context\.plan/,
+      )
     })
 
     it('a field the input does not have is refused by the check', async () => {
@@ -170,7 +172,7 @@ describe.skipIf(missing)(
       expect(faults).toMatch(/format: .*extra\.rego/s)
       expect(faults).toMatch(/coverage: .*toolgate\/rules\/extra\/extra\.rego:8/s)
       expect(faults).toContain(
-        'metadata: toolgate/rules/extra/extra.rego:8 denies without a custom.reason_code',
+        'metadata: toolgate/rules/extra/extra.rego:8 is a deny rule without a custom.reason_code',
       )
     })
 

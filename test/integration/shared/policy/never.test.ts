@@ -52,7 +52,7 @@ describe.skipIf(missing)(
       [
         'data that does not have it',
         '"ghost" in object.keys(data.toolgate.roles)\n\tinput.action.name == "tools.call"',
-        'with the data as it is, its conditions do not hold for any input',
+        'with the current data, the conditions of the rule do not hold for any input',
       ],
     ])('%s', async (_, conditions, why) => {
       expect(await reach(conditions)).toBe(`toolgate/rules/mine/mine.rego:10 can never deny: ${why}.`)

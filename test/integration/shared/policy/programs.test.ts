@@ -50,18 +50,18 @@ describe('a program', () => {
 
   it('that takes too long is ended, with exit code -1', async () => {
     const ran = runProgram('/bin/sh', ['-c', 'exec sleep 30'], { env: envWith(), timeoutMs: 50 })
-    expect(await ran).toEqual({ exitCode: -1, stdout: '', stderr: 'sh took too long and was ended.\n' })
+    expect(await ran).toEqual({ exitCode: -1, stdout: '', stderr: 'sh took too long and was stopped.\n' })
   })
 
   it('that the system ends for its processor time or memory has exit code -1 too, and what it wrote', async () => {
     const busy = 'ulimit -t 1; echo begun; while :; do :; done'
     const ran = await runProgram('/bin/sh', ['-c', busy], { env: envWith(), name: 'opa' })
     expect(ran).toMatchObject({ exitCode: -1, stdout: 'begun\n' })
-    expect(ran.stderr).toMatch(/^opa was ended by SIG(KILL|XCPU): it needed too much time or memory\.\n$/)
+    expect(ran.stderr).toMatch(/^opa was stopped by SIG(KILL|XCPU): it needed too much time or memory\.\n$/)
     const killed = await runProgram('/bin/sh', ['-c', 'echo "half a line" >&2; kill -KILL $$'], {
       env: envWith(),
     })
-    expect(killed.stderr).toBe('half a line\nsh was ended by SIGKILL: it needed too much time or memory.\n')
+    expect(killed.stderr).toBe('half a line\nsh was stopped by SIGKILL: it needed too much time or memory.\n')
   })
 
   it('that writes more than is kept is an error', async () => {
@@ -98,7 +98,7 @@ describe('opa', () => {
   it('that cannot be installed is an error that says why and what to do', async () => {
     await expect(
       requireOpa(tools, { PATH: join(dir, 'empty'), POLICY_TOOLS_URL: NOTHING }, say),
-    ).rejects.toThrow(`opa ${OPA_VERSION} is needed, and Go is not installed`)
+    ).rejects.toThrow(`opa ${OPA_VERSION} is needed, but Go, which builds it, is not installed`)
     program('go', 'go', '#!/bin/sh\necho "no network" >&2; exit 1\n')
     await expect(requireOpa(tools, envWith('go'), say)).rejects.toThrow(/failed: no network\. Put opa/)
     // Go reports success, and there is no opa
@@ -138,7 +138,7 @@ describe('regal', () => {
   it('that cannot be built is an error that says why', async () => {
     await expect(
       requireRegal(tools, { PATH: join(dir, 'empty'), POLICY_TOOLS_URL: NOTHING }, say),
-    ).rejects.toThrow(`regal ${REGAL_VERSION} is needed, and Go is not installed`)
+    ).rejects.toThrow(`regal ${REGAL_VERSION} is needed, but Go, which builds it, is not installed`)
     program('go', 'go', '#!/bin/sh\necho "no network" >&2; exit 1\n')
     await expect(requireRegal(tools, envWith('go'), say)).rejects.toThrow(
       'regal could not be built: no network',
@@ -243,7 +243,7 @@ describe('a release', () => {
   })
 
   it('that its server does not have leaves the program to Go, and the reason is reported', async () => {
-    await expect(requireOpa(tools, env(), say)).rejects.toThrow('Go is not installed')
+    await expect(requireOpa(tools, env(), say)).rejects.toThrow('Go, which builds it, is not installed')
     expect(said[1]).toContain('responded with 404')
   })
 

@@ -86,11 +86,15 @@ describe.skipIf(missing)(`signatures by opa ${OPA_VERSION} (npm run policy:test 
       (copy: Map<string, Uint8Array>) => copy.delete('data.json'),
       /"data.json" was signed, but is missing/,
     ],
-    ['no signature', (copy: Map<string, Uint8Array>) => copy.delete(SIGNATURES_FILE), /it is not signed/],
+    [
+      'no signature',
+      (copy: Map<string, Uint8Array>) => copy.delete(SIGNATURES_FILE),
+      /the bundle is not signed/,
+    ],
     [
       'nonsense for a signature',
       (copy: Map<string, Uint8Array>) => copy.set(SIGNATURES_FILE, Buffer.from('{"signatures":["a.b.c"]}')),
-      /its signature is not valid/,
+      /the signature of the bundle is not valid/,
     ],
     [
       'two signatures',
@@ -104,14 +108,16 @@ describe.skipIf(missing)(`signatures by opa ${OPA_VERSION} (npm run policy:test 
   it('do not pass under another key, nor one that the key itself would be the secret of', async () => {
     const other = generateKeyPairSync('rsa', { modulusLength: 2048 }).publicKey
     const pem = other.export({ type: 'spki', format: 'pem' }) as string
-    await expect(verifySignatures(files, jwsVerifier(pem))).rejects.toThrow(/its signature is not valid/)
+    await expect(verifySignatures(files, jwsVerifier(pem))).rejects.toThrow(
+      /the signature of the bundle is not valid/,
+    )
     const { SignJWT } = await import('jose')
     const forged = await new SignJWT({ files: [] })
       .setProtectedHeader({ alg: 'HS256' })
       .sign(Buffer.from(publicPem('RS256')))
     await expect(
       changed(copy => copy.set(SIGNATURES_FILE, Buffer.from(JSON.stringify({ signatures: [forged] })))),
-    ).rejects.toThrow(/its signature is not valid/)
+    ).rejects.toThrow(/the signature of the bundle is not valid/)
   })
 })
 

@@ -72,7 +72,7 @@ describe.skipIf(missing)(
       author.edit('toolgate/roles/data.yaml', 'viewer: [read]', 'viewer: [read, execute]')
       await vi.waitFor(() => expect(out).toContain('toolgate.granted_test.test_both_together'), 60_000)
       await vi.waitFor(
-        () => expect(out).toContain('not built: the gateway keeps the previous bundle'),
+        () => expect(out).toContain('the bundle was not built; the previous bundle remains in force'),
         60_000,
       )
       expect(readBundle(readFileSync(bundle)).revision).toBe(revision)
@@ -85,7 +85,10 @@ describe.skipIf(missing)(
           '{"read", "execute", "audit"} with input as _caller(["viewer"]',
         ),
       )
-      await vi.waitFor(() => expect(out).toContain('3 of the last 3 decisions changed'), 60_000)
+      await vi.waitFor(
+        () => expect(out).toContain('the new bundle changes 3 of the last 3 logged decisions'),
+        60_000,
+      )
       expect(out).toMatch(/deny→allow +3 × insufficient_scope tools\.call get_order by demo-viewer/)
       expect(readBundle(readFileSync(bundle)).revision).not.toBe(revision)
       stop.abort()

@@ -85,11 +85,11 @@ describe('the checks of a folder of policies', () => {
     write('a.rego', 'package a\n\n# METADATA\n# reason_code: a\ndeny contains "a" if true\n')
     expect(Object.values(await steps())).toEqual([
       ok('format', 'every file is formatted'),
-      ok('check', 'opa check --strict finds no fault'),
+      ok('check', 'opa check --strict finds no errors'),
       ok('test', 'all tests passed (2)'),
       ok('coverage', '100 % of the lines are covered'),
-      ok('metadata', 'every rule that denies has a code (1)'),
-      ok('reach', 'every rule can deny'),
+      ok('metadata', 'every deny rule has a reason_code (rules: 1)'),
+      ok('reach', 'every deny rule can deny a request'),
     ])
     expect(calls().slice(0, 5)).toEqual([
       'policies|fmt --diff --fail .',
@@ -157,13 +157,18 @@ describe('the checks of a folder of policies', () => {
     }
     const coverage = async (out: unknown) => (await steps({ 'test -b . --coverage': { out } })).coverage
     expect(await coverage({ coverage: 99.9, files })).toEqual(
-      fault('coverage', '99.9 % of the lines are covered; no test reaches these:\n  a.rego:3\n  a.rego:9'),
+      fault(
+        'coverage',
+        '99.9 % of the lines are covered, 100 % are required; no test reaches these lines:\n  a.rego:3\n  a.rego:9',
+      ),
     )
     expect(await coverage({ coverage: 80 })).toEqual(
-      fault('coverage', '80 % of the lines are covered; no test reaches these:\n'),
+      fault('coverage', '80 % of the lines are covered, 100 % are required; no test reaches these lines:\n'),
     )
     for (const unknown of ['', '{}', '[]', 'null'])
-      expect(await coverage(unknown)).toEqual(fault('coverage', 'unknown while tests fail'))
+      expect(await coverage(unknown)).toEqual(
+        fault('coverage', 'not measured, because opa test --coverage failed'),
+      )
   })
 
   it('name what METADATA lacks, and what can never deny', async () => {
@@ -180,12 +185,12 @@ describe('the checks of a folder of policies', () => {
     expect((await steps({ 'eval --partial': { out: { partial: {} } } })).reach).toEqual(
       fault(
         'reach',
-        'a.rego:5 can never deny: with the data as it is, its conditions do not hold for any input.',
+        'a.rego:5 can never deny: with the current data, the conditions of the rule do not hold for any input.',
       ),
     )
     const broken = await steps({ inspect: { out: 'out', err: 'no parse', exitCode: 1 } })
     expect(broken.metadata).toEqual(fault('metadata', 'out\nno parse'))
-    expect(broken.reach).toEqual(fault('reach', 'unknown while METADATA cannot be read'))
+    expect(broken.reach).toEqual(fault('reach', 'not checked, because METADATA cannot be read'))
   })
 })
 

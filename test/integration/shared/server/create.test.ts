@@ -30,7 +30,7 @@ describe('createListener', () => {
     )) as Record<string, unknown>
     expect(response).toMatchObject({ support: { kinds: ['node'] }, auto: 'node', node: 'node' })
     expect(response.uws).toMatch(
-      /HTTP_SERVER=uws cannot run here: .*no build for plan9_.* set HTTP_SERVER=auto or node/,
+      /HTTP_SERVER=uws cannot be used on this system: .*no build for plan9_.* set HTTP_SERVER=auto or node/,
     )
   })
 

@@ -80,7 +80,7 @@ describe('a gateway that misbehaves', () => {
       ...discovery(own),
       '/mcp/v1/tools': () => ({ tools: names.map(name => ({ name })) }),
     }))
-    expect((await walked(url)).failure).toMatchObject({ expected: 'only tools that the agent may call' })
+    expect((await walked(url)).failure).toMatchObject({ expected: 'only tools that the client may call' })
   })
 
   it('is asked through the given issuer when it publishes no documents', async () => {

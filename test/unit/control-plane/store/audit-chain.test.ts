@@ -73,10 +73,10 @@ describe('a chain', () => {
   it('shows removed records, at the beginning, in the middle and at the end', async () => {
     const fault = async (keep: (record: AuditRecord) => boolean) =>
       (await verifyAudit(holding(RECORDS.filter(keep)))).fault
-    expect(await fault(({ seq }) => seq > 2)).toBe('record 1 is missing: the next one is 3')
-    expect(await fault(({ seq }) => seq !== 600)).toBe('record 600 is missing: the next one is 601')
+    expect(await fault(({ seq }) => seq > 2)).toBe('record 1 is missing: the next record is 3')
+    expect(await fault(({ seq }) => seq !== 600)).toBe('record 600 is missing: the next record is 601')
     expect(await fault(({ seq }) => seq < 1190)).toBe(
-      'the records after 1189 are missing: the last one was 1200',
+      'the records after record 1189 are missing: the last record was 1200',
     )
   })
 
@@ -85,7 +85,7 @@ describe('a chain', () => {
     expect(await verifyAudit(rest, RECORDS[699])).toMatchObject({ fault: undefined, records: COUNT - 700 })
     const { fault } = await verifyAudit(rest, { seq: 700, hash: '0'.repeat(64) })
     expect(fault).toBe(
-      'the last deleted record 700 has a different hash than the known record: the chain was replaced',
+      'the last deleted record, 700, does not have the hash given with --known: the chain was replaced',
     )
     // what was deleted before cannot be compared
     expect((await verifyAudit(rest, { seq: 699, hash: 'x' })).fault).toBeUndefined()
@@ -93,7 +93,9 @@ describe('a chain', () => {
 
   it('shows an altered end, and a chain that was computed again', async () => {
     const other = holding(RECORDS, { ...ENDS, hash: 'x' })
-    expect((await verifyAudit(other)).fault).toBe('the end of the chain was altered')
+    expect((await verifyAudit(other)).fault).toBe(
+      'the hash of the last record, 1200, differs from the hash stored for the end of the chain',
+    )
     const known = { seq: 5, hash: '0'.repeat(64) }
     expect((await verifyAudit(holding(RECORDS), known)).fault).toContain('the chain was replaced')
     expect((await verifyAudit(holding(RECORDS), { ...known, seq: 5000 })).fault).toContain('is missing')

@@ -46,8 +46,8 @@ it('a parameter that is not valid is in the response, and not in the log', async
 })
 
 it.each([
-  ['consumer "bank" has plan "gold", which is not among the plans', [], ['configuration']],
-  ['consumer "bank" has plan "gold", which is not among the plans', ['quota'], ['configuration', 'quota']],
+  ['consumer "bank" has plan "gold", which does not exist', [], ['configuration']],
+  ['consumer "bank" has plan "gold", which does not exist', ['quota'], ['configuration', 'quota']],
   [undefined, ['files', 'policies of tenants'], ['files', 'policies of tenants']],
   [undefined, [], undefined],
 ])('the public health names of %s and %j only the parts', async (snapshotFault, faultyParts, named) => {

@@ -71,7 +71,7 @@ describe.each(bothEngines().map(kernel => [engineOf(kernel), kernel] as const))(
   ])('a rate of %j is refused', (rate, reason) => {
     expect(() => kernel.setBucketRate(6, rate)).toThrow(reason)
     expect(() => kernel.setBucketRate(99, { tokens: 1, periodMs: 1, burst: 1 })).toThrow(
-      /slot 99 does not exist; there are 16/,
+      /slot 99 does not exist; the kernel has 16 slots/,
     )
     expect(() => kernel.fillBucket(-1)).toThrow(/slot -1/)
   })

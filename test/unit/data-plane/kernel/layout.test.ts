@@ -63,6 +63,6 @@ test('a kernel takes its own arena of a shared memory and leaves the others alon
   const bytes = Buffer.from(shared.memory.buffer, arenaOf(shared.layout, 1) + ARENA_INPUT, 5)
   expect(bytes.toString()).toBe('/k1/x')
   expect(() => createKernel({ shared, thread: 3 })).toThrow(
-    /thread 3 has no arena; the layout was planned for 3/,
+    /thread 3 has no arena; the layout was planned for 3 threads/,
   )
 })

@@ -130,9 +130,13 @@ describe('a run', () => {
   })
 
   it.each([
-    ['true', () => true, 'neither undefined'],
-    ['a refusal that is not of the table', () => ({ kind: 'refusal' }), 'neither undefined'],
-    ['a Promise of a text', async () => 'no', 'neither undefined'],
+    ['true', () => true, 'must return undefined, a refusal or a reply'],
+    [
+      'a refusal that is not of the table',
+      () => ({ kind: 'refusal' }),
+      'must return undefined, a refusal or a reply',
+    ],
+    ['a Promise of a text', async () => 'no', 'must return undefined, a refusal or a reply'],
     [
       'a Promise that stays pending',
       () => new Promise(() => {}),
@@ -151,7 +155,7 @@ describe('a run', () => {
       () => new Promise(() => {}),
       'stage "late" did not finish within its budget (budgetMs) of 20 ms',
     ],
-    ['is not valid', async () => 'no', 'neither undefined'],
+    ['is not valid', async () => 'no', 'must return undefined, a refusal or a reply'],
   ])(
     'with `last` whose Promise %s is reported with its stage and exchange, after the response',
     async (_, run, bug) => {

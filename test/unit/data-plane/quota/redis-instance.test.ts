@@ -48,7 +48,7 @@ describe('the identity of an instance', () => {
     ['with half a count', '{"id":"abc","incarnation":1.5}'],
   ])('is refused when the file is %s', (_, text) => {
     writeFileSync(file, text)
-    expect(() => instanceIn(dir)).toThrow(`${file} is damaged. Remove it`)
+    expect(() => instanceIn(dir)).toThrow(`${file} is damaged. Remove the file`)
     expect(readFileSync(file, 'utf8')).toBe(text)
   })
 

@@ -101,7 +101,7 @@ describe('bounds', () => {
   it('a body has at most 10,000 parts', () => {
     const { validate } = preparedTool(toolWith('multipart/form-data'))
     expect(validate({ a: numbers })).toEqual([
-      { path: '/a', message: 'must not have more than 10000 items: each is a part of the body' },
+      { path: '/a', message: 'must not have more than 10000 items: each item is a part of the body' },
     ])
     expect(validate({ a: numbers.slice(0, 10_000) })).toEqual([])
   })

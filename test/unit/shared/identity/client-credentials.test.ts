@@ -153,10 +153,18 @@ describe('the token endpoint', () => {
 
 describe('an error', () => {
   it.each([
-    [401, { error: 'invalid_client' }, 'does not accept CLIENT_ID and CLIENT_SECRET (401)'],
-    [400, { error: 'invalid_scope' }, 'does not accept CLIENT_ID and CLIENT_SECRET (400)'],
-    [503, {}, 'responded with 503'],
-    [201, { access_token: 'x' }, 'responded with 201'],
+    [
+      401,
+      { error: 'invalid_client' },
+      'does not accept the credentials in CLIENT_ID and CLIENT_SECRET (status 401)',
+    ],
+    [
+      400,
+      { error: 'invalid_scope' },
+      'does not accept the credentials in CLIENT_ID and CLIENT_SECRET (status 400)',
+    ],
+    [503, {}, 'responded with status 503'],
+    [201, { access_token: 'x' }, 'responded with status 201'],
     [200, {}, 'responded without an access_token'],
     [200, { access_token: 7 }, 'responded without an access_token'],
     [200, 'null', 'is not a JSON object'],

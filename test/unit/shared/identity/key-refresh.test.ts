@@ -148,7 +148,7 @@ describe('the keys of a provider', () => {
     await settled(open({ jwksUri: CERTS }))
     expect(warnings).toEqual([
       [
-        { issuer: ISSUER, kid: 'secret', reason: 'its type or algorithm is not accepted' },
+        { issuer: ISSUER, kid: 'secret', reason: 'the type or algorithm of the key is not accepted' },
         'a key of the identity provider is ignored',
       ],
     ])

@@ -33,21 +33,21 @@ describe('a set of keys', () => {
   })
 
   it.each([
-    ['it is not an object', null, undefined],
-    ['it is not an object', 'text', undefined],
-    ['its use is not "sig"', jwkOf(ec, { kid: 'a', use: 'tls' }), 'a'],
-    ['its key_ops do not contain "verify"', jwkOf(ec, { kid: 'a', key_ops: ['sign'] }), 'a'],
-    ['its key_ops do not contain "verify"', jwkOf(ec, { kid: 'a', key_ops: 'verify' }), 'a'],
+    ['the key is not a JSON object', null, undefined],
+    ['the key is not a JSON object', 'text', undefined],
+    ['use of the key is not "sig"', jwkOf(ec, { kid: 'a', use: 'tls' }), 'a'],
+    ['key_ops of the key does not contain "verify"', jwkOf(ec, { kid: 'a', key_ops: ['sign'] }), 'a'],
+    ['key_ops of the key does not contain "verify"', jwkOf(ec, { kid: 'a', key_ops: 'verify' }), 'a'],
     [
-      'it is a private key, which must never be published',
+      'the key is private and must never be published',
       { ...ec.privateKey.export({ format: 'jwk' }), kid: 'a' },
       'a',
     ],
-    ['its type or algorithm is not accepted', { kty: 'oct', k: 'AAAA', kid: 'a' }, 'a'],
-    ['its type or algorithm is not accepted', jwkOf(ec, { kid: 7, alg: 'ES384' }), undefined],
-    ['it cannot be read', jwkOf(ec, { kid: 'a', x: '!' }), 'a'],
+    ['the type or algorithm of the key is not accepted', { kty: 'oct', k: 'AAAA', kid: 'a' }, 'a'],
+    ['the type or algorithm of the key is not accepted', jwkOf(ec, { kid: 7, alg: 'ES384' }), undefined],
+    ['the key cannot be read', jwkOf(ec, { kid: 'a', x: '!' }), 'a'],
     [
-      'its modulus has 1024 bits, fewer than 2048',
+      'the modulus of the key has 1024 bits, fewer than 2048',
       {
         ...generateKeyPairSync('rsa', { modulusLength: 1024 }).publicKey.export({ format: 'jwk' }),
         kid: 'a',
@@ -88,7 +88,7 @@ describe('a set of keys', () => {
     const longer = await importing(...many(MAX_KEYS + 1))
     expect(longer.kids?.at(-1)).toBe(`k${MAX_KEYS - 1}`)
     expect(longer.skipped).toEqual([
-      [undefined, `the set contains ${MAX_KEYS + 1} keys; only ${MAX_KEYS} are read`],
+      [undefined, `the key set contains ${MAX_KEYS + 1} keys; only ${MAX_KEYS} are read`],
     ])
   })
 })

@@ -83,7 +83,7 @@ describe('documents of the provider', () => {
     [
       'names another issuer',
       { issuer: 'https://idp.example/realm', jwks_uri: 'https://idp.example/certs' },
-      'has the issuer "https://idp.example/realm", not "https://idp.example/realm/"; if "https://idp.example/realm" is the right one, set AUTH_ISSUER to exactly that text',
+      'has the issuer "https://idp.example/realm", not "https://idp.example/realm/"; if "https://idp.example/realm" is correct, set AUTH_ISSUER to exactly this value',
     ],
     ['has a long issuer', { issuer: 'x'.repeat(300) }, `has the issuer "${'x'.repeat(256)}", not`],
     ['has no issuer', {}, 'has no issuer'],

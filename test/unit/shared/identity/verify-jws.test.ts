@@ -31,7 +31,7 @@ describe('a signature over bytes', () => {
 
   it('is verified by public keys only', () => {
     const pem = own.privateKey.export({ type: 'pkcs8', format: 'pem' }) as string
-    expect(() => jwsVerifier(pem)).toThrow('it is a private key')
+    expect(() => jwsVerifier(pem)).toThrow('this is a private key; use the public key')
     expect(() => jwsVerifier('nonsense')).toThrow()
   })
 })
@@ -58,7 +58,7 @@ describe('a discovery document', () => {
     for (const document of [null, 'text'])
       expect(await discover(document)).toEqual({
         ok: false,
-        reason: 'the discovery document is not a JSON object',
+        reason: 'the OpenID discovery document is not a JSON object',
       })
     for (const jwks_uri of [undefined, 7, 'ftp://id.example/keys', 'x https://id.example/keys'])
       expect(await discover({ issuer, jwks_uri })).toMatchObject({

@@ -157,7 +157,7 @@ describe('what a bundle reads', () => {
       ],
     }
     await expect(build()).rejects.toThrow(
-      '"toolgate/decision" reads fields of the input that it does not declare. Add them to custom.reads in its METADATA:\n  - context.arguments\n  - context.plan',
+      'The entrypoint "toolgate/decision" reads input fields that it does not declare. Add these fields to custom.reads in the METADATA of the entrypoint:\n  - context.arguments\n  - context.plan',
     )
   })
 

@@ -58,7 +58,7 @@ describe('toolgate policy eval', () => {
   })
 
   it.each<[string, unknown, string]>([
-    ['is not JSON', '{', 'the input is not JSON'],
+    ['is not JSON', '{', 'the policy input is not valid JSON'],
     ['is not an object', 'null', 'has no object "subject"'],
     [
       'lacks a part',

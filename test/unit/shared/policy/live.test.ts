@@ -85,7 +85,7 @@ describe('a live policy', () => {
     const policy = await open()
     await policy.close()
     const verify = () => Promise.reject(new Error('never asked'))
-    await expect(open({ verify })).rejects.toThrow(/it is not signed; sign it with/)
+    await expect(open({ verify })).rejects.toThrow(/the bundle is not signed: sign it with/)
   })
 
   it('knows the rules of the revisions before', async () => {

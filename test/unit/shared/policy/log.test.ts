@@ -283,7 +283,7 @@ describe('a replay', () => {
       yield entryOf('id-7', AT, inputOf(), ALLOWED, 'masked')
     }
     await expect(replay(one(), policy)).rejects.toThrow(
-      'could not evaluate the entry id-7 of the decision log',
+      'could not evaluate the entry id-7 in the decision log',
     )
   })
 })

@@ -73,7 +73,7 @@ const bodies = (...all: (readonly object[])[]) => ({
   modules: [{ rules: all.map(body => ({ body, head: { key: text(CODE) } })) }],
 })
 const says = (why: string) => [`rules/mine.rego:6 can never deny: ${why}.`]
-const UNHELD = says('with the data as it is, its conditions do not hold for any input')
+const UNHELD = says('with the current data, the conditions of the rule do not hold for any input')
 
 describe('a rule', () => {
   it.each([

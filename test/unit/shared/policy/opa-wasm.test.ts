@@ -19,10 +19,10 @@ describe('a bundle is refused', () => {
   const shipped = readFileSync(SHIPPED)
 
   it.each<[string, Uint8Array, RegExp]>([
-    ['when it is not a gzip file', Buffer.from('not a bundle'), /it is not a gzip file/],
-    ['when it is truncated', shipped.subarray(0, shipped.length / 2), /it is truncated/],
+    ['when it is not a gzip file', Buffer.from('not a bundle'), /the archive is not a gzip file/],
+    ['when it is truncated', shipped.subarray(0, shipped.length / 2), /the archive is truncated/],
     ['without a manifest', altered({ '.manifest': undefined }), /"\.manifest" is missing/],
-    ['when its manifest is not JSON', altered({ '.manifest': '{' }), /"\.manifest" is not JSON/],
+    ['when its manifest is not JSON', altered({ '.manifest': '{' }), /"\.manifest" is not valid JSON/],
     ['when its manifest is a list', altered({ '.manifest': '[]' }), /\.manifest is not an object/],
     ['when it holds no module', altered({ '.manifest': '{"revision":"1"}' }), /names no WebAssembly module/],
     [
@@ -30,14 +30,18 @@ describe('a bundle is refused', () => {
       altered({ 'policy.wasm': undefined }),
       /"policy\.wasm", which \.manifest names/,
     ],
-    ['when its module is damaged', altered({ 'policy.wasm': '\0asm nonsense' }), /its module is damaged/],
+    [
+      'when its module is damaged',
+      altered({ 'policy.wasm': '\0asm nonsense' }),
+      /its WebAssembly module cannot be compiled/,
+    ],
     // the smallest module there is: magic and version
     [
       'when its module is not a policy',
       altered({ 'policy.wasm': Buffer.from('0061736d01000000', 'hex') }),
-      /exports no opa_eval/,
+      /the module does not export opa_eval/,
     ],
-    ['when its data is not JSON', altered({ 'data.json': 'roles: []' }), /"data\.json" is not JSON/],
+    ['when its data is not JSON', altered({ 'data.json': 'roles: []' }), /"data\.json" is not valid JSON/],
     [
       'when its reads are not a list',
       altered({
@@ -78,7 +82,7 @@ describe('a bundle is refused', () => {
           ]
         }),
       }),
-      /the module has no entrypoint "other\/rule"/,
+      /the WebAssembly module has no entrypoint "other\/rule"/,
     ],
   ])('%s', async (name, bundle, message) => {
     const options = name.includes('the module lacks') ? { entrypoint: 'other/rule' } : {}
@@ -92,7 +96,7 @@ describe('a bundle is refused', () => {
 
   it('when it has no such entrypoint, naming those it has', async () => {
     await expect(prepared(shipped, { entrypoint: 'acme/allow' })).rejects.toThrow(
-      'it has no entrypoint "acme/allow", only toolgate/decision',
+      'the bundle has no entrypoint "acme/allow", only toolgate/decision',
     )
   })
 })

@@ -38,7 +38,7 @@ describe('signed files', () => {
   it('do not pass with a hash that is broken', async () => {
     await expect(
       verify({ files: [{ name: 'policy.wasm', hash: hashed('md5'), algorithm: 'MD5' }] }),
-    ).rejects.toThrow(/the hash algorithm in the signature of ".*" is not supported/)
+    ).rejects.toThrow(/the hash algorithm in the signature for ".*" is not supported/)
   })
 
   it.each([
@@ -49,7 +49,9 @@ describe('signed files', () => {
     ['has a file without hash', { files: [{ name: 'policy.wasm' }] }],
     ['has an empty entry', { files: [null] }],
   ])('do not pass when what was signed %s', async (_, payload) => {
-    await expect(verify(payload)).rejects.toThrow('its signature does not list the signed files')
+    await expect(verify(payload)).rejects.toThrow(
+      'the signature of the bundle does not list the signed files',
+    )
   })
 
   it.each(['nonsense', 'null', '{"signatures":[]}', '{"signatures":"jws"}', '{"signatures":[1]}'])(

@@ -44,7 +44,11 @@ describe('the trial of a bundle', { timeout: 120_000 }, () => {
       altered({ 'policy.wasm': Uint8Array.of(0, 0x61, 0x73, 0x6d, 1, 0, 0, 0) }),
       /ABI 1\.2/,
     ],
-    ['with a damaged module', altered({ 'policy.wasm': 'nonsense' }), /its module is damaged/],
+    [
+      'with a damaged module',
+      altered({ 'policy.wasm': 'nonsense' }),
+      /its WebAssembly module cannot be compiled/,
+    ],
   ])('says what is wrong with one that is %s', async (_, bundle, reason) => {
     await expect(trial.run(bundle, [])).rejects.toThrow(reason)
     await expect(trial.run(shipped, [])).resolves.toBeUndefined()

@@ -54,7 +54,7 @@ describe('METADATA', () => {
     expect(faults).toEqual([
       'a.rego:1 has METADATA without a title.',
       'b.rego:2 is a package whose METADATA has no description.',
-      'c.rego:3 denies without a custom.reason_code in snake_case.',
+      'c.rego:3 is a deny rule without a custom.reason_code in snake_case.',
     ])
     expect(rules.map(rule => rule.code)).toEqual(['amount'])
   })
@@ -141,7 +141,7 @@ describe('a new rule', () => {
   })
 
   it('replaces none, and is not written outside a folder of policies', () => {
-    expect(() => writeNewRule(dir, 'payment')).toThrow('it has no folder toolgate/')
+    expect(() => writeNewRule(dir, 'payment')).toThrow('it does not contain the folder toolgate/')
     write('toolgate/rules/payment/mine.rego')
     expect(() => writeNewRule(dir, 'payment')).toThrow('the rule "payment" already exists')
   })

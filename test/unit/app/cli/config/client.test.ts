@@ -45,7 +45,7 @@ function cut(response: ServerResponse): void {
 it('says that the changes of an apply may have been made when its response is cut', async () => {
   const { url, code, err } = await run(['apply', file], cut)
   expect(code).toBe(1)
-  expect(err).toContain(`toolgate: The response of ${url} is not complete: `)
+  expect(err).toContain(`toolgate: The response from ${url} is incomplete: `)
   expect(err).toContain('Check with `toolgate config diff` whether the changes were applied, then retry.')
 })
 
@@ -58,7 +58,7 @@ it('says that the changes of an apply may have been made when no response comes'
 
 it('says that the response of an export is cut', async () => {
   const { url, code, err } = await run(['export'], cut)
-  expect([code, err]).toEqual([1, expect.stringMatching(/ is not complete: .*\. Retry\.\n$/)])
+  expect([code, err]).toEqual([1, expect.stringMatching(/ is incomplete: .*\. Retry\.\n$/)])
   expect(err).toContain(url)
 })
 
@@ -66,6 +66,6 @@ it('says that another server responds', async () => {
   const { code, err } = await run(['diff', file], cut, {})
   expect([code, err]).toEqual([
     1,
-    expect.stringContaining('Set --url to a control plane of the same version as this command.'),
+    expect.stringContaining('Set --url to a control plane that has the same version as this command.'),
   ])
 })

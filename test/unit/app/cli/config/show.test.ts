@@ -29,7 +29,7 @@ it('says that a secret has another value, with the name of the secret', () => {
 
 it('says which environment variable is missing', () => {
   expect(shown({ missing_secrets: ['BILLING_SECRET'] })).toContain(
-    '! the environment variable BILLING_SECRET is required and not set (BILLING_SECRET or BILLING_SECRET_FILE)\n',
+    '! a secret in the files needs the environment variable BILLING_SECRET or BILLING_SECRET_FILE; set one of them\n',
   )
 })
 

@@ -37,7 +37,7 @@ it('names a redirect to an address that is not valid', async () => {
   })
   await expect(authorization.run(visitOf(provider))).rejects.toMatchObject({
     name: 'Fault',
-    found: `${provider} redirects to "http://[x", which is not a valid address.`,
+    found: `${provider} redirects to "http://[x", which is not a valid URL.`,
     fix: expect.stringContaining('identity provider'),
   })
 })

@@ -47,20 +47,20 @@ it.each<[step: string, what: string, results: Partial<Results>, found: RegExp]>(
     'list',
     'an outputSchema that is null',
     { tools: [{ ...TOOL, outputSchema: null }] },
-    /outputSchema of list_orders/,
+    /outputSchema of the tool list_orders/,
   ],
   [
     'list',
     'an inputSchema that is null',
     { tools: [{ ...TOOL, inputSchema: null }] },
-    /inputSchema of list_orders/,
+    /inputSchema of the tool list_orders/,
   ],
   ['list', 'a tool that is null', { tools: [null] }, /no name/],
   [
     'reach',
     'a name that has no text',
     { initialize: [{ ...INITIALIZED, serverInfo: { name: { toString: null, valueOf: null } } }] },
-    /cannot be read: TypeError/,
+    /cannot interpret a response from the server: TypeError/,
   ],
 ])('%s reports %s as a fault with a fix', async (step, _, results, found) => {
   const { code, report } = await examined({ ...HEALTHY, ...results })
