@@ -42,7 +42,7 @@ export interface components {
             shared_with: string[];
             /** @description The OpenAPI document as it was sent; only in responses with a single API. */
             spec?: unknown;
-            /** @description State of the OpenAPI document: `none` without a document, `pending` until the document is compiled, then `ready` or `error`. With `error`, `message` is the reason, and the tools of the previous document stay in service. `degraded` names operations that did not become tools, references that are not resolved, and tools that are not served because an older API of the tenant has tools of the same names. */
+            /** @description State of the OpenAPI document: `none` without a document, `pending` until the document is compiled, then `ready` or `error`. With `error`, `message` is the reason, and the tools of the previous document stay in service. `degraded` names operations that did not become tools, references that are not resolved, and tools that are not served because an older API of the tenant has tools with the same names. */
             spec_status?: {
                 degraded: string | null;
                 message: string | null;
@@ -145,7 +145,7 @@ export interface components {
              * @example []
              */
             shared_with?: string[];
-            /** @description OpenAPI document, as an object or as text. */
+            /** @description OpenAPI document, as a JSON object or as a string that contains JSON or YAML. */
             spec?: {
                 [key: string]: unknown;
             } | string | null;
@@ -168,9 +168,9 @@ export interface components {
             visibility?: "tenant" | "public";
         };
         Approval: {
-            /** @description Requests per month. */
+            /** @description Maximum number of requests per month. */
             quota?: number;
-            /** @description Requests per minute. */
+            /** @description Maximum number of requests per minute. */
             rate_limit?: number;
         };
         ApprovedSubscriptions: {
@@ -222,7 +222,7 @@ export interface components {
         /** @description The gateway caches responses to GET requests (RFC 9111). */
         Cache: {
             /**
-             * @description Freshness lifetime of a response that states none; null: such a response is never fresh.
+             * @description Freshness lifetime of a response whose headers set no lifetime; null: such a response is never fresh.
              * @default null
              */
             default_age_secs: number | null;
@@ -237,28 +237,28 @@ export interface components {
              */
             max_response_bytes: number;
             /**
-             * @description `caller`: the gateway reuses a response only for the caller that received it. `public`: the gateway reuses a response for every caller, if the upstream allows that.
+             * @description `caller`: the gateway reuses a response only for the caller that received it. `public`: the gateway reuses a response for every caller, if the upstream allows shared caching.
              * @default caller
              * @enum {string}
              */
             scope: "caller" | "public";
         };
-        /** @description Circuit breaker: after opens_after failures in a row, calls are refused for open_ms. */
+        /** @description Circuit breaker: after opens_after failures in a row, the gateway refuses calls for open_ms. */
         CircuitBreaker: {
             /**
-             * @description Each failed probe doubles the open time, up to this value.
+             * @description Each failed probe doubles the time for which the circuit is open, up to this value.
              * @default 2000
              */
             max_open_ms: number;
             /** @default 1000 */
             open_ms: number;
             /**
-             * @description Failures in a row after which the circuit opens.
+             * @description Number of failures in a row after which the circuit opens.
              * @default 5
              */
             opens_after: number;
             /**
-             * @description Statuses of responses that count as failures, in addition to failed connections and timeouts.
+             * @description Response statuses that count as failures. Failed connections and timeouts also count as failures.
              * @default []
              * @example [
              *       500,
@@ -285,7 +285,7 @@ export interface components {
                 /** @example tenants/acme/apis/orders */
                 path: string;
             }[];
-            /** @description Fields that were changed outside of `config apply` and that the changes overwrite. */
+            /** @description Fields that were changed outside of `config apply` after the last apply. The entries of `changes` overwrite these fields. */
             drift: {
                 /** @description Value of the field; an OpenAPI document is represented by its SHA-256. */
                 applied?: unknown;
@@ -300,7 +300,7 @@ export interface components {
                 path: string;
             }[];
             missing_secrets: string[];
-            /** @description Resources that belong to the owner and are not in the tree; `prune` deletes them. */
+            /** @description Resources that the owner of the tree applied earlier and that are not in the tree. An apply with `prune=true` deletes these resources. */
             unlisted: string[];
         };
         ConfigurationRequest: {
@@ -332,7 +332,7 @@ export interface components {
                 };
             };
             /**
-             * @description Secret values by name, for the names in the `from` fields of the tree. The control plane stores them encrypted, with the webhooks only.
+             * @description Secret values for the names in the `from` fields of the tree. The control plane encrypts the values and stores them only with the webhooks that use them.
              * @default {}
              */
             secrets: {
@@ -372,7 +372,7 @@ export interface components {
                              */
                             shared_with: string[];
                             /**
-                             * @description OpenAPI document, as an object or as text.
+                             * @description OpenAPI document, as a JSON object or as a string that contains JSON or YAML.
                              * @default null
                              */
                             spec: {
@@ -404,7 +404,7 @@ export interface components {
                             /** @default null */
                             versioning: components["schemas"]["Versioning"] | null;
                             /**
-                             * @description Who sees the API in the catalog when `portal_visibility` is true. `tenant`: callers of the tenant; `public`: every visitor, without a token.
+                             * @description Who sees the API in the catalog when `portal_visibility` is true. `tenant`: members of the tenant; `public`: every visitor, without a token.
                              * @default tenant
                              * @enum {string}
                              */
@@ -416,7 +416,7 @@ export interface components {
                         [key: string]: {
                             /** @default false */
                             blocked: boolean;
-                            /** @description Absent: the name is the subject. */
+                            /** @description Name of the consumer. Absent: the subject. */
                             name?: string;
                             /** @default  */
                             notes: string;
@@ -454,7 +454,7 @@ export interface components {
                             description: string;
                             name: string;
                             /**
-                             * @description Plan of new subscriptions; one quota counts the calls of all APIs of the product.
+                             * @description Plan for new subscriptions; one quota counts the calls to all APIs of the product.
                              * @example silver
                              */
                             plan: string;
@@ -464,9 +464,9 @@ export interface components {
                     };
                     region?: string;
                     settings?: {
-                        /** @description Hourly limit of an enterprise tenant; absent: unlimited. */
+                        /** @description Maximum number of requests to the control plane per hour, for the tier `enterprise`; absent: unlimited. */
                         api_requests_per_hour?: number;
-                        /** @description Factor that multiplies the hourly limit of the tier. */
+                        /** @description Factor that multiplies the hourly limit of requests to the control plane. */
                         rate_limit_multiplier?: number;
                     };
                     suspended?: boolean;
@@ -544,7 +544,7 @@ export interface components {
              */
             plan?: string | null;
             /**
-             * @description `blocked`: every call of the consumer is refused.
+             * @description `blocked`: the gateways refuse every call from the consumer.
              * @enum {string}
              */
             status?: "active" | "blocked";
@@ -648,7 +648,7 @@ export interface components {
                 message: string;
             };
         };
-        /** @description A `Configuration`, without fields that have the default value. */
+        /** @description A `Configuration` without the fields that have their default values. */
         ExportedConfiguration: {
             apiVersion: string;
             kind: string;
@@ -665,23 +665,23 @@ export interface components {
             gateways: components["schemas"]["FleetGateway"][];
         };
         FleetGateway: {
-            /** @description Number of recorded calls that the gateway still has; null without a reply. */
+            /** @description Number of recorded calls that the gateway holds; null: the gateway did not reply. */
             calls: number | null;
             /** @example gw_01kaa3b8w5f0gvm2f7z2q9x4td */
             id: string;
             name: string;
             /**
              * Format: date-time
-             * @description Time at which the gateway received the oldest of these calls.
+             * @description Time at which the gateway received the oldest recorded call that it holds.
              * @example 2026-01-31T12:00:00.000Z
              */
             since: string | null;
             /**
-             * @description `no_reply`: the calls of the gateway are missing in this response.
+             * @description `no_reply`: this response does not contain the calls of the gateway.
              * @enum {string}
              */
             status: "replied" | "no_reply";
-            /** @description Worker threads of the gateway, each with its snapshot and policy revision; null without a reply, and for callers who see one tenant. */
+            /** @description Worker threads of the gateway, each with its snapshot and policy revision; null if the gateway did not reply, or if the request acts for one tenant. */
             workers: {
                 policy_revision: string;
                 snapshot: string | null;
@@ -702,7 +702,7 @@ export interface components {
             calls: number;
             /** @description Whether every live gateway has replied. */
             complete: boolean;
-            /** @description Whether all worker threads serve the same snapshot and policy revision; null for callers who see one tenant. */
+            /** @description Whether all worker threads serve the same snapshot and policy revision; null if the request acts for one tenant. */
             consistent: boolean | null;
             consumers: {
                 backend_p50_ms: number | null;
@@ -849,18 +849,18 @@ export interface components {
             workers: number;
         };
         GatewayDifference: {
-            /** @description Version that the gateway serves; null: none. */
+            /** @description Version of the snapshot that the gateway serves; null: the gateway serves none. */
             from: string | null;
-            /** @description Whether global plans differ. */
+            /** @description Whether global plans differ between `from` and `to`. */
             plans: boolean | null;
-            /** @description Resources that differ in these tenants, at most 500; null: not known, or too many to list. */
+            /** @description Resources of these tenants that differ between `from` and `to`, at most 500; null: not known, or too many to list. */
             resources: {
                 /** @enum {string} */
                 change: "added" | "changed" | "removed";
                 id: string;
                 /** @enum {string} */
                 kind: "tenant" | "plan" | "api" | "subscription" | "key" | "consumer" | "tool";
-                /** @description Path of an API, application of a subscription, prefix of a key, subject of a consumer, or name. */
+                /** @description For an API its path, for a subscription its application, for a key its prefix, for a consumer its subject, for other kinds the name. */
                 name: string;
                 tenant_id: string;
             }[] | null;
@@ -870,14 +870,14 @@ export interface components {
              * @example 2026-01-31T12:00:00.000Z
              */
             since: string | null;
-            /** @description Tenants whose configuration differs; a caller who acts for one tenant sees only that tenant. `name` is null for a tenant that the newest version does not contain. */
+            /** @description Tenants whose configuration differs between `from` and `to`; a caller who acts for one tenant sees only that tenant. `name` is null for a tenant that the newest version does not contain. */
             tenants: {
                 id: string;
                 name: string | null;
             }[] | null;
-            /** @description Newest published version. */
+            /** @description Newest published version of the snapshot. */
             to: string;
-            /** @description Number of versions after `from`; null: too many to count, or the gateway serves none. */
+            /** @description Number of versions published after `from`; null: `from` is null, or too old to compare. */
             versions: number | null;
         };
         GatewayList: {
@@ -889,7 +889,7 @@ export interface components {
         };
         GatewayReport: {
             /**
-             * @description Actions of administrators at the gateway, for the audit. An action whose id is known adds no record.
+             * @description Actions of administrators on the gateway, for the audit. The control plane ignores an action whose id it has already recorded.
              * @default []
              */
             admin_actions: {
@@ -943,7 +943,7 @@ export interface components {
              * @default null
              */
             resync: string | null;
-            /** @description Number of the report: `sequence` of `hello` plus 1, then 1 more for each report. The control plane ignores `usage`, `keys_used` and `consumers_seen` of a report with an earlier number. */
+            /** @description Number of the report: in the first report, `sequence` of the `hello` event plus 1; in each further report, 1 more. The control plane ignores `usage`, `keys_used` and `consumers_seen` in a report whose number is not greater than the numbers of all earlier reports. */
             sequence: number;
             /** @default null */
             snapshot_version: string | null;
@@ -971,34 +971,34 @@ export interface components {
         /** @description Health check: one thread of each gateway sends a GET request to each address. */
         HealthCheck: {
             /**
-             * @description Successful checks in a row after which the address gets calls again.
+             * @description Number of successful checks in a row after which the address gets calls again.
              * @default 1
              */
             healthy_after: number;
             /** @default 10000 */
             interval_ms: number;
             /**
-             * @description Appended to each address; a response with a status from 200 to 399 is healthy.
+             * @description Path that the gateway appends to each address. An address is healthy if it responds with a status from 200 to 399.
              * @default /
              */
             path: string;
             /** @default 2000 */
             timeout_ms: number;
             /**
-             * @description Failed checks in a row after which the address gets no calls.
+             * @description Number of failed checks in a row after which the address gets no calls.
              * @default 2
              */
             unhealthy_after: number;
         };
         IssuedApiKey: components["schemas"]["ApiKey"] & {
-            /** @description The whole key. Later responses show only its prefix; for 24 hours, a repeated request with the same `Idempotency-Key` gets this response again. */
+            /** @description The whole key. Other responses contain only its prefix. For 24 hours, a repetition of this request with the same `Idempotency-Key` gets this response again. */
             key: string;
         };
         KeyRotation: {
             /** @default 24 */
             grace_period_hours: number;
         };
-        /** @description How gateways reach the MCP server of an API of type `mcp`; its address is `upstream_url`. */
+        /** @description How gateways reach the MCP server of an API of type `mcp`; `upstream_url` is the address of the server. */
         McpUpstream: {
             /**
              * @default {
@@ -1024,7 +1024,7 @@ export interface components {
                 /** @default null */
                 client_id: string | null;
                 /**
-                 * @description Request header of the key, for type `apiKey`; null: X-API-Key.
+                 * @description Request header that contains the API key, for the type `apiKey`; null: X-API-Key.
                  * @default null
                  * @example X-API-Key
                  */
@@ -1034,7 +1034,7 @@ export interface components {
                 /** @default null */
                 scope: string | null;
                 /**
-                 * @description Key in the secret `tenant-{name}` of the gateways. Its value is the credential or, with OAuth, the client secret. The control plane does not have this secret.
+                 * @description Key in the secret `tenant-{name}`, which the gateways read. The value of this key is the credential or, with OAuth, the client secret. The control plane does not have this secret.
                  * @default null
                  * @example crm-token
                  */
@@ -1071,7 +1071,7 @@ export interface components {
              * @example 2026-01-31
              */
             date: string;
-            /** @description Calls whose outcome was not success. */
+            /** @description Number of calls with an outcome other than success. */
             errors: number;
             /** @example 12.5 */
             p50_latency_ms: number;
@@ -1085,15 +1085,15 @@ export interface components {
             /** @description Absent: every application with an open subscription. */
             applications?: string[];
             reason?: string;
-            /** @description Id of the API or version that receives the subscriptions; it must belong to the same tenant. */
+            /** @description Id of the API or API version to which the subscriptions move. The API must belong to the same tenant. */
             to_api_id: string;
         };
         MigrationResult: {
-            /** @description Number of subscriptions that now belong to the other API or product, with their keys. */
+            /** @description Number of subscriptions that this request moved, with their keys. */
             migrated: number;
-            /** @description Number of subscriptions that are still to be migrated. If it is more than 0, repeat the request. */
+            /** @description Number of subscriptions that still have to be moved. If this number is greater than 0, repeat the request. */
             remaining: number;
-            /** @description Subscriptions that are not migrated: their application already has an open subscription to the target, or the target is not shared with their tenant. */
+            /** @description Subscriptions that cannot be moved, because their application already has an open subscription to the target, or because the target is not shared with the tenant of the application. */
             skipped: {
                 application: string;
                 /** @example sub_01kaa3b8w5f0gvm2f7z2q9x4td */
@@ -1108,7 +1108,7 @@ export interface components {
              */
             max_body_bytes: number;
             /**
-             * @description Methods of the calls that the gateway copies. HEAD is part of GET.
+             * @description Methods of the calls that the gateway copies. GET includes HEAD.
              * @default [
              *       "GET"
              *     ]
@@ -1151,7 +1151,7 @@ export interface components {
              */
             shared_with: string[];
             /**
-             * @description OpenAPI document, as an object or as text.
+             * @description OpenAPI document, as a JSON object or as a string that contains JSON or YAML.
              * @default null
              */
             spec: {
@@ -1178,7 +1178,7 @@ export interface components {
             /** @default null */
             versioning: components["schemas"]["Versioning"] | null;
             /**
-             * @description Who sees the API in the catalog when `portal_visibility` is true. `tenant`: callers of the tenant; `public`: every visitor, without a token.
+             * @description Who sees the API in the catalog when `portal_visibility` is true. `tenant`: members of the tenant; `public`: every visitor, without a token.
              * @default tenant
              * @enum {string}
              */
@@ -1218,14 +1218,14 @@ export interface components {
             tenant_id: string | null;
         };
         NewProduct: {
-            /** @description APIs of the same tenant. */
+            /** @description Ids of APIs of the same tenant. */
             api_ids: string[];
             /** @default  */
             description: string;
             /** @example Commerce */
             name: string;
             /**
-             * @description Plan of new subscriptions; one quota counts the calls of all APIs of the product.
+             * @description Plan for new subscriptions; one quota counts the calls to all APIs of the product.
              * @example silver
              */
             plan: string;
@@ -1269,13 +1269,13 @@ export interface components {
              */
             plan?: string;
             /**
-             * @description Instead of api_id: one subscription to all APIs of the product.
+             * @description Id of a product, in place of api_id: one subscription to all APIs of the product.
              * @default null
              * @example null
              */
             product_id: string | null;
             /**
-             * @description Lifetime, counted from the approval.
+             * @description Lifetime of the subscription, counted from the approval.
              * @example 24h
              */
             ttl?: string | null;
@@ -1295,7 +1295,7 @@ export interface components {
         };
         NewWebhook: {
             /**
-             * @description Headers that are sent with each delivery; at most 20. Headers that the platform sets are not allowed. Values are encrypted in the database and never returned.
+             * @description Headers that are sent with each delivery; at most 20. Headers that the platform sets are not allowed. The values are encrypted in the database, and no response contains them.
              * @example {
              *       "X-Environment": "production"
              *     }
@@ -1318,7 +1318,7 @@ export interface components {
              */
             name?: string;
             /**
-             * @description Secret that signs the deliveries, at least 32 characters. After the prefix whsec_, the rest must be base64 (Standard Webhooks). Never returned.
+             * @description Secret that signs the deliveries, 32 to 256 characters. If the secret begins with whsec_, the rest must be base64 (Standard Webhooks). No response contains the secret.
              * @example replace this example with a random text
              */
             secret?: string;
@@ -1329,7 +1329,7 @@ export interface components {
              */
             url: string;
         };
-        /** @description Headers and paths that the gateway withholds by default and forwards for this API. */
+        /** @description Headers and paths that the gateway forwards for this API, although it withholds them by default. */
         Passthrough: {
             /**
              * @description `lenient`: the gateway also forwards paths that contain dot segments with parameters (`..;`) or reserved characters that are encoded twice.
@@ -1424,7 +1424,7 @@ export interface components {
         };
         PolicyCompiler: {
             available: boolean;
-            /** @description How to install the compiler; null when it is installed. */
+            /** @description How to install `opa`, which compiles the policy; null when `opa` is installed. */
             hint: string | null;
             version: string;
         };
@@ -1435,9 +1435,9 @@ export interface components {
                 failed: number;
                 flipped: number;
                 flips: components["schemas"]["PolicyFlip"][];
-                /** @description Number of decisions whose arguments were masked. */
+                /** @description Number of recorded decisions whose arguments were masked. */
                 masked: number;
-                /** @description The revision in force. */
+                /** @description Revision in force, with which the draft is compared. */
                 revision: string;
             } | null;
             compiler: components["schemas"]["PolicyCompiler"];
@@ -1486,7 +1486,7 @@ export interface components {
             count: number;
             /** @enum {string} */
             direction: "allow→deny" | "deny→allow";
-            /** @description Ids of some of the decisions. */
+            /** @description Ids of some of the decisions that differ. */
             examples: string[];
             resource: string;
             rule: string;
@@ -1575,7 +1575,7 @@ export interface components {
             total_pages: number;
         };
         PortalProduct: {
-            /** @description APIs of the product that the catalog shows. */
+            /** @description The APIs of the product that are visible in the catalog. */
             apis: {
                 /** @example api_01kaa3b8w5f0gvm2f7z2q9x4td */
                 id: string;
@@ -1612,7 +1612,7 @@ export interface components {
             /** @example Commerce */
             name: string;
             /**
-             * @description Plan of new subscriptions; one quota counts the calls of all APIs of the product.
+             * @description Plan for new subscriptions; one quota counts the calls to all APIs of the product.
              * @example silver
              */
             plan: string;
@@ -1637,17 +1637,17 @@ export interface components {
             /** @description Absent: every application with an open subscription. */
             applications?: string[];
             reason?: string;
-            /** @description Id of the product that receives the subscriptions; it must belong to the same tenant. */
+            /** @description Id of the product to which the subscriptions move. The product must belong to the same tenant. */
             to_product_id: string;
         };
         ProductPatch: {
-            /** @description APIs of the same tenant. */
+            /** @description Ids of APIs of the same tenant. */
             api_ids?: string[];
             description?: string;
             /** @example Commerce */
             name?: string;
             /**
-             * @description Plan of new subscriptions; one quota counts the calls of all APIs of the product.
+             * @description Plan for new subscriptions; one quota counts the calls to all APIs of the product.
              * @example silver
              */
             plan?: string;
@@ -1730,7 +1730,7 @@ export interface components {
             total_pages: number;
         };
         PublicProduct: {
-            /** @description APIs of the product that are public. */
+            /** @description The public APIs of the product. */
             apis: {
                 /** @example api_01kaa3b8w5f0gvm2f7z2q9x4td */
                 id: string;
@@ -1757,7 +1757,7 @@ export interface components {
             access: string;
             /** @example tools.call */
             action: string;
-            /** @description API of a proxied call. */
+            /** @description API to which the call was proxied. */
             api?: string;
             /** @example 2026-01-31T12:00:00.000Z */
             at: string;
@@ -1776,7 +1776,7 @@ export interface components {
             outcome: string;
             policy_revision: string | null;
             request_id: string;
-            /** @description Name that the caller sent, when the tool does not exist. */
+            /** @description Tool name that the caller sent; present only if this tool does not exist. */
             requested_tool?: string;
             snapshot: string;
             /** @example 200 */
@@ -1794,12 +1794,12 @@ export interface components {
         /** @description Retries of calls to the upstream; timeout_ms covers all attempts. */
         Retry: {
             /**
-             * @description Maximum number of retries per hundred calls of the API, in addition to the first ten retries.
+             * @description Maximum number of retries per hundred calls to the API, in addition to a reserve of ten retries. Each worker thread counts separately.
              * @default 20
              */
             budget_percent: number;
             /**
-             * @description Delay before the first retry. Each retry doubles the delay; a random part of up to a half is subtracted.
+             * @description Delay before the first retry. Each further retry doubles the delay, up to max_delay_ms. The gateway then subtracts a random part of up to a half.
              * @default 50
              */
             first_delay_ms: number;
@@ -1811,12 +1811,12 @@ export interface components {
             /** @default 1000 */
             max_delay_ms: number;
             /**
-             * @description Methods that the gateway retries; null: GET, OPTIONS, PUT and DELETE. HEAD is part of GET.
+             * @description Methods that the gateway retries; null: GET, OPTIONS, PUT and DELETE. GET includes HEAD.
              * @default null
              */
             methods: ("GET" | "POST" | "PUT" | "PATCH" | "DELETE" | "OPTIONS")[] | null;
             /**
-             * @description Statuses of responses after which the gateway retries, in addition to failed connections.
+             * @description Response statuses after which the gateway retries. The gateway also retries after failed connections.
              * @default []
              * @example [
              *       502,
@@ -1836,11 +1836,11 @@ export interface components {
              * @example api_01kaa3b8w5f0gvm2f7z2q9x4td
              */
             api_id: string | null;
-            /** @description null before the first key is created; the whole key in the response that creates the key; its public prefix later. */
+            /** @description null until the first key is created. The response that creates the key contains the whole key; later responses contain its public prefix. */
             api_key: string | null;
             api_name: string | null;
             application: string;
-            /** @description Name of the consumer, such as the name of a portal user; `application` when the consumer has no name. */
+            /** @description Name of the consumer, such as the name of a portal user; the value of `application` if the consumer has no name. */
             application_name: string;
             /**
              * Format: date-time
@@ -1870,9 +1870,9 @@ export interface components {
              */
             product_id: string | null;
             product_name: string | null;
-            /** @description Requests per month; overrides the plan. */
+            /** @description Maximum number of requests per month, in place of the limit of the plan. */
             quota: number | null;
-            /** @description Requests per minute; overrides the plan. */
+            /** @description Maximum number of requests per minute, in place of the limit of the plan. */
             rate_limit: number | null;
             reason: string | null;
             /** @description Plan that the application has requested in place of `plan`, until the request is approved or rejected. */
@@ -1885,7 +1885,7 @@ export interface components {
             /** @enum {string} */
             status: "pending_approval" | "approved" | "suspended" | "rejected" | "revoked" | "expired";
             /**
-             * @description Tenant of the application, when another tenant shares the API with it; `application` then begins with the name of this tenant. null: the application belongs to the owner of the API.
+             * @description Id of the tenant of the application, if the API belongs to another tenant; `application` then begins with the name of the tenant of the application. null: the application belongs to the owner of the API.
              * @example ten_01kaa3b8w5f0gvm2f7z2q9x4td
              */
             subscriber_tenant_id: string | null;
@@ -1932,9 +1932,9 @@ export interface components {
             };
             /** @description A plan that requires approval becomes `requested_plan` when the caller may not approve subscriptions. Otherwise the plan changes at once. */
             plan?: string;
-            /** @description Requests per month; null: the limit of the plan. */
+            /** @description Maximum number of requests per month; null: the limit of the plan. */
             quota?: number | null;
-            /** @description Requests per minute; null: the limit of the plan. */
+            /** @description Maximum number of requests per minute; null: the limit of the plan. */
             rate_limit?: number | null;
         };
         Suspension: {
@@ -1952,9 +1952,9 @@ export interface components {
             id: string;
             name: string;
             settings: {
-                /** @description Hourly limit of an enterprise tenant; absent: unlimited. */
+                /** @description Maximum number of requests to the control plane per hour, for the tier `enterprise`; absent: unlimited. */
                 api_requests_per_hour?: number;
-                /** @description Factor that multiplies the hourly limit of the tier. */
+                /** @description Factor that multiplies the hourly limit of requests to the control plane. */
                 rate_limit_multiplier?: number;
             };
             /** @enum {string} */
@@ -1978,9 +1978,9 @@ export interface components {
             /** Format: email */
             admin_email?: string | null;
             settings?: {
-                /** @description Hourly limit of an enterprise tenant; absent: unlimited. */
+                /** @description Maximum number of requests to the control plane per hour, for the tier `enterprise`; absent: unlimited. */
                 api_requests_per_hour?: number;
-                /** @description Factor that multiplies the hourly limit of the tier. */
+                /** @description Factor that multiplies the hourly limit of requests to the control plane. */
                 rate_limit_multiplier?: number;
             };
             /** @enum {string} */
@@ -1988,7 +1988,7 @@ export interface components {
             /** @enum {string} */
             tier?: "free" | "starter" | "business" | "enterprise";
         };
-        /** @description Rules for the calls of the API. */
+        /** @description Rules for calls to the API. */
         Traffic: {
             /** @default null */
             cache: components["schemas"]["Cache"] | null;
@@ -2004,7 +2004,7 @@ export interface components {
              */
             max_request_bytes: number | null;
             /**
-             * @description Allowed methods; other methods get 405. HEAD is part of GET. null: every method.
+             * @description Allowed methods; requests with other methods get 405. GET includes HEAD. null: every method.
              * @default null
              */
             methods: ("GET" | "POST" | "PUT" | "PATCH" | "DELETE" | "OPTIONS")[] | null;
@@ -2041,7 +2041,7 @@ export interface components {
             /** @default null */
             retry: components["schemas"]["Retry"] | null;
             /**
-             * @description Maximum time from the start of the call to the last byte received, including all attempts; also applies to tool calls.
+             * @description Maximum time from the start of the call to the last byte of the response, including all attempts. Also applies to tool calls.
              * @default null
              */
             timeout_ms: number | null;
@@ -2056,7 +2056,7 @@ export interface components {
              */
             http2: boolean;
             /**
-             * @description Maximum number of idempotent requests in flight on one connection without TLS, for tool calls. Each proxied call has a separate connection.
+             * @description For tool calls: maximum number of idempotent requests in flight on one connection without TLS. Each proxied call has a separate connection.
              * @default 1
              */
             pipelining: number;
@@ -2137,12 +2137,12 @@ export interface components {
              */
             by: "path" | "header";
             /**
-             * @description true: this version serves requests without a version, and replaces the previous default version of the path.
+             * @description true: this version serves requests that name no version, and replaces the previous default version of the path.
              * @default false
              */
             default: boolean;
             /**
-             * @description Absent, when `by` is `header`: `x-api-version`.
+             * @description Default when `by` is `header`: `x-api-version`.
              * @default null
              * @example x-api-version
              */
@@ -2154,7 +2154,7 @@ export interface components {
              * @example 2026-01-31T12:00:00.000Z
              */
             created_at: string;
-            /** @description Header names; every value is masked. */
+            /** @description Names of the custom headers; every value is `[masked]`. */
             custom_headers: {
                 [key: string]: string;
             };
@@ -2174,7 +2174,7 @@ export interface components {
             url: string;
         };
         WebhookDelivery: {
-            /** @description Number of the last attempt; 1 before the first attempt. */
+            /** @description Number of the last attempt; also 1 before the first attempt. */
             attempt: number;
             /**
              * Format: date-time
@@ -2199,7 +2199,7 @@ export interface components {
              * @example 2026-01-31T12:00:00.000Z
              */
             next_attempt_at: string | null;
-            /** @description The first 1 KB of the last response. */
+            /** @description The first 1 KB of the body of the last response. */
             response_body: string | null;
             /** @enum {string} */
             status: "success" | "failed" | "pending";
@@ -2227,7 +2227,7 @@ export interface components {
         };
         WebhookPatch: {
             /**
-             * @description Headers that are sent with each delivery; at most 20. Headers that the platform sets are not allowed. Values are encrypted in the database and never returned.
+             * @description Headers that are sent with each delivery; at most 20. Headers that the platform sets are not allowed. The values are encrypted in the database, and no response contains them.
              * @example {
              *       "X-Environment": "production"
              *     }
@@ -2244,7 +2244,7 @@ export interface components {
              */
             events?: ("subscription.created" | "subscription.approved" | "subscription.revoked" | "subscription.key_rotated" | "subscription.expired" | "subscription.updated" | "subscription.rejected" | "subscription.suspended" | "subscription.resumed" | "subscription.expiring" | "subscription.migrated" | "subscription.key_expiring" | "subscription.quota_warning" | "subscription.quota_exhausted" | "webhook.failing" | "*")[];
             /**
-             * @description Secret that signs the deliveries, at least 32 characters. After the prefix whsec_, the rest must be base64 (Standard Webhooks). Never returned.
+             * @description Secret that signs the deliveries, 32 to 256 characters. If the secret begins with whsec_, the rest must be base64 (Standard Webhooks). No response contains the secret.
              * @example replace this example with a random text
              */
             secret?: string;

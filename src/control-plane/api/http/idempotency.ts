@@ -19,6 +19,8 @@ interface RepeatableRequest {
   readonly principal: Principal
   readonly method: string
   readonly path: string
+  /** With `?`; '' without one. */
+  readonly query: string
   readonly bodyText: string
   /** Of the response when the request succeeds. */
   readonly status: SuccessStatus
@@ -26,7 +28,7 @@ interface RepeatableRequest {
 
 /**
  * Runs `work` once for a key. A repetition gets the first response; errors are not stored.
- * @throws Problem validation_error for an invalid key, conflict when the key was used with another body
+ * @throws Problem validation_error for an invalid key, conflict when the key was used with another query or body
  */
 export async function onlyOnce(
   tx: Transaction,
@@ -39,7 +41,9 @@ export async function onlyOnce(
   const { principal, method, path, key, status } = request
   const caller = [principal.kind, principal.subject, principal.consumer, principal.tenant ?? null]
   const recordKey = digest(JSON.stringify([tx.scope, caller, method, path, key]))
-  const requestHash = digest(request.bodyText)
+  const requestHash = digest(
+    request.query === '' ? request.bodyText : `${request.query}\n${request.bodyText}`,
+  )
   const cached = await tx.idempotency.claim(recordKey, requestHash)
   if (cached === undefined) {
     const response = await work()
@@ -49,9 +53,15 @@ export async function onlyOnce(
     return { response, replayed: false }
   }
   if (cached.requestHash !== requestHash) {
-    throw conflict('This Idempotency-Key was used with a different body. Send a new Idempotency-Key.', [
-      { field: 'Idempotency-Key', message: 'was used with a different body within the last 24 hours.' },
-    ])
+    throw conflict(
+      'This Idempotency-Key was used with a different query or body. Send a new Idempotency-Key.',
+      [
+        {
+          field: 'Idempotency-Key',
+          message: 'was used with a different query or body within the last 24 hours.',
+        },
+      ],
+    )
   }
   const text = cached.body.startsWith(SEALED) ? await open(cached.body, key) : cached.body
   return { response: readJson(text) as EndpointResult, replayed: true }

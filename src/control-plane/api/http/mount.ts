@@ -135,7 +135,8 @@ async function serve(
     if (key === null || method !== 'post' || endpoint.idempotencyKey === false) return run()
     const { principal } = standing
     const bodyText = body.kind === 'json' ? body.text : ''
-    const repeatable = { key, principal, method, path: context.req.path, bodyText, status }
+    const query = new URL(context.req.url).search
+    const repeatable = { key, principal, method, path: context.req.path, query, bodyText, status }
     const once = await onlyOnce(tx, repeatable, run)
     if (once.replayed) {
       replayed = true

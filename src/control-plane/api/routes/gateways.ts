@@ -95,7 +95,7 @@ const shownDifference = z
       )
       .nullable()
       .openapi({
-        description: `Resources of these tenants that differ between `from` and `to`, at most ${MAX_SHOWN_RESOURCES}; null: not known, or too many to list.`,
+        description: `Resources of these tenants that differ between \`from\` and \`to\`, at most ${MAX_SHOWN_RESOURCES}; null: not known, or too many to list.`,
       }),
   })
   .openapi('GatewayDifference')
@@ -117,11 +117,9 @@ export const helloQuery = z.object({
     .openapi({ type: 'integer', minimum: 0, maximum: 9999, default: 1 }),
   issuer: textField(500).optional(),
   audiences: textField(2000).optional().openapi({ description: 'Comma-separated.' }),
-  from: textField(64)
-    .optional()
-    .openapi({
-      description: 'Version that the gateway serves; the header `Last-Event-ID` takes precedence.',
-    }),
+  from: textField(64).optional().openapi({
+    description: 'Version that the gateway serves; the header `Last-Event-ID` takes precedence.',
+  }),
 })
 
 const day = z
