@@ -33,6 +33,7 @@ export function compileBody(
       : document.follow(own(operation, 'requestBody'))
   const declared = document.dialect === '2.0' ? given : own(operation, 'requestBody')
   if (declared === undefined || declared === null) return undefined
+  if (!isObject(declared)) return 'the request body is not an object: correct requestBody'
   if (!isObject(given)) return 'the request body refers to a component that is not in the document'
   // RFC 9110 §9.3.2 gives a body of HEAD no meaning, and clients do not send one.
   if (raw.method === 'HEAD') return undefined

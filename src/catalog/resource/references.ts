@@ -42,11 +42,12 @@ async function readBounded(path: string, shown: string): Promise<Buffer> {
     if (size > MAX_DOCUMENT_BYTES) throw new Error(`${shown} is larger than ${MAX_DOCUMENT_BYTES / 1e6} MB`)
     return await readFile(path)
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') {
-      throw new Error(`${shown} does not exist: create the file`)
-    }
-    if ((error as NodeJS.ErrnoException).code !== undefined)
+    const { code } = error as NodeJS.ErrnoException
+    if (code === 'ENOENT') throw new Error(`${shown} does not exist: create the file`)
+    if (code === 'EISDIR') throw new Error(`${shown} is a folder: name a file`)
+    if (code === 'EACCES' || code === 'EPERM')
       throw new Error(`${shown} cannot be read: check its permissions`)
+    if (code !== undefined) throw new Error(`${shown} cannot be read: ${(error as Error).message}`)
     throw error
   }
 }

@@ -177,6 +177,17 @@ describe.each(DATABASES)('the control plane on $name', database => {
       expect(other.status).toBe(201)
     })
 
+    it('refuses an Idempotency-Key again with another query, which may ask for more', async () => {
+      const tree = { apiVersion: 'toolgate.dev/v1', kind: 'Configuration', owner: 'once' }
+      const apply = (query: string) =>
+        plane.call('platform', 'POST', `/v1/config${query}`, tree, { 'idempotency-key': 'applied' })
+      expect((await apply('')).status).toBe(200)
+      expect((await apply('')).headers.get('idempotency-replayed')).toBe('true')
+      const pruned = await apply('?prune=true')
+      expect([pruned.status, pruned.body.error.code]).toEqual([409, 'conflict'])
+      expect((await apply('')).status).toBe(200)
+    })
+
     it('deletes a tenant that no gateway serves, refuses changes to it meanwhile, and frees its name', async () => {
       const id = (await plane.call('platform', 'POST', '/v1/tenants', { name: 'leaving' })).body.id
       await plane.call('platform', 'POST', `/v1/tenants/${id}/apis`, {

@@ -102,16 +102,18 @@ async function remove(
 ) {
   const { registration_client_uri: uri, registration_access_token: token } = client
   // only below the registration endpoint: the response must not redirect the gateway
-  if (typeof uri !== 'string' || typeof token !== 'string' || !uri.startsWith(`${registrationEndpoint}/`))
-    return
-  const response = await egress.request({
-    method: 'DELETE',
-    url: uri,
-    headers: ['authorization', `Bearer ${token}`],
-    timeoutMs: TIMEOUT_MS,
-    maxResponseBytes: MAX_RESPONSE_BYTES,
-  })
-  if (response.kind === 'failure' || response.status >= 300)
+  const isRemovable =
+    typeof uri === 'string' && typeof token === 'string' && uri.startsWith(`${registrationEndpoint}/`)
+  const response = isRemovable
+    ? await egress.request({
+        method: 'DELETE',
+        url: uri,
+        headers: ['authorization', `Bearer ${token}`],
+        timeoutMs: TIMEOUT_MS,
+        maxResponseBytes: MAX_RESPONSE_BYTES,
+      })
+    : undefined
+  if (response === undefined || response.kind === 'failure' || response.status >= 300)
     log.error(
       { client_id: client.client_id },
       'a client whose setup failed could not be removed; remove it at the identity provider',
