@@ -105,6 +105,11 @@ export const listToolsStep: Step = {
       cursor = result!.nextCursor
       if (cursor === undefined) break
     }
+    demand(
+      cursor === undefined,
+      `The list of tools does not end after ${MAX_PAGES} pages.`,
+      'Omit nextCursor on the last page of tools/list: clients request pages until it is missing.',
+    )
     visit.tools = tools
     const warnings =
       tools.length === 0

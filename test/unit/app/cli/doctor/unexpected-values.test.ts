@@ -15,20 +15,27 @@ interface Results {
   /** In the order of the requests; the last one repeats. */
   readonly initialize: readonly unknown[]
   readonly tools: unknown
+  readonly nextCursor?: string
 }
 
 const INITIALIZED = { protocolVersion: '2025-06-18', serverInfo: { name: 'shop', version: '1' } }
 const TOOL = { name: 'list_orders', description: 'Lists orders.', inputSchema: { type: 'object' } }
 const HEALTHY: Results = { initialize: [INITIALIZED], tools: [TOOL] }
 
-async function examined({ initialize, tools }: Results): Promise<{ code: number; report: ClientReport }> {
+async function examined({
+  initialize,
+  tools,
+  nextCursor,
+}: Results): Promise<{ code: number; report: ClientReport }> {
   let initialized = 0
   server = createServer(async (request, response) => {
     if (request.method !== 'POST') return void response.writeHead(405).end()
     const { id, method } = JSON.parse((await request.toArray()).join('')) as { id?: number; method: string }
     if (id === undefined) return void response.writeHead(202).end()
     const result =
-      method === 'tools/list' ? { tools } : initialize[Math.min(initialized++, initialize.length - 1)]
+      method === 'tools/list'
+        ? { tools, nextCursor }
+        : initialize[Math.min(initialized++, initialize.length - 1)]
     response.setHeader('content-type', 'application/json').end(JSON.stringify({ jsonrpc: '2.0', id, result }))
   })
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
@@ -55,6 +62,7 @@ it.each<[step: string, what: string, results: Partial<Results>, found: RegExp]>(
     { tools: [{ ...TOOL, inputSchema: null }] },
     /inputSchema of the tool list_orders/,
   ],
+  ['list', 'a list that does not end', { nextCursor: 'next' }, /does not end after 100 pages/],
   ['list', 'a tool that is null', { tools: [null] }, /no name/],
   [
     'reach',
