@@ -51,12 +51,15 @@ function readSasl(read: Reader): KafkaSaslSettings | undefined {
       value !== undefined &&
       !need.includes(name) &&
       !(name === 'KAFKA_SCOPE' && need.includes('KAFKA_TOKEN_URL'))
-    )
+    ) {
+      const replacesToken =
+        need.includes('KAFKA_TOKEN') && [...namesFor(mechanism, false), 'KAFKA_SCOPE'].includes(name)
       read.fault(
         name,
-        `is set, but KAFKA_SASL=${mechanism} does not use it${need.includes('KAFKA_TOKEN') ? ' when KAFKA_TOKEN is set' : ''}.`,
-        `Unset ${name}, or ${need.includes('KAFKA_TOKEN') ? 'unset KAFKA_TOKEN' : 'change KAFKA_SASL'}.`,
+        `is set, but KAFKA_SASL=${mechanism} does not use it${replacesToken ? ' when KAFKA_TOKEN is set' : ''}.`,
+        `Unset ${name}, or ${replacesToken ? 'unset KAFKA_TOKEN' : 'change KAFKA_SASL'}.`,
       )
+    }
   }
   const { KAFKA_USERNAME: username, KAFKA_PASSWORD: password, KAFKA_TOKEN: token } = given
   const { KAFKA_TOKEN_URL: tokenUrl, KAFKA_CLIENT_ID: clientId, KAFKA_CLIENT_SECRET: clientSecret } = given

@@ -42,6 +42,14 @@ describe('KAFKA_*', () => {
   })
 })
 
+it.each([
+  ['KAFKA_CLIENT_ID', 'Unset KAFKA_CLIENT_ID, or unset KAFKA_TOKEN.'],
+  ['KAFKA_USERNAME', 'Unset KAFKA_USERNAME, or change KAFKA_SASL.'],
+])('%s beside KAFKA_TOKEN: %s', (name, fix) => {
+  const env = { KAFKA_SASL: 'oauthbearer', KAFKA_TOKEN: 'token', [name]: 'x' }
+  expect(inspectSettings(env).faults.map(fault => [fault.name, fault.fix])).toEqual([[name, fix]])
+})
+
 describe('REDIS_*', () => {
   const REDIS_URL = 'redis://one:26379'
   it.each([
