@@ -19,7 +19,7 @@ const HELP = `Usage: node scripts/corpus.mjs [options]
   --seconds N         stop after about N seconds; exit code 2 means that documents remain
   --help              print this text
 
-Exit codes: 0 goals met, 1 a missed goal or documents that are not installed, 2 documents remain, 64 wrong usage.
+Exit codes: 0: all goals met; 1: a goal missed, or the corpus not installed; 2: documents remain; 64: wrong usage.
 `
 
 const GOALS = { ready: 0.99, tools: 0.99, schemas: 1, roundTrips: 0.98 }
@@ -98,7 +98,7 @@ async function main() {
   const { emptyScore, runCorpus, scoreLines } = await import('../test/corpus/run.ts')
   if (!CORPUS_INSTALLED) {
     process.stderr.write(
-      'The OpenAPI documents of the corpus are not installed. Run node scripts/corpus.mjs --install.\n',
+      'The OpenAPI documents of the corpus are not installed. Run "node scripts/corpus.mjs --install".\n',
     )
     return 1
   }

@@ -155,4 +155,4 @@ if (command === 'fetch') fetchJars()
 else if (command === 'start') {
   const more = extras === undefined ? {} : JSON.parse(readFileSync(extras, 'utf8'))
   await start(Number(port ?? 0), dir, Number(advertised ?? 0), more)
-} else fail('the first argument must be fetch or start', 64)
+} else fail('the first argument must be "fetch" or "start"', 64)

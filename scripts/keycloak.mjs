@@ -86,4 +86,4 @@ async function start(port) {
 const [command, port] = process.argv.slice(2)
 if (command === 'fetch') fetchDistribution()
 else if (command === 'start') await start(port === undefined ? (await freePorts(1))[0] : Number(port))
-else fail('the first argument must be fetch or start', 64)
+else fail('the first argument must be "fetch" or "start"', 64)

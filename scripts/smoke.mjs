@@ -113,7 +113,7 @@ async function expectRefused({ gateway_url, auth_url }) {
   const { message } = await response.json()
   if (response.status !== 403 || !/working hours/.test(message))
     throw new Error(`the example stage did not refuse the call: ${response.status} ${message}`)
-  console.log('smoke: the example stage refused the call of a deleting tool')
+  console.log('smoke: the example stage refused the call to a tool that deletes')
 }
 
 try {

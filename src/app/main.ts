@@ -211,7 +211,7 @@ function reportHttpServer({ settings, log, metrics }: AppContext, server: Addres
   else if (server === 'uws' && !isStrictParser('uws'))
     log.info(
       { http_server: server, build },
-      'the HTTP server is running. This build does not respond to HTTP/1.0. Set proxy_http_version 1.1 in nginx, or set HTTP_SERVER=node for this process; see docs/edge.md',
+      'the HTTP server is running. The loaded build of uWebSockets.js does not respond to HTTP/1.0 requests. If nginx is in front of this process, set proxy_http_version 1.1 in nginx, or set HTTP_SERVER=node for this process; see docs/edge.md',
     )
   else log.info({ http_server: server, build }, 'the HTTP server is running')
 }

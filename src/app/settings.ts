@@ -203,8 +203,8 @@ export function inspectSettings(env: Environment): {
     if (!isCidr(cidr))
       read.fault(
         'SSE_TRUSTED_PROXIES',
-        `contains "${cidr}", which is not an IP address or a CIDR.`,
-        'List addresses or CIDRs such as 10.0.0.0/8.',
+        `contains "${cidr}", which is neither an IP address nor a CIDR block.`,
+        'List IP addresses or CIDR blocks, such as "10.0.0.0/8".',
       )
   }
   checkHosts(settings, read)
@@ -234,7 +234,7 @@ function checkHosts({ allowedHosts, auth, gateway, api, metrics }: Settings, rea
       read.fault(
         'ALLOWED_HOSTS',
         `contains "${name}", which is not a host name.`,
-        'List host names without scheme and port, such as gw.example.com or *.example.com.',
+        'List host names without scheme and port, such as "gw.example.com" or "*.example.com".',
       )
   }
   const isExposed = auth.provider === 'embedded' && !isLoopback(gateway.host)
@@ -251,7 +251,7 @@ function checkHosts({ allowedHosts, auth, gateway, api, metrics }: Settings, rea
     read.fault(
       'AUTH_ISSUER',
       `is not set, and GATEWAY_HOST is ${gateway.host}: the embedded identity provider gives an admin token to everyone who can reach that address.`,
-      'Set AUTH_ISSUER to your identity provider, or GATEWAY_HOST to 127.0.0.1, or ALLOW_INSECURE_DEV=true in a network that you trust.',
+      'Set AUTH_ISSUER to the issuer of your identity provider, or set GATEWAY_HOST to 127.0.0.1. In a network that you trust, you can set ALLOW_INSECURE_DEV=true instead.',
     )
   }
 }
@@ -262,7 +262,7 @@ function productionFaults(settings: Settings, read: Reader): void {
     read.fault(
       'AUTH_ISSUER',
       'is missing: the embedded identity provider is for development only.',
-      'Set it to the issuer of your identity provider.',
+      'Set AUTH_ISSUER to the issuer of your identity provider.',
     )
   }
   if (settings.cors.origins.includes('*')) {
@@ -280,13 +280,13 @@ function productionFaults(settings: Settings, read: Reader): void {
     )
   }
   if (settings.testHooks) {
-    read.fault('TEST_HOOKS', 'is on, so callers can change the clock of this process.', 'Unset it.')
+    read.fault('TEST_HOOKS', 'is on, so callers can change the clock of this process.', 'Unset TEST_HOOKS.')
   }
   if (settings.gateway.url === undefined) {
     read.fault(
       'GATEWAY_URL',
       'is missing: OAuth metadata and sign-in redirects must contain the public address of the gateway.',
-      'Set it to the public address of the gateway.',
+      'Set GATEWAY_URL to the public address of the gateway.',
     )
   }
 }

@@ -67,7 +67,7 @@ export class BridgeSession {
     this.#pending.set(key, { id, reply, progressToken: token === undefined ? undefined : writeJson(token) })
     if (this.#process.send(text)) return undefined
     this.#pending.delete(key)
-    return 'the command does not read its input'
+    return 'the command does not read its standard input'
   }
 
   /** A notification, or the response to a request of the server. */
@@ -142,7 +142,10 @@ export class BridgeSession {
     }
     if (this.#deliver(message, json)) return
     if (message.kind === 'request') {
-      const error = { code: METHOD_NOT_FOUND, message: 'the client has no open stream for requests' }
+      const error = {
+        code: METHOD_NOT_FOUND,
+        message: 'the client has no open stream through which it can receive requests',
+      }
       this.#process.send(responseText(message.id, { error }))
     } else {
       this.#waiting.push(json)

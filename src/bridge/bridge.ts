@@ -91,20 +91,28 @@ export class Bridge {
     if (request.path === '/health')
       return sendJson(response, 200, JSON.stringify({ status: 'ok', sessions: this.#sessions.size }))
     if (request.path !== '/mcp')
-      return sendError(response, 404, SERVER_ERROR, 'This path does not exist. The MCP endpoint is /mcp.')
+      return sendError(
+        response,
+        404,
+        SERVER_ERROR,
+        'This path does not exist. The path of the MCP endpoint is "/mcp".',
+      )
     // a browser sends one, and no page may use a local server
     if (request.header('origin') !== '')
       return sendError(
         response,
         403,
         SERVER_ERROR,
-        'The bridge refuses requests from web pages (header Origin).',
+        'The bridge refuses requests with an Origin header, because web pages may not call the bridge.',
       )
     if (!this.#isAuthorized(request))
-      return sendError(response, 401, SERVER_ERROR, 'Send the bridge token as a bearer token.', [
-        'www-authenticate',
-        'Bearer',
-      ])
+      return sendError(
+        response,
+        401,
+        SERVER_ERROR,
+        'The bridge requires a token. Send the token from the file in --token-file as a bearer token.',
+        ['www-authenticate', 'Bearer'],
+      )
     if (request.method === 'POST') {
       return request.readBody(
         MAX_BODY_BYTES,

@@ -41,7 +41,10 @@ async function openStore({ settings, closers, log }: AppContext): Promise<Connec
   const redis = openConnection(target, {
     ...REDIS,
     onError: error =>
-      log.debug({ reason: error.message }, 'Redis, which stores the connected accounts, cannot be reached'),
+      log.debug(
+        { reason: error.message },
+        'the connection to Redis, which stores the connected accounts, failed',
+      ),
   })
   closers.add('connected accounts', () => redis.disconnect())
   // it refuses commands until then

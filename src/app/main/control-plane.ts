@@ -227,7 +227,7 @@ async function whenAvailable<T>(
       if (backoff.retries === 0)
         log.warn(
           { reason: error.message },
-          'the control plane cannot reach its database and retries until it can. Check DATABASE_URL',
+          'the control plane cannot reach its database and retries until the database is available. Check DATABASE_URL',
         )
       await backoff.wait(closing.signal)
     }

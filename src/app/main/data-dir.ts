@@ -33,7 +33,10 @@ export function prepareDataDir(dataDir: string, log: Log): void {
   }
   const { corrected, failures, failed, truncated } = makeTreePrivate(dataDir)
   if (corrected > 0)
-    log.info({ path, corrected }, 'removed the permissions of other users from files in DATA_DIR')
+    log.info(
+      { path, corrected },
+      'the permissions of other users were removed from files and folders in DATA_DIR',
+    )
   if (failed > 0)
     log.warn(
       { path, failed, failures },
@@ -50,7 +53,7 @@ export function prepareDataDir(dataDir: string, log: Log): void {
   if (uid !== process.geteuid?.() || (mode & OTHERS_WRITE) === 0) {
     log.warn(
       { path, mode: octal(mode), owner: uid },
-      'other users can write to DATA_DIR, and this process cannot remove that permission. Only the user of this process can read the files in DATA_DIR',
+      'other users can write to DATA_DIR, and this process cannot remove that permission. If possible, set DATA_DIR to a directory that only the user of this process can write to',
     )
     return
   }

@@ -44,9 +44,9 @@ export function missingMetrics(settings: Settings): string | undefined {
   const fix =
     'To collect metrics, set METERING_ENABLED=true and KAFKA_BROKERS on the control plane and on its gateways'
   if (settings.role === 'control-plane')
-    return `this control plane shows the usage of subscriptions, but has no metrics of tenants and APIs. ${fix}`
+    return `this control plane shows the usage of subscriptions, but has no metrics for tenants and APIs. ${fix}`
   if (settings.role === 'gateway')
-    return `metering events stay in the spool of this gateway, so the control plane receives the usage of subscriptions, but no metrics of tenants and APIs. ${fix}`
+    return `metering events stay in the spool of this gateway. The control plane receives the usage of subscriptions, but no metrics for tenants and APIs. ${fix}`
   return undefined
 }
 
@@ -82,7 +82,7 @@ export function openMeter(context: AppContext): SpoolWriter {
           { err: error },
           'metering events cannot be written to the spool. Check the disk and free space of DATA_DIR',
         )
-      else log.info({}, 'metering events can be written again')
+      else log.info({}, 'metering events can be written to the spool again')
     },
   })
   closers.add('meter', () => writer.close())

@@ -9,7 +9,7 @@ import type { AppContext } from './app-context.ts'
 import type { QuotaShare } from './workers/thread-data.ts'
 
 const UNAVAILABLE =
-  'the quota store is unavailable (REDIS_URL): this instance admits calls until its leased units are used up, then refuses calls that have a limit'
+  'the quota store (Redis in REDIS_URL) is unavailable: this instance admits calls until the units that it has leased are used up, then refuses calls that have a limit'
 
 /** Quotas that other threads of the process can join. */
 export interface JoinableQuota {

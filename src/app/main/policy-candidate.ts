@@ -15,7 +15,7 @@ import { bundleSource } from './policy-source.ts'
 
 /** The reason for refusing a promotion without a candidate. */
 export const NO_CANDIDATE =
-  'A policy candidate does not exist. Set POLICY_SHADOW, or create a candidate in the policy editor of the console.'
+  'The gateway has no policy candidate. Set POLICY_SHADOW, or create a candidate in the policy editor of the console.'
 
 export interface Candidate {
   /** For operators: of all planes and threads together; undefined when there is none. */
@@ -91,7 +91,7 @@ export function openCandidate(parts: CandidateParts): Candidate {
     if (candidate === undefined || status === undefined)
       return `The policy candidate cannot be used: ${fault() ?? 'its bundle has not been loaded yet'}.`
     if (revision !== undefined && readBundle(candidate).revision !== revision)
-      return `The policy candidate is now revision ${status.revision}, not ${revision}. Check how revision ${status.revision} compares with the live bundle before you promote it.`
+      return `The policy candidate is now revision ${status.revision}, not ${revision}. Check how revision ${status.revision} compares with the live bundle before you promote the candidate.`
     return obstacleOf(status, maxFlips)
   }
 
@@ -134,7 +134,7 @@ function obstacleOf({ compared, flipped, failed }: ShadowStatus, maxFlips: numbe
   if (compared === 0)
     return 'The policy candidate has not been compared with the live bundle yet. Retry after the gateway has decided some calls.'
   if (failed > 0)
-    return `The policy candidate failed in ${failed} of ${compared + failed} decisions. Fix the policy and create a new candidate.`
+    return `The evaluation of the policy candidate failed in ${failed} of ${compared + failed} decisions. Fix the policy and create a new candidate.`
   if (flipped > maxFlips)
     return `With the candidate, ${flipped} of ${compared} decisions would change; POLICY_MAX_FLIPS allows ${maxFlips}.`
   return undefined

@@ -52,7 +52,11 @@ export async function findFileFaults(settings: Settings): Promise<SettingFault[]
       check().then(
         () => [],
         (error: unknown) => [
-          { name, reason: reasonOf(name, error), fix: 'Correct the value, or the file that it names.' },
+          {
+            name,
+            reason: reasonOf(name, error),
+            fix: 'Correct the value, or the file that the value names.',
+          },
         ],
       ),
     ),

@@ -21,7 +21,7 @@ export function readMetering(read: Reader) {
     read.fault(
       'METERING_TOPIC',
       `is "${topic}", which is not a valid topic name.`,
-      'Use at most 249 letters, digits, dots, dashes and underscores.',
+      'Use at most 249 letters, digits, dots, hyphens and underscores.',
     )
   return {
     /** The switch: exports events to the brokers. They are made in any case. */

@@ -48,7 +48,7 @@ export function readPolicySettings(read: Reader, production: boolean): PolicySet
       read.fault(
         name,
         'is not a valid URL.',
-        'Write it as https://host[:port]/path, or as the path of a file.',
+        'Use a URL such as "https://host[:port]/path", or the path of a file.',
       )
   if (settings.engine === 'opa-http') ownServer(settings, read)
   else if (settings.token !== undefined) checkToken(settings, read)
@@ -60,7 +60,11 @@ export function readPolicySettings(read: Reader, production: boolean): PolicySet
 function checkToken({ bundle, shadow }: PolicySettings, read: Reader): void {
   const remote = [bundle, shadow ?? ''].filter(address => isRemote(address) && URL.canParse(address))
   if (remote.length === 0)
-    read.fault('POLICY_TOKEN', 'is set, but neither POLICY_BUNDLE nor POLICY_SHADOW is a URL.', 'Unset it.')
+    read.fault(
+      'POLICY_TOKEN',
+      'is set, but neither POLICY_BUNDLE nor POLICY_SHADOW is a URL.',
+      'Unset POLICY_TOKEN, or set POLICY_BUNDLE or POLICY_SHADOW to a URL.',
+    )
   const plain = remote
     .map(address => new URL(address))
     .find(({ protocol, hostname }) => protocol === 'http:' && !isLoopback(bareHost(hostname)))
@@ -78,7 +82,7 @@ function ownServer({ url, key, tenants, shadow, token }: PolicySettings, read: R
     read.fault(
       'POLICY_URL',
       'is missing, but POLICY_ENGINE=opa-http requires it.',
-      'Set it to the decision URL of the policy server, such as http://opa:8181/v1/data/toolgate/decision.',
+      'Set POLICY_URL to the decision URL of the policy server, such as "http://opa:8181/v1/data/toolgate/decision".',
     )
   const bundles = { POLICY_KEY: key, POLICY_TENANTS: tenants, POLICY_SHADOW: shadow, POLICY_TOKEN: token }
   for (const [name, value] of Object.entries(bundles)) {
@@ -86,7 +90,7 @@ function ownServer({ url, key, tenants, shadow, token }: PolicySettings, read: R
       read.fault(
         name,
         'is set, but POLICY_ENGINE=opa-http does not use it.',
-        'Unset it: the policy server loads its own bundles.',
+        `Unset ${name}: the policy server loads its own bundles.`,
       )
   }
 }

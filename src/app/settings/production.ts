@@ -95,7 +95,7 @@ export function guardProduction(settings: GuardedSettings, read: Reader): void {
     refuse(
       'SMTP_STARTTLS',
       'is false: anyone on the network path can read the mails and the SMTP password.',
-      'Set it to true, or use an smtps:// SMTP_URL.',
+      'Set SMTP_STARTTLS=true, or use an smtps:// URL in SMTP_URL.',
     )
   if ([policy.bundle, policy.shadow ?? ''].some(isRemote) && policy.key === undefined)
     refuse(

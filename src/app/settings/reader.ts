@@ -155,8 +155,8 @@ export class Reader {
       return raw.replace(/^[^:]+/, scheme => scheme.toLowerCase()).replace(/\/+$/, '')
     this.fault(
       name,
-      'is not an absolute URL with a supported scheme.',
-      `Write it as ${schemes.at(-1)}//host[:port][/path].`,
+      `is not an absolute URL that begins with ${schemes.map(scheme => `"${scheme}//"`).join(' or ')}.`,
+      `Use a URL such as "${schemes.at(-1)}//host[:port][/path]".`,
     )
     return undefined
   }

@@ -22,14 +22,14 @@ export function readRedis(read: Reader): RedisServers | undefined {
     read,
     'REDIS',
     { ca: read.renewable('REDIS_CA'), cert: read.renewable('REDIS_CERT'), key: read.renewable('REDIS_KEY') },
-    { isOn: isEncrypted, fix: 'Use a rediss:// REDIS_URL' },
+    { isOn: isEncrypted, fix: 'Use a rediss:// URL in REDIS_URL' },
   )
   if (url === undefined) {
     if (mode !== 'single')
       read.fault(
         'REDIS_URL',
         `is missing, but REDIS_MODE=${mode} requires it.`,
-        'Set it to the address of the first node.',
+        `Set REDIS_URL to the address of the first ${mode === 'sentinel' ? 'sentinel' : 'cluster node'}.`,
       )
     return undefined
   }
@@ -56,7 +56,7 @@ export function readRedis(read: Reader): RedisServers | undefined {
     read.fault(
       'REDIS_MASTER',
       'is missing, but REDIS_MODE=sentinel requires it.',
-      'Set it to the name of the master that the sentinels monitor.',
+      'Set REDIS_MASTER to the name of the master that the sentinels monitor.',
     )
   for (const [name, value] of Object.entries(sentinel))
     if (value !== undefined && mode !== 'sentinel')

@@ -22,10 +22,10 @@ export interface RoleSettings {
 
 /** What to do when one of the settings that a gateway needs is missing. */
 const FIXES = {
-  CONTROL_PLANE_URL: 'Set it to the address of the control plane.',
+  CONTROL_PLANE_URL: 'Set CONTROL_PLANE_URL to the address of the control plane.',
   GATEWAY_CLIENT_ID:
-    'Set it to the id of the OAuth client with which the gateway gets tokens for the control plane.',
-  GATEWAY_CLIENT_SECRET: 'Set it to the secret of the OAuth client whose id is in GATEWAY_CLIENT_ID.',
+    'Set GATEWAY_CLIENT_ID to the id of the OAuth client with which the gateway gets tokens for the control plane.',
+  GATEWAY_CLIENT_SECRET: 'Set GATEWAY_CLIENT_SECRET to the secret of the OAuth client in GATEWAY_CLIENT_ID.',
 } as const
 
 /** @param issuer value of `AUTH_ISSUER`: a separate gateway cannot use the embedded provider */
@@ -44,7 +44,7 @@ export function readRole(read: Reader, issuer: string | undefined): RoleSettings
     },
     {
       isOn: url?.startsWith('https:') === true,
-      fix: 'Use an https:// CONTROL_PLANE_URL',
+      fix: 'Use an https:// URL in CONTROL_PLANE_URL',
     },
   )
   if (role !== 'gateway') {
@@ -69,7 +69,7 @@ export function readRole(read: Reader, issuer: string | undefined): RoleSettings
     read.fault(
       'AUTH_ISSUER',
       'is missing, but ROLE=gateway requires it.',
-      'Set it to the issuer that the control plane uses.',
+      'Set AUTH_ISSUER to the issuer that the control plane uses.',
     )
   }
   if (url === undefined || clientId === undefined || clientSecret === undefined)

@@ -35,7 +35,7 @@ export function readSmtp(read: Reader): SmtpServer | undefined {
     read.fault(
       'SMTP_URL',
       'has no host, or contains more than a host and a port.',
-      'Write it as smtp://host[:port] or smtps://host[:port].',
+      'Use a URL such as "smtp://host[:port]" or "smtps://host[:port]".',
     )
   if ((user === undefined) !== (password === undefined))
     read.fault(
@@ -47,12 +47,12 @@ export function readSmtp(read: Reader): SmtpServer | undefined {
     read.fault(
       'SMTP_FROM',
       from === undefined ? 'is missing though SMTP_URL is set.' : 'is not a mail address.',
-      'Set it to the address of the sender, such as toolgate@example.com.',
+      'Set SMTP_FROM to the address of the sender, such as "toolgate@example.com".',
     )
   const encryption = protocol === 'smtps:' ? 'implicit' : startTls ? 'starttls' : 'none'
   const tls = checkClientTls(read, 'SMTP', certificates, {
     isOn: encryption !== 'none',
-    fix: 'Set SMTP_STARTTLS=true, use an smtps:// SMTP_URL',
+    fix: 'Set SMTP_STARTTLS=true, use an smtps:// URL in SMTP_URL',
   })
   return {
     host: hostname,

@@ -24,7 +24,11 @@ export function readToolSetSettings(read: Reader, isProduction: boolean): ToolSe
   const cluster = clusterSettings(read)
   if (!text.startsWith('kubernetes:')) return { source: 'directory', directory: text }
   if (text !== 'kubernetes:')
-    read.fault('TOOLSETS', `is "${text}".`, 'Write kubernetes: without a suffix, or the path of a directory.')
+    read.fault(
+      'TOOLSETS',
+      `is "${text}".`,
+      'Set TOOLSETS to "kubernetes:" without a suffix, or to the path of a directory.',
+    )
   else requireCluster(read, cluster, 'TOOLSETS', 'is "kubernetes:", but this process')
   return { source: 'kubernetes', ...cluster }
 }
@@ -55,6 +59,6 @@ function requireCluster(read: Reader, { kubeconfig }: ClusterSettings, name: str
     read.fault(
       'KUBECONFIG',
       'names a file that does not exist.',
-      'Set it to the path of one kubeconfig file.',
+      'Set KUBECONFIG to the path of one kubeconfig file.',
     )
 }

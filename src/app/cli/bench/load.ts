@@ -69,7 +69,7 @@ export function startLoad({ url, request, connections }: LoadOptions): Load {
     socket.on('error', error => abort(error.message))
     socket.on('close', () => {
       sockets.delete(socket)
-      if (!stopped && keepAlive) abort('the gateway closed a connection of the load unexpectedly')
+      if (!stopped && keepAlive) abort('the gateway closed a connection of the load test unexpectedly')
     })
     socket.on('data', chunk => {
       try {

@@ -47,7 +47,7 @@ export function textReport(report: ProfileReport): string {
     ...table([['self', 'total', 'µs/req', 'function', 'where'], ...rows]),
     '',
     `profile: ${report.profileFile}`,
-    'Open this file as a flame graph in VS Code, in speedscope, or in the Performance panel of Chrome DevTools.',
+    'Open the profile as a flame graph in VS Code, in speedscope, or in the Performance panel of Chrome DevTools.',
     '',
   ].join('\n')
 }

@@ -92,7 +92,7 @@ async function tokenOf(read: Reader): Promise<string> {
     read.fault(
       'TOOLGATE_TOKEN',
       `is not set, and TOOLGATE_CLIENT_ID, TOOLGATE_CLIENT_SECRET and AUTH_ISSUER are not all set (missing: ${missing.join(', ')}).`,
-      'Set TOOLGATE_TOKEN to an access token of a tenant-admin or cpi-admin, or set the missing variables.',
+      'Set TOOLGATE_TOKEN to an access token that has the role tenant-admin or cpi-admin, or set the missing variables.',
     )
   if (read.faults.length > 0) throw new SettingsError(read.faults)
   if (token !== undefined) return token.replace(/^Bearer /i, '')

@@ -56,7 +56,7 @@ function clusterOf<T>(connectCluster: () => T): T {
     return connectCluster()
   } catch (error) {
     throw new CommandFailure(
-      `The kubeconfig file, or the service account of the pod, cannot be used: ${(error as Error).message}`,
+      `The file that KUBECONFIG names, or the service account of the pod, cannot be used: ${(error as Error).message}`,
     )
   }
 }

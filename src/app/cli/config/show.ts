@@ -45,9 +45,13 @@ export function showChanges(result: Changes, color: boolean): string {
         : `! ${shownText(path)} ${shownText(field)} was changed outside of \`config apply\`: ${text(applied)} → ${text(live)}`,
     )
   for (const { path, owner } of foreign)
-    lines.push(`! ${shownText(path)} belongs to the owner ${shownText(owner)}; use --take-over to change it`)
+    lines.push(
+      `! ${shownText(path)} belongs to the owner ${shownText(owner)}; use --take-over to change this resource`,
+    )
   for (const path of unlisted)
-    lines.push(`? ${shownText(path)} is not in the files and stays unchanged; use --prune to delete it`)
+    lines.push(
+      `? ${shownText(path)} is not in the files and stays unchanged; use --prune to delete this resource`,
+    )
   for (const name of missing.map(shownText))
     lines.push(
       `! a secret in the files needs the environment variable ${name} or ${name}_FILE; set one of them`,

@@ -98,7 +98,7 @@ export async function examine(
   for (const step of STEPS) {
     const report =
       step.login && loginFailed !== undefined
-        ? skipped(step, `The login failed at the step ${loginFailed}.`)
+        ? skipped(step, `The login failed at the step "${loginFailed}".`)
         : reported(step, await attempt(step, visit), visit)
     if (report.status === 'warning') loginFailed = step.id
     // the registration is not needed after the token endpoint

@@ -110,7 +110,7 @@ function printReplay(options: PolicyOptions, found: DecisionReplay, compared: st
       )
     if (masked > 0)
       print(
-        `${masked} logged inputs have masked arguments: rules that read arguments may decide differently than in the gateway\n`,
+        `${masked} logged inputs have masked arguments: rules that read arguments may decide differently here than in the gateway\n`,
       )
     for (const flip of flips.slice(0, SHOWN_FLIPS)) print(decisionLine(flip))
     if (flips.length > SHOWN_FLIPS)

@@ -76,7 +76,7 @@ async function onSave(options: PolicyOptions): Promise<void> {
   const failed = steps.filter(step => !step.ok)
   for (const { name, detail } of failed) print(`FAIL ${name}: ${detail}\n`)
   if (failed.length > 0) {
-    print('the bundle was not built; the previous bundle remains in force\n')
+    print('the bundle was not built; the bundle file is unchanged\n')
     return
   }
   const built = await createBundle(options)

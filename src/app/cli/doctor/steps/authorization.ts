@@ -76,7 +76,7 @@ async function follow(url: URL, redirectUri: string): Promise<URL | FetchedRespo
     at = new URL(location, at)
   }
   throw new Fault(
-    `${url.origin} redirects more than ${MAX_HOPS} times.`,
+    `The authorization request to ${url.origin} did not end after ${MAX_HOPS} redirects.`,
     'Check the public URL in the settings of the identity provider, and the proxy in front of the identity provider.',
   )
 }
@@ -97,16 +97,16 @@ function responded(visit: Visit, landed: URL) {
   const detail = landed.searchParams.get('error_description') ?? ''
   demand(
     error === null || NEEDS_A_PERSON.includes(error),
-    `The identity provider redirects to the client with the error ${error}${detail === '' ? '' : `: ${detail}`}.`,
+    `The identity provider redirects to the client with the error "${error}"${detail === '' ? '' : ` and the description "${detail}"`}.`,
     error === 'invalid_scope'
-      ? `Define the scopes "${visit.scope}" at the identity provider and allow them for new clients.`
+      ? `Define the scopes "${visit.scope}" at the identity provider, and allow new clients to request these scopes.`
       : 'Look for the rejected parameter in the log of the identity provider.',
   )
   const issuer = landed.searchParams.get('iss')
   demand(
     issuer === null || issuer === visit.issuer,
-    `The identity provider adds iss=${issuer} to its response, but the client expects the issuer ${visit.issuer}.`,
-    'Newer MCP clients reject a response with another issuer (RFC 9207). In Keycloak, set the attribute exclude.issuer.from.auth.response of the registered client. If AUTH_ADMIN_CLIENT_ID and AUTH_ADMIN_CLIENT_SECRET are set, the gateway sets this attribute.',
+    `The identity provider adds iss="${issuer}" to its response, but the client expects the issuer "${visit.issuer}".`,
+    'Newer MCP clients reject a response with another issuer (RFC 9207). In Keycloak, set the attribute exclude.issuer.from.auth.response of the registered client to true. If AUTH_ADMIN_CLIENT_ID and AUTH_ADMIN_CLIENT_SECRET are set, the gateway sets this attribute.',
   )
   return { facts: ['The identity provider accepts the client and requires a login.'] }
 }
@@ -137,12 +137,12 @@ export const token: Step = {
     )
     demand(
       error !== 'invalid_client' && error !== 'unauthorized_client',
-      `The token endpoint returns ${error} to the registered client.`,
-      'The registered client is not a public client. Set AUTH_ADMIN_CLIENT_ID and AUTH_ADMIN_CLIENT_SECRET, so that the gateway makes registered clients public. At the identity provider, allow this admin client to manage clients.',
+      `The token endpoint returns the error "${error}" to the registered client.`,
+      'The registered client is not a public client. Set AUTH_ADMIN_CLIENT_ID and AUTH_ADMIN_CLIENT_SECRET, so that the gateway changes registered clients to public clients. At the identity provider, allow the client in AUTH_ADMIN_CLIENT_ID to manage clients.',
     )
     demand(
       error === 'invalid_grant',
-      `The token endpoint returns ${error} instead of invalid_grant for an unknown authorization code.`,
+      `The token endpoint returns the error "${error}" for an unknown authorization code, instead of "invalid_grant".`,
       'The proxy in front of the token endpoint must forward the body of the token request unchanged.',
     )
     return {

@@ -58,7 +58,7 @@ export const stream: Step = {
     if (response.status === 429) {
       throw new Fault(
         `The server refuses the notification stream with 429; Retry-After: ${response.headers.get('retry-after') ?? '?'} s.`,
-        'This client address opened too many event streams: raise MAX_PER_IP or RATE_LIMIT_PER_MIN. If the gateway is behind a proxy, list the proxy in SSE_TRUSTED_PROXIES.',
+        'Too many event streams were opened from this client address: raise MAX_PER_IP or RATE_LIMIT_PER_MIN. If the gateway is behind a proxy, list the address of the proxy in SSE_TRUSTED_PROXIES.',
       )
     }
     demand(
@@ -92,7 +92,7 @@ export const listToolsStep: Step = {
       demand(
         response.status !== 429 && error?.code !== 429,
         `${describeResponse(response)}.`,
-        'The quota of this consumer is used up. Wait for the seconds in Retry-After, or use a plan with higher limits.',
+        'The quota of this consumer is used up. Wait for the number of seconds in the Retry-After header, or use a plan with higher limits.',
       )
       const result = objectOf(response)?.result as { tools?: unknown; nextCursor?: unknown } | undefined
       demand(

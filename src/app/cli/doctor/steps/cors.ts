@@ -28,8 +28,8 @@ export const cors: Step = {
       }
     demand(
       origin === pageOrigin || origin === '*',
-      `The response to the preflight has Access-Control-Allow-Origin: ${origin}.`,
-      'The header must contain exactly one origin. Only one server may set the header: the gateway or the proxy in front of the gateway.',
+      `The response to the preflight has the header "Access-Control-Allow-Origin: ${origin}".`,
+      `The header must contain exactly one origin ("${pageOrigin}" or "*"). Only one server may set the header: the gateway or the proxy in front of the gateway.`,
     )
     const allowed = (headers.get('access-control-allow-headers') ?? '').toLowerCase().split(/\s*,\s*/)
     const missing = HEADERS.filter(

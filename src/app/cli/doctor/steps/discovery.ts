@@ -12,12 +12,12 @@ export const resource: Step = {
   async run(visit) {
     if (!visit.guarded) return OPEN
     const found = await firstOf(resourceAddresses(visit))
-    const document = documentOf(found, 'the metadata of a protected resource (RFC 9728)')
+    const document = documentOf(found, 'protected resource metadata (RFC 9728)')
     const named = document.resource
     demand(
       typeof named === 'string' && URL.canParse(named) && covers(named, visit.url),
-      `The document at ${found.url} describes the resource ${JSON.stringify(named)}, not ${visit.url}.`,
-      'Set GATEWAY_URL to the URL that clients use. The field resource must contain the URL of the MCP endpoint, or a parent path of that URL.',
+      `The document at ${found.url} describes the resource ${JSON.stringify(named)}, not "${visit.url}".`,
+      'Set GATEWAY_URL to the URL that clients use. The field "resource" of the document must contain the URL of the MCP endpoint, or a parent path of that URL.',
     )
     const [issuer] = Array.isArray(document.authorization_servers) ? document.authorization_servers : []
     demand(
@@ -33,7 +33,7 @@ export const resource: Step = {
           'The field scopes_supported lists offline_access. Clients that request every listed scope receive long-lived refresh tokens.',
         ]
       : []
-    return { facts: [`The authorization server for ${named} is ${issuer}.`], warnings }
+    return { facts: [`The authorization server for ${named} is "${issuer}".`], warnings }
   },
 }
 
@@ -58,24 +58,24 @@ export const server: Step = {
   async run(visit) {
     if (!visit.guarded) return OPEN
     const found = await firstOf(serverAddresses(visit.issuer))
-    const document = documentOf(found, 'the metadata of an authorization server (RFC 8414)')
+    const document = documentOf(found, 'authorization server metadata (RFC 8414)')
     demand(
       document.issuer === visit.issuer,
-      `The document at ${found.url} has issuer ${JSON.stringify(document.issuer)}, not ${visit.issuer}.`,
+      `The document at ${found.url} has the issuer ${JSON.stringify(document.issuer)}, not "${visit.issuer}".`,
       'The issuer must be identical to the URL in authorization_servers (RFC 8414 §3.3). Newer clients refuse the document if the two URLs differ.',
     )
     const endpoint = (name: string): string => {
       const value = document[name]
       demand(
         typeof value === 'string' && URL.canParse(value),
-        `The document at ${found.url} has no ${name}.`,
+        `The document at ${found.url} has no field "${name}".`,
         name === 'registration_endpoint'
           ? 'Enable dynamic client registration at the identity provider, and add registration_endpoint to the authorization server metadata. Without dynamic registration, you must create a client ID for every client by hand.'
           : `Add ${name} to the authorization server metadata: clients cannot log in without this field.`,
       )
       demand(
         new URL(value).protocol === 'https:' || isLocal(value),
-        `${name} is ${value}.`,
+        `${name} is "${value}".`,
         'Clients send codes and tokens only over https, except to loopback addresses. Set GATEWAY_URL and AUTH_ISSUER to https URLs.',
       )
       return value
@@ -124,8 +124,8 @@ async function firstOf(addresses: readonly string[]): Promise<FetchedResponse> {
   throw new Fault(
     `${describeResponse(last!)}.`,
     last!.status >= 500
-      ? 'Clients stop the discovery after a 5xx status. The gateway must serve this metadata even if the identity provider is unavailable.'
-      : `None of these URLs exists: ${addresses.join(', ')}. The proxy in front of the gateway must forward /.well-known to the gateway.`,
+      ? 'Clients stop the discovery after a 5xx status. The gateway must serve the OAuth metadata even if the identity provider is unavailable.'
+      : `None of these URLs returned the metadata: "${addresses.join('", "')}". The proxy in front of the gateway must forward /.well-known to the gateway.`,
   )
 }
 
@@ -133,7 +133,7 @@ function documentOf(response: FetchedResponse, what: string): Readonly<Record<st
   const document = response.status === 200 ? objectOf(response) : undefined
   demand(
     document !== undefined,
-    `${describeResponse(response)}, which is not ${what}.`,
+    `${describeResponse(response)}. This response does not contain ${what}.`,
     'The proxy in front of the gateway must forward /.well-known to the gateway, and must not redirect or return another page.',
   )
   return document

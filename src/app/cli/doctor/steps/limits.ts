@@ -7,14 +7,14 @@ const BYTES_PER_TOKEN = 4
 export const limits: Step = {
   id: 'limits',
   async run({ client, tools, definitionBytes }) {
-    if (tools.length === 0) return { skipped: 'The list has no tools.' }
+    if (tools.length === 0) return { skipped: 'tools/list returned no tools.' }
     const tokens = Math.ceil(definitionBytes / BYTES_PER_TOKEN)
     const { title, maxTools, maxDefinitionTokens } = client
     const warnings: string[] = []
     if (maxTools !== undefined && tools.length > maxTools)
       warnings.push(
         `${title} uses at most ${maxTools} tools from all of its MCP servers together; this server lists ${tools.length} tools. ` +
-          'Give this client a URL that offers fewer tools (?tools=search, /mcp/{toolset}, ?tags=), narrow spec.selector of the ToolSet, or use a token with fewer scopes.',
+          'Give this client a URL that offers fewer tools (add ?tools=search or ?tags=<tag>, or use the path /mcp/{toolset}), narrow spec.selector of the ToolSet, or use a token with fewer scopes.',
       )
     if (maxDefinitionTokens !== undefined && tokens > maxDefinitionTokens)
       warnings.push(

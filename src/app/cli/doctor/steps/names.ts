@@ -7,21 +7,21 @@ const SHOWN = 5
 export const names: Step = {
   id: 'names',
   async run({ client, serverName, tools }) {
-    if (tools.length === 0) return { skipped: 'The list has no tools.' }
+    if (tools.length === 0) return { skipped: 'tools/list returned no tools.' }
     const counted = (tool: string): string => client.nameAsCounted(serverName, tool)
     const odd = tools.map(tool => tool.name).filter(name => !client.nameCharacters.test(name))
     if (odd.length > 0) {
       throw new Fault(
         `${odd.length} of ${tools.length} tool names contain characters that ${client.title} does not accept: ${shown(odd)}.`,
-        'Use only letters, digits, _ and - in tool names: set spec.naming of the ToolSet, or change the operationId.',
+        'Use only letters, digits, "_" and "-" in tool names: set spec.naming of the ToolSet, or change the operationId.',
       )
     }
     const long = tools.map(tool => tool.name).filter(name => counted(name).length > client.maxNameLength)
     if (long.length > 0) {
       const [first] = long
       throw new Fault(
-        `${client.title} allows ${client.maxNameLength} characters for a tool name as the client uses it; ${long.length} of ${tools.length} ` +
-          `tool names are longer: ${shown(long)}. The client uses the first of these as ${counted(first!)} (${counted(first!).length} characters).`,
+        `${client.title} allows ${client.maxNameLength} characters for a tool name, including any text that the client adds. ${long.length} of ${tools.length} ` +
+          `tool names are longer: ${shown(long)}. The client uses the first of these names as "${counted(first!)}" (${counted(first!).length} characters).`,
         'Shorten spec.naming.prefix of the ToolSet or the operationIds, or shorten the name of the MCP server in the client.',
       )
     }
@@ -33,7 +33,9 @@ export const names: Step = {
       )
     const longest = Math.max(...tools.map(tool => counted(tool.name).length))
     return {
-      facts: [`The longest tool name has ${longest} characters; the client allows ${client.maxNameLength}.`],
+      facts: [
+        `The longest tool name has ${longest} characters, including any text that the client adds; the client allows ${client.maxNameLength}.`,
+      ],
     }
   },
 }

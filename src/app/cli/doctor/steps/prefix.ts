@@ -11,7 +11,7 @@ export const prefix: Step = {
     const { origin, pathname } = new URL(url)
     const path = pathname.replace(/\/$/, '')
     const before = path.replace(/\/mcp(\/sse)?$/, '')
-    if (before === '') return { skipped: 'The endpoint is not below a path prefix.' }
+    if (before === '') return { skipped: 'The URL has no path prefix before /mcp.' }
     for (const address of [
       `${origin}/.well-known/oauth-protected-resource${path}`,
       `${origin}/.well-known/oauth-authorization-server${before}`,
@@ -20,11 +20,13 @@ export const prefix: Step = {
       demand(
         response.status === 200 && objectOf(response) !== undefined,
         `${describeResponse(response)}.`,
-        `Clients append the path prefix of the gateway to each well-known path. Set GATEWAY_URL=${origin}${before}. The proxy in front of ` +
-          `the gateway must forward /.well-known/*${before}, and all paths below that path, without removing the prefix; ` +
-          `in nginx: location ~ ^/\\.well-known/[^/]+${before}(/|$) { proxy_pass http://…; }.`,
+        `Clients append the path prefix of the gateway to each well-known path. Set GATEWAY_URL to "${origin}${before}". The proxy in front of ` +
+          `the gateway must forward "/.well-known/*${before}", and all paths below that path, without removing the prefix. ` +
+          `In nginx, use "location ~ ^/\\.well-known/[^/]+${before}(/|$) { proxy_pass http://…; }".`,
       )
     }
-    return { facts: [`The host serves the OAuth metadata for the path prefix ${before} below /.well-known.`] }
+    return {
+      facts: [`Below /.well-known, the host serves the OAuth metadata for the path prefix "${before}".`],
+    }
   },
 }

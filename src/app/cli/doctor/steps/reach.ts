@@ -11,21 +11,22 @@ export const reach: Step = {
     const response = await initializeSession(visit, false)
     const { status } = response
     if (status >= 300 && status < 400) {
+      const location = response.headers.get('location')
       throw new Fault(
-        `${visit.url} redirects to ${response.headers.get('location') ?? 'nowhere'}.`,
+        `${visit.url} redirects ${location === null ? 'without a Location header' : `to "${location}"`}.`,
         'MCP clients do not follow redirects of POST requests: configure the clients with the target URL, or remove the redirect.',
       )
     }
     demand(
       status !== 404 && status !== 405,
       `${describeResponse(response)}.`,
-      'This URL is not an MCP endpoint. The gateway serves MCP at /mcp and /mcp/sse.',
+      'This URL is not an MCP endpoint. The gateway serves MCP at "/mcp" and "/mcp/sse".',
     )
     demand(
       status !== 502 && status !== 504 && status !== 505,
       `${describeResponse(response)}.`,
       'The proxy receives no valid response from the gateway. If the gateway runs, check that the proxy uses HTTP/1.1: ' +
-        'nginx before 1.29.7 uses HTTP/1.0 by default. In nginx, set proxy_http_version 1.1 and proxy_set_header Connection "".',
+        'nginx before 1.29.7 uses HTTP/1.0 by default. In nginx, set proxy_http_version 1.1, and set the header Connection to an empty string with proxy_set_header.',
     )
     demand(
       status === 200 || status === 401,
@@ -37,13 +38,13 @@ export const reach: Step = {
     const message = objectOf(response)
     demand(
       status === 401 || message !== undefined,
-      `${describeResponse(response)}, which is not a JSON-RPC response.`,
+      `${describeResponse(response)}. The body is not a JSON-RPC response.`,
       'Another server responds at this URL: check the path of the URL, and the proxy in front of the gateway.',
     )
     const server = status === 401 ? undefined : nameOf(message)
     demand(
       status === 401 || server !== undefined,
-      `${describeResponse(response)}, which is not an initialize result with serverInfo.`,
+      `${describeResponse(response)}. The body is not an initialize result with serverInfo.`,
       'initialize must return a result with serverInfo; see the log of the server at this address.',
     )
     const warnings: string[] = []
@@ -87,7 +88,7 @@ function challenged(visit: Visit, response: FetchedResponse): StepOutcome {
     /^bearer\s/i.test(header),
     header === ''
       ? 'The 401 response has no WWW-Authenticate header.'
-      : `The 401 response has WWW-Authenticate: ${header.slice(0, 120)}.`,
+      : `The WWW-Authenticate header of the 401 response does not begin with "Bearer": ${header.slice(0, 120)}`,
     'The 401 response must have WWW-Authenticate: Bearer resource_metadata="…", scope="…". A proxy in front of the gateway must not remove this header.',
   )
   const url = /resource_metadata="([^"]+)"/.exec(header)?.[1]
@@ -98,7 +99,7 @@ function challenged(visit: Visit, response: FetchedResponse): StepOutcome {
   )
   if (url !== undefined && new URL(url).origin !== new URL(visit.url).origin) {
     throw new Fault(
-      `resource_metadata in the challenge points to ${new URL(url).origin}, but the client connects to ${new URL(visit.url).origin}.`,
+      `resource_metadata in the challenge points to "${new URL(url).origin}", but the client connects to "${new URL(visit.url).origin}".`,
       'Set GATEWAY_URL to the URL that clients use.',
     )
   }
@@ -111,7 +112,7 @@ function challenged(visit: Visit, response: FetchedResponse): StepOutcome {
     warnings.push('The challenge names no scope: clients will request every supported scope.')
   return {
     facts: [
-      `The server responds with 401 and a challenge${visit.scope === '' ? '' : ` for the scopes ${visit.scope}`}.`,
+      `The server responds with 401 and a challenge${visit.scope === '' ? '' : ` for the scopes "${visit.scope}"`}.`,
     ],
     warnings,
   }

@@ -59,7 +59,7 @@ export const registration: Step = {
             'The registration response contains a client_secret although the client is public. Clients will send this secret.',
           ]
     return {
-      facts: [`A client was registered with the redirect URIs ${client.redirectUris.join(', ')}.`],
+      facts: [`A client was registered with the redirect URIs "${client.redirectUris.join('", "')}".`],
       warnings,
     }
   },
@@ -87,7 +87,7 @@ export async function takeBack(visit: Visit): Promise<string | undefined> {
   const { registered } = visit
   if (registered === undefined) return undefined
   visit.registered = undefined
-  const left = `This command could not delete the registered client ${registered.clientId}: delete the client at the identity provider.`
+  const left = `This command could not delete the registered client "${registered.clientId}": delete the client at the identity provider.`
   if (registered.handle === undefined) return left
   try {
     const { uri, token } = registered.handle

@@ -74,7 +74,7 @@ function fixOf({ code = '', message }: NodeJS.ErrnoException, fromTheInternet: b
     return fromTheInternet
       ? 'This client trusts only public certificate authorities: use a certificate from a public authority.'
       : 'Use a certificate from a public authority and serve its intermediate certificates, or make the clients trust your authority. ' +
-          'For clients on Node.js and for this command, set NODE_EXTRA_CA_CERTS=/path/to/ca.pem; for other clients, add the authority to the certificate store of the system.'
+          'For clients on Node.js and for this command, set NODE_EXTRA_CA_CERTS to the path of the PEM file with the certificate of your authority. For other clients, add the authority to the certificate store of the system.'
   return /wrong version number|packet length/.test(message)
     ? 'The port serves plain http: use http:// in the URL, or terminate TLS in front of the gateway.'
     : 'Check that the gateway, or the proxy in front of the gateway, serves TLS at this address and port.'

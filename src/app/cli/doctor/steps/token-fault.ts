@@ -12,7 +12,7 @@ export function fixOfToken(token: string, challenge: string): string {
     return `The token expired ${Math.ceil((nowSecs - claims.exp) / 60)} min ago: get a new token.`
   const audience = JSON.stringify(claims.aud ?? null)
   return (
-    `${description === undefined ? '' : `The response of the gateway contains this description: ${description} `}` +
+    `${description === undefined ? '' : `The error_description in the response from the gateway is "${description}". `}` +
     `The token has the issuer ${JSON.stringify(claims.iss ?? null)} and the audience ${audience}. The issuer must be the URL in AUTH_ISSUER; ` +
     'the audience must contain a value of ALLOWED_AUDIENCES or the URL of the gateway.'
   )
