@@ -58,7 +58,7 @@ function announced(tools: readonly Tool[], { deprecatedAt, deprecation }: Api): 
   const day = sunsetAt?.slice(0, 10)
   const ends =
     afterSunset === 'refuse'
-      ? `from ${day}, the gateway refuses calls`
+      ? `from ${day}, the gateway refuses calls to the API`
       : `the sunset date of the API is ${day}`
   const note = `${deprecatedAt === null ? 'Note' : 'Deprecated'}${day === undefined ? '' : `: ${ends}`}.`
   const field: ToolDeprecation = {

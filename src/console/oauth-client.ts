@@ -268,7 +268,7 @@ export class OAuthClient {
       const why = parsed?.error_description ?? parsed?.error ?? parsed?.message
       const detail = typeof why === 'string' ? why : `status ${status}`
       throw new LoginFailure(
-        `The request to ${pathname} failed: ${detail.slice(0, MAX_REASON)}`,
+        `The gateway responded to the request to ${pathname} with an error: ${detail.slice(0, MAX_REASON)}`,
         status === 429 || status >= 500,
       )
     }

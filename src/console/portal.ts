@@ -45,7 +45,10 @@ export async function tryApi(
 ): Promise<Response> {
   const key = request.headers.get(KEY_HEADER) ?? ''
   if (!API.test(path))
-    return problem('not_found', 'The path does not lead to an API. Use a path such as /t/{tenant}/….')
+    return problem(
+      'not_found',
+      'The path does not lead to an API. Use a path that begins with "/t/{tenant}/".',
+    )
   if (key !== '' && !KEY.test(key))
     return problem(
       'invalid_request',

@@ -119,7 +119,7 @@ function colorsOf(scheme: Scheme, value: unknown, defaults: (typeof DEFAULTS)[Sc
   const field = `colors.${scheme}`
   const given = objectOf(field, value, Object.keys(VARIABLES))
   for (const [name, color] of Object.entries(given))
-    if (!isColor(color)) throw new ThemeFault(`${field}.${name}`, 'must be a color such as #2450d8.')
+    if (!isColor(color)) throw new ThemeFault(`${field}.${name}`, 'must be a color such as "#2450d8".')
   const colors = { ...defaults, ...given } as typeof defaults
   const { accent, button, back, surface, text, muted } = colors
   const pairs = [

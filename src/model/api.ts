@@ -114,14 +114,17 @@ export function apiTypeFault({
   | { readonly field: string; readonly message: string }
   | undefined {
   if (type === 'http')
-    return mcp === null ? undefined : { field: 'mcp', message: 'must be null unless type is mcp.' }
+    return mcp === null ? undefined : { field: 'mcp', message: 'must be null unless type is "mcp".' }
   if (spec !== null)
     return {
       field: 'spec',
-      message: 'must be null: the MCP server provides the tools of an API of type mcp.',
+      message: 'must be null when type is "mcp": the MCP server provides the tools.',
     }
   if (passthrough !== null)
-    return { field: 'passthrough', message: 'must be null: calls to an API of type mcp are not proxied.' }
+    return {
+      field: 'passthrough',
+      message: 'must be null when type is "mcp": passthrough applies only to proxied HTTP calls.',
+    }
   return mcp === null ? undefined : mcpUpstreamFault(mcp)
 }
 
@@ -165,13 +168,13 @@ export function versionConflict(one: Addressed, other: Addressed): string | unde
   const [a, b] = [one.versioning, other.versioning]
   if (one.path === other.path && a !== null && b !== null) {
     if (a.by !== b.by)
-      return `All versions of a path must be selected in the same way, but version ${other.version} is selected by ${b.by}, and version ${one.version} by ${a.by}.`
+      return `All versions of a path must have the same versioning.by, but version ${other.version} has "${b.by}" and version ${one.version} has "${a.by}".`
     if (a.header !== b.header)
-      return `All versions of a path must be selected by the same header, but version ${other.version} is selected by ${b.header}.`
+      return `All versions of a path must have the same versioning.header, but version ${other.version} has "${b.header}".`
     return one.version === other.version ? `Version ${one.version} of this path already exists.` : undefined
   }
   const taken = claimedPaths(other).find(path => claimedPaths(one).includes(path))
-  return taken === undefined ? undefined : `The API ${apiKeyOf(other)} already uses the path ${taken}.`
+  return taken === undefined ? undefined : `The API ${apiKeyOf(other)} already uses the path "${taken}".`
 }
 
 /** The address of the tenant on the gateway (docs/reference/control-plane.md, Tenant). */

@@ -71,14 +71,14 @@ export function mcpUpstreamFault({
     return at(tokenUrl === null ? 'client_id' : 'token_url', `must be null for type ${type}.`)
   const isPublic = isOAuth && clientAuthentication === 'none'
   if (isPublic && type === 'oauth2_client_credentials')
-    return at('client_authentication', 'must be basic or post: this grant type requires a client secret.')
+    return at('client_authentication', 'must be "basic" or "post": this grant type requires a client secret.')
   if (type !== 'none' && !isPublic && secret === null) return at('secret', `must be given for type ${type}.`)
-  if (type === 'none' && secret !== null) return at('secret', 'must be null for type none.')
-  if (header !== null && type !== 'apiKey') return at('header', 'must be null unless type is apiKey.')
+  if (type === 'none' && secret !== null) return at('secret', 'must be null for type "none".')
+  if (header !== null && type !== 'apiKey') return at('header', 'must be null unless type is "apiKey".')
   if (session === 'shared' && type === 'token_exchange')
     return {
       field: 'mcp.session',
-      message: 'must be per-caller: with type token_exchange, each caller has a separate token.',
+      message: 'must be "per-caller": with type "token_exchange", each caller has a separate token.',
     }
   return undefined
 }

@@ -14,20 +14,21 @@ const SUBJECTS: { readonly [kind in NoticeKind]: (value: (name: string) => strin
   'subscription.expiring': value => `Subscription to ${value('api_name')} expires on ${value('expires_at')}`,
   'subscription.key_expiring': value => `API key ${value('key_prefix')} expires on ${value('expires_at')}`,
   'subscription.quota_warning': value =>
-    `${value('threshold')} % of the quota for ${value('api_name')} is used (${value('window')})`,
+    `${value('threshold')} % of the quota for ${value('api_name')} is used (window: ${value('window')})`,
   'subscription.quota_exhausted': value =>
-    `The quota for ${value('api_name')} is used up (${value('window')})`,
+    `The quota for ${value('api_name')} is used up (window: ${value('window')})`,
   'webhook.failing': value => `Deliveries to the webhook ${value('webhook_name')} are failing`,
 }
 
 const ADVICE: { readonly [kind in NoticeKind]: string } = {
   'subscription.expiring':
-    'Calls are refused after this date. Ask the owner of the API to extend the subscription.',
+    'The gateway refuses calls under this subscription after the expiry date. Ask the owner of the API to extend the subscription.',
   'subscription.key_expiring':
-    'Calls with this key are refused after this date. Create another key before this date.',
+    'The gateway refuses calls with this key after the expiry date. Create another key before that date.',
   'subscription.quota_warning': 'Calls beyond the limit are refused until the quota window ends.',
   'subscription.quota_exhausted': 'Calls are refused until the quota window ends or the limit is raised.',
-  'webhook.failing': 'Check the receiver, then retry the failed deliveries.',
+  'webhook.failing':
+    'Check the server that receives this webhook (host and error are below), then retry the failed deliveries.',
 }
 
 /** @param tenant name of the tenant */

@@ -15,11 +15,11 @@ export function isUnixUrl(url: string): boolean {
 export function readUnixUrl(url: string): { readonly origin: string } | string {
   const parsed = URL.canParse(url) ? new URL(url) : undefined
   if (parsed === undefined || !/^http\+unix:\/\//i.test(url))
-    return `the address of the Unix socket is not valid: percent-encode the socket path and use it as the host, as in ${EXAMPLE}`
+    return `the address of the Unix socket is not valid: percent-encode the socket path and use it as the host, as in "${EXAMPLE}"`
   if (parsed.username !== '' || parsed.password !== '') return 'the address contains a user name or password'
   if (parsed.port !== '') return 'the address of a Unix socket must not have a port'
   if (parsed.hostname === '')
-    return `the address names no Unix socket: percent-encode the socket path and use it as the host, as in ${EXAMPLE}`
+    return `the address names no Unix socket: percent-encode the socket path and use it as the host, as in "${EXAMPLE}"`
   const path = decoded(parsed.hostname)
   if (path === undefined) return 'the path of the Unix socket is not valid percent-encoded UTF-8'
   const fault = socketPathFault(path)

@@ -74,7 +74,7 @@ export class Bundler {
     }
     if (left > 0) {
       this.#notice(
-        `the schema is too large, so the gateway replaces some definitions with definitions that restrict only the type (number of replaced definitions: ${left})`,
+        `the schema is too large, so some of its definitions restrict only the type of a value (number of these definitions: ${left})`,
       )
     }
     return definitions

@@ -45,7 +45,7 @@ function splitQuery(
     if (placeholder !== null) moved.set(placeholder[2]!, placeholder[1]!)
     else if (/[{}]/.test(pair))
       throw new SkippedOperation(
-        'a placeholder in the query of the path must be the whole value of a query parameter',
+        'a placeholder in the query string of the path must be the whole value of a query parameter',
       )
     else if (pair !== '') fixed.push(encodeURI(pair.replace(/[\r\n\t ]+/g, '%20')).replaceAll('%25', '%'))
   }

@@ -85,7 +85,7 @@ export async function readResourceFile(file: FileStamp, options: ReadOptions): P
     if (file.bytes > MAX_FILE_BYTES) {
       content = await beginningOf(whole)
       throw new Error(
-        `is larger than ${MAX_FILE_BYTES / 1e6} MB, the limit for a resource file: put OpenAPI documents under configmaps/`,
+        `is larger than ${MAX_FILE_BYTES / 1e6} MB, the limit for a resource file: move OpenAPI documents to the folder "configmaps"`,
       )
     }
     content = await readFile(whole, 'utf8')

@@ -249,7 +249,7 @@ class Linker {
     if (fragment !== '' && !fragment.startsWith('/')) {
       const pointer = found.file.anchor(unescapeToken(fragment))
       if (pointer === undefined)
-        return absent(`${found.file.label || 'the document'} has no $anchor ${fragment.slice(0, 80)}`)
+        return absent(`${found.file.label || 'the document'} has no $anchor "${fragment.slice(0, 80)}"`)
       return this.#lookup({ file: found.file, pointer }, hops)
     }
     const inner = fragment === '/' ? '' : pointerOf(fragment)

@@ -48,7 +48,7 @@ export async function inspectFile(path: string, options: InspectOptions): Promis
   const file = { path: basename(path), stamp: '', isResource: true, bytes: found.size }
   if (!isResourceName(file.path))
     throw new InspectionError(
-      `${path} is not a resource file: use a name that ends in .yaml, .yml or .json and does not begin with a dot`,
+      `${path} is not a resource file: use a file name that ends in ".yaml", ".yml" or ".json" and does not begin with a dot`,
     )
   const content = await readResourceFile(file, { directory, ...options })
   return inspectResources(

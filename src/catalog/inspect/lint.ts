@@ -37,7 +37,7 @@ export function lintToolSet({ toolSet, result }: Inspection): LintReport {
       rule: 'skipped-operation',
       subject: operation,
       message: reason,
-      fix: 'correct the document, or leave the operation out with spec.selector',
+      fix: 'correct the document, or exclude the operation with spec.selector',
     })
   }
   for (const { pointer, reference, reason, fix } of result.unresolved)
@@ -72,7 +72,7 @@ export function lintToolSet({ toolSet, result }: Inspection): LintReport {
       mcp !== undefined && destructive === true && annotations.destructiveHint === undefined,
   )
   if (unhinted.length > 0) {
-    const message = `tools that count as destructive, because the MCP server does not mark them as read-only: ${unhinted.length}`
+    const message = `tools that the gateway treats as destructive, because the MCP server does not mark them as read-only: ${unhinted.length}`
     const fix = 'configure the MCP server to send annotations, or create a Tool resource with annotations'
     findings.push({ rule: 'missing-annotations', subject: '', message, fix })
   }
@@ -122,13 +122,14 @@ export function* lintTool(tool: Tool): Generator<LintFinding> {
       rule: 'huge-schema',
       subject,
       message,
-      fix: 'leave the operation out with spec.selector, or shorten the schema of its request body',
+      fix: 'exclude the operation with spec.selector, or shorten the schema of its request body',
     }
   }
   const properties = Object.entries(inputSchema.properties ?? {})
   if (properties.length > MANY_ARGUMENTS) {
     const message = `the tool has ${properties.length} arguments; at most ${MANY_ARGUMENTS} are recommended`
-    yield { rule: 'many-arguments', subject, message, fix: 'offer an operation that needs fewer arguments' }
+    const fix = 'hide optional arguments with spec.overrides, or split the operation'
+    yield { rule: 'many-arguments', subject, message, fix }
   }
   const bare = properties.filter(([, schema]) => !isDescribed(schema)).map(([name]) => name)
   if (bare.length > 0) {

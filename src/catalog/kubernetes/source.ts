@@ -210,7 +210,7 @@ class KubernetesSource implements ToolSource {
   #lead(): void {
     this.#options.log.info(
       { identity: this.#options.identity },
-      'this instance is the leader: it writes status and Tool objects',
+      'this instance is the leader: it writes Tool objects and the status of ToolSets and ToolViews',
     )
     this.#reconciler?.reportAll()
     this.#changed()
@@ -244,7 +244,10 @@ class KubernetesSource implements ToolSource {
         failures = 0
       } catch (error) {
         failures++
-        this.#options.log.warn({ reason: (error as Error).message }, 'a Tool object could not be written')
+        this.#options.log.warn(
+          { reason: (error as Error).message },
+          'a Tool object could not be written or deleted',
+        )
       }
     }
   }

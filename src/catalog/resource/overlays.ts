@@ -54,7 +54,7 @@ function readActions(parent: ResourceFields): readonly OverlayAction[] {
       pattern: /^\$/,
       fix: "write a JSONPath (RFC 9535) such as $.paths['/items'].get",
     })
-    if (!fields.has('target')) fields.fault('target', 'is missing', 'write a JSONPath that begins with $')
+    if (!fields.has('target')) fields.fault('target', 'is missing', 'write a JSONPath that begins with "$"')
     const syntaxFault = target === undefined ? undefined : faultOf(target)
     if (syntaxFault !== undefined)
       fields.fault('target', `is not a JSONPath (${syntaxFault})`, 'correct it according to RFC 9535')

@@ -55,7 +55,7 @@ export function readResource(value: unknown, apiGroup: string): ResourceResult {
   const meta = readMeta(root, kind === 'Tool' || kind === undefined, apiGroup)
   root.raw('status')
   const spec = root.object('spec')
-  if (!root.has('spec')) root.fault('spec', 'is missing', 'describe the resource under spec')
+  if (!root.has('spec')) root.fault('spec', 'is missing', 'write the fields of the resource under spec')
   root.close()
   if (kind !== undefined && meta !== undefined && spec !== undefined) {
     const resource = readSpec(kind, meta, spec)
@@ -132,5 +132,5 @@ function show(value: unknown): string {
 /** An OpenAPI document in place of a resource is a common mistake. */
 function hint(value: Dict): string | undefined {
   if (own(value, 'openapi') === undefined && own(value, 'swagger') === undefined) return undefined
-  return 'this is an OpenAPI document: put it under configmaps/ and refer to it in a ToolSet'
+  return 'this is an OpenAPI document: move it to the folder "configmaps" and refer to it in a ToolSet'
 }

@@ -19,7 +19,11 @@ export function readUpstream(
       'remove one of the two: HTTP/2 does not use pipelining',
     )
   else if (pipelining > 1 && baseUrl?.toLowerCase().startsWith('https:') === true)
-    fields.fault('pipelining', 'is set for an https address', 'remove it, or write http2: true')
+    fields.fault(
+      'pipelining',
+      'is set, but spec.baseURL is an https address',
+      'remove it, or write http2: true instead',
+    )
   const upstream = chosenTransport({ pipelining, http2 })
   return upstream === undefined ? {} : { upstream }
 }

@@ -28,7 +28,7 @@ export class DefinitionStore {
     }
     this.#onDamage(
       file,
-      'the gateway cannot detect changes to tool definitions since the last start; it serves the current definitions',
+      'the gateway cannot compare the tool definitions with those of the previous run, so it does not report changes made since then; it serves the current definitions',
     )
     return undefined
   }

@@ -93,7 +93,7 @@ export function noFiles(source: string): FileReader {
     uri: 'document:///document',
     refusal: () => ({
       reason: `${source} cannot refer to other files`,
-      fix: 'use url or configMapRef, or join the files into one document with a bundler',
+      fix: 'provide the document by url or configMapRef, or join the files into one document with a bundler',
     }),
     read: () => Promise.reject(new Error('not read')),
   }

@@ -136,7 +136,9 @@ function toolFaultNotes(faults: readonly ToolFault[]): string[] {
       : [`tools not served, because their Tool resource cannot be used: ${named(withheld)}`]),
     ...(kept.length === 0
       ? []
-      : [`Tool resources that cannot be used, so the last valid version of each applies: ${named(kept)}`]),
+      : [
+          `tools served with the last valid version of their Tool resource, because the current version cannot be used: ${named(kept)}`,
+        ]),
   ]
 }
 
@@ -184,7 +186,7 @@ function changedCondition({ changed, specHash }: StatusInput): Bare {
       type,
       status: 'False',
       reason: 'Unchanged',
-      message: 'descriptions and annotations are unchanged',
+      message: 'the descriptions and annotations of the tools are unchanged',
     }
   }
   const named = changed.slice(0, MAX_NAMED).join(', ')

@@ -126,5 +126,5 @@ function nameFault({ namespace, name }: ResourceName, toolSets: ReadonlySet<stri
   const taken = [namespace, 'platform'].find(other => toolSets.has(keyOf({ namespace: other, name })))
   return taken === undefined
     ? undefined
-    : `ToolSet ${taken}/${name} has the same name, and /mcp/${name} would lead to both: rename the view`
+    : `ToolSet ${taken}/${name} has the same name as this view, and /mcp/${name} can lead to only one of them: rename the view`
 }

@@ -68,7 +68,7 @@ function degradedCondition({ view, figures, tools }: StatusInput): Bare {
     faults.push(`entries of spec match nothing (${someOf(unmatched)}): correct or remove these entries`)
   if (shadowed.length > 0)
     faults.push(
-      `tools are not in the view, because spec.tools gives their names to other tools (${someOf(shadowed)})`,
+      `tools that are not in the view (${someOf(shadowed)}): spec.tools gives their names to other tools`,
     )
   const said = faults.length === 0 ? ['every entry of spec matches a tool'] : faults
   return {

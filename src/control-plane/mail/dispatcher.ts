@@ -49,7 +49,10 @@ export function startMails(options: MailOptions): Mails {
     if (after === undefined) return
     onOutcome(after.status === 'pending' ? 'retry' : after.status)
     if (after.status === 'failed')
-      onFault(`mail ${mail.id} could not be sent and is not retried`, new Error(after.error ?? ''))
+      onFault(
+        `the control plane could not send mail ${mail.id} and does not retry`,
+        new Error(after.error ?? ''),
+      )
   }
 
   async function round(): Promise<void> {

@@ -59,7 +59,9 @@ export function verifyAudit(
       }
     }
     if (seq !== ends.seq)
-      return report(`the records after record ${seq} are missing: the last record was ${ends.seq}`)
+      return report(
+        `the records after record ${seq} are missing: the stored end of the chain is record ${ends.seq}`,
+      )
     if (hash !== ends.hash)
       return report(
         `the hash of the last record, ${seq}, differs from the hash stored for the end of the chain`,

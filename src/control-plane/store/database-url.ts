@@ -19,7 +19,7 @@ export function databaseTarget(url: string, dataDir: string): DatabaseTarget {
   }
   if (/^postgres(ql)?:\/\//.test(url)) return { kind: 'postgres', url }
   throw new Error(
-    'DATABASE_URL is not a valid database address. Use pglite:, pglite:<directory>, pglite:memory or postgres://user:password@host/database.',
+    'DATABASE_URL is not a valid database address. Use "pglite:", "pglite:<directory>", "pglite:memory" or "postgres://user:password@host/database".',
   )
 }
 
@@ -39,10 +39,12 @@ export function checkDatabaseFiles(name: string, url: string): void {
       accessSync(path, constants.R_OK)
     } catch {
       throw new Error(
-        `${name}: the file in the parameter ${parameter} cannot be read. Check the path and the permissions of the file.`,
+        `${name}: the file in the URL parameter ${parameter} cannot be read. Check the path and the permissions of the file.`,
       )
     }
   }
   if (parameters.has('sslcert') !== parameters.has('sslkey'))
-    throw new Error(`${name}: only one of sslcert and sslkey is set. Set both, or neither.`)
+    throw new Error(
+      `${name}: only one of the URL parameters sslcert and sslkey is set. Set both, or neither.`,
+    )
 }

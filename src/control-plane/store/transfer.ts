@@ -86,7 +86,7 @@ export function createTransfer(db: Kysely<Tables>, now: () => number): Transfer 
       const applied = await migrations()
       if (applied.length === 0)
         throw new Error(
-          'the database has no tables: it has never been used, or DATABASE_URL names another database. Check DATABASE_URL.',
+          'the database in DATABASE_URL has no toolgate tables. Set DATABASE_URL to the database that the control plane uses.',
         )
       return db
         .transaction()
@@ -112,7 +112,7 @@ export function createTransfer(db: Kysely<Tables>, now: () => number): Transfer 
         )
       if ((await migrations()).length > form.length)
         throw new Error(
-          'the target database has a newer schema than the backup or source database. Use an empty database.',
+          'the target database has a newer schema than the backup or source database. Use an empty target database.',
         )
       await createMigrator(db, now, known).migrate()
       await db.transaction().execute(async trx => {

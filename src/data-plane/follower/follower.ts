@@ -151,7 +151,7 @@ export class Follower {
           onHello()
           onFault(undefined)
           this.#reported = undefined
-          log.info({ version: configuration.share.version }, 'connected to the control plane')
+          log.info({ version: configuration.share.version }, 'the gateway is connected to the control plane')
           continue
         }
         if (event.name === 'question') {

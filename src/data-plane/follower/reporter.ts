@@ -96,7 +96,7 @@ export class Reporter {
     } catch (error) {
       log.debug(
         { reason: String(error) },
-        'the report to the control plane could not be sent; the next report contains its counts',
+        'the gateway could not send a report to the control plane; the next report contains the unsent counts',
       )
     } finally {
       // in the same step as the last look at the flag: a report that is requested in between would wait for the timer

@@ -73,7 +73,7 @@ export class CallsAdmin {
       if (found !== undefined && (within === undefined || found.row.tenant === within))
         return call.respond(200, this.#shown(found))
       const message =
-        'No call with this id is recorded. Later calls may have overwritten the call, or the thread that served the call was restarted.'
+        'No call with this id is recorded. Later calls may have overwritten the record, or the thread that served the call may have restarted.'
       call.respond(404, { error: 'not_found', message, request_id: call.requestId })
     })
   }

@@ -58,7 +58,7 @@ export class PolicyAdmin {
       const found = ID.test(id) ? await this.#operations.explain(id) : undefined
       if (found !== undefined) return call.respond(200, found)
       const message =
-        'The decision is not in the decision log. The decision log contains all denials and DECISION_LOG_PERCENT percent of the allowed decisions, until rotation removes them.'
+        'The decision is not in the decision log. The decision log contains all denials and DECISION_LOG_PERCENT percent of the allowed decisions. Log rotation removes old decisions.'
       call.respond(404, { error: 'not_found', message, request_id: call.requestId })
     })
   }

@@ -206,12 +206,13 @@ function requestOf(tool: CompiledTool, args: Simulated['arguments']): object {
 function readBody(body: unknown): Simulated {
   if (!isObject(body))
     throw new ParameterFault(
-      'The body must be an object with the field consumer and, for the action tools.call, the field tool.',
+      'The body must be an object with the field "consumer" and, for the action "tools.call", the field "tool".',
     )
   const { action = 'tools.call', access = 'rest', arguments: args = {} } = body
   if (action !== 'tools.call' && action !== 'tools.list')
-    throw new ParameterFault('action must be tools.call or tools.list.')
-  if (access !== 'rest' && access !== 'jsonrpc') throw new ParameterFault('access must be rest or jsonrpc.')
+    throw new ParameterFault('action must be "tools.call" or "tools.list".')
+  if (access !== 'rest' && access !== 'jsonrpc')
+    throw new ParameterFault('access must be "rest" or "jsonrpc".')
   if (!isObject(args)) throw new ParameterFault('arguments must be an object.')
   const consumer = text(body, 'consumer')
   const tool = text(body, 'tool')

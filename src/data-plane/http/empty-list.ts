@@ -9,7 +9,7 @@ export function emptyReason({ snapshot, tenant, principal, listing }: Exchange):
   const tools = [...snapshot.toolsOf(tenant).values()]
   if (tools.length === 0) {
     return principal?.tenant == null
-      ? 'The credential belongs to no tenant, and no tool set in the namespace platform has tools. Use a credential that belongs to a tenant.'
+      ? 'The credential belongs to no tenant, and no tool set in the namespace "platform" has tools. Use a credential that belongs to a tenant.'
       : "No tool set with tools is loaded for the credential's tenant. The operator finds the reason in the status of the ToolSet."
   }
   const apiIds = principal?.apiIds

@@ -26,12 +26,12 @@ type JsonBody =
   | Refusal
 
 const TOO_COSTLY = refuse('payload_too_large', {
-  message: 'The body has too many members with different names. Send fewer values in one call.',
+  message: 'The body has too many members with different names. Send fewer members in one call.',
 })
 
 const TOO_COSTLY_EXACT = refuse('payload_too_large', {
   message:
-    'The body is too large for numbers with more than 15 digits or a three-digit exponent. Send these numbers as strings, or send a smaller body.',
+    'A body of this size must not contain numbers with more than 15 digits or a three-digit exponent. Send these numbers as strings, or send a smaller body.',
 })
 
 const TOO_DEEP = refuse('payload_too_large', {

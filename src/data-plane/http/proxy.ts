@@ -28,7 +28,7 @@ const TIMEOUT_MS = 60_000
 /** Up to here the first piece of a body is most often the whole of it. */
 const SHORT_BODY_BYTES = 16 * 1024
 const AMBIGUOUS_PATH =
-  'The path is not valid: this API refuses parameters on dot segments (..;) and reserved characters that are encoded twice.'
+  'The path is not valid: this API refuses dot segments with parameters, such as "..;", and reserved characters that are encoded twice.'
 const EMPTY_RESULT = Object.freeze({ content: [], isError: false })
 
 export interface ProxiedUpstreams {

@@ -111,7 +111,9 @@ function textOf(result: { readonly content: readonly { readonly type: string }[]
 
 function readCall(value: unknown, optimization: OptimizationLevel): CallOperation | Refusal {
   if (!isObject(value)) {
-    return refuse('invalid_request', { message: 'The body must be an object {name, arguments}.' })
+    return refuse('invalid_request', {
+      message: 'The body must be an object with the field "name" and, optionally, the field "arguments".',
+    })
   }
   const { name, arguments: args = {} } = value
   if (typeof name !== 'string' || name === '')

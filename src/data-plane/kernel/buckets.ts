@@ -33,7 +33,7 @@ export class Buckets {
     const capacity = interval * BigInt(rate.burst)
     if (capacity > MAX_FILL_NS)
       throw new RangeError(
-        `bucket rate: ${rate.burst} tokens at ${rate.tokens} per ${rate.periodMs} ms take over 36 years to fill; lower burst or periodMs`,
+        `bucket rate: ${rate.burst} tokens at ${rate.tokens} per ${rate.periodMs} ms need more than 36 years to fill; lower burst or periodMs`,
       )
     // Nothing is admitted between the stores (assembly/bucket.ts reads them in the other order).
     Atomics.store(this.#words, word + BUCKET_CAPACITY / 8, 0n)

@@ -30,7 +30,7 @@ export function buildRouteTree(
   for (const [row, route] of routes.entries()) {
     const method = routeMethodNumber(route.method)
     if (method === undefined)
-      throw fault(row, route, 'its method must be *, PATCH or a method of RFC 9110, in upper case')
+      throw fault(row, route, 'its method must be "*", "PATCH" or a method of RFC 9110, in upper case')
     const { bucket } = route
     if (bucket !== undefined && !(Number.isInteger(bucket) && bucket >= 0 && bucket < bucketCount))
       throw fault(row, route, `bucket slot ${bucket} does not exist; the kernel has ${bucketCount} slots`)
@@ -60,7 +60,7 @@ function patternSegments(
       throw fault(
         row,
         route,
-        `"${segment}" is neither a whole {parameter} segment nor a last segment *; use braces around a whole segment only, and * as the last segment only`,
+        `"${segment}" is neither a whole {parameter} segment nor a last segment "*"; use braces only around a whole segment, and "*" only as the last segment`,
       )
     return segment
   })
@@ -70,7 +70,7 @@ function patternSegments(
     throw fault(
       row,
       route,
-      `the pattern is not a canonical path (RFC 3986 §6.2.2), so no request could match it; ${canonical === undefined ? 'remove the characters that a path must not contain' : 'begin it with /, remove empty and dot segments, and percent-encode characters that a URI cannot contain'}`,
+      `the pattern is not a canonical path (RFC 3986 §6.2.2), so no request could match it; ${canonical === undefined ? 'remove the characters that a path must not contain' : 'begin it with "/", remove empty and dot segments, and percent-encode characters that a URI cannot contain'}`,
     )
   if (segments.length > MAX_SEGMENTS) throw fault(row, route, `it has more than ${MAX_SEGMENTS} segments`)
   const params = segments.filter(segment => isParam(segment) || segment === '*').length

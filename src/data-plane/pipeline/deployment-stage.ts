@@ -55,10 +55,10 @@ export function checkStages(value: unknown): readonly DeploymentStage[] {
         `${name}: budgetMs must be a number from 1 to ${MAX_BUDGET_MS}, the milliseconds that one run may take`,
       )
     if (after !== undefined && typeof after !== 'string')
-      throw new Error(`${name}: after must be the id of a stage`)
-    if (last !== undefined && last !== true) throw new Error(`${name}: last must be true, or absent`)
+      throw new Error(`${name}: "after" must be the id of a stage`)
+    if (last !== undefined && last !== true) throw new Error(`${name}: "last" must be true, or absent`)
     if (last === true && phase !== 'settle')
-      throw new Error(`${name}: last is only for stages of the phase settle; remove last, or use after`)
+      throw new Error(`${name}: "last" is only for stages of the phase settle; remove "last", or use "after"`)
     before = position
   }
   return value
@@ -86,7 +86,7 @@ export function addStages(
       if (at === 0) {
         const choices = all.filter(one => one.phase === phase).map(one => one.id)
         throw new Error(
-          `stage "${id}": after is "${after}", which is not an earlier stage of the same phase; use one of ${choices.join(', ')}, or remove after`,
+          `stage "${id}": "after" is "${after}", which is not an earlier stage of the same phase; use one of ${choices.join(', ')}, or remove "after"`,
         )
       }
       while (at < all.length && follows(all[at]!.id, after, afterOf)) at++

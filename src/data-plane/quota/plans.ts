@@ -55,14 +55,15 @@ export function parsePlans(text: string, source = 'plans'): PlanFile {
   const plans = new Map(SEEDED_PLANS.map(seeded => [seeded.slug, seeded]))
   for (const [slug, value] of mapping(root.get('plans') ?? new Map(), 'plans', faults)) {
     if (SLUG.test(slug)) plans.set(slug, readPlan(slug, value, faults))
-    else faults.push(`plans.${slug}: not a plan name; use 1 to 100 characters of a-z, 0-9 and "-"`)
+    else
+      faults.push(`plans.${slug}: "${slug}" is not a plan name; use 1 to 100 characters of a-z, 0-9 and "-"`)
   }
   const consumers: [string, string][] = []
   for (const [consumer, slug] of mapping(root.get('consumers') ?? new Map(), 'consumers', faults)) {
     if (typeof slug === 'string' && plans.has(slug)) consumers.push([consumer, slug])
     else
       faults.push(
-        `consumers.${consumer}: ${show(slug)} is not a plan; name one of ${[...plans.keys()].join(', ')}`,
+        `consumers.${consumer}: ${show(slug)} is not a plan; use one of ${[...plans.keys()].join(', ')}`,
       )
   }
   const planRules = readRules(root.get('rules') ?? [], plans, faults)
@@ -124,7 +125,7 @@ function readRules(value: unknown, plans: ReadonlyMap<string, Plan>, faults: str
     unknown(fields, ['plan', ...CONDITIONS, 'per'], `${where}.`, faults)
     const slug = fields.get('plan')
     if (typeof slug !== 'string' || !plans.has(slug))
-      faults.push(`${where}.plan: ${show(slug)} is not a plan; name one of ${[...plans.keys()].join(', ')}`)
+      faults.push(`${where}.plan: ${show(slug)} is not a plan; use one of ${[...plans.keys()].join(', ')}`)
     const conditions: [string, string][] = []
     for (const name of CONDITIONS) {
       const wanted = fields.get(name)
@@ -134,7 +135,7 @@ function readRules(value: unknown, plans: ReadonlyMap<string, Plan>, faults: str
     }
     const per = fields.get('per')
     if (per !== undefined && per !== 'user')
-      faults.push(`${where}.per: ${show(per)} is not known; write "user", or remove per`)
+      faults.push(`${where}.per: ${show(per)} is not a valid value; write "user", or remove the field`)
     const rule = { plan: String(slug), ...Object.fromEntries(conditions) }
     return Object.freeze(per === 'user' ? { ...rule, per } : rule)
   })

@@ -85,7 +85,7 @@ export class Configuration {
     if ((await runInSlices(versioning(content.control))) !== update.version)
       return {
         kind: 'invalid',
-        reason: `the checksum of the content differs from the version ${update.version}`,
+        reason: `the checksum of the updated configuration differs from the version in the update, ${update.version}`,
       }
     const reason = await this.#apply(change, content)
     return reason === undefined ? { kind: 'served' } : { kind: 'refused', reason }

@@ -90,7 +90,7 @@ function remove(state: ShopState, category: Category): ShopResponse {
   const held = state.products.all().filter(product => product.categoryId === category.id).length
   const below = childrenOf(state, category.id).length
   if (held + below > 0) {
-    const detail = `Category ${category.id} contains ${held} products and ${below} categories. Move or delete the products, and delete the categories first.`
+    const detail = `Category ${category.id} contains ${held} products and ${below} categories. First move or delete the products, and delete the categories.`
     throw shopConflict('category-not-empty', detail)
   }
   state.categories.delete(category.id)

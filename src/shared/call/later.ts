@@ -39,7 +39,8 @@ export class Later<T> implements PromiseLike<T> {
   }
 
   #passTo(after: Later<unknown>): void {
-    if (this.#after !== undefined) throw new Error('this Later object already has its only reader')
+    if (this.#after !== undefined)
+      throw new Error('this Later object already has a reader, and only one reader is allowed')
     this.#after = after
     if (this.#state !== 'pending') this.#run(after)
   }

@@ -132,7 +132,7 @@ export const REFUSALS = {
   header_mismatch: row(
     400,
     'header_mismatch',
-    'A header has a different value than the argument that it mirrors.',
+    'A request header has a different value than the argument that the header mirrors.',
     HEADER_MISMATCH,
   ),
   tool_not_found: row(404, 'tool_not_found', 'Tool not found.', INVALID_PARAMS),

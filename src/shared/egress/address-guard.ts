@@ -70,7 +70,7 @@ function addEntry(entry: string, blocks: [Address, number][], names: Set<string>
     return
   }
   throw new Error(
-    `EGRESS_ALLOW: "${entry}" is not a CIDR, a host name or a Unix socket. Write it as 10.0.0.0/8, fd00::/8, backend.internal (without scheme and port) or unix:/run/backends/shop.sock.`,
+    `EGRESS_ALLOW: "${entry}" is not a CIDR, a host name or a Unix socket. Write it as "10.0.0.0/8", "fd00::/8", "backend.internal" (without scheme and port) or "unix:/run/backends/shop.sock".`,
   )
 }
 

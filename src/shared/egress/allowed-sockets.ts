@@ -22,7 +22,7 @@ export class AllowedSockets {
     const fault = path === '/' ? 'allows every socket' : socketPathFault(isFolder ? path.slice(0, -1) : path)
     if (fault !== undefined)
       throw new Error(
-        `EGRESS_ALLOW: the path in "${entry}" ${fault}. Write a socket as unix:/run/backends/shop.sock, or a folder as unix:/run/backends/.`,
+        `EGRESS_ALLOW: the path in "${entry}" ${fault}. Write "unix:/run/backends/shop.sock" for one socket, or "unix:/run/backends/" for all sockets in a folder and its subfolders.`,
       )
     if (isFolder) this.#folders.push(path)
     else this.#paths.add(path)

@@ -47,7 +47,7 @@ export function failureOf(error: unknown, origin: string, { sent, responded }: P
 }
 
 const NOT_HTTP2_FIX =
-  'Enable HTTP/2 on this server (without TLS: h2c with prior knowledge), or remove spec.upstream.http2 from the ToolSet or connections.http2 from the API that calls this server.'
+  'Enable HTTP/2 on this server (without TLS: h2c with prior knowledge), or disable HTTP/2 in the gateway: remove spec.upstream.http2 from the ToolSet, or set traffic.connections.http2 of the API to false.'
 
 const PROTOCOL =
   /^HPE_|^ERR_HTTP2_(?:PROTOCOL|FLOW_CONTROL|FRAME_SIZE|COMPRESSION)_ERROR$|^UND_ERR_(RES_CONTENT_LENGTH_MISMATCH|REQ_CONTENT_LENGTH_MISMATCH|HEADERS_OVERFLOW|RESPONSE)$/

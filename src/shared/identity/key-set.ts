@@ -67,9 +67,9 @@ export async function importKeySet(
 async function importKey(jwk: unknown): Promise<SigningKey | string> {
   if (!isObject(jwk)) return 'the key is not a JSON object'
   const { use, key_ops: operations, d } = jwk as JWK
-  if (use !== undefined && use !== 'sig') return 'use of the key is not "sig"'
+  if (use !== undefined && use !== 'sig') return 'the parameter "use" of the key is not "sig"'
   if (operations !== undefined && !(Array.isArray(operations) && operations.includes('verify')))
-    return 'key_ops of the key does not contain "verify"'
+    return 'the parameter "key_ops" of the key does not contain "verify"'
   if (d !== undefined) return 'the key is private and must never be published'
   const algorithms = algorithmsOf(jwk as JWK)
   if (algorithms.length === 0) return 'the type or algorithm of the key is not accepted'

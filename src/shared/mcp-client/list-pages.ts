@@ -34,7 +34,8 @@ export async function listPages(
     entries.push(...given)
     const { nextCursor } = outcome.result
     if (typeof nextCursor !== 'string') return entries
-    if (seen.has(nextCursor)) return failure('not_mcp', `the MCP server repeats a cursor of ${method}`, true)
+    if (seen.has(nextCursor))
+      return failure('not_mcp', `the MCP server sent the same cursor for ${method} twice`, true)
     seen.add(nextCursor)
     cursor = nextCursor
   }

@@ -73,7 +73,7 @@ function parsed(text: string): unknown {
   try {
     return readJson(text)
   } catch {
-    throw new MessageError('a text that is not JSON')
+    throw new MessageError('text that is not JSON')
   }
 }
 
@@ -94,7 +94,8 @@ function isDeep(text: string): boolean {
 }
 
 function messageOf(value: unknown): ServerMessage {
-  if (!isObject(value) || value.jsonrpc !== '2.0') throw new MessageError('a text that is not JSON-RPC 2.0')
+  if (!isObject(value) || value.jsonrpc !== '2.0')
+    throw new MessageError('JSON that is not a JSON-RPC 2.0 message')
   const { id, method, params, result, error } = value
   if (typeof method === 'string') {
     const named = isObject(params) ? params : {}

@@ -202,7 +202,8 @@ async function* bounded(
   for await (const chunk of body) {
     bytes += chunk.byteLength
     onBytes?.(chunk.byteLength)
-    if (bytes > maxBytes) throw new TooLarge(`the response is larger than ${maxBytes} bytes`)
+    if (bytes > maxBytes)
+      throw new TooLarge(`the response from the MCP server is larger than ${maxBytes} bytes`)
     yield chunk
   }
 }
@@ -217,7 +218,7 @@ async function textOf(
     body.destroy()
     return failure(
       'not_mcp',
-      `the response has the content encoding ${encoding.slice(0, 40)}, which was not requested`,
+      `the response from the MCP server has the content encoding ${encoding.slice(0, 40)}, which was not requested`,
       true,
     )
   }
@@ -228,7 +229,9 @@ async function textOf(
     body.destroy()
     if (error instanceof TooLarge) return failure('too_large', error.message, true)
     const why = interrupted(error, 'the server')
-    return why === 'ended' ? failure('truncated', 'the response ended before it was complete', true) : why
+    return why === 'ended'
+      ? failure('truncated', 'the response from the MCP server ended before it was complete', true)
+      : why
   }
   const bytes = Buffer.concat(chunks)
   if (bytes.byteLength > LARGE_BYTES) await nextTurn()

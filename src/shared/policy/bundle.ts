@@ -65,7 +65,7 @@ function read(files: ReadonlyMap<string, Uint8Array>, entrypoint: string): Bundl
   }
   const module = typeof entry.module === 'string' ? entry.module.replace(/^\//, '') : 'policy.wasm'
   const wasm = files.get(module)
-  if (wasm === undefined) throw new Error(`"${module}", which .manifest names, is missing`)
+  if (wasm === undefined) throw new Error(`.manifest names "${module}", but the bundle does not contain it`)
   const built = isObject(manifest.metadata) ? manifest.metadata.toolgate : undefined
   return {
     revision: typeof manifest.revision === 'string' ? manifest.revision : '',

@@ -21,7 +21,10 @@ export function failureReporter({ onFailure, log }: FailureSinks): OnPolicyFailu
       silent++
       return
     }
-    log.warn({ failure, detail, unlogged_before: silent }, 'the policy could not decide; access was denied')
+    log.warn(
+      { failure, detail, unlogged_before: silent },
+      'the policy could not be evaluated; access was denied',
+    )
     loggedAt = now
     silent = 0
   }

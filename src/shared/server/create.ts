@@ -49,6 +49,6 @@ export function createListener(kind: 'auto' | ListenerKind, options: ListenerOpt
   if ('native' in loaded) return new UwsListener(loaded.native, options)
   if (kind === 'auto') return new NodeListener(options)
   throw new Error(
-    `HTTP_SERVER=uws cannot be used on this system: ${loaded.reason}; set HTTP_SERVER=auto or node, or install a build for this platform`,
+    `HTTP_SERVER=uws cannot be used on this system: ${loaded.reason}; set HTTP_SERVER=auto or node, or install a native build of uWebSockets.js for this platform`,
   )
 }

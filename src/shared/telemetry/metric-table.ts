@@ -234,7 +234,7 @@ export const METRICS = {
       'Policy evaluations that failed; each one denied a call.',
       'failure',
     ),
-    platform_policy_swaps_total: counter('bundles', 'Policy bundles that replaced another one.'),
+    platform_policy_swaps_total: counter('bundles', 'Policy bundles that replaced the active bundle.'),
     platform_policy_bundles_rejected_total: counter('bundles', 'Policy bundles that were rejected.'),
     platform_policy_shadow_compared: counter(
       'decisions',

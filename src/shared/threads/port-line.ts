@@ -49,7 +49,7 @@ export class PortLine {
 
   /** Rejects with what the other end threw, or when it does not respond in time or has ended. */
   ask<T>(of: string, ...args: readonly unknown[]): Promise<T> {
-    if (this.#closed) return Promise.reject(new Error('the other thread has ended'))
+    if (this.#closed) return Promise.reject(new Error('the thread that should have responded has ended'))
     if (this.#waiting.size >= MAX_WAITING)
       return Promise.reject(new Error('the other thread has too many pending requests'))
     const id = ++this.#asked
@@ -110,7 +110,7 @@ export class PortLine {
     this.#closed = true
     for (const { reject, timer } of this.#waiting.values()) {
       clearTimeout(timer)
-      reject(new Error('the other thread has ended'))
+      reject(new Error('the thread that should have responded has ended'))
     }
     this.#waiting.clear()
     for (const listener of this.#onClose.splice(0)) listener()

@@ -39,7 +39,7 @@ export class KnownPeer {
       checkServerIdentity: (_, { raw }) =>
         accepted.some(each => each.raw.equals(raw))
           ? undefined
-          : new Error('the peer does not have the configured certificate'),
+          : new Error('the peer did not present the configured certificate'),
     }
   }
 

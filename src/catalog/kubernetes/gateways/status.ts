@@ -65,7 +65,7 @@ function faultOfInstance(
   if (metadata.namespace !== PLATFORM)
     return `metadata.namespace is ${metadata.namespace}, but a gateway serves every tenant: create the GatewayInstance in the namespace ${PLATFORM}`
   if (gateway === undefined)
-    return 'No gateway with the name in spec.gatewayName (default: metadata.name) has connected. Start a gateway with this name in GATEWAY_NAME, or correct spec.gatewayName.'
+    return 'No gateway with the name in spec.gatewayName (default: metadata.name) has connected to the control plane. Start a gateway with this name in GATEWAY_NAME, or correct spec.gatewayName.'
   if (typeof spec?.url === 'string' && spec.url !== gateway.url)
     return `spec.url is ${spec.url}, but the gateway reports ${gateway.url}. Correct spec.url, or GATEWAY_URL of the gateway.`
   return gateway.error ?? undefined
@@ -94,8 +94,10 @@ export function statusOfBinding(object: KubeObject, state: BindingState, nowMs: 
   const messages = {
     Error: lastError ?? '',
     Ready:
-      deployment === undefined ? 'The API is applied.' : 'The API is applied, and the gateway serves it.',
-    Syncing: 'The API is applied, but the gateway has not acknowledged the change yet.',
+      deployment === undefined
+        ? 'The API is applied to the control plane.'
+        : 'The API is applied to the control plane, and the gateway serves it.',
+    Syncing: 'The API is applied to the control plane, but the gateway has not acknowledged the change yet.',
   }
   const reason = fault !== undefined ? 'NotApplied' : lastError !== undefined ? 'GatewayRefused' : phase
   return {

@@ -74,7 +74,7 @@ export async function locate(
   if (headerTenant !== '' && !crossesTenants && !names(principal, home, headerTenant)) {
     throw new Problem(
       'forbidden',
-      'X-Tenant-ID names a different tenant than the token. Omit the header, or send the tenant of the token.',
+      'X-Tenant-ID names a different tenant than the token. Omit X-Tenant-ID, or set it to the id or name of the tenant in the token.',
     )
   }
   const tenant = asked === undefined ? home : found

@@ -142,7 +142,7 @@ export function tagged(tag: string) {
     const { reach = 'path', success } = declaration
     if ((reach === 'path') !== path.includes('{tenant_id}')) {
       throw new Error(
-        `${method} ${path}: reach is ${reach}. Omit reach for a path with {tenant_id}; set caller or platform for every other path.`,
+        `${method} ${path}: reach is "${reach}". Omit reach if the path contains {tenant_id}; otherwise, set reach to "caller" or "platform".`,
       )
     }
     const status = success.status ?? DEFAULT_STATUS[method]

@@ -18,7 +18,7 @@ export function requireGatewayCertificate(app: Hono, endpoints: readonly Endpoin
       if (peer?.peerVerified === true) return next()
       throw new Problem(
         'forbidden',
-        'This request requires a client certificate from a certificate authority in API_CLIENT_CA. Set CONTROL_PLANE_CERT and CONTROL_PLANE_KEY on the gateway.',
+        'This request requires a client certificate that a certificate authority in API_CLIENT_CA has issued. Set CONTROL_PLANE_CERT and CONTROL_PLANE_KEY on the gateway.',
       )
     })
 }

@@ -87,7 +87,7 @@ export async function admit(
     if (!taken.allowed) {
       throw new Problem(
         'rate_limited',
-        `The tenant of the token has used all ${taken.limit} requests for this hour. Retry when the next hour begins.`,
+        `The tenant of the token has reached its limit of ${taken.limit} requests per hour. Retry when the next hour begins.`,
         [],
         [['retry-after', String(taken.retryAfterSecs)]],
       )
@@ -282,7 +282,7 @@ function validateQuery(endpoint: Endpoint, search: URLSearchParams): Validated<u
   const input: Record<string, string> = {}
   const faults: FieldFault[] = []
   for (const [name, value] of search) {
-    if (Object.hasOwn(input, name)) faults.push({ field: name, message: 'is given more than once.' })
+    if (Object.hasOwn(input, name)) faults.push({ field: name, message: 'must be given only once.' })
     // A plain assignment to __proto__ would vanish.
     Object.defineProperty(input, name, { value, enumerable: true, configurable: true, writable: true })
   }

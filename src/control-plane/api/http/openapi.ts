@@ -25,13 +25,13 @@ const PROBLEMS: { readonly [status: string]: string } = {
   401: 'Missing or invalid token',
   403: 'Insufficient permissions',
   404: 'Resource not found',
-  409: 'Resource already exists, or its state does not allow the request',
-  412: 'The resource has changed',
-  413: 'The body is too large',
-  415: 'The media type of the body is not JSON',
+  409: 'The request conflicts with an existing resource, with the state of a resource, or with an earlier request that has the same Idempotency-Key',
+  412: 'If-Match does not contain the current ETag of the resource',
+  413: 'The request body is too large, or the export has too many rows',
+  415: 'The Content-Type of the request body is not JSON',
   429: 'Too many requests',
   500: 'Server error',
-  503: 'Temporarily unavailable; Retry-After says when to retry',
+  503: 'The service is temporarily unavailable; retry after the number of seconds in the Retry-After header',
 }
 
 const rateLimitHeaders = z.object({
@@ -82,7 +82,7 @@ export function openApiDocument(
       title: 'Toolgate control plane',
       version: info.version,
       description:
-        'Manages tenants, APIs, plans, subscriptions, API keys and webhooks, sends the configuration to the gateways, and returns their status, usage and recorded calls.',
+        'Manages tenants, APIs, plans, subscriptions, API keys and webhooks. Sends the configuration to the gateways. Returns the status, usage and recorded calls that the gateways report.',
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     servers: [...serversOf(info)],
@@ -190,11 +190,11 @@ function webhookOf({ kind, summary, message }: DescribedEvent): RouteConfig {
   const headers = z.object({
     'X-Platform-Event': z.literal(kind),
     'X-Platform-Delivery': z.string().openapi({
-      description: 'Id of the delivery, the same in every attempt. Use it to discard duplicates.',
+      description: 'Id of the delivery, the same in every attempt. Use the id to discard duplicates.',
     }),
     'X-Platform-Signature': z.string().optional().openapi({
       description:
-        '`sha256=` followed by the HMAC-SHA256 of the body in hex. The HMAC key is the secret of the webhook.',
+        '`sha256=` followed by the HMAC-SHA256 of the request body in hex. The HMAC key is the secret of the webhook.',
     }),
     'webhook-id': z.string().optional(),
     'webhook-timestamp': z.string().optional(),
@@ -205,14 +205,15 @@ function webhookOf({ kind, summary, message }: DescribedEvent): RouteConfig {
     path: kind,
     operationId: `on_${kind.replace('.', '_')}`,
     summary,
-    description: "Sent to the tenant's webhooks that list this event or `*` in `events`.",
+    description:
+      'Sent to each enabled webhook of the tenant if the `events` of the webhook contain this event type or `*`.',
     tags: ['webhook'],
     security: [],
     request: { headers, body: { required: true, content: { 'application/json': { schema: message } } } },
     responses: {
       '2XX': {
         description:
-          'Accepted. The delivery is retried after any other status, or if no response arrives within 5 s',
+          'Accepted. After any other status, or if the response does not end within 5 s, the delivery is retried, up to 5 attempts in total',
       },
     },
   }
@@ -237,13 +238,13 @@ function headersOf(endpoint: Endpoint): z.ZodObject {
       .optional()
       .openapi({
         description:
-          'For 24 hours, a repeated request with the same Idempotency-Key and body gets the first response.',
+          'For 24 hours, a repetition of a successful request with the same Idempotency-Key, query and body gets the first response again.',
       })
   }
   if (endpoint.preconditions === true) {
     headers['If-Match'] = z.string().optional().openapi({
       description:
-        'ETag that you received with the resource. If the resource now has a different ETag, the response is 412.',
+        'ETag from an earlier response with this resource. If the resource has a different ETag now, the response has the status 412.',
     })
   }
   return z.object(headers)

@@ -14,7 +14,8 @@ const JSON_TYPE = /^application\/([\w.+-]+\+)?json\s*(;|$)/i
 
 /** @throws Problem payload_too_large, unsupported_media_type */
 export async function readJsonBody(request: Request, maxBytes: number): Promise<JsonBody> {
-  const tooLarge = () => new Problem('payload_too_large', `The body is larger than ${maxBytes} bytes.`)
+  const tooLarge = () =>
+    new Problem('payload_too_large', `The request body is larger than ${maxBytes} bytes.`)
   if (Number(request.headers.get('content-length') ?? 0) > maxBytes) throw tooLarge()
   if (request.body === null) return { kind: 'none', text: '' }
   const chunks: Uint8Array[] = []
@@ -32,7 +33,7 @@ export async function readJsonBody(request: Request, maxBytes: number): Promise<
   if (!JSON_TYPE.test(request.headers.get('content-type') ?? '')) {
     throw new Problem(
       'unsupported_media_type',
-      'The Content-Type is not JSON. Send the body as application/json.',
+      'The Content-Type of the request body is not JSON. Send JSON with the Content-Type application/json.',
     )
   }
   try {

@@ -66,11 +66,11 @@ export function requirementText(action: string): string {
     sentences.push("For a resource that belongs to the caller's application, the scope alone is enough.")
   if (shared !== undefined)
     sentences.push(
-      `For a resource that belongs to no tenant, the scope \`${shared.join('` and `')}\` replaces these requirements.`,
+      `For a resource that belongs to no tenant, the caller needs the scope \`${shared.join('` and `')}\` instead of this scope and role.`,
     )
   if (everyTenant === true)
     sentences.push(
-      'For a resource of another tenant, or of no tenant, the caller also needs the role cpi-admin or a token without a tenant.',
+      'For a resource that belongs to another tenant or to no tenant, the caller also needs the role cpi-admin or a token without a tenant.',
     )
   for (const [name, reach] of Object.entries(confined ?? {}))
     sentences.push(

@@ -19,7 +19,7 @@ export const snapshotStream: StreamRoute = {
   summary: 'Register a gateway instance and receive snapshots as a stream',
   query: helloQuery,
   description:
-    'Server-sent events: `hello`, then for each update `begin`, `plans`, `tenants`, `removed` and `commit`. The id of a `commit` event is the version of the snapshot. A `question` event asks for recorded calls; the gateway sends its reply to `POST /gateways/{gateway_id}/replies`',
+    'Server-sent events: `hello`, then for each update `begin`, `plans`, `tenants`, `removed` and `commit`. The id of a `commit` event is the version of the snapshot. A `question` event asks the gateway for recorded calls; the gateway sends them with `POST /gateways/{gateway_id}/replies`',
 }
 
 /** @param closing fires when the control plane stops */
@@ -46,7 +46,7 @@ export function mountStream(app: Hono, parts: MountParts, closing: AbortSignal):
     if (open >= MAX_STREAMS)
       throw new Problem(
         'rate_limited',
-        'Too many gateway instances are connected. Connect to another control-plane instance, or retry later.',
+        `This control-plane instance already has ${MAX_STREAMS} connected gateways. Connect to another control-plane instance, or retry later.`,
       )
     const { name, url, version, workers, issuer, audiences, from } = checked.value
     const hello = {

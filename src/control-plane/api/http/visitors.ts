@@ -55,7 +55,7 @@ export class VisitorLimit {
     const retryAfterSecs = Math.ceil(((minute + 1) * MINUTE_MS - nowMs) / 1000)
     throw new Problem(
       'rate_limited',
-      `Your IP address or network sent more than ${perMinute} requests in this minute. Retry in ${retryAfterSecs} s.`,
+      `Your IP address (for IPv6, your /64 network) sent more than ${perMinute} requests in this minute. Retry in ${retryAfterSecs} s.`,
       [],
       [['retry-after', String(retryAfterSecs)]],
     )

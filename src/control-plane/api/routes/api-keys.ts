@@ -128,7 +128,7 @@ export const apiKeyEndpoints: readonly Endpoint[] = [
     action: 'control.apikeys.create',
     body: newKey,
     readOnly: fieldNames(issuedKey),
-    success: { description: 'The API key, shown once', schema: issuedKey },
+    success: { description: 'The API key; only this response contains the whole key', schema: issuedKey },
     subject: requestedBy,
     async run({ tx, body }) {
       const expiresAt = body.expires_at === null ? null : new Date(body.expires_at)
@@ -140,7 +140,7 @@ export const apiKeyEndpoints: readonly Endpoint[] = [
     action: 'control.apikeys.rotate',
     body: rotation,
     bodyOptional: true,
-    success: { description: 'The new API key, shown once', schema: issuedKey },
+    success: { description: 'The new API key; only this response contains the whole key', schema: issuedKey },
     subject: ownedBy,
     async run({ tx, params, body }) {
       return issued(await rotate(tx, params.key_id!, body.grace_period_hours * HOUR_MS), tx.now)

@@ -122,7 +122,8 @@ export const apiEndpoints: readonly Endpoint[] = [
     },
   }),
   endpoint('migrateSubscriptions', 'post', '/tenants/{tenant_id}/apis/{api_id}/migrate', {
-    summary: 'Move the open subscriptions of an API, with their keys, to another API or version',
+    summary:
+      'Move the pending, approved and suspended subscriptions of an API, with their keys, to another API',
     action: 'control.subscriptions.migrate',
     body: migration,
     bulk: true,

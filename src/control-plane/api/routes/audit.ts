@@ -25,7 +25,7 @@ const shownRecord = z
   .object({
     id: shownId('aud'),
     seq: z.int().openapi({
-      description: 'Position of the record in the hash chain; positions have no gaps.',
+      description: 'Position of the record in the hash chain. Positions are consecutive integers.',
     }),
     at: shownMoment,
     actor: z.object({
@@ -38,7 +38,9 @@ const shownRecord = z
     tenant_id: z.string().nullable(),
     resource: z.object({ type: z.string(), id: z.string() }),
     request_id: z.string(),
-    gateway: z.string().nullable().openapi({ description: 'Name of the gateway that reported the action.' }),
+    gateway: z.string().nullable().openapi({
+      description: 'Name of the gateway that reported the action; null: no gateway reported the action.',
+    }),
     before: z.record(z.string(), z.unknown()).nullable(),
     after: z.record(z.string(), z.unknown()).nullable(),
     hash: z.string().openapi({
@@ -50,7 +52,9 @@ const shownRecord = z
 const filters = {
   q,
   tenant_id: textField(100).optional(),
-  actor: textField(255).optional().openapi({ description: 'Subject or consumer of the actor.' }),
+  actor: textField(255).optional().openapi({
+    description: 'Subject or consumer of the actor who performed the action.',
+  }),
   action: textField(100).optional(),
   resource_type: textField(100).optional(),
   resource_id: textField(255).optional(),
@@ -62,13 +66,15 @@ type Filters = { readonly [Name in keyof typeof filters]?: string | undefined }
 
 export const auditEndpoints: readonly Endpoint[] = [
   endpoint('listAuditRecords', 'get', '/audit', {
-    summary: 'List the audit records, the newest first',
+    summary: 'List the audit records, by default the newest first',
     action: 'control.audit.read',
     reach: 'caller',
     query: z.object({
       ...filters,
       format: pageQuery.format,
-      sort: wordQuery(['at', '-at']).openapi({ description: 'The default is -at: the newest first.' }),
+      sort: wordQuery(['at', '-at']).openapi({
+        description: '`at`: the oldest first; `-at`, the default: the newest first.',
+      }),
       limit: presetNumber(1, 100, 20),
       cursor: seqQuery('`next_cursor` of the previous page.'),
     }),
@@ -99,7 +105,7 @@ export const auditEndpoints: readonly Endpoint[] = [
       after: seqQuery('`seq` of the last record in the previous export.'),
     }),
     success: {
-      description: 'One record on each line; the body is empty when no records remain',
+      description: 'One record on each line; the body is empty when no record matches',
       schema: z.string(),
       mediaType: NDJSON,
     },

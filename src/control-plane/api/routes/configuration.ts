@@ -13,7 +13,8 @@ const endpoint = tagged('configuration')
 const shownTree = z
   .looseObject({ apiVersion: z.string(), kind: z.string() })
   .openapi('ExportedConfiguration', {
-    description: 'A `Configuration` without the fields that have their default values.',
+    description:
+      'A configuration tree of the kind `Configuration`. Fields with their default values are omitted.',
   })
 
 const request = configurationTree
@@ -21,7 +22,7 @@ const request = configurationTree
     secrets: z.record(z.string(), textField(4096, 0)).default({}).openapi({
       writeOnly: true,
       description:
-        'Secret values for the names in the `from` fields of the tree. The control plane encrypts the values and stores them only with the webhooks that use them.',
+        'Secret values by name. The names are those in the `from` fields of the tree. The control plane encrypts each value and stores it only with the webhooks that use it.',
     }),
   })
   .openapi('ConfigurationRequest')
@@ -37,22 +38,26 @@ const shownChange = z.object({
 })
 const shownDrift = z.object({
   path: z.string(),
-  field: z.string().nullable().openapi({ description: 'null: the resource was deleted.' }),
+  field: z.string().nullable().openapi({
+    description: 'Name of the field; null: the whole resource was deleted.',
+  }),
   applied: value,
   live: value,
 })
 const shownResult = z
   .object({
-    applied: z.boolean().openapi({ description: 'false after a dry run.' }),
+    applied: z.boolean().openapi({
+      description: 'true: the changes were applied; false: the request was a dry run.',
+    }),
     changes: z.array(shownChange),
     drift: z.array(shownDrift).openapi({
       description:
-        'Fields that were changed outside of `config apply` after the last apply. The entries of `changes` overwrite these fields.',
+        'Fields that were changed, and resources that were deleted, outside of `config apply` after the last apply. The entries in `changes` overwrite them. Without `overwrite_drift=true`, an apply with drift is refused with the status 409.',
     }),
     foreign: z.array(z.object({ path: z.string(), owner: z.string() })),
     unlisted: z.array(z.string()).openapi({
       description:
-        'Resources that the owner of the tree applied earlier and that are not in the tree. An apply with `prune=true` deletes these resources.',
+        'Resources that the owner of the tree applied earlier and that this tree does not contain. An apply with `prune=true` deletes these resources.',
     }),
     missing_secrets: z.array(z.string()),
   })
@@ -89,7 +94,7 @@ export const configurationEndpoints: readonly Endpoint[] = [
     query: z.object({ owner: ownerName.optional() }),
     success: {
       description:
-        'The configuration tree. An apply of this tree to an empty database creates the same configuration',
+        'The configuration tree. If you apply this tree to an empty database, the result is the same configuration',
       schema: shownTree,
     },
     run: async ({ tx, query }) => ({ body: await exportConfiguration(tx, query.owner) }),
@@ -105,7 +110,7 @@ export const configurationEndpoints: readonly Endpoint[] = [
     success: {
       status: 200,
       description:
-        'The changes. After a dry run, send the ETag of this response in If-Match of the request that applies the changes',
+        'The changes. After a dry run, send the ETag of this response in the If-Match header of the request that applies the changes',
       schema: shownResult,
     },
     async run({ tx, query, body, ifMatch, principal, services, authorize }) {

@@ -42,7 +42,7 @@ const consumerPatch = z
     }),
     plan: planSlug
       .nullable()
-      .openapi({ description: 'Plan for calls without a subscription; null: the default limits.' }),
+      .openapi({ description: 'Plan for calls without a subscription; null: the default limits apply.' }),
     notes: textField(2000, 0),
   })
   .partial()

@@ -99,7 +99,7 @@ export const deploymentEndpoints: readonly Endpoint[] = [
     reach: 'caller',
     success: {
       status: 202,
-      description: 'The deployment; its re-synchronization is requested',
+      description: 'The deployment whose gateway will receive the whole snapshot again',
       schema: shownDeployment,
     },
     subject: ownerOf,

@@ -17,14 +17,16 @@ const shownGateway = z
   .object({
     id: shownId('gw'),
     name: z.string(),
-    status: z
-      .enum(['replied', 'no_reply'])
-      .openapi({ description: '`no_reply`: this response does not contain the calls of the gateway.' }),
+    status: z.enum(['replied', 'no_reply']).openapi({
+      description:
+        '`no_reply`: the gateway sent no usable reply, so this response does not contain its calls.',
+    }),
     calls: z.int().nullable().openapi({
-      description: 'Number of recorded calls that the gateway holds; null: the gateway did not reply.',
+      description: 'Number of recorded calls that the gateway stores; null: the gateway did not reply.',
     }),
     since: shownMoment.nullable().openapi({
-      description: 'Time at which the gateway received the oldest recorded call that it holds.',
+      description:
+        'Time at which the gateway received its oldest recorded call; null: no recorded calls, or no reply.',
     }),
     workers: z
       .array(
@@ -43,7 +45,7 @@ const shownGateway = z
   })
   .openapi('FleetGateway')
 const gateways = z.array(shownGateway)
-const complete = z.boolean().openapi({ description: 'Whether every live gateway has replied.' })
+const complete = z.boolean().openapi({ description: 'Whether every gateway in `gateways` has replied.' })
 
 const figures = {
   calls: z.int(),
@@ -62,7 +64,7 @@ const overview = z
     at: shownMoment,
     window_s: z.int(),
     covered_s: z.number().openapi({
-      description: 'Seconds that the recorded calls cover, at most `window_s`.',
+      description: 'Length in seconds of the period that the recorded calls cover, at most `window_s`.',
     }),
     calls: z.int(),
     success: z.int(),
@@ -94,7 +96,7 @@ const overview = z
     series: z.array(z.object({ at: shownMoment, ...figures })),
     consistent: z.boolean().nullable().openapi({
       description:
-        'Whether all worker threads serve the same snapshot and policy revision; null if the request acts for one tenant.',
+        'Whether all worker threads of the gateways that replied serve the same snapshot and policy revision; null if the request acts for one tenant.',
     }),
     gateways,
     complete,
@@ -140,7 +142,7 @@ async function summaries(
 
 export const fleetCallEndpoints: readonly Endpoint[] = [
   endpoint('listFleetCalls', 'get', '/fleet/calls', {
-    summary: 'List the latest recorded calls of all connected gateways, the newest first',
+    summary: 'List the latest calls that all connected gateways have recorded, the newest first',
     action: 'control.calls.read',
     reach: 'caller',
     query: z.object({
@@ -237,7 +239,11 @@ export const fleetCallEndpoints: readonly Endpoint[] = [
     body: fleetReply,
     idempotencyKey: false,
     audited: false,
-    success: { status: 204, description: 'The reply is accepted, or its question is no longer open' },
+    success: {
+      status: 204,
+      description:
+        'The control plane accepted the reply, or ignored it because the question is no longer open',
+    },
     subject: everyTenant,
     async run({ tx, params, body, services }) {
       const { id } = found(await tx.gateways.find(params.gateway_id!), 'gateway')

@@ -49,7 +49,7 @@ const shownGateway = z
     last_seen_at: shownMoment,
     auth_config: authConfig,
     error: z.string().nullable().openapi({
-      description: 'Why the gateway does not serve the newest snapshot; null: no error.',
+      description: 'Reason that the gateway reported for not serving the newest snapshot; null: no error.',
     }),
     created_at: shownMoment,
     updated_at: shownMoment,
@@ -61,14 +61,16 @@ const MAX_SHOWN_RESOURCES = 500
 const shownDifference = z
   .object({
     from: z.string().nullable().openapi({
-      description: 'Version of the snapshot that the gateway serves; null: the gateway serves none.',
+      description:
+        'Version of the snapshot that the gateway serves; null: the gateway does not serve a snapshot.',
     }),
     to: z.string().openapi({ description: 'Newest published version of the snapshot.' }),
     since: shownMoment.nullable().openapi({
-      description: 'Time at which the gateway last acknowledged a version.',
+      description: 'Time at which the gateway last acknowledged a snapshot version; null: never.',
     }),
     versions: z.int().nullable().openapi({
-      description: 'Number of versions published after `from`; null: `from` is null, or too old to compare.',
+      description:
+        'Number of versions published after `from`; null: `from` is null or too old for a comparison.',
     }),
     plans: z.boolean().nullable().openapi({
       description: 'Whether global plans differ between `from` and `to`.',
@@ -88,14 +90,14 @@ const shownDifference = z
           id: z.string(),
           name: z.string().openapi({
             description:
-              'For an API its path, for a subscription its application, for a key its prefix, for a consumer its subject, for other kinds the name.',
+              'Path of an API, application of a subscription, prefix of a key, subject of a consumer, or name of a resource of another kind.',
           }),
           change: z.enum(CHANGE_WORDS),
         }),
       )
       .nullable()
       .openapi({
-        description: `Resources of these tenants that differ between \`from\` and \`to\`, at most ${MAX_SHOWN_RESOURCES}; null: not known, or too many to list.`,
+        description: `Resources that differ between \`from\` and \`to\` and belong to a tenant in \`tenants\`, at most ${MAX_SHOWN_RESOURCES}; null: the differences are not known, or are too many to list.`,
       }),
   })
   .openapi('GatewayDifference')
@@ -124,7 +126,10 @@ export const helloQuery = z.object({
 
 const day = z
   .string()
-  .regex(/^20[0-9]{2}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])$/, 'must be a day such as 2026-01-31.')
+  .regex(
+    /^20[0-9]{2}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])$/,
+    'must be a date from 2000 to 2099 in the form YYYY-MM-DD.',
+  )
   .openapi({ example: '2026-01-31' })
 
 const report = z
@@ -135,11 +140,11 @@ const report = z
     workers: count(0, 9999).default(1),
     resync: textField(64).nullable().default(null).openapi({
       description:
-        'Value of `resync` in the `begin` event of the last re-synchronization that the gateway completed.',
+        'Id of the last re-synchronization that the gateway completed. The `begin` event contains this id in `resync`.',
     }),
     sequence: z.int('must be an integer.').min(1, 'must be at least 1.').openapi({
       description:
-        'Number of the report: in the first report, `sequence` of the `hello` event plus 1; in each further report, 1 more. The control plane ignores `usage`, `keys_used` and `consumers_seen` in a report whose number is not greater than the numbers of all earlier reports.',
+        'Sequence number of the counts in `usage`, `keys_used` and `consumers_seen`. The control plane ignores these counts unless the number is greater than in all earlier reports. Begin with the `sequence` of the `hello` event plus 1, and add 1 for each report with new counts. Repeat a failed report with the same number.',
     }),
     usage: z
       .array(
@@ -179,7 +184,7 @@ const report = z
       .default([])
       .openapi({
         description:
-          'Actions of administrators on the gateway, for the audit. The control plane ignores an action whose id it has already recorded.',
+          'Actions that administrators performed on the gateway. The control plane adds them to the audit records. It ignores an action whose id is already recorded.',
       }),
     consumers_seen: z
       // of any length: a subject that is not a known consumer is left out, and does not end the reports of the gateway
@@ -288,13 +293,13 @@ export const gatewayEndpoints: readonly Endpoint[] = [
       const status = gatewayStatus(gateway, tx.now)
       if (status !== 'offline')
         throw conflict(
-          `The gateway is ${status}. Stop the gateway, wait ${OFFLINE_AFTER_MS / 1000} s until it is offline, and repeat the request.`,
+          `You can remove a gateway only while it is offline, but it is ${status}. Stop the gateway, wait ${OFFLINE_AFTER_MS / 1000} s until it is offline, and repeat the request.`,
         )
       await tx.gateways.remove(gateway.id)
     },
   }),
   endpoint('reportGateway', 'post', '/gateways/{gateway_id}/reports', {
-    summary: 'Acknowledge or refuse a snapshot, send a heartbeat, report usage',
+    summary: 'Acknowledge or refuse a snapshot, send a heartbeat, or report usage',
     action: 'control.gateways.connect',
     reach: 'platform',
     body: report,

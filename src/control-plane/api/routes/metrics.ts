@@ -17,7 +17,7 @@ const shownMetrics = z
           date: z.string().openapi({
             example: '2026-01-31',
             description:
-              'Start of the period in UTC; its form depends on `granularity`: 2026-01-31T12:00:00Z, 2026-01-31 or 2026-01.',
+              'Start of the period in UTC, for example `2026-01-31T12:00:00Z` for `hour`, `2026-01-31` for `day` and `2026-01` for `month`.',
           }),
           requests: z.int(),
           errors: z.int().openapi({ description: 'Number of calls with an outcome other than success.' }),
@@ -32,7 +32,7 @@ const shownMetrics = z
 
 const date = z
   .string()
-  .refine(isDate, 'must be a date from 1970 on, such as 2026-01-31.')
+  .refine(isDate, 'must be a date from 1970 to 2999 in the form YYYY-MM-DD.')
   .openapi({ format: 'date', example: '2026-01-31' })
 
 /** False for dates that do not exist, such as 2026-02-30. */
@@ -44,8 +44,10 @@ function isDate(value: string): boolean {
 
 const query = z.object({
   start_date: date.optional(),
-  end_date: date.optional().openapi({ description: 'Last day of the returned metrics. Default: today.' }),
-  granularity: z.enum(['hour', 'day', 'month'], 'must be one of hour, day, month.').default('day'),
+  end_date: date
+    .optional()
+    .openapi({ description: 'Last day of the returned metrics, in UTC. Default: the current day.' }),
+  granularity: z.enum(['hour', 'day', 'month'], 'must be "hour", "day" or "month".').default('day'),
 })
 
 export const metricsEndpoints: readonly Endpoint[] = [

@@ -19,7 +19,7 @@ const file = z
     path: shaped(
       PATH,
       200,
-      'must be the relative path of a .rego file, data.json, data.yaml or data.yml. At most 8 folders are allowed, and names must consist of letters, digits, _ and -.',
+      'must be the relative path of a .rego file, or of a file with the name data.json, data.yaml or data.yml. The path can contain at most 8 folders. Names must consist of letters, digits, "_" and "-", and must not begin with "-".',
     ).openapi({
       example: 'toolgate/rules/scope/scope.rego',
     }),
@@ -45,9 +45,9 @@ const part = z.looseObject({})
 const holder = z.looseObject({ properties: part })
 const input = z
   .looseObject({ subject: holder, action: part, resource: holder, context: part })
-  .openapi({ description: 'Input of a decision, as in docs/reference/policy-input.md.' })
+  .openapi({ description: 'Policy input of one decision, as described in docs/reference/policy-input.md.' })
 
-const revision = shaped(/^[\w.-]+$/, 64, 'must be a revision: letters, digits, _ . and -.').openapi({
+const revision = shaped(/^[\w.-]+$/, 64, 'must consist of letters, digits, "_", "." and "-".').openapi({
   example: '0c6e4f1f7f6f4e0a9d1c2b3a4f5e6d7c',
 })
 
@@ -90,7 +90,8 @@ const shownPolicy = z
     since: shownMoment,
     compiler,
     read_only: z.string().nullable().openapi({
-      description: 'Why this control plane cannot put another revision in force; null when it can.',
+      description:
+        'Why this control plane cannot promote a candidate or roll back the policy; null when it can.',
     }),
     files: z.array(file).nullable().openapi({
       description: 'Source files of the bundle in force; null when the bundle does not contain them.',
@@ -101,7 +102,7 @@ const shownPolicy = z
     candidate: candidate.nullable(),
     history: z
       .array(z.object({ revision: z.string(), since: shownMoment }))
-      .openapi({ description: 'Earlier revisions that can be put in force again, the newest first.' }),
+      .openapi({ description: 'Revisions to which the policy can be rolled back, the newest first.' }),
   })
   .openapi('Policy')
 
@@ -165,7 +166,7 @@ const shownRevision = z.object({ revision: z.string() }).openapi('PolicyRevision
 function workshopOf({ workshop }: Services): NonNullable<Services['workshop']> {
   if (workshop === undefined)
     throw conflict(
-      'POLICY_ENGINE is opa-http, so the OPA server manages the policy. Read and change the policy there.',
+      'POLICY_ENGINE is opa-http, so the OPA server manages the policy. Read and change the policy on the OPA server.',
     )
   return workshop
 }
@@ -209,7 +210,8 @@ export const policyEndpoints: readonly Endpoint[] = [
     reach: 'platform',
     body: z.strictObject({
       files: files.optional().openapi({
-        description: 'Files of the draft. Absent: the policy in force evaluates `input`.',
+        description:
+          'Files of the draft, which evaluates `input`. If absent, the policy in force evaluates `input`.',
       }),
       input: input.optional(),
       decisions: count(0, MAX_DECISIONS).default(1000).openapi({
@@ -247,7 +249,7 @@ export const policyEndpoints: readonly Endpoint[] = [
       const workshop = workshopOf(services)
       if (!workshop.hasDraft(body.revision))
         throw conflict(
-          `This control-plane instance has not compiled revision ${body.revision}. Check the draft again.`,
+          `This control-plane instance does not have a compiled draft with revision ${body.revision}. Send the files of the draft to POST /v1/policy/check again.`,
         )
       return {
         recorded: { id: body.revision, after: { candidate: body.revision } },
@@ -259,7 +261,7 @@ export const policyEndpoints: readonly Endpoint[] = [
     },
   }),
   endpoint('promotePolicyCandidate', 'post', '/policy/promote', {
-    summary: 'Put the candidate in force in all threads at the same time',
+    summary: 'Promote the policy candidate: it becomes the policy in force, in all threads at the same time',
     action: 'control.policy.change',
     reach: 'platform',
     body: z.strictObject({ revision }),
@@ -280,7 +282,7 @@ export const policyEndpoints: readonly Endpoint[] = [
     },
   }),
   endpoint('rollBackPolicy', 'post', '/policy/rollback', {
-    summary: 'Put an earlier revision in force again',
+    summary: 'Roll the policy back to an earlier revision',
     action: 'control.policy.change',
     reach: 'platform',
     body: z.strictObject({ revision }),
@@ -290,7 +292,7 @@ export const policyEndpoints: readonly Endpoint[] = [
       const workshop = workshopOf(services)
       if (!(await workshop.isKept(body.revision)))
         throw conflict(
-          `Revision ${body.revision} is no longer in the history of the policy. See history in the response to GET /v1/policy.`,
+          `Revision ${body.revision} is not in the history of the policy. Send a revision from history in the response to GET /v1/policy.`,
         )
       return {
         recorded: changeTo(body.revision, workshop.revision),

@@ -58,7 +58,7 @@ export const portalEndpoints: readonly Endpoint[] = [
     },
   }),
   endpoint('readPortalApi', 'get', '/portal/apis/{api_id}', {
-    summary: 'Read an API from the catalog, with its OpenAPI document, tools and changes',
+    summary: 'Read an API from the catalog, with its OpenAPI document, tools and changelog',
     action: 'control.portal.read',
     reach: 'caller',
     success: { description: 'The API as shown in the catalog', schema: shownPortalApi },
@@ -71,7 +71,7 @@ export const portalEndpoints: readonly Endpoint[] = [
     },
   }),
   endpoint('listPublicApis', 'get', '/public/apis', {
-    summary: 'Search the public APIs, without a token',
+    summary: 'Search the public APIs; no token is required',
     action: 'control.public.list',
     reach: 'platform',
     visitors: true,
@@ -86,7 +86,7 @@ export const portalEndpoints: readonly Endpoint[] = [
     },
   }),
   endpoint('readPublicApi', 'get', '/public/apis/{api_id}', {
-    summary: 'Read a public API without a token, with its OpenAPI document, tools and changes',
+    summary: 'Read a public API with its OpenAPI document, tools and changelog; no token is required',
     action: 'control.public.read',
     reach: 'platform',
     visitors: true,

@@ -86,7 +86,8 @@ export const productEndpoints: readonly Endpoint[] = [
       shown(await patchProduct(tx, params.product_id!, camelCased(body), ifMatch)),
   }),
   endpoint('migrateProductSubscriptions', 'post', `${ONE}/migrate`, {
-    summary: 'Move the open subscriptions of a product, with their keys, to another product',
+    summary:
+      'Move the pending, approved and suspended subscriptions of a product, with their keys, to another product',
     action: 'control.subscriptions.migrate',
     body: productMigration,
     bulk: true,
@@ -132,7 +133,7 @@ export const productEndpoints: readonly Endpoint[] = [
     },
   }),
   endpoint('listPublicProducts', 'get', '/public/products', {
-    summary: 'Search the products with public APIs, without a token',
+    summary: 'Search the products that contain a public API; no token is required',
     action: 'control.public.list',
     reach: 'platform',
     visitors: true,
@@ -148,7 +149,7 @@ export const productEndpoints: readonly Endpoint[] = [
     },
   }),
   endpoint('readPublicProduct', 'get', '/public/products/{product_id}', {
-    summary: 'Read a product with public APIs, without a token',
+    summary: 'Read a product that contains a public API; no token is required',
     action: 'control.public.read',
     reach: 'platform',
     visitors: true,

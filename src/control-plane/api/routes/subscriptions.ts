@@ -155,7 +155,7 @@ export const subscriptionEndpoints: readonly Endpoint[] = [
     body: newSubscription,
     readOnly: fieldNames(shownSubscription),
     success: {
-      description: 'The subscription, pending when its plan requires approval',
+      description: 'The subscription; its status is `pending_approval` if its plan requires approval',
       schema: shownSubscription,
     },
     subject: requestedBy,
@@ -193,7 +193,7 @@ export const subscriptionEndpoints: readonly Endpoint[] = [
     run: async ({ tx, params }) => shown(tx, await findSubscription(tx, params.subscription_id!)),
   }),
   endpoint('approveSubscription', 'post', `${ONE}/approve`, {
-    summary: 'Approve a subscription; its first key is created and shown once',
+    summary: 'Approve a pending subscription, or the requested plan of an approved or suspended subscription',
     action: 'control.subscriptions.approve',
     body: approval,
     bodyOptional: true,
@@ -209,13 +209,13 @@ export const subscriptionEndpoints: readonly Endpoint[] = [
     },
   }),
   endpoint('approveSubscriptions', 'post', `${ALL}/approve`, {
-    summary: 'Approve several subscriptions, all or none',
+    summary: 'Approve several subscriptions in one transaction: all or none',
     action: 'control.subscriptions.approve',
     body: bulkApproval,
     bulk: true,
     success: {
       status: 200,
-      description: 'The subscriptions; `api_key` is the whole key if the approval created a key',
+      description: 'The subscriptions; the `api_key` of each is the whole key if its approval created a key',
       schema: z.object({ items: z.array(shownSubscription) }).openapi('ApprovedSubscriptions'),
     },
     async run({ tx, body }) {
@@ -254,7 +254,7 @@ export const subscriptionEndpoints: readonly Endpoint[] = [
     },
   }),
   endpoint('rejectSubscription', 'post', `${ONE}/reject`, {
-    summary: 'Reject a pending subscription, or the requested plan of an open subscription',
+    summary: 'Reject a pending subscription, or the requested plan of an approved or suspended subscription',
     action: 'control.subscriptions.reject',
     body: rejection,
     success: { status: 200, description: 'The subscription', schema: shownSubscription },
@@ -264,7 +264,7 @@ export const subscriptionEndpoints: readonly Endpoint[] = [
     },
   }),
   endpoint('suspendSubscription', 'post', `${ONE}/suspend`, {
-    summary: 'Suspend a subscription: the gateways refuse its calls until the subscription is resumed',
+    summary: 'Suspend a subscription: the gateways refuse calls under it until the subscription is resumed',
     action: 'control.subscriptions.suspend',
     body: suspension,
     bodyOptional: true,
@@ -275,9 +275,9 @@ export const subscriptionEndpoints: readonly Endpoint[] = [
     },
   }),
   endpoint('resumeSubscription', 'post', `${ONE}/resume`, {
-    summary: 'Resume a suspended subscription, with the same keys',
+    summary: 'Resume a suspended subscription; the gateways accept its keys again',
     action: 'control.subscriptions.resume',
-    success: { status: 200, description: 'The subscription, approved again', schema: shownSubscription },
+    success: { status: 200, description: 'The resumed subscription', schema: shownSubscription },
     async run({ tx, params }) {
       const subscription = await findSubscription(tx, params.subscription_id!, 'lock')
       return shown(tx, await resumeSubscription(tx, subscription))
@@ -296,7 +296,7 @@ export const subscriptionEndpoints: readonly Endpoint[] = [
     },
   }),
   endpoint('readUsage', 'get', `${ONE}/usage`, {
-    summary: 'Read the usage of a subscription in the current month',
+    summary: 'Read the usage of a subscription on the current day and in the current month',
     action: 'control.usage.read',
     success: { description: 'The usage', schema: shownUsage },
     subject: ownedBy,

@@ -112,7 +112,7 @@ export const tenantEndpoints: readonly Endpoint[] = [
     },
   }),
   endpoint('updateTenant', 'patch', '/tenants/{tenant_id}', {
-    summary: 'Change the tier, settings or status of a tenant',
+    summary: 'Change the tier, settings, status or administrator email of a tenant',
     action: 'control.tenants.update',
     body: tenantPatch,
     readOnly: [...fieldNames(shownTenant), 'region'],

@@ -83,7 +83,7 @@ export const webhookEndpoints: readonly Endpoint[] = [
   }),
   endpoint('updateWebhook', 'patch', ONE, {
     summary:
-      'Change a webhook; after a change of the secret, deliveries are also signed with the previous secret for 24 hours',
+      'Change a webhook; for 24 hours after a change of the secret, deliveries are also signed with the previous secret',
     action: 'control.webhooks.update',
     body: webhookPatch,
     readOnly: fieldNames(shownWebhook),
@@ -103,7 +103,7 @@ export const webhookEndpoints: readonly Endpoint[] = [
     run: ({ tx, params }) => deleteWebhook(tx, params.webhook_id!),
   }),
   endpoint('testWebhook', 'post', `${ONE}/test`, {
-    summary: 'Send a test delivery with sample values',
+    summary: 'Send a test delivery with sample values to a webhook',
     action: 'control.webhooks.test',
     body: testRequest,
     success: { status: 202, description: 'The pending test delivery', schema: shownDelivery },
@@ -112,7 +112,7 @@ export const webhookEndpoints: readonly Endpoint[] = [
     },
   }),
   endpoint('listDeliveries', 'get', DELIVERIES, {
-    summary: 'List the deliveries of a webhook, the newest first; q searches the event kind and the error',
+    summary: 'List the deliveries of a webhook, the newest first; q searches the event type and the error',
     action: 'control.deliveries.list',
     query: z.object({
       ...pageQuery,
@@ -142,7 +142,7 @@ export const webhookEndpoints: readonly Endpoint[] = [
   endpoint('retryDelivery', 'post', `${DELIVERIES}/{delivery_id}/retry`, {
     summary: 'Retry a failed delivery',
     action: 'control.deliveries.retry',
-    success: { status: 202, description: 'The delivery, pending again', schema: shownDelivery },
+    success: { status: 202, description: 'The delivery; its status is `pending`', schema: shownDelivery },
     async run({ tx, params }) {
       return { body: showDelivery(await retryFailed(tx, params.webhook_id!, params.delivery_id!)) }
     },

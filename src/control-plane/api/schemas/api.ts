@@ -44,7 +44,7 @@ export const passthrough = z
       .array(
         shaped(/^[a-z0-9!#$%&'*+.^_`|~-]+$/, 100, 'must be a header name in lower case.').refine(
           mayAllowRequestHeader,
-          'must be a header that the gateway withholds by default and that an API may allow, such as x-http-method-override.',
+          'cannot be allowed. Use a request header that the gateway removes by default, such as "x-http-method-override".',
         ),
       )
       .max(MAX_HEADERS, `must have at most ${MAX_HEADERS} headers.`)
@@ -56,23 +56,23 @@ export const passthrough = z
       .default([]),
     paths: word(PATH_RULES).default('strict').openapi({
       description:
-        '`lenient`: the gateway also forwards paths that contain dot segments with parameters (`..;`) or reserved characters that are encoded twice.',
+        '`strict`: the gateway refuses paths that contain dot segments with parameters (`..;`) or reserved characters that are encoded twice. `lenient`: the gateway forwards these paths.',
     }),
   })
   .openapi('Passthrough', {
     description:
-      'Headers and paths that the gateway forwards for this API, although it withholds them by default.',
+      'Exceptions for this API: headers that the gateway otherwise removes, and paths that the gateway otherwise refuses.',
   })
 
 /** Of a proxied request: neither withheld nor set by the gateway. */
 const versionHeader = shaped(
   /^x-[a-z0-9-]+$/,
   100,
-  'must be a header name in lower case that begins with x-.',
+  'must be a header name in lower case that begins with "x-".',
 )
   .refine(
     name => !NEVER_FORWARDED.has(name) && !isWithheldFromUpstream(name),
-    'must be a header that the gateway neither sets nor withholds.',
+    'must be a header that the gateway does not set, change or remove.',
   )
   .openapi({ example: 'x-api-version' })
 
@@ -92,7 +92,7 @@ const versioning = z
   })
   .refine(({ by, header }) => by === 'header' || header === null, {
     path: ['header'],
-    message: 'must be absent when versioning.by is path.',
+    message: 'must be null or absent when versioning.by is "path".',
   })
   // as it is stored, so that a configuration with and without the preset is the same
   .transform(value => ({
@@ -124,14 +124,14 @@ const deprecation = z
 const MAX_SHARED_WITH = 100
 const sharedWith = z
   .array(
-    shaped(/^(ten_[0-9a-z]{26}|\*)$/, 30, 'must be the id of a tenant, or *.'),
+    shaped(/^(ten_[0-9a-z]{26}|\*)$/, 30, 'must be the id of a tenant, or "*".'),
     'must be a list of tenant ids.',
   )
   .max(MAX_SHARED_WITH, `must name at most ${MAX_SHARED_WITH} tenants.`)
   .refine(ids => new Set(ids).size === ids.length, 'must not name a tenant more than once.')
   .refine(
     ids => ids.length < 2 || !ids.includes(EVERY_OTHER_TENANT),
-    'must be * alone, or tenant ids without *.',
+    'must be "*" alone, or tenant ids without "*".',
   )
   .openapi({
     example: [],
@@ -148,7 +148,7 @@ const fields = {
   path: shaped(
     PATH,
     255,
-    'must start with /. Its segments must consist of letters, digits, . _ ~ and -, must not be empty, and must not start with a dot.',
+    'must start with "/". Each segment must consist of letters, digits, ".", "_", "~" and "-", must not be empty, and must not start with ".".',
   ).openapi({ example: '/orders' }),
   version: textField(50).openapi({ example: 'v1' }),
   versioning: versioning.nullable(),

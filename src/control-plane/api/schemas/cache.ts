@@ -21,9 +21,9 @@ export const cache = z
     max_age_secs: count(1, MAX_CACHE_SECS)
       .default(3600)
       .openapi({ description: 'Maximum freshness lifetime of a cached response.' }),
-    max_response_bytes: count(0, MAX_CACHED_RESPONSE_BYTES)
-      .default(262_144)
-      .openapi({ description: 'Longer responses are not cached.' }),
+    max_response_bytes: count(0, MAX_CACHED_RESPONSE_BYTES).default(262_144).openapi({
+      description: 'Maximum size of the body of a cached response; larger responses are not cached.',
+    }),
   })
   .refine(rule => rule.default_age_secs === null || isWithin(rule.default_age_secs, rule.max_age_secs, 1), {
     path: ['default_age_secs'],

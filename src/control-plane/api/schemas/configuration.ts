@@ -20,11 +20,11 @@ const secretName = z
   .string()
   .regex(
     /^[A-Z][A-Z0-9_]{0,299}$/,
-    'must be the name of an environment variable: A-Z, 0-9 and _, beginning with a letter, at most 300 characters.',
+    'must be the name of an environment variable: at most 300 capital letters, digits and "_", beginning with a letter.',
   )
 const reference = z.strictObject({ from: secretName }).openapi('SecretReference', {
   description:
-    'Name of the environment variable that contains the secret value. The tree never contains the value.',
+    'Name of the environment variable from which `toolgate config apply` reads the secret value. The configuration contains only this name; a request contains the value in `secrets`.',
 })
 
 const plan = z.strictObject(planShape)
@@ -35,7 +35,7 @@ const apiKey = z
   .max(306, 'must have at most 306 characters.')
   .refine(
     key => apiPath.safeParse(key.split('@')[0]).success,
-    'must be a path such as /orders, or a path and a version such as /orders@v2.',
+    'must be a path such as "/orders", or a path and a version such as "/orders@v2".',
   )
   .openapi({ maxLength: 306 })
 
@@ -48,10 +48,11 @@ function checkVersions(apis: { readonly [key: string]: TreeApi }, context: z.Ref
     const fault = (field: string, message: string) =>
       context.addIssue({ code: 'custom', path: [key, field], message })
     if (named !== undefined && versioning === null)
-      fault('versioning', 'is required, because the key contains a version.')
+      fault('versioning', 'is required, because the key of the API contains a version.')
     else if (named === undefined && versioning !== null)
-      fault('versioning', `requires a key with the version: ${key}@${version}.`)
-    else if (named !== undefined && named !== version) fault('version', `must be ${named}, as in the key.`)
+      fault('versioning', `requires a key that contains the version: "${key}@${version}".`)
+    else if (named !== undefined && named !== version)
+      fault('version', `must be "${named}", as in the key of the API.`)
   }
 }
 
@@ -59,10 +60,11 @@ const product = z.strictObject({
   name: textField(100),
   description: textField(2000, 0).default(''),
   plan: planSlug.openapi({
-    description: 'Plan for new subscriptions; one quota counts the calls to all APIs of the product.',
+    description:
+      'Plan for new subscriptions. The quota of a subscription counts the calls to all APIs of the product.',
   }),
   apis: z
-    .array(apiKey, 'must be a list of keys from apis of the same tenant, such as /orders.')
+    .array(apiKey, 'must be a list of keys under apis of the same tenant, such as "/orders".')
     .max(MAX_PRODUCT_APIS, `must name at most ${MAX_PRODUCT_APIS} APIs.`)
     .refine(keys => new Set(keys).size === keys.length, 'must not name an API more than once.')
     .openapi({ description: 'APIs of the same tenant, by their keys under `apis`.' }),
@@ -119,7 +121,7 @@ export const ownerName = z
   .string()
   .regex(
     /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/,
-    'must be 1 to 63 characters of a-z, 0-9 and -, without - at either end.',
+    'must consist of 1 to 63 characters a-z, 0-9 and "-", and must not begin or end with "-".',
   )
   .openapi({ maxLength: 63 })
 
@@ -129,7 +131,7 @@ export const configurationTree = z
     kind: z.literal('Configuration', 'must be Configuration.'),
     owner: ownerName
       .optional()
-      .openapi({ description: `The team that manages these resources; absent: ${DEFAULT_OWNER}.` }),
+      .openapi({ description: `The team that manages these resources; absent: \`${DEFAULT_OWNER}\`.` }),
     plans: z.record(planSlug, plan).default({}).openapi({ description: 'Global plans by slug.' }),
     tenants: z.record(tenantName, tenant).default({}).openapi({ description: 'Tenants by name.' }),
   })

@@ -21,7 +21,7 @@ export const cors = z
           .max(300, 'must have at most 300 characters.')
           .refine(
             origin => origin === '*' || isOrigin(origin),
-            'must be * or an origin such as https://app.example.com: scheme, host in lower case and port, without a path.',
+            'must be "*" or an origin such as "https://app.example.com": scheme, host in lower case and, unless it is the default port, the port; no path.',
           ),
       )
       .max(MAX_ITEMS, `must have at most ${MAX_ITEMS} origins.`)
@@ -34,7 +34,7 @@ export const cors = z
       .min(1, 'must have at least one method.')
       .nullable()
       .default(null)
-      .openapi({ description: 'Methods that pages may use; null: the methods of the API.' }),
+      .openapi({ description: 'Methods that pages may use; null: all methods that the API allows.' }),
     allow_headers: headerNames()
       .default([...DEFAULT_ALLOW_HEADERS])
       .openapi({ description: 'Request headers that pages may set.' }),
@@ -49,11 +49,12 @@ export const cors = z
   })
   .refine(({ origins }) => origins.length === 1 || !origins.includes('*'), {
     path: ['origins'],
-    message: 'must be * alone, or origins without *.',
+    message: 'must be "*" alone, or origins without "*".',
   })
   .refine(({ credentials, origins }) => !credentials || !origins.includes('*'), {
     path: ['credentials'],
-    message: 'must be false when origins is *. Otherwise every page could act for the user of the browser.',
+    message:
+      'must be false when origins contains "*". Otherwise every page could act for the user of the browser.',
   })
   .openapi('Cors', {
     description: 'The cross-origin (CORS) rule of the API; it replaces the rule of the gateway.',

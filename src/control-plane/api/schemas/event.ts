@@ -8,16 +8,17 @@ import { z } from './zod.ts'
 const reason = z.string().nullable().openapi({ example: 'The contract has ended.' })
 const keyPrefix = z.string().openapi({ example: 'tgk_LOndzU3M', description: 'Public part of the key.' })
 const apiKey = z.string().optional().openapi({
-  description: 'The whole key; present only when the webhook may receive the keys of the application.',
+  description:
+    'The full key. Present only if the webhook is permitted to receive it: a webhook of an administrator receives the keys of all applications, any other webhook only those of the application that manages it.',
 })
 
 const quota: z.ZodRawShape = {
   window: z.enum(QUOTA_WINDOWS),
   threshold: z.int().openapi({
     example: 80,
-    description: 'Percentage of the limit that `used` has reached.',
+    description: 'Percentage of `limit` at which this event is sent.',
   }),
-  used: z.int().openapi({ example: 8_000, description: 'Number of requests in the window.' }),
+  used: z.int().openapi({ example: 8_000, description: 'Number of requests in the current quota window.' }),
   limit: z.int().openapi({ example: 10_000 }),
   resets_at: shownMoment,
 }
@@ -59,13 +60,13 @@ const EVENTS: { readonly [kind in WebhookEventKind]: Described } = {
     fields: { reason, requested_plan: z.string().nullable().optional() },
   },
   'subscription.suspended': { summary: 'A subscription was suspended', fields: { reason } },
-  'subscription.resumed': { summary: 'A suspended subscription was approved again', fields: {} },
+  'subscription.resumed': { summary: 'A suspended subscription was resumed', fields: {} },
   'subscription.expiring': {
     summary: 'A subscription expires soon; sent once for each expiry date',
     fields: { expires_at: shownMoment },
   },
   'subscription.migrated': {
-    summary: 'A subscription was moved to another API, version or product, with its keys',
+    summary: 'A subscription, including its keys, was moved to another API, version or product',
     fields: {
       from_api_id: shownId('api').optional().openapi({
         description: 'Id of the previous API; present for a subscription to an API.',
@@ -100,7 +101,7 @@ const EVENTS: { readonly [kind in WebhookEventKind]: Described } = {
       host: z.string().openapi({ example: 'hooks.example.com' }),
       failed_deliveries: z.int().openapi({ example: 3 }),
       status_code: z.int().nullable().openapi({
-        description: 'HTTP status of the last response; null: no response.',
+        description: 'HTTP status of the response to the last attempt; null: no response.',
       }),
       error: z.string().nullable(),
     },

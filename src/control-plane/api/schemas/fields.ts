@@ -54,7 +54,7 @@ export function upstreamUrl() {
       format: 'uri',
       example: 'https://orders.example.com/v2',
       description:
-        'Absolute http or https address, or the address of a Unix socket that EGRESS_ALLOW lists: http+unix://%2Frun%2Forders.sock/v2 uses the socket /run/orders.sock.',
+        'Absolute http or https address, or the address of a Unix socket that EGRESS_ALLOW lists: `http+unix://%2Frun%2Forders.sock/v2` uses the socket `/run/orders.sock`.',
     })
 }
 
@@ -67,7 +67,7 @@ function plainUrl(value: string): boolean {
 /** ISO 8601 with offset. */
 export function moment() {
   return z.iso
-    .datetime({ offset: true, error: 'must be a date and time such as 2026-01-31T12:00:00Z.' })
+    .datetime({ offset: true, error: 'must be a date and time such as "2026-01-31T12:00:00Z".' })
     .openapi({ example: '2027-01-31T12:00:00Z' })
 }
 
@@ -86,7 +86,7 @@ export function life() {
   return z
     .string()
     .max(LIFE.maxLength, `must have at most ${LIFE.maxLength} characters.`)
-    .regex(new RegExp(LIFE.pattern), 'must be a duration such as 30s, 24h or 1m10s.')
+    .regex(new RegExp(LIFE.pattern), 'must be a duration such as "30s", "24h" or "1m10s".')
     .transform((value, context) => {
       const seconds = (parseDurationMs(value) ?? 0) / 1000
       if (seconds >= 1 && seconds <= MAX_LIFE_SECONDS) return seconds
@@ -116,7 +116,7 @@ export const pageQuery = {
   page: presetNumber(1, 1_000_000, 1),
   limit: presetNumber(1, 100, 20),
   format: wordQuery(['json', ...EXPORT_FORMATS]).openapi({
-    description: `csv, ndjson: all items in one response, at most ${MAX_EXPORT_ROWS}; page and limit are ignored.`,
+    description: `With csv or ndjson, one response contains all items, and page and limit are ignored. A request for more than ${MAX_EXPORT_ROWS} items gets 413.`,
   }),
 }
 
@@ -124,7 +124,8 @@ export const pageQuery = {
 export function sortQuery<const F extends readonly string[]>(...fields: F) {
   const words = ['created_at', ...fields].flatMap(field => [field, `-${field}`])
   return wordQuery(words as [string, ...string[]]).openapi({
-    description: 'A leading `-` reverses the order; the default is the order of creation.',
+    description:
+      'Field by which the list is sorted. A leading `-` reverses the order. Absent: the list is sorted by creation time.',
   })
 }
 

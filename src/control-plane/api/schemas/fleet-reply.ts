@@ -80,7 +80,7 @@ export const fleetReply = z
     content: textField(MAX_CONTENT).openapi({
       example: '{"calls":[],"window":{"calls":0,"capacity":10000,"sinceMs":null}}',
       description:
-        'JSON text with the recorded calls, or with their summary and the worker threads of the gateway.',
+        'JSON text that contains the recorded calls, or a summary of the calls and the state of each worker thread.',
     }),
   })
   .openapi('FleetReply')

@@ -15,12 +15,12 @@ const text = () => textField(2048).nullable().default(null)
 
 const authentication = z.strictObject({
   type: word(API_AUTHENTICATION_TYPES).default('none'),
-  secret: shaped(KEY, 253, 'must consist of letters, digits, . _ and -, and must not be . or ..')
+  secret: shaped(KEY, 253, 'must consist of letters, digits, ".", "_" and "-", and must not be "." or "..".')
     .nullable()
     .default(null)
     .openapi({
       description:
-        'Key in the secret `tenant-{name}`, which the gateways read. The value of this key is the credential or, with OAuth, the client secret. The control plane does not have this secret.',
+        'Key in the secret `tenant-{name}`, where `{name}` is the name of the tenant. The value of this key is the credential or, with OAuth, the client secret. The gateways read the secret; the control plane does not have it.',
       example: 'crm-token',
     }),
   header: shaped(/^[A-Za-z0-9-]+$/, 64, 'must be a header name.')

@@ -19,7 +19,7 @@ const fields = { name: textField(100), ...limits, requires_approval: z.boolean('
 
 export const planSlug = z
   .string()
-  .regex(/^[a-z0-9-]{1,100}$/, 'must be 1 to 100 characters of a-z, 0-9 and -.')
+  .regex(/^[a-z0-9-]{1,100}$/, 'must consist of 1 to 100 characters a-z, 0-9 and "-".')
   .openapi({ example: 'silver' })
 
 /** The fields of a new plan without slug and tenant, with their defaults. */

@@ -8,7 +8,8 @@ const fields = {
   name: textField(100).openapi({ example: 'Commerce' }),
   description: textField(2000, 0),
   plan: planSlug.openapi({
-    description: 'Plan for new subscriptions; one quota counts the calls to all APIs of the product.',
+    description:
+      'Plan for new subscriptions. The quota of a subscription counts the calls to all APIs of the product.',
   }),
   api_ids: z
     .array(textField(100), 'must be a list of API ids.')

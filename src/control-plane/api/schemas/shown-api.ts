@@ -27,7 +27,7 @@ const shownSpec = z
 
 const shownBase = {
   id: shownId('api'),
-  tenant: z.string().openapi({ description: 'Name of the tenant.' }),
+  tenant: z.string().openapi({ description: 'Name of the tenant that owns the API.' }),
   name: z.string(),
   description: z.string(),
   version: z.string(),
@@ -110,7 +110,7 @@ const published = {
       }),
     )
     .optional()
-    .openapi({ description: 'Changes of the API, the newest first; only in responses with a single API.' }),
+    .openapi({ description: 'Changes to the API, the newest first; only in responses with a single API.' }),
 }
 
 export const shownPortalApi = z

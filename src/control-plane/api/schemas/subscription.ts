@@ -24,21 +24,21 @@ export const shownSubscription = z
     }),
     subscriber_tenant_id: shownId('ten').nullable().openapi({
       description:
-        'Id of the tenant of the application, if the API belongs to another tenant; `application` then begins with the name of the tenant of the application. null: the application belongs to the owner of the API.',
+        'Id of the tenant that owns the application, if another tenant owns the API. In this case, `application` begins with the name of the tenant that owns the application. null: the same tenant owns the application and the API.',
     }),
     callback_url: z.string().nullable(),
     metadata: z.record(z.string(), z.string()),
     status: z.enum(SUBSCRIPTION_STATUSES),
     reason: z.string().nullable(),
     rate_limit: z.int().nullable().openapi({
-      description: 'Maximum number of requests per minute, in place of the limit of the plan.',
+      description: 'Maximum number of requests per minute; null: the limit of the plan.',
     }),
     quota: z.int().nullable().openapi({
-      description: 'Maximum number of requests per month, in place of the limit of the plan.',
+      description: 'Maximum number of requests per month; null: the limit of the plan.',
     }),
     api_key: z.string().nullable().openapi({
       description:
-        'null until the first key is created. The response that creates the key contains the whole key; later responses contain its public prefix.',
+        'null until the first key is created. The response that creates the key contains the whole key; later responses contain only the public prefix of the key.',
     }),
     expires_at: shownMoment.nullable(),
     approved_at: shownMoment.nullable(),
@@ -58,7 +58,7 @@ const metadata = z
     const fault = (message: string) => context.addIssue({ code: 'custom', message, path: [] })
     if (names.length > MAX_METADATA) fault(`must have at most ${MAX_METADATA} names.`)
     if (!names.every(name => /^[A-Za-z0-9._-]{1,64}$/.test(name)))
-      fault('must have names of 1 to 64 letters, digits, . _ and -.')
+      fault('must contain only names of 1 to 64 characters: letters, digits, ".", "_" and "-".')
   })
   .openapi({
     type: 'object',
@@ -72,7 +72,8 @@ export const newSubscription = z
     api_id: textField(100).nullable().default(null),
     product_id: textField(100).nullable().default(null).openapi({
       example: null,
-      description: 'Id of a product, in place of api_id: one subscription to all APIs of the product.',
+      description:
+        'Id of a product; send either product_id or api_id. The subscription applies to all APIs of the product.',
     }),
     plan: textField(100).optional().openapi({
       example: 'silver',
@@ -95,8 +96,12 @@ export const newSubscription = z
 
 export const approval = z
   .strictObject({
-    rate_limit: count(1).optional().openapi({ description: 'Maximum number of requests per minute.' }),
-    quota: count(1).optional().openapi({ description: 'Maximum number of requests per month.' }),
+    rate_limit: count(1).optional().openapi({
+      description: 'Maximum number of requests per minute; absent: the limit of the plan.',
+    }),
+    quota: count(1).optional().openapi({
+      description: 'Maximum number of requests per month; absent: the limit of the plan.',
+    }),
   })
   .openapi('Approval')
 
@@ -141,7 +146,9 @@ const selection = {
     .min(1, 'must name at least one application.')
     .max(MAX_APPLICATIONS, `must name at most ${MAX_APPLICATIONS} applications.`)
     .optional()
-    .openapi({ description: 'Absent: every application with an open subscription.' }),
+    .openapi({
+      description: 'Absent: every application whose subscription is pending approval, approved or suspended.',
+    }),
   reason: reason.optional(),
 }
 

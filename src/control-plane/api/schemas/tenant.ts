@@ -10,7 +10,10 @@ export const tenantSettings = z.strictObject({
     .gt(0, 'must be greater than 0.')
     .max(1000, 'must be at most 1000.')
     .optional()
-    .openapi({ description: 'Factor that multiplies the hourly limit of requests to the control plane.' }),
+    .openapi({
+      description:
+        'Factor by which the hourly limit for requests to the control plane is multiplied; absent: 1.',
+    }),
   api_requests_per_hour: z
     .int('must be an integer.')
     .min(1, 'must be at least 1.')
@@ -27,12 +30,12 @@ const DNS_LABEL = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/
 export const tenantName = shaped(
   DNS_LABEL,
   63,
-  'must be a DNS label: a-z, 0-9 and -, with no - at either end.',
+  'must be a DNS label: a-z, 0-9 and "-", without "-" at either end.',
 ).openapi({
   example: 'acme',
 })
 export const adminEmail = z.email('must be an e-mail address.').max(254, 'must have at most 254 characters.')
-export const region = shaped(/^[a-z0-9-]+$/, 63, 'must consist of a-z, 0-9 and -.')
+export const region = shaped(/^[a-z0-9-]+$/, 63, 'must consist of a-z, 0-9 and "-".')
 export const DEFAULT_REGION = 'default'
 export const tier = word(TIERS)
 

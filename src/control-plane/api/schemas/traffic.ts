@@ -36,7 +36,7 @@ const MAX_RULES = 32
 function headerRules(mayChange: (name: string) => boolean) {
   const name = shaped(/^[a-z0-9!#$%&'*+.^_`|~-]+$/, 100, 'must be a header name in lower case.').refine(
     mayChange,
-    'must be a header that the gateway neither sets nor withholds.',
+    'must be a header that the gateway does not set, change or remove.',
   )
   const value = shaped(/^[\x20-\x7e]*$/, 1000, 'must be printable ASCII.')
   return z.strictObject({
@@ -66,7 +66,7 @@ export const traffic = z
           'Allowed methods; requests with other methods get 405. GET includes HEAD. null: every method.',
       }),
     max_request_bytes: count(0).nullable().default(null).openapi({
-      description: 'Requests with larger bodies get 413.',
+      description: 'Maximum size of a request body; requests with larger bodies get 413.',
     }),
     timeout_ms: count(MIN_TIMEOUT_MS, MAX_TIMEOUT_MS).nullable().default(null).openapi({
       description:

@@ -17,7 +17,7 @@ const address = () => upstreamUrl().refine(url => !url.includes('?'), WITHOUT_QU
 
 const healthCheck = z
   .strictObject({
-    path: shaped(/^\/[\x21-\x7e]*$/, 500, 'must start with / and be printable ASCII without spaces.')
+    path: shaped(/^\/[\x21-\x7e]*$/, 500, 'must start with "/" and be printable ASCII without spaces.')
       .default('/')
       .openapi({
         description:
@@ -93,7 +93,7 @@ export function shownAddresses({ addresses, healthCheck: check }: AddressesRule)
 
 export const mirror = z
   .strictObject({
-    url: address().openapi({ description: 'Address of the second upstream.' }),
+    url: address().openapi({ description: 'Address of the second upstream, which receives the copies.' }),
     percent: count(1, 100).openapi({ description: 'Percentage of the calls that the gateway copies.' }),
     methods: z
       .array(word(TRAFFIC_METHODS))
@@ -102,12 +102,12 @@ export const mirror = z
       .openapi({ description: 'Methods of the calls that the gateway copies. GET includes HEAD.' }),
     max_body_bytes: count(0, MAX_MIRRORED_BYTES)
       .default(65_536)
-      .openapi({ description: 'Calls with longer bodies are not copied.' }),
+      .openapi({ description: 'Maximum size of a request body; calls with larger bodies are not copied.' }),
     timeout_ms: count(100, 60_000).default(5000),
   })
   .openapi('Mirror', {
     description:
-      'The gateway copies a part of the requests to a second upstream, and drops the responses of that upstream.',
+      'The gateway copies a part of the requests to a second upstream, and discards the responses from that upstream.',
   })
 
 export function mirrorFields(body: z.output<typeof mirror>): MirrorRule {

@@ -45,7 +45,7 @@ export const retry = z
       }),
     first_delay_ms: count(1, MAX_RETRY_DELAY_MS).default(50).openapi({
       description:
-        'Delay before the first retry. Each further retry doubles the delay, up to max_delay_ms. The gateway then subtracts a random part of up to a half.',
+        'Delay before the first retry. Each further retry doubles the delay, up to max_delay_ms. The gateway then subtracts a random part of up to half of the delay.',
     }),
     max_delay_ms: count(1, MAX_RETRY_DELAY_MS).default(1000),
     budget_percent: count(1, 100).default(20).openapi({

@@ -19,27 +19,27 @@ const RESERVED_HEADER =
   /^(x-platform-.*|webhook-.*|host|content-.*|transfer-encoding|connection|keep-alive|proxy-.*|te|trailer|upgrade|expect|accept-encoding|user-agent)$/i
 
 const events = z
-  .array(word(SUBSCRIBABLE), 'must be a list of event kinds.')
-  .min(1, 'must name at least one event kind, or "*".')
-  .max(SUBSCRIBABLE.length, 'must not name an event kind more than once.')
-  .refine(kinds => new Set(kinds).size === kinds.length, 'must not name an event kind more than once.')
+  .array(word(SUBSCRIBABLE), 'must be a list of event types.')
+  .min(1, 'must name at least one event type, or "*".')
+  .max(SUBSCRIBABLE.length, 'must not name an event type more than once.')
+  .refine(kinds => new Set(kinds).size === kinds.length, 'must not name an event type more than once.')
   .openapi({ example: ['subscription.approved', 'subscription.revoked'] })
 
 /** After the prefix `whsec_` the secret is base64 (Standard Webhooks, "Signature scheme"). */
 export const webhookSecret = textField(256, 32)
   .refine(
     value => !value.startsWith('whsec_') || /^whsec_[A-Za-z0-9+/]{28,}={0,2}$/.test(value),
-    'must have at least 28 characters of base64 after whsec_.',
+    'must have at least 28 base64 characters after "whsec_".',
   )
   .openapi({
     writeOnly: true,
     example: 'replace this example with a random text',
     description:
-      'Secret that signs the deliveries, 32 to 256 characters. If the secret begins with whsec_, the rest must be base64 (Standard Webhooks). No response contains the secret.',
+      'Secret that signs the deliveries, 32 to 256 characters. If the secret begins with `whsec_`, the rest must be base64 (Standard Webhooks). No response contains the secret.',
   })
 
 export const customHeaders = z
-  .record(z.string(), z.string(), 'must be an object of header names and values.')
+  .record(z.string(), z.string(), 'must be an object that maps header names to values.')
   .superRefine((headers, context) => {
     const names = Object.keys(headers)
     const fault = (name: string | undefined, message: string) =>
@@ -58,7 +58,10 @@ export const customHeaders = z
         )
       }
       if (value === MASKED_HEADER)
-        fault(name, 'is masked. Send the real value, or omit custom_headers to keep all headers.')
+        fault(
+          name,
+          'has the masked value "[masked]". Send the real value, or omit custom_headers to keep all headers.',
+        )
     }
   })
   .openapi({
@@ -80,8 +83,11 @@ export const webhookShape = { url, events, enabled: enabled.default(true) }
 export const webhookName = shaped(
   /^[a-z0-9][a-z0-9-]*$/,
   100,
-  'must consist of a-z, 0-9 and -, and must not begin with -.',
-).openapi({ example: 'billing', description: 'Unique in the tenant; absent: derived from the id.' })
+  'must consist of a-z, 0-9 and "-", and must not begin with "-".',
+).openapi({
+  example: 'billing',
+  description: 'Unique in the tenant. Absent: the control plane derives the name from the id of the webhook.',
+})
 
 export const newWebhook = z
   .strictObject({
@@ -128,9 +134,9 @@ export const shownDelivery = z
     status_code: z
       .int()
       .nullable()
-      .openapi({ description: 'HTTP status of the last response; null: no response.' }),
+      .openapi({ description: 'HTTP status of the response to the last attempt; null: no response.' }),
     response_body: z.string().nullable().openapi({
-      description: 'The first 1 KB of the body of the last response.',
+      description: 'The first 1 KB of the response body from the last attempt; null: no response.',
     }),
     attempt: z
       .int()

@@ -131,7 +131,7 @@ async function claimAddress(tx: Transaction, api: Api): Promise<void> {
   if (api.versioning !== null && !isVersionLabel(api.version))
     throw invalidField(
       'version',
-      'must consist of letters, digits, . _ ~ and -, and must not start with a dot: callers send it in the path or in a header.',
+      'must consist of letters, digits, ".", "_", "~" and "-", and must not start with ".": callers send the version in the path or in a header.',
     )
   const paths = claimedPaths(api)
   const parents = paths.map(path => path.slice(0, path.lastIndexOf('/')) || '/')

@@ -55,7 +55,7 @@ export async function deletePlan(tx: Transaction, reference: string): Promise<vo
   const plan = await locked(tx, reference)
   if (await tx.plans.inUse(plan))
     throw conflict(
-      'The plan is in use by a subscription, a consumer or a product. Select another plan there, then repeat the request.',
+      'The plan is in use. Assign another plan to each subscription, consumer and product that uses the plan, then repeat the request.',
     )
   await tx.plans.remove(plan.id)
   announce(tx, 'plan.deleted', plan)
@@ -74,7 +74,7 @@ async function locked(tx: Transaction, reference: string): Promise<PlanRecord> {
 export function globalPlanRefused(): Problem {
   return new Problem(
     'forbidden',
-    'A request that acts for one tenant cannot create, change or delete a global plan. Send the request without X-Tenant-ID, or name a tenant in tenant_id.',
+    'A request that acts for one tenant cannot create, change or delete a global plan. Send the request without X-Tenant-ID. To create a plan for a tenant instead, set tenant_id.',
     [{ field: 'tenant_id', message: 'is null, which makes the plan global.' }],
   )
 }

@@ -12,7 +12,11 @@ const UNUSED_AFTER_MS = 500
 export async function endSession({ gateway }: McpParts, call: Call, snapshot: Snapshot): Promise<void> {
   const id = call.request.header('mcp-session-id') || sessionIdOfQuery(call.request.query)
   if (id === '')
-    return badRequest(call, null, 'Send the session id in the header Mcp-Session-Id or in ?sessionId=.')
+    return badRequest(
+      call,
+      null,
+      'Send the session id in the header Mcp-Session-Id or in the query parameter sessionId.',
+    )
   const session = await gateway.sessions.find(id, call.receivedAtMs)
   if (session === undefined) return replyNotFound(call)
   if (session === 'unavailable') return replyRefused(gateway, call, SESSIONS_UNAVAILABLE)

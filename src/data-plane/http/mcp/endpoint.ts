@@ -106,7 +106,7 @@ export class McpEndpoint {
     const message =
       refused === 'host'
         ? 'The name in the Host header is not a local name. Set GATEWAY_URL to the address that clients use.'
-        : `The origin "${call.request.header('origin').slice(0, MAX_SHOWN_ORIGIN)}" may not use this endpoint. Add it to CORS_ORIGINS.`
+        : `The origin "${call.request.header('origin').slice(0, MAX_SHOWN_ORIGIN)}" may not use this endpoint. Add the origin to CORS_ORIGINS.`
     call.respond(403, { error: 'forbidden_origin', message, request_id: call.requestId })
     return false
   }

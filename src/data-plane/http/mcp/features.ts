@@ -94,7 +94,7 @@ function completionOperation({ ref, argument, context }: Dict, selection: Select
     return { action: 'prompts.get', tool: PROMPT_PREFIX + ref.name, ...common }
   if (isObject(ref) && ref.type === 'ref/resource' && typeof ref.uri === 'string')
     return { action: 'resources.read', tool: RESOURCE_PREFIX + ref.uri, ...common }
-  return 'ref must be a ref/prompt with a name or a ref/resource with a uri.'
+  return 'ref must have the type "ref/prompt" and a name, or the type "ref/resource" and a uri.'
 }
 
 /** The result of a read, a prompt or a completion. */

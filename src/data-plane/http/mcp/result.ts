@@ -137,7 +137,7 @@ export function longMessage(id: RequestId, start: string, rest: Pieces): LongMes
   const tooLong = errorMessage(id, {
     code: INTERNAL_ERROR,
     message:
-      'The result is too long for a batch or for the event stream of a session. Send this request alone, in a POST that accepts application/json only.',
+      'The result is too long for a batch or for the event stream of a session. Send this request alone, in a POST request whose Accept header contains only application/json.',
   })
   return { pieces: [start, ...rest], tooLong }
 }

@@ -34,11 +34,11 @@ const parsedSelection = oncePer(({ request: { path, query } }: Call): Selection 
   if (tools !== undefined && tools !== 'search' && tools !== 'list')
     return '?tools= must be "search" or "list".'
   const form = parameters.get('form')
-  if (form !== null && form !== 'compact') return '?form= must be "compact".'
+  if (form !== null && form !== 'compact') return 'The query parameter form must be "compact".'
   const compact = form !== null
   const tags = [...new Set((parameters.get('tags') ?? '').split(',').map(tag => tag.trim()))].filter(Boolean)
   if (tags.length > MAX_TAGS || tags.some(tag => tag.length > MAX_NAME))
-    return `?tags= must name 1 to ${MAX_TAGS} tags of up to ${MAX_NAME} characters, separated by commas.`
+    return `The query parameter tags must name 1 to ${MAX_TAGS} tags of up to ${MAX_NAME} characters, separated by commas.`
   if (toolSet === undefined && tools === undefined && tags.length === 0 && !compact) return EVERYTHING
   tags.sort()
   const key = JSON.stringify([toolSet ?? null, tags, tools ?? null, compact])

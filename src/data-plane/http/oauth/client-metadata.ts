@@ -105,10 +105,10 @@ function redirectFault(uri: unknown): string | undefined {
   if (protocol === 'http:')
     return LOOPBACK.has(hostname)
       ? undefined
-      : 'A redirect URI with http must be on localhost; use https elsewhere.'
+      : 'A redirect URI with http must have the host localhost, 127.0.0.1 or [::1]. Use https for other hosts.'
   return PRIVATE_USE_SCHEME.test(protocol) || APPLICATION_SCHEMES.has(protocol)
     ? undefined
-    : 'A redirect URI must use https, http on localhost, or a private-use scheme such as com.example.app.'
+    : 'A redirect URI must use https, http with a loopback host, or a private-use scheme such as "com.example.app".'
 }
 
 function isWeb(uri: string): boolean {

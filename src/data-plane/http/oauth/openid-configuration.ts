@@ -14,7 +14,7 @@ export async function openidConfiguration(
     return fault(503, 'temporarily_unavailable', 'No identity provider is configured.')
   const document = await provider.discover()
   if (typeof document === 'string')
-    return fault(502, 'server_error', `The identity provider is not available: ${document}.`)
+    return fault(502, 'server_error', `The identity provider is unavailable: ${document}.`)
   return json(
     200,
     {

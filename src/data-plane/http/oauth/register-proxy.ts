@@ -51,10 +51,10 @@ export async function registerClient(
   if (fault === undefined) return json(201, responseFor(client, wanted), NO_STORE)
   parts.log.error(
     { reason: fault },
-    'the gateway could not make a registered client public; it removes the client from the identity provider',
+    'the gateway could not change a newly registered OAuth client to a public client; it tries to remove the client from the identity provider',
   )
   await remove(client, parts)
-  return unavailable('the gateway could not make the new client public')
+  return unavailable('the gateway could not change the new client to a public client')
 }
 
 /** The specified fields and those that clients insist on. A public client has no secret, so none is handed out. */
@@ -116,7 +116,7 @@ async function remove(
   if (response === undefined || response.kind === 'failure' || response.status >= 300)
     log.error(
       { client_id: client.client_id },
-      'a client whose setup failed could not be removed; remove it at the identity provider',
+      'the gateway could not remove a client whose registration failed; remove this client at the identity provider',
     )
 }
 

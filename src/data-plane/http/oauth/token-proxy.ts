@@ -60,7 +60,9 @@ function faultOf({ contentType, authorization, body }: TokenRequest): OAuthRespo
   // RFC 8707 §2 lets `resource` stand more than once; RFC 6749 §3.2 nothing else.
   const repeated = names.find((name, at) => name !== 'resource' && names.indexOf(name) !== at)
   if (repeated !== undefined)
-    return invalid('The form contains a parameter more than once. Only resource may be repeated.')
+    return invalid(
+      'The form contains a parameter more than once. Only the parameter resource may be repeated.',
+    )
   const grantType = form.get('grant_type')
   if (grantType === null || grantType === '') return invalid('grant_type is missing.')
   if (!GRANT_TYPES.has(grantType))
@@ -78,7 +80,7 @@ function relayed(response: EgressResponse, { authorization }: TokenRequest): OAu
   if (status === 200 && typeof body?.access_token === 'string') return passed(200, response)
   // without an OAuth error the response is not from the token endpoint, and clients could not interpret it
   if (status < 400 || status >= 500 || typeof body?.error !== 'string')
-    return unavailable(`it returned ${status} without an OAuth error`)
+    return unavailable(`its response (status ${status}) is not a valid OAuth token response`)
   if (status === 401) {
     // RFC 6749 §5.2: name the scheme to a client that used the header
     return passed(401, response, authorization === '' ? [] : ['www-authenticate', 'Basic realm="toolgate"'])
@@ -104,5 +106,5 @@ function invalid(description: string): OAuthResponse {
 }
 
 function unavailable(why: string): OAuthResponse {
-  return oauthError(502, 'server_error', `The identity provider is not available: ${why}.`)
+  return oauthError(502, 'server_error', `The identity provider is unavailable: ${why}.`)
 }

@@ -45,7 +45,10 @@ export class KafkaConsumer {
         await this.#consume()
       } catch (error) {
         this.counts.restarts++
-        this.#options.log.warn({ err: error }, 'metering events cannot be read from Kafka; retrying')
+        this.#options.log.warn(
+          { err: error },
+          'metering events cannot be read from Kafka; the Kafka consumer retries',
+        )
       }
       await this.#consumer?.disconnect().catch(() => undefined)
       if (Date.now() - startedAt > BACKOFF.maxMs) backoff.reset()

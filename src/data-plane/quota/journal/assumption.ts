@@ -49,7 +49,7 @@ function readAssumption(path: string): Assumption | 'unreadable' | undefined {
 }
 
 function reasonOf(damage: readonly string[], dir: string): string {
-  return `the quota journal is damaged (${damage.join('; ')}). For consumers without a readable count, the daily and monthly limits count as used up for the day and the month of the damage. To give one consumer its full limits, call POST /admin/quotas/{consumer_id}/reset. To give all of them their full limits, stop the gateway and remove ${join(dir, FILE)}`
+  return `the quota journal is damaged (${damage.join('; ')}). For consumers without a readable count, the daily and monthly limits count as used up for the day and the month in which the damage was found. To give one consumer its full limits, call POST /admin/quotas/{consumer_id}/reset. To give all of them their full limits, stop the gateway and remove ${join(dir, FILE)}`
 }
 
 /**

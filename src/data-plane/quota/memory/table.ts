@@ -199,7 +199,7 @@ export class QuotaTable {
 
   #writeHash(key: QuotaKey, at: number): number {
     if (!(key instanceof HashedKey))
-      throw new TypeError('the quota key was prepared by another store; prepare it with key() of this one')
+      throw new TypeError('the quota key was prepared by another store; prepare it with key() of this store')
     this.#hash[at] = key.a
     this.#hash[at + 1] = key.b
     this.#hash[at + 2] = key.c

@@ -36,7 +36,7 @@ function connect(
       if (!reported)
         log.warn(
           { reason: error.message },
-          'Redis cannot be reached. Sessions continue; tasks and the replay of streams are unavailable until the connection is restored',
+          'Redis cannot be reached. Most MCP sessions continue, but MCP tasks are unavailable and clients cannot resume event streams until the connection is restored',
         )
       reported = true
     },

@@ -68,7 +68,7 @@ function openQuestions({ decision, answers }: Exchange): Questions | undefined {
 /** The client learns which capabilities it would have to declare. */
 export function unsupported(lacking: readonly string[]): Outcome {
   return refuse('confirmation_unsupported', {
-    message: `The policy requires input from the client before this call, and the client has not declared the capability ${lacking.join(', ')}.`,
+    message: `The policy requires input from the client before this call, and the client has not declared these capabilities: ${lacking.join(', ')}.`,
     requiredCapabilities: lacking,
   })
 }

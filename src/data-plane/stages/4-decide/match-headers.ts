@@ -64,7 +64,9 @@ function compare(
   const inHeader = read(header)
   if (inHeader === null) return `The header ${header} is not valid base64.`
   if (value === undefined || value === null)
-    return inHeader === undefined ? undefined : `The header ${header} mirrors an argument that is not given.`
+    return inHeader === undefined
+      ? undefined
+      : `The header ${header} is present, but the argument that it mirrors is missing.`
   // an empty header cannot be distinguished from a missing one
   if (inHeader === undefined) return value === '' ? undefined : `The header ${header} is missing.`
   const numeric = typeof value === 'number' || value instanceof ExactNumber

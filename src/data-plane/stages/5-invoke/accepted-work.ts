@@ -18,7 +18,7 @@ const MAX_REDIRECTS = 5
 const LATE: EgressFailure = {
   kind: 'failure',
   reason: 'timeout',
-  message: 'the work that the backend accepted did not end in time',
+  message: 'the backend did not finish the accepted request in time',
   sent: true,
 }
 

@@ -278,7 +278,8 @@ const NO_SUGGESTIONS: Outcome = Object.freeze({
 })
 const NEEDS_INPUT =
   'The MCP server requires input before it executes the tool, but the gateway cannot ask this client for input.'
-const DECLINED = 'The user declined the input that the MCP server asks for. The tool was not executed.'
+const DECLINED =
+  'The user declined to give the input that the MCP server requires. The tool was not executed.'
 const NO_RESULT: RpcFailure = { kind: 'failure', reason: 'not_mcp', message: '', sent: true }
 
 function rpcError({ code, message }: RpcError): Outcome {

@@ -11,7 +11,7 @@ export type RedactedPaths = readonly (readonly string[])[]
 
 const WITHHELD: Content = Object.freeze({
   type: 'text',
-  text: 'The policy redacts this result. This part was withheld, because it is not JSON or could not be redacted in time.',
+  text: 'The policy requires redaction of this result. The gateway removed this part, because the part is not JSON or could not be redacted in time.',
 })
 
 /** Of an audience in MCP. */

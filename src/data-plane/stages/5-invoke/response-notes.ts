@@ -47,8 +47,8 @@ export function responseNotes(status: number, headers: EgressHeaders): ResponseN
 function locationSentence(status: number, location: string, isRedirect: boolean): string {
   if (isRedirect) {
     return location === ''
-      ? 'The backend redirects without naming a target.'
-      : `The backend redirects to ${location}. Redirects are not followed.`
+      ? 'The backend redirects, but its response has no Location header.'
+      : `The backend redirects to ${location}. The gateway does not follow redirects.`
   }
   if (status === 202) {
     return location === ''

@@ -19,7 +19,7 @@ const PIECE_BYTES = 96 * 1024
 const TOO_COSTLY = Symbol('too many values')
 const TOO_COSTLY_TEXT: Content = {
   type: 'text',
-  text: 'This tool declares structured content, but the response is too long or has too many values to be structured content. Request fewer items. The response follows as text.',
+  text: 'This tool declares structured content, but the response is too long or has too many values to be returned as structured content. Request fewer items. The response follows as text.',
 }
 
 type Decoder = InstanceType<typeof TextDecoder>

@@ -39,17 +39,17 @@ const readAll = oncePer((given: NonNullable<Decision['obligations']>): Obligatio
     else if (name === 'ask') {
       const questions = questionsOf(parameters)
       if (questions === undefined)
-        return 'The obligation ask must be {"<name>": {"method": "elicitation/create", "params": {…}}} with 1 to 8 names. The name confirm is reserved.'
+        return 'The obligation "ask" must be {"<name>": {"method": "elicitation/create", "params": {…}}} with 1 to 8 names. The name "confirm" is reserved.'
       read.ask = questions
     } else if (name === 'redact') {
       const paths = pathsOf(parameters)
       if (paths === undefined)
-        return 'The obligation redact must be {"paths": ["/json/pointer", …]} with 1 to 100 paths.'
+        return 'The obligation "redact" must be {"paths": ["/json/pointer", …]} with 1 to 100 paths.'
       read.redact = paths
     } else if (name === 'limit') {
       const perMinute = isObject(parameters) ? parameters.per_minute : undefined
       if (typeof perMinute !== 'number' || !Number.isInteger(perMinute) || perMinute < 1)
-        return 'The obligation limit must be {"per_minute": N}, where N is a whole number of at least 1.'
+        return 'The obligation "limit" must be {"per_minute": N}, where N is a whole number of at least 1.'
       read.limit = { perMinute }
     } else return `The policy requires the obligation "${name}", which this gateway does not support.`
   }

@@ -84,7 +84,7 @@ export async function requestToken(
   if (typeof value !== 'string' || !TOKEN.test(value))
     return fault(
       'unavailable',
-      'The response from the authorization server of the backend contains no token.',
+      'The response from the authorization server of the backend contains no valid access token.',
     )
   // N_A: RFC 8693 §2.2.1, for tokens that are not access tokens
   if (typeof type !== 'string' || !/^(bearer|n_a)$/i.test(type))

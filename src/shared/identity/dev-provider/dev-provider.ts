@@ -122,7 +122,7 @@ async function buildHandler(
   })
   provider.proxy = true
   provider.on('server_error', (_, error: Error) =>
-    log.error({ reason: error.message }, 'the embedded identity provider failed'),
+    log.error({ reason: error.message }, 'the embedded identity provider failed to process a request'),
   )
   provider.use(asBehindGateway)
   const handle = provider.callback()

@@ -52,5 +52,7 @@ async function checked(text: string, file: string): Promise<{ readonly keys: JWK
   } catch {
     // reported below
   }
-  throw new Error(`${file} is not a key set, or is damaged. Delete it: the next start creates a new key.`)
+  throw new Error(
+    `${file} is not a key set, or is damaged. Delete the file: the embedded identity provider creates a new key at its next start.`,
+  )
 }

@@ -33,7 +33,7 @@ export async function startProviderThread({ log, clock, ...options }: ThreadOpti
   })
   worker.unref()
   worker.on('error', error =>
-    log.error({ err: error }, 'the embedded identity provider has failed; restart the process'),
+    log.error({ err: error }, 'the embedded identity provider has failed; restart this process'),
   )
   const line = new PortLine(port1)
   const { issuer, port } = await new Promise<ProviderReady>((resolve, reject) => {

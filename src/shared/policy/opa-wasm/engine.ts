@@ -72,7 +72,7 @@ function start(bundle: Bundle, module: WasmModule, options: OpaWasmOptions): Pre
   if (fault !== undefined) {
     policy.close()
     throw new Error(
-      `the policy bundle cannot be used: "${bundle.entrypoint}" ${fault}; the entrypoint must return {allow, reasons, obligations}`,
+      `the policy bundle cannot be used: "${bundle.entrypoint}" ${fault}; the entrypoint must return an object with the boolean allow and, optionally, reasons (a list of {code, message}) and obligations (an object)`,
     )
   }
   return policy

@@ -49,7 +49,7 @@ async function tried({ bundle, inputs, maxEvaluationMs, wantsDecisions }: TrialJ
       const decision = await policy.decide(input, String(at), at)
       if (wantsDecisions) decisions.push(decision)
       else if (failed !== '') {
-        const fault = `the policy bundle cannot evaluate ${input.action.name} on ${input.resource.id} (${failed})`
+        const fault = `the policy bundle cannot evaluate the action ${input.action.name} on the resource ${input.resource.id} (${failed})`
         return { fault, decisions }
       }
     }

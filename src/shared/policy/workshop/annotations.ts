@@ -50,7 +50,9 @@ function sharedCodes(coded: readonly BundleRule[]): string[] {
     const first = owner.get(code)
     if (first === undefined) owner.set(code, file)
     else if (first !== file)
-      faults.push(`${file}:${line} denies with "${code}", which is already the reason_code of ${first}.`)
+      faults.push(
+        `${file}:${line} denies with "${code}", which is already the reason_code of a rule in ${first}.`,
+      )
   }
   return faults
 }

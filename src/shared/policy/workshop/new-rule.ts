@@ -16,20 +16,20 @@ const RESERVED = new Set(
 export function writeNewRule(dir: string, name: string): readonly string[] {
   if (!NAME.test(name))
     throw new Error(
-      `"${name}" is not a valid rule name: use lower-case letters, digits and _, and begin with a letter`,
+      `"${name}" is not a valid rule name: use lower-case letters, digits and "_", and begin with a letter`,
     )
   if (RESERVED.has(name)) throw new Error(`"${name}" is a reserved word of Rego: use another name`)
   // the file of the rule would be taken for a test, and left out of the bundle
   if (name.endsWith('_test'))
     throw new Error(
-      `"${name}" ends in _test, which is reserved for test files and test packages: use another name`,
+      `"${name}" ends in "_test", which is reserved for test files and test packages: use another name`,
     )
   const folder = join('toolgate', 'rules', name)
   if (existsSync(join(dir, folder)))
     throw new Error(`the rule "${name}" already exists in ${folder}: use another name`)
   if (!existsSync(join(dir, 'toolgate')))
     throw new Error(
-      `${dir} is not a policy folder, because it does not contain the folder toolgate/. Set --dir to the policy folder`,
+      `${dir} is not a policy folder, because it does not contain the folder "toolgate". Set --dir to the policy folder`,
     )
   mkdirSync(join(dir, folder), { recursive: true })
   const files = [

@@ -44,7 +44,7 @@ export function runProgram(program: string, args: readonly string[], options: Ru
       // a bound of `ulimit` and a system without memory end it with a signal that is not ours
       const why = killed
         ? 'took too long and was stopped'
-        : `was stopped by ${signal}: it needed too much time or memory`
+        : `was stopped by ${signal}, probably because it needed too much time or memory`
       done({ exitCode: -1, stdout, stderr: `${stderr}${name} ${why}.\n` })
     })
   })
@@ -58,7 +58,7 @@ export async function runGo(
 ): Promise<Ran> {
   return runProgram('go', args, { ...options, timeoutMs: BUILD_TIMEOUT_MS }).catch(() => {
     throw new Error(
-      `${program} is needed, but Go, which builds it, is not installed. Put ${program} or Go 1.26 on the PATH.`,
+      `${program} cannot be built, because Go is not installed. Put ${program} or Go 1.26 on the PATH.`,
     )
   })
 }

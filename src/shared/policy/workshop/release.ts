@@ -43,10 +43,15 @@ export async function downloadRelease(
     const program = await read(`${folder}/${release.file}`, MAX_PROGRAM_BYTES)
     const expected = pinned ?? digestIn(await readText(`${folder}/${release.checksums}`), release.file)
     const digest = createHash('sha256').update(program).digest('hex')
-    if (expected?.toLowerCase() !== digest)
+    if (expected?.toLowerCase() !== digest) {
+      const why =
+        expected === undefined
+          ? 'but the release publishes no valid digest for this file'
+          : `not the expected digest ${expected}`
       throw new WrongDigest(
-        `${folder}/${release.file} has the SHA-256 ${digest}, not ${expected ?? 'a digest that the release publishes'}: nothing was installed`,
+        `${folder}/${release.file} has the SHA-256 digest ${digest}, ${why}: nothing was installed`,
       )
+    }
     writeProgram(program, target)
     return undefined
   } catch (error) {
@@ -61,11 +66,13 @@ function releasesUrl(release: Release, env: Environment): string {
   const mirror = env.POLICY_TOOLS_URL
   if (mirror === undefined || mirror === '') return release.url
   if (!URL.canParse(mirror))
-    throw new Error(`POLICY_TOOLS_URL is not a URL: ${mirror}. Set it to https://HOST/PATH.`)
+    throw new Error(`POLICY_TOOLS_URL is "${mirror}", which is not a URL. Set it to "https://HOST/PATH".`)
   const { protocol, hostname } = new URL(mirror)
   // over http another host could exchange the program and its digest together
   if (protocol !== 'https:' && !LOOPBACK.has(hostname))
-    throw new Error('POLICY_TOOLS_URL must be an https URL, or a URL on localhost, 127.0.0.1 or [::1].')
+    throw new Error(
+      'POLICY_TOOLS_URL must be an https URL, or a URL with the host "localhost", "127.0.0.1" or "[::1]".',
+    )
   return `${mirror.replace(/\/+$/, '')}/${release.program}`
 }
 

@@ -90,7 +90,7 @@ export async function applyConfiguration(tx: Transaction, request: ApplyRequest)
       secrets.missing.map(name => ({
         field: `secrets.${name}`,
         message:
-          'is required, because a from field of the tree refers to this secret. Send the value in secrets.',
+          'is required, because a "from" field of the configuration refers to this secret. Send the value in secrets.',
       })),
     )
   await recordOwner(tx, comparison, owner, request)

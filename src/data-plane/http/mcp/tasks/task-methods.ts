@@ -191,7 +191,8 @@ export class TaskMethods {
         return fault(id, INVALID_PARAMS, 'The task has expired.')
       task = next
     }
-    if (task.outcome === undefined) return fault(id, INVALID_REQUEST, `The task was ${task.status}.`)
+    if (task.outcome === undefined)
+      return fault(id, INVALID_REQUEST, `The task ended with the status ${task.status} and has no result.`)
     const { result, error } = JSON.parse(`{${task.outcome}}`) as { result?: object; error?: RpcFault }
     if (error !== undefined) return fault(id, error.code, error.message, error.data)
     const meta = { ...(result as { _meta?: object })._meta, [RELATED_TASK]: { taskId: task.id } }
