@@ -132,7 +132,7 @@ export function Loaded<T>({
     <>
       {error.value !== undefined && (
         <p class="notice bad" role="alert">
-          The last refresh failed, so this data can be old: {error.value.message}
+          This data may be out of date, because the last refresh failed: {error.value.message}
         </p>
       )}
       {children(value.value)}

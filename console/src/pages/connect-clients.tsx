@@ -33,7 +33,7 @@ const CLIENTS: readonly Client[] = [
   {
     name: 'cursor',
     title: 'Cursor',
-    place: 'Add to ~/.cursor/mcp.json. Without "headers", the client opens the login page.',
+    place: 'Add this entry to ~/.cursor/mcp.json. Without "headers", the client opens the login page.',
     entry: url => json({ mcpServers: { toolgate: { url, headers: HEADERS } } }),
     link: url =>
       `cursor://anysphere.cursor-deeplink/mcp/install?name=toolgate&config=${encodeURIComponent(btoa(JSON.stringify({ url })))}`,
@@ -41,7 +41,7 @@ const CLIENTS: readonly Client[] = [
   {
     name: 'vscode',
     title: 'VS Code',
-    place: 'Add to .vscode/mcp.json. Without "headers", the client opens the login page.',
+    place: 'Add this entry to .vscode/mcp.json. Without "headers", the client opens the login page.',
     entry: url => json({ servers: { toolgate: { type: 'http', url, headers: HEADERS } } }),
     link: url =>
       `vscode:mcp/install?${encodeURIComponent(JSON.stringify({ name: 'toolgate', type: 'http', url }))}`,

@@ -55,7 +55,7 @@ function Window({
         {number(count)} of {number(limit)}
       </span>
       {forecast !== undefined && forecast > limit && count < limit && (
-        <Status tone="warn">{`about ${number(forecast)} calls at this rate`}</Status>
+        <Status tone="warn">{`at this rate, about ${number(forecast)} calls by the end of the period`}</Status>
       )}
       {count >= limit && <Status tone="bad">used up</Status>}
     </div>

@@ -162,7 +162,7 @@ function PartOf({ api: { id } }: { readonly api: CatalogApi }) {
   if (items.length === 0) return null
   return (
     <div class="card">
-      <p>The API is part of these products. A subscription to a product covers all of its APIs.</p>
+      <p>The API is part of these products. A subscription to a product covers all APIs of that product.</p>
       <ul>
         {items.map(product => (
           <li key={product.id}>

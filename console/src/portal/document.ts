@@ -73,7 +73,7 @@ function documentOf(value: unknown): ApiDocument {
       const { $ref, ...beside } = found
       const target = at(root, $ref as string)
       if (target === undefined)
-        return { ...beside, description: `Reference ${String($ref)} is not resolved.` }
+        return { ...beside, description: `The reference ${String($ref)} cannot be resolved.` }
       found = { ...target, ...beside }
     }
     return found

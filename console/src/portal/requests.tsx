@@ -100,7 +100,7 @@ export function Requests() {
       />
       {rejecting.value !== undefined && (
         <Dialog
-          title={`Reject the request of ${rejecting.value.application_name}`}
+          title={`Reject the request from ${rejecting.value.application_name}`}
           onClose={() => {
             rejecting.value = undefined
           }}

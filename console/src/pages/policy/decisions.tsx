@@ -91,7 +91,8 @@ export function Decisions() {
         {({ decisions, next_cursor }) =>
           decisions.length === 0 ? (
             <Empty title="No decision found">
-              The gateway logs all denials and DECISION_LOG_PERCENT percent of the other decisions.
+              The gateway logs all denials, and the percentage of the other decisions that is set in
+              DECISION_LOG_PERCENT.
             </Empty>
           ) : (
             <>

@@ -114,7 +114,7 @@ function InForce({ of: found }: { readonly of: PolicyStatus }) {
           ['Revision', <code>{found.revision}</code>],
           ['Engine', found.engine],
           ['In force since', found.since === undefined ? '–' : <Ago at={found.since} />],
-          ['Bundles put in force since the start', number((found.swaps ?? 0) + 1)],
+          ['Bundles activated since the gateway started', number((found.swaps ?? 0) + 1)],
           ['Bundles refused', number(found.rejected ?? 0)],
         ]}
       />

@@ -57,7 +57,7 @@ function SimulatedList({ consumer }: { readonly consumer: string }) {
         <>
           <p class="muted">
             Tools that {caller.consumer} sees: {number(tools.length)}, about {number(tokens)} tokens. Scopes
-            of the last call of this consumer: {caller.scopes.join(', ') || 'none'}.
+            in the last call from this consumer: {caller.scopes.join(', ') || 'none'}.
           </p>
           <div class="columns">
             <Section title="Visible">

@@ -69,7 +69,7 @@ export function Draft({ policy, onChanged }: PartProps) {
   }
   const add = (name: string): void => {
     if (!NAME.test(name) || draft.value[name] !== undefined) {
-      failure.value = `Choose another path for the file: ${name} exists in the draft, or is not a path such as toolgate/rules/night/night.rego.`
+      failure.value = `Choose another path for the file: ${name} already exists in the draft, or is not a path such as toolgate/rules/night/night.rego.`
       return
     }
     draft.value = {

@@ -13,7 +13,7 @@ export function PolicyEditor() {
   return (
     <Page
       title="Policy editor"
-      lead="Change the rules, see which recorded decisions would differ, then put the change in force."
+      lead="Change the rules, see which recorded decisions would differ, then promote the change."
       actions={
         <a class="button" href={href('policy')}>
           Policy in force

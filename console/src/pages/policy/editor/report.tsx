@@ -85,7 +85,8 @@ export function Report({ of: report, onOpen }: { readonly of: PolicyDraftReport;
             keyOf={flip => [flip.direction, flip.rule, flip.action, flip.resource, flip.consumer].join()}
             empty={
               <Empty title={comparison.compared === 0 ? 'No decision is recorded yet' : 'No difference'}>
-                The gateway logs all denials and DECISION_LOG_PERCENT percent of the other decisions.
+                The gateway logs all denials, and the percentage of the other decisions that is set in
+                DECISION_LOG_PERCENT.
               </Empty>
             }
           />
