@@ -167,7 +167,11 @@ describe('client credentials', () => {
 
   it.each([
     ['is down', (response: import('node:http').ServerResponse) => response.destroy(), 'cannot be reached'],
-    ['sends garbage', (r: import('node:http').ServerResponse) => r.end('<html>'), 'contains no token'],
+    [
+      'sends garbage',
+      (r: import('node:http').ServerResponse) => r.end('<html>'),
+      'contains no valid access token',
+    ],
     ['fails', (r: import('node:http').ServerResponse) => r.writeHead(500).end(), 'responded with status 500'],
     [
       'refuses the client',
@@ -178,7 +182,7 @@ describe('client credentials', () => {
     [
       'sends a token with a line break',
       (r: import('node:http').ServerResponse) => r.end(JSON.stringify({ access_token: 'a\r\nx: y' })),
-      'contains no token',
+      'contains no valid access token',
     ],
   ])('says so when the authorization server %s, and does not repeat the call', async (_, respond, said) => {
     await fresh()

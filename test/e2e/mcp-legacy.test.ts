@@ -454,7 +454,7 @@ describe('origins', () => {
     expect(refused.status).toBe(403)
     expect(refused.json).toMatchObject({
       error: 'forbidden_origin',
-      message: `The origin "${evil.slice(0, 128)}" may not use this endpoint. Add it to CORS_ORIGINS.`,
+      message: `The origin "${evil.slice(0, 128)}" may not use this endpoint. Add the origin to CORS_ORIGINS.`,
     })
     expect(
       (await gateway.post('/mcp', rpc('ping'), undefined, { origin: 'http://localhost:3000' })).status,

@@ -67,7 +67,7 @@ describe('a bundle at an address', { timeout: 120_000 }, () => {
     [
       'of a policy that cannot decide about what was asked of late',
       readFileSync(MISBEHAVING),
-      /cannot evaluate tools\.list on/,
+      /cannot evaluate the action tools\.list on the resource/,
     ],
     ['truncated', readFileSync(SHIPPED).subarray(0, 99_999), /truncated/],
     // test/unit/shared/policy/trial.test.ts shows it with a shorter limit

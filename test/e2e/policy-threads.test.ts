@@ -69,7 +69,7 @@ describe(`${THREADS} threads`, { timeout: 180_000 }, () => {
       .poll(async () => (await many(20, health)).every(one => one.status === 'degraded'), POLL)
       .toBe(true)
     expect((await health()).parts).toEqual(['policy'])
-    expect((await status()).fault).toMatch(/cannot evaluate admin/)
+    expect((await status()).fault).toMatch(/cannot evaluate the action admin/)
     expect(await revisions()).toEqual(['first'])
     const shown = await status()
     expect(shown).toMatchObject({ revision: 'first', rejected: 1, fault: expect.stringMatching(/admin/) })

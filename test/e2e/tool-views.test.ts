@@ -287,7 +287,7 @@ describe('a view with the name of a tool set', () => {
     expect(status).toMatchObject({
       phase: 'Error',
       lastError:
-        'ToolSet tenant-acme/shop has the same name, and /mcp/shop would lead to both: rename the view',
+        'ToolSet tenant-acme/shop has the same name as this view, and /mcp/shop can lead to only one of them: rename the view',
     })
   })
 })

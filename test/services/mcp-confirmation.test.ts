@@ -108,7 +108,7 @@ describe.skipIf(missing)(`confirmations: ${HINT}`, { timeout: 90_000 }, () => {
       const called = client.call(DESTROY, { message: 'row 7' })
       // the modern era has an error for it (-32021); before, a refused call is a result
       if (kind.includes('2026'))
-        await expect(called).rejects.toThrow(/has not declared the capability elicitation/)
+        await expect(called).rejects.toThrow(/has not declared these capabilities: elicitation/)
       else
         expect(await called).toMatchObject({
           isError: true,

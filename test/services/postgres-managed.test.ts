@@ -71,7 +71,7 @@ describe.skipIf(WITHOUT_POSTGRES)(`PostgreSQL of a provider${POSTGRES_HINT}`, ()
     const { settings } = inspectSettings({ ROLE: 'control-plane', DATABASE_URL })
     const [fault] = await findFileFaults(settings)
     expect(fault).toMatchObject({ name: 'DATABASE_URL' })
-    expect(fault!.reason).toContain('the file in the parameter sslrootcert cannot be read')
+    expect(fault!.reason).toContain('the file in the URL parameter sslrootcert cannot be read')
   })
 
   describe.skipIf(WITHOUT_PGBOUNCER)(`through PgBouncer in transaction mode${PGBOUNCER_HINT}`, () => {

@@ -141,7 +141,7 @@ describe.skipIf(withoutRedis)(`two gateways on one Redis${REDIS_HINT}`, () => {
     await expect.poll(async () => (await health(one)).status).toBe('degraded')
     expect((await health(one)).parts).toEqual(['quota'])
     expect(await shownFaults(one.url, admin)).toEqual({
-      quota: expect.stringMatching(/quota store is unavailable/),
+      quota: expect.stringMatching(/quota store \(Redis in REDIS_URL\) is unavailable/),
     })
     await expect.poll(() => one.metrics()).toMatch(/^platform_quota_store_up 0$/m)
     for (let i = 0; i < 3; i++) expect([200, 429]).toContain((await call(two, wide)).status)

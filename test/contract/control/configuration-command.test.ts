@@ -118,7 +118,7 @@ describe('toolgate config', () => {
     const empty = join(dir, 'specs/empty.yaml')
     writeFileSync(empty, TREE.split('tenants:')[0]!)
     expect((await run(`diff ${empty}`)).out).toContain(
-      '? tenants/acme/apis/stock is not in the files and stays unchanged; use --prune to delete it',
+      '? tenants/acme/apis/stock is not in the files and stays unchanged; use --prune to delete this resource',
     )
     const pruned = await run(`apply ${empty} --prune --json`)
     expect(JSON.parse(pruned.out).changes).toHaveLength(2)

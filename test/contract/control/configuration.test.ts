@@ -244,7 +244,7 @@ describe.each(DATABASES)('configuration as code on $name', database => {
         {
           field: 'secrets.X',
           message:
-            'is required, because a from field of the tree refers to this secret. Send the value in secrets.',
+            'is required, because a "from" field of the configuration refers to this secret. Send the value in secrets.',
         },
       ])
       expect((await send(body, '?dry_run=true')).body.missing_secrets).toEqual(['X'])

@@ -141,7 +141,7 @@ describe.each(DATABASES)('notices on $name', database => {
       // four notices, each to two addresses
       await until('all first attempts', () => outcomes.length === 8)
       expect(outcomes.toSorted()).toEqual([...Array(4).fill('failed'), ...Array(4).fill('retry')])
-      expect(seen[0]!.subject).toBe('[acme] 80 % of the quota for Orders is used (month)')
+      expect(seen[0]!.subject).toBe('[acme] 80 % of the quota for Orders is used (window: month)')
       expect(new Set(seen.map(({ recipient }) => recipient))).toEqual(
         new Set(['owner@acme.example', 'team@app.example']),
       )

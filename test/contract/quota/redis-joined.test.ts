@@ -246,7 +246,9 @@ describe.skipIf(!hasRedis())(`a thread that joined (${REDIS_HINT})`, () => {
     await three.close()
     const refusal = await ask(thread, { key: `${consumer}-new`, limits })
     expect(refusal).toMatchObject({ granted: false, cause: 'store_unavailable', kind: 'day', limit: 40 })
-    await expect(Promise.resolve(thread.statistics())).rejects.toThrow('the other thread has ended')
+    await expect(Promise.resolve(thread.statistics())).rejects.toThrow(
+      'the thread that should have responded has ended',
+    )
     await thread.close()
     await spendAll(joined, { limits }, 35)
   })

@@ -32,7 +32,10 @@ describe('a tool set of many tools', () => {
     [40, undefined],
     [41, '41 tools are more than some clients use at once (limits: Cursor 40)'],
     [101, '(limits: Cursor 40, Windsurf 100)'],
-    [129, '(limits: Cursor 40, Windsurf 100, VS Code 128, ChatGPT 128, Codex 128): set spec.listing to search'],
+    [
+      129,
+      '(limits: Cursor 40, Windsurf 100, VS Code 128, ChatGPT 128, Codex 128): set spec.listing to search',
+    ],
   ])('of %d: %j', (count, note) => {
     if (note === undefined) expect(messageOf(count)).not.toContain('more than some clients')
     else expect(messageOf(count)).toContain(note)

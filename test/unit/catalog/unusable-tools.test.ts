@@ -140,7 +140,7 @@ describe('a Tool resource that becomes unusable', () => {
     deployment.write('tool.yaml', tool({ enabled: 'no' }))
     await until(() => degraded()?.status === 'True', 'the status')
     expect(degraded()?.message).toContain(
-      'the last valid version of each applies: 1 (dropOrders: spec.enabled',
+      'because the current version cannot be used: 1 (dropOrders: spec.enabled',
     )
     expect(deployment.names).toEqual(['listOrders', 'ping'])
     deployment.remove('tool.yaml')

@@ -57,7 +57,7 @@ describe('spec.upstream', () => {
     [
       { pipelining: 2 },
       { baseURL: 'https://shop.example' },
-      'spec.upstream.pipelining is set for an https address: remove it, or write http2: true',
+      'spec.upstream.pipelining is set, but spec.baseURL is an https address: remove it, or write http2: true instead',
     ],
     [
       { depth: 2 },

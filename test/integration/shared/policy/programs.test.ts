@@ -57,11 +57,15 @@ describe('a program', () => {
     const busy = 'ulimit -t 1; echo begun; while :; do :; done'
     const ran = await runProgram('/bin/sh', ['-c', busy], { env: envWith(), name: 'opa' })
     expect(ran).toMatchObject({ exitCode: -1, stdout: 'begun\n' })
-    expect(ran.stderr).toMatch(/^opa was stopped by SIG(KILL|XCPU): it needed too much time or memory\.\n$/)
+    expect(ran.stderr).toMatch(
+      /^opa was stopped by SIG(KILL|XCPU), probably because it needed too much time or memory\.\n$/,
+    )
     const killed = await runProgram('/bin/sh', ['-c', 'echo "half a line" >&2; kill -KILL $$'], {
       env: envWith(),
     })
-    expect(killed.stderr).toBe('half a line\nsh was stopped by SIGKILL: it needed too much time or memory.\n')
+    expect(killed.stderr).toBe(
+      'half a line\nsh was stopped by SIGKILL, probably because it needed too much time or memory.\n',
+    )
   })
 
   it('that writes more than is kept is an error', async () => {
@@ -98,7 +102,7 @@ describe('opa', () => {
   it('that cannot be installed is an error that says why and what to do', async () => {
     await expect(
       requireOpa(tools, { PATH: join(dir, 'empty'), POLICY_TOOLS_URL: NOTHING }, say),
-    ).rejects.toThrow(`opa ${OPA_VERSION} is needed, but Go, which builds it, is not installed`)
+    ).rejects.toThrow(`opa ${OPA_VERSION} cannot be built, because Go is not installed`)
     program('go', 'go', '#!/bin/sh\necho "no network" >&2; exit 1\n')
     await expect(requireOpa(tools, envWith('go'), say)).rejects.toThrow(/failed: no network\. Put opa/)
     // Go reports success, and there is no opa
@@ -138,7 +142,7 @@ describe('regal', () => {
   it('that cannot be built is an error that says why', async () => {
     await expect(
       requireRegal(tools, { PATH: join(dir, 'empty'), POLICY_TOOLS_URL: NOTHING }, say),
-    ).rejects.toThrow(`regal ${REGAL_VERSION} is needed, but Go, which builds it, is not installed`)
+    ).rejects.toThrow(`regal ${REGAL_VERSION} cannot be built, because Go is not installed`)
     program('go', 'go', '#!/bin/sh\necho "no network" >&2; exit 1\n')
     await expect(requireRegal(tools, envWith('go'), say)).rejects.toThrow(
       'regal could not be built: no network',
@@ -188,12 +192,14 @@ describe('a release', () => {
   it('with another digest is not installed, and Go does not replace it', async () => {
     files[opa] = sh
     files[`${opa}.sha256`] = digest('another program')
-    await expect(requireOpa(tools, env(), say)).rejects.toThrow(`has the SHA-256 ${digest(sh)}, not`)
+    await expect(requireOpa(tools, env(), say)).rejects.toThrow(`has the SHA-256 digest ${digest(sh)}, not`)
     files[`${opa}.sha256`] = 'no digest'
-    await expect(requireOpa(tools, env(), say)).rejects.toThrow('not a digest that the release publishes')
+    await expect(requireOpa(tools, env(), say)).rejects.toThrow(
+      'but the release publishes no valid digest for this file',
+    )
     files[`${opa}.sha256`] = digest(sh)
     await expect(requireOpa(tools, env({ OPA_SHA256: digest('pinned') }), say)).rejects.toThrow(
-      `not ${digest('pinned')}`,
+      `not the expected digest ${digest('pinned')}`,
     )
     expect(existsSync(join(tools, 'opa'))).toBe(false)
   })
@@ -211,7 +217,7 @@ describe('a release', () => {
     files[`${opa}.sha256`] = line(digest(sh), opa.slice(opa.lastIndexOf('/') + 1))
     const installed = requireOpa(tools, env(), say)
     if (isAccepted) expect(await installed).toBe(join(tools, 'opa'))
-    else await expect(installed).rejects.toThrow('not a digest that the release publishes')
+    else await expect(installed).rejects.toThrow('but the release publishes no valid digest for this file')
   })
 
   it('whose list of digests is too large is not read to its end', async () => {
@@ -243,7 +249,9 @@ describe('a release', () => {
   })
 
   it('that its server does not have leaves the program to Go, and the reason is reported', async () => {
-    await expect(requireOpa(tools, env(), say)).rejects.toThrow('Go, which builds it, is not installed')
+    await expect(requireOpa(tools, env(), say)).rejects.toThrow(
+      'cannot be built, because Go is not installed',
+    )
     expect(said[1]).toContain('responded with 404')
   })
 

@@ -72,7 +72,7 @@ describe.skipIf(missing)(
       author.edit('toolgate/roles/data.yaml', 'viewer: [read]', 'viewer: [read, execute]')
       await vi.waitFor(() => expect(out).toContain('toolgate.granted_test.test_both_together'), 60_000)
       await vi.waitFor(
-        () => expect(out).toContain('the bundle was not built; the previous bundle remains in force'),
+        () => expect(out).toContain('the bundle was not built; the bundle file is unchanged'),
         60_000,
       )
       expect(readBundle(readFileSync(bundle)).revision).toBe(revision)

@@ -36,7 +36,7 @@ it('is shown so in each part of the changes of a configuration', () => {
   const shown = showChanges(changes, false)
   expect(shown).not.toMatch(INVISIBLE)
   expect(shown.trimEnd().split('\n')).toHaveLength(11)
-  expect(shown.split(`orders${ESCAPED.slice(0, 11)}`).length - 1).toBe(19)
+  expect(shown.split(`orders${ESCAPED.slice(0, 11)}`).length - 1).toBe(18)
 })
 
 it('is shown so in the report of doctor', () => {

@@ -76,7 +76,7 @@ describe('a chain', () => {
     expect(await fault(({ seq }) => seq > 2)).toBe('record 1 is missing: the next record is 3')
     expect(await fault(({ seq }) => seq !== 600)).toBe('record 600 is missing: the next record is 601')
     expect(await fault(({ seq }) => seq < 1190)).toBe(
-      'the records after record 1189 are missing: the last record was 1200',
+      'the records after record 1189 are missing: the stored end of the chain is record 1200',
     )
   })
 

@@ -24,6 +24,9 @@ it('keeps the address of a link after a text that is cut', () => {
 it('replaces a link that is too long, with its length', () => {
   const link = { type: 'resource_link', uri: `https://files.test/${'a'.repeat(9_981)}`, name: 'r' } as const
   expect(bounded([link])).toEqual([
-    { type: 'text', text: expect.stringMatching(/^\[Left out: a link of 10001 characters\./) },
+    {
+      type: 'text',
+      text: expect.stringMatching(/^\[Left out: a link of 10001 characters, more than the limit of 512/),
+    },
   ])
 })

@@ -67,7 +67,7 @@ describe.each(bothEngines().map(kernel => [engineOf(kernel), kernel] as const))(
     [{ tokens: 0, periodMs: 1, burst: 1 }, /tokens is 0/],
     [{ tokens: 1, periodMs: 0.5, burst: 1 }, /periodMs is 0.5/],
     [{ tokens: 1, periodMs: 1, burst: Number.NaN }, /burst is NaN/],
-    [{ tokens: 1, periodMs: 2 ** 31 - 1, burst: 2 ** 31 - 1 }, /over 36 years/],
+    [{ tokens: 1, periodMs: 2 ** 31 - 1, burst: 2 ** 31 - 1 }, /need more than 36 years/],
   ])('a rate of %j is refused', (rate, reason) => {
     expect(() => kernel.setBucketRate(6, rate)).toThrow(reason)
     expect(() => kernel.setBucketRate(99, { tokens: 1, periodMs: 1, burst: 1 })).toThrow(

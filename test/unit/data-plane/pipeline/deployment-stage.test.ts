@@ -50,13 +50,13 @@ describe('the check of a module', () => {
       /stage "own": budgetMs must be a number from 1 to 1000/,
     ],
     ['a budget without bound', [own({ budgetMs: Number.POSITIVE_INFINITY })], /budgetMs/],
-    ['last in another phase', [own({ last: true })], /"own": last is only for stages of the phase settle/],
+    ['last in another phase', [own({ last: true })], /"own": "last" is only for stages of the phase settle/],
     [
       'last that is not true',
       [{ ...own({ phase: 'settle' }), last: false }],
-      /stage "own": last must be true/,
+      /stage "own": "last" must be true/,
     ],
-    ['a position that is not an id', [{ ...own(), after: 3 }], /after must be the id/],
+    ['a position that is not an id', [{ ...own(), after: 3 }], /"after" must be the id/],
   ])('refuses %s', (_, value, message) => {
     expect(() => checkStages(value)).toThrow(message)
   })
@@ -78,7 +78,7 @@ describe('the position of a stage', () => {
   it('is the one it names', () => {
     expect(order(own({ after: 'authorize' }))).toBe('enter authorize own validate call log')
     expect(() => order(own({ after: 'enter' }))).toThrow(
-      'stage "own": after is "enter", which is not an earlier stage of the same phase; use one of authorize, validate, or remove after',
+      'stage "own": "after" is "enter", which is not an earlier stage of the same phase; use one of authorize, validate, or remove "after"',
     )
   })
 

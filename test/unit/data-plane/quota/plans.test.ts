@@ -108,7 +108,7 @@ describe('faults', () => {
     }
     for (const part of [
       'my.yaml cannot be used:',
-      'plans.Bad Name: not a plan name',
+      'plans.Bad Name: "Bad Name" is not a plan name',
       'plans.a.perMinute: -1 is not a limit; write a whole number',
       'plans.a.perDay: 1.5',
       'plans.a.perSecond: "lots"',
@@ -116,12 +116,12 @@ describe('faults', () => {
       'plans.a.perWeek: this field does not exist; the fields are name, perSecond',
       'plans.a.name: 5 is not a name',
       'plans.b: 12 is not a mapping',
-      'consumers.x: "nowhere" is not a plan; name one of community, silver, gold, enterprise, a, b',
+      'consumers.x: "nowhere" is not a plan; use one of community, silver, gold, enterprise, a, b',
       'consumers.y: ["gold"] is not a plan',
       'extra: this field does not exist; the fields are plans, consumers, rules',
-      'rules[0].plan: "nowhere" is not a plan; name one of',
+      'rules[0].plan: "nowhere" is not a plan; use one of',
       'rules[0].role: 5 is not a name',
-      'rules[0].per: "day" is not known; write "user"',
+      'rules[0].per: "day" is not a valid value; write "user"',
       'rules[0].group: this field does not exist',
       'rules[1]: "gold" is not a mapping',
     ])

@@ -51,7 +51,7 @@ it('can be awaited, and has one reader', async () => {
   const later = new Later<number>()
   setImmediate(() => later.resolve(7))
   expect(await later).toBe(7)
-  expect(() => later.then()).toThrow(/already has a reader/)
+  expect(() => later.then()).toThrow(/already has a reader, and only one reader is allowed/)
 })
 
 it('reports an error without a reader as an unhandled rejection', async () => {

@@ -35,9 +35,17 @@ describe('a set of keys', () => {
   it.each([
     ['the key is not a JSON object', null, undefined],
     ['the key is not a JSON object', 'text', undefined],
-    ['use of the key is not "sig"', jwkOf(ec, { kid: 'a', use: 'tls' }), 'a'],
-    ['key_ops of the key does not contain "verify"', jwkOf(ec, { kid: 'a', key_ops: ['sign'] }), 'a'],
-    ['key_ops of the key does not contain "verify"', jwkOf(ec, { kid: 'a', key_ops: 'verify' }), 'a'],
+    ['the parameter "use" of the key is not "sig"', jwkOf(ec, { kid: 'a', use: 'tls' }), 'a'],
+    [
+      'the parameter "key_ops" of the key does not contain "verify"',
+      jwkOf(ec, { kid: 'a', key_ops: ['sign'] }),
+      'a',
+    ],
+    [
+      'the parameter "key_ops" of the key does not contain "verify"',
+      jwkOf(ec, { kid: 'a', key_ops: 'verify' }),
+      'a',
+    ],
     [
       'the key is private and must never be published',
       { ...ec.privateKey.export({ format: 'jwk' }), kid: 'a' },

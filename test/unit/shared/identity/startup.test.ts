@@ -165,7 +165,7 @@ describe('the key of the development provider', () => {
   it.each(['', '{"keys":[]}', '{"keys":{}}', 'null'])('is not taken from a file with %j', async text => {
     mkdirSync(join(dir, 'data', 'dev-identity'), { recursive: true })
     writeFileSync(file(), text)
-    await expect(load()).rejects.toThrow(`${file()} is not a key set, or is damaged. Delete it`)
+    await expect(load()).rejects.toThrow(`${file()} is not a key set, or is damaged. Delete the file`)
   })
 
   it('is refused with a flipped bit, or signs as before', async () => {

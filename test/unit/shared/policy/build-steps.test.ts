@@ -163,7 +163,7 @@ describe('what a bundle reads', () => {
 
   it('is refused when it is all of the input', async () => {
     deps = { base: [read()] }
-    await expect(build()).rejects.toThrow('METADATA:\n  - "" # all of input')
+    await expect(build()).rejects.toThrow('METADATA of the entrypoint:\n  - "" # all of input')
   })
 })
 

@@ -28,7 +28,7 @@ describe('a bundle is refused', () => {
     [
       'when its module is missing',
       altered({ 'policy.wasm': undefined }),
-      /"policy\.wasm", which \.manifest names/,
+      /\.manifest names "policy\.wasm", but the bundle does not contain it/,
     ],
     [
       'when its module is damaged',
@@ -55,7 +55,7 @@ describe('a bundle is refused', () => {
           ]
         }),
       }),
-      /custom\.reads of its entrypoint is not a list/,
+      /custom\.reads of the entrypoint is not a list of paths/,
     ],
     [
       'when it reads what the input does not have',

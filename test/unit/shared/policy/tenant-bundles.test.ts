@@ -148,7 +148,7 @@ describe('bundles of tenants', () => {
 
   it('of more than a thousand tenants are not taken up', async () => {
     for (let tenant = 0; tenant <= 1000; tenant++) put(`t${tenant}.tar.gz`, '')
-    await expect(bundles.refresh()).rejects.toThrow(/bundles of 1001 tenants, more than the limit of 1000/)
+    await expect(bundles.refresh()).rejects.toThrow(/bundles for 1001 tenants, more than the limit of 1000/)
     expect(bundles.policies.size).toBe(0)
   })
 

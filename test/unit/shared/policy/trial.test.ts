@@ -28,10 +28,16 @@ describe('the trial of a bundle', { timeout: 120_000 }, () => {
   })
 
   it.each([
-    ['conflict', /cannot evaluate conflict on get_order \(trap: /],
-    ['huge_answer', /cannot evaluate huge_answer on get_order \((too_large|overtime): /],
-    ['nothing_of_the_kind', /cannot evaluate nothing_of_the_kind on get_order \(undefined: /],
-    ['not_boolean', /cannot evaluate not_boolean on get_order \(malformed: /],
+    ['conflict', /cannot evaluate the action conflict on the resource get_order \(trap: /],
+    [
+      'huge_answer',
+      /cannot evaluate the action huge_answer on the resource get_order \((too_large|overtime): /,
+    ],
+    [
+      'nothing_of_the_kind',
+      /cannot evaluate the action nothing_of_the_kind on the resource get_order \(undefined: /,
+    ],
+    ['not_boolean', /cannot evaluate the action not_boolean on the resource get_order \(malformed: /],
   ])('reports what fails on a recent question: %s', async (action, reason) => {
     await expect(trial.run(misbehaving, asks(action))).rejects.toThrow(reason)
   })

@@ -77,7 +77,7 @@ describe('METADATA', () => {
       annotation('b.rego', 5, coded('amount')),
     ]
     expect(inspect(...rules).faults).toEqual([
-      'b.rego:5 denies with "amount", which is already the reason_code of a.rego.',
+      'b.rego:5 denies with "amount", which is already the reason_code of a rule in a.rego.',
     ])
     expect(inspectRules('{}')).toEqual({ coded: [], faults: [] })
   })
@@ -137,11 +137,11 @@ describe('a new rule', () => {
     write('toolgate/main.rego')
     for (const name of ['not', 'default', 'input', 'data', 'true'])
       expect(() => writeNewRule(dir, name)).toThrow('is a reserved word of Rego')
-    expect(() => writeNewRule(dir, 'payment_test')).toThrow('ends in _test')
+    expect(() => writeNewRule(dir, 'payment_test')).toThrow('ends in "_test"')
   })
 
   it('replaces none, and is not written outside a folder of policies', () => {
-    expect(() => writeNewRule(dir, 'payment')).toThrow('it does not contain the folder toolgate/')
+    expect(() => writeNewRule(dir, 'payment')).toThrow('it does not contain the folder "toolgate"')
     write('toolgate/rules/payment/mine.rego')
     expect(() => writeNewRule(dir, 'payment')).toThrow('the rule "payment" already exists')
   })
