@@ -62,6 +62,13 @@ describe('a healthy gateway', () => {
     expect(code).toBe(0)
   })
 
+  it('has no path prefix at the endpoint of a tool set', async () => {
+    const { code, out } = await run('--url', `${front.url}/mcp/shop`, '--client', 'claude', '--json')
+    const [{ steps }] = (JSON.parse(out) as { clients: [{ steps: { step: string; status: string }[] }] })
+      .clients
+    expect([code, steps.find(({ step }) => step === 'prefix')?.status]).toEqual([0, 'skipped'])
+  })
+
   it('is reported in words, with what was skipped and without the token', async () => {
     const { code, out } = await run('--url', `${front.url}/mcp`, '--client', 'cursor')
     expect(code).toBe(0)
@@ -116,6 +123,7 @@ const AS = '/.well-known/oauth-authorization-server'
 const PRM = '/.well-known/oauth-protected-resource'
 
 const BROKEN: readonly (readonly [step: string, what: string, corrupt: Corrupt, fix: RegExp])[] = [
+  ['reach', 'a host that is not accepted', at('/mcp', becomes(421)), /ALLOWED_HOSTS/],
   ['reach', 'a page of the proxy', at('/mcp', becomes(200)), /Another server/],
   [
     'reach',

@@ -156,7 +156,7 @@ export interface components {
             type?: "http" | "mcp";
             /**
              * Format: uri
-             * @description Absolute http or https address, or the address of a Unix socket that EGRESS_ALLOW lists: http+unix://%2Frun%2Forders.sock/v2 uses the socket /run/orders.sock.
+             * @description Absolute http or https address, or the address of a Unix socket that EGRESS_ALLOW lists: `http+unix://%2Frun%2Forders.sock/v2` uses the socket `/run/orders.sock`.
              * @example https://orders.example.com/v2
              */
             upstream_url?: string;
@@ -168,9 +168,9 @@ export interface components {
             visibility?: "tenant" | "public";
         };
         Approval: {
-            /** @description Maximum number of requests per month. */
+            /** @description Maximum number of requests per month; absent: the limit of the plan. */
             quota?: number;
-            /** @description Maximum number of requests per minute. */
+            /** @description Maximum number of requests per minute; absent: the limit of the plan. */
             rate_limit?: number;
         };
         ApprovedSubscriptions: {
@@ -197,7 +197,7 @@ export interface components {
             before: {
                 [key: string]: unknown;
             } | null;
-            /** @description Name of the gateway that reported the action. */
+            /** @description Name of the gateway that reported the action; null: no gateway reported the action. */
             gateway: string | null;
             /** @description SHA-256 over the hash of the previous record and the content of this record. */
             hash: string;
@@ -208,7 +208,7 @@ export interface components {
                 id: string;
                 type: string;
             };
-            /** @description Position of the record in the hash chain; positions have no gaps. */
+            /** @description Position of the record in the hash chain. Positions are consecutive integers. */
             seq: number;
             tenant_id: string | null;
         };
@@ -232,7 +232,7 @@ export interface components {
              */
             max_age_secs: number;
             /**
-             * @description Longer responses are not cached.
+             * @description Maximum size of the body of a cached response; larger responses are not cached.
              * @default 262144
              */
             max_response_bytes: number;
@@ -268,7 +268,7 @@ export interface components {
             statuses: number[];
         };
         ConfigurationChanges: {
-            /** @description false after a dry run. */
+            /** @description true: the changes were applied; false: the request was a dry run. */
             applied: boolean;
             changes: {
                 /** @enum {string} */
@@ -285,11 +285,11 @@ export interface components {
                 /** @example tenants/acme/apis/orders */
                 path: string;
             }[];
-            /** @description Fields that were changed outside of `config apply` after the last apply. The entries of `changes` overwrite these fields. */
+            /** @description Fields that were changed, and resources that were deleted, outside of `config apply` after the last apply. The entries in `changes` overwrite them. Without `overwrite_drift=true`, an apply with drift is refused with the status 409. */
             drift: {
                 /** @description Value of the field; an OpenAPI document is represented by its SHA-256. */
                 applied?: unknown;
-                /** @description null: the resource was deleted. */
+                /** @description Name of the field; null: the whole resource was deleted. */
                 field: string | null;
                 /** @description Value of the field; an OpenAPI document is represented by its SHA-256. */
                 live?: unknown;
@@ -300,7 +300,7 @@ export interface components {
                 path: string;
             }[];
             missing_secrets: string[];
-            /** @description Resources that the owner of the tree applied earlier and that are not in the tree. An apply with `prune=true` deletes these resources. */
+            /** @description Resources that the owner of the tree applied earlier and that this tree does not contain. An apply with `prune=true` deletes these resources. */
             unlisted: string[];
         };
         ConfigurationRequest: {
@@ -308,7 +308,7 @@ export interface components {
             apiVersion: "toolgate.dev/v1";
             /** @enum {string} */
             kind: "Configuration";
-            /** @description The team that manages these resources; absent: default. */
+            /** @description The team that manages these resources; absent: `default`. */
             owner?: string;
             /**
              * @description Global plans by slug.
@@ -332,7 +332,7 @@ export interface components {
                 };
             };
             /**
-             * @description Secret values for the names in the `from` fields of the tree. The control plane encrypts the values and stores them only with the webhooks that use them.
+             * @description Secret values by name. The names are those in the `from` fields of the tree. The control plane encrypts each value and stores it only with the webhooks that use it.
              * @default {}
              */
             secrets: {
@@ -392,7 +392,7 @@ export interface components {
                             type: "http" | "mcp";
                             /**
                              * Format: uri
-                             * @description Absolute http or https address, or the address of a Unix socket that EGRESS_ALLOW lists: http+unix://%2Frun%2Forders.sock/v2 uses the socket /run/orders.sock.
+                             * @description Absolute http or https address, or the address of a Unix socket that EGRESS_ALLOW lists: `http+unix://%2Frun%2Forders.sock/v2` uses the socket `/run/orders.sock`.
                              * @example https://orders.example.com/v2
                              */
                             upstream_url: string;
@@ -454,7 +454,7 @@ export interface components {
                             description: string;
                             name: string;
                             /**
-                             * @description Plan for new subscriptions; one quota counts the calls to all APIs of the product.
+                             * @description Plan for new subscriptions. The quota of a subscription counts the calls to all APIs of the product.
                              * @example silver
                              */
                             plan: string;
@@ -466,7 +466,7 @@ export interface components {
                     settings?: {
                         /** @description Maximum number of requests to the control plane per hour, for the tier `enterprise`; absent: unlimited. */
                         api_requests_per_hour?: number;
-                        /** @description Factor that multiplies the hourly limit of requests to the control plane. */
+                        /** @description Factor by which the hourly limit for requests to the control plane is multiplied; absent: 1. */
                         rate_limit_multiplier?: number;
                     };
                     suspended?: boolean;
@@ -539,7 +539,7 @@ export interface components {
             name?: string;
             notes?: string;
             /**
-             * @description Plan for calls without a subscription; null: the default limits.
+             * @description Plan for calls without a subscription; null: the default limits apply.
              * @example silver
              */
             plan?: string | null;
@@ -573,7 +573,7 @@ export interface components {
              */
             max_age_secs: number;
             /**
-             * @description Methods that pages may use; null: the methods of the API.
+             * @description Methods that pages may use; null: all methods that the API allows.
              * @default null
              */
             methods: ("GET" | "POST" | "PUT" | "PATCH" | "DELETE" | "OPTIONS")[] | null;
@@ -648,7 +648,7 @@ export interface components {
                 message: string;
             };
         };
-        /** @description A `Configuration` without the fields that have their default values. */
+        /** @description A configuration tree of the kind `Configuration`. Fields with their default values are omitted. */
         ExportedConfiguration: {
             apiVersion: string;
             kind: string;
@@ -660,24 +660,24 @@ export interface components {
                 /** @description Name of the gateway. */
                 gateway: string;
             })[];
-            /** @description Whether every live gateway has replied. */
+            /** @description Whether every gateway in `gateways` has replied. */
             complete: boolean;
             gateways: components["schemas"]["FleetGateway"][];
         };
         FleetGateway: {
-            /** @description Number of recorded calls that the gateway holds; null: the gateway did not reply. */
+            /** @description Number of recorded calls that the gateway stores; null: the gateway did not reply. */
             calls: number | null;
             /** @example gw_01kaa3b8w5f0gvm2f7z2q9x4td */
             id: string;
             name: string;
             /**
              * Format: date-time
-             * @description Time at which the gateway received the oldest recorded call that it holds.
+             * @description Time at which the gateway received its oldest recorded call; null: no recorded calls, or no reply.
              * @example 2026-01-31T12:00:00.000Z
              */
             since: string | null;
             /**
-             * @description `no_reply`: this response does not contain the calls of the gateway.
+             * @description `no_reply`: the gateway sent no usable reply, so this response does not contain its calls.
              * @enum {string}
              */
             status: "replied" | "no_reply";
@@ -700,9 +700,9 @@ export interface components {
                 p99_ms: number | null;
             };
             calls: number;
-            /** @description Whether every live gateway has replied. */
+            /** @description Whether every gateway in `gateways` has replied. */
             complete: boolean;
-            /** @description Whether all worker threads serve the same snapshot and policy revision; null if the request acts for one tenant. */
+            /** @description Whether all worker threads of the gateways that replied serve the same snapshot and policy revision; null if the request acts for one tenant. */
             consistent: boolean | null;
             consumers: {
                 backend_p50_ms: number | null;
@@ -719,7 +719,7 @@ export interface components {
                 refused: number;
                 tenant: string | null;
             }[];
-            /** @description Seconds that the recorded calls cover, at most `window_s`. */
+            /** @description Length in seconds of the period that the recorded calls cover, at most `window_s`. */
             covered_s: number;
             failed: number;
             failures: {
@@ -790,14 +790,14 @@ export interface components {
         };
         FleetReply: {
             /**
-             * @description JSON text with the recorded calls, or with their summary and the worker threads of the gateway.
+             * @description JSON text that contains the recorded calls, or a summary of the calls and the state of each worker thread.
              * @example {"calls":[],"window":{"calls":0,"capacity":10000,"sinceMs":null}}
              */
             content: string;
             question_id: string;
         };
         FleetTools: {
-            /** @description Whether every live gateway has replied. */
+            /** @description Whether every gateway in `gateways` has replied. */
             complete: boolean;
             gateways: components["schemas"]["FleetGateway"][];
             tools: {
@@ -826,7 +826,7 @@ export interface components {
              * @example 2026-01-31T12:00:00.000Z
              */
             created_at: string;
-            /** @description Why the gateway does not serve the newest snapshot; null: no error. */
+            /** @description Reason that the gateway reported for not serving the newest snapshot; null: no error. */
             error: string | null;
             /** @example gw_01kaa3b8w5f0gvm2f7z2q9x4td */
             id: string;
@@ -849,24 +849,24 @@ export interface components {
             workers: number;
         };
         GatewayDifference: {
-            /** @description Version of the snapshot that the gateway serves; null: the gateway serves none. */
+            /** @description Version of the snapshot that the gateway serves; null: the gateway does not serve a snapshot. */
             from: string | null;
             /** @description Whether global plans differ between `from` and `to`. */
             plans: boolean | null;
-            /** @description Resources of these tenants that differ between `from` and `to`, at most 500; null: not known, or too many to list. */
+            /** @description Resources that differ between `from` and `to` and belong to a tenant in `tenants`, at most 500; null: the differences are not known, or are too many to list. */
             resources: {
                 /** @enum {string} */
                 change: "added" | "changed" | "removed";
                 id: string;
                 /** @enum {string} */
                 kind: "tenant" | "plan" | "api" | "subscription" | "key" | "consumer" | "tool";
-                /** @description For an API its path, for a subscription its application, for a key its prefix, for a consumer its subject, for other kinds the name. */
+                /** @description Path of an API, application of a subscription, prefix of a key, subject of a consumer, or name of a resource of another kind. */
                 name: string;
                 tenant_id: string;
             }[] | null;
             /**
              * Format: date-time
-             * @description Time at which the gateway last acknowledged a version.
+             * @description Time at which the gateway last acknowledged a snapshot version; null: never.
              * @example 2026-01-31T12:00:00.000Z
              */
             since: string | null;
@@ -877,7 +877,7 @@ export interface components {
             }[] | null;
             /** @description Newest published version of the snapshot. */
             to: string;
-            /** @description Number of versions published after `from`; null: `from` is null, or too old to compare. */
+            /** @description Number of versions published after `from`; null: `from` is null or too old for a comparison. */
             versions: number | null;
         };
         GatewayList: {
@@ -889,7 +889,7 @@ export interface components {
         };
         GatewayReport: {
             /**
-             * @description Actions of administrators on the gateway, for the audit. The control plane ignores an action whose id it has already recorded.
+             * @description Actions that administrators performed on the gateway. The control plane adds them to the audit records. It ignores an action whose id is already recorded.
              * @default []
              */
             admin_actions: {
@@ -939,11 +939,11 @@ export interface components {
                 key_id: string;
             }[];
             /**
-             * @description Value of `resync` in the `begin` event of the last re-synchronization that the gateway completed.
+             * @description Id of the last re-synchronization that the gateway completed. The `begin` event contains this id in `resync`.
              * @default null
              */
             resync: string | null;
-            /** @description Number of the report: in the first report, `sequence` of the `hello` event plus 1; in each further report, 1 more. The control plane ignores `usage`, `keys_used` and `consumers_seen` in a report whose number is not greater than the numbers of all earlier reports. */
+            /** @description Sequence number of the counts in `usage`, `keys_used` and `consumers_seen`. The control plane ignores these counts unless the number is greater than in all earlier reports. Begin with the `sequence` of the `hello` event plus 1, and add 1 for each report with new counts. Repeat a failed report with the same number. */
             sequence: number;
             /** @default null */
             snapshot_version: string | null;
@@ -1034,7 +1034,7 @@ export interface components {
                 /** @default null */
                 scope: string | null;
                 /**
-                 * @description Key in the secret `tenant-{name}`, which the gateways read. The value of this key is the credential or, with OAuth, the client secret. The control plane does not have this secret.
+                 * @description Key in the secret `tenant-{name}`, where `{name}` is the name of the tenant. The value of this key is the credential or, with OAuth, the client secret. The gateways read the secret; the control plane does not have it.
                  * @default null
                  * @example crm-token
                  */
@@ -1067,7 +1067,7 @@ export interface components {
         };
         MetricsRow: {
             /**
-             * @description Start of the period in UTC; its form depends on `granularity`: 2026-01-31T12:00:00Z, 2026-01-31 or 2026-01.
+             * @description Start of the period in UTC, for example `2026-01-31T12:00:00Z` for `hour`, `2026-01-31` for `day` and `2026-01` for `month`.
              * @example 2026-01-31
              */
             date: string;
@@ -1082,7 +1082,7 @@ export interface components {
             requests: number;
         };
         Migration: {
-            /** @description Absent: every application with an open subscription. */
+            /** @description Absent: every application whose subscription is pending approval, approved or suspended. */
             applications?: string[];
             reason?: string;
             /** @description Id of the API or API version to which the subscriptions move. The API must belong to the same tenant. */
@@ -1100,10 +1100,10 @@ export interface components {
                 subscription_id: string;
             }[];
         };
-        /** @description The gateway copies a part of the requests to a second upstream, and drops the responses of that upstream. */
+        /** @description The gateway copies a part of the requests to a second upstream, and discards the responses from that upstream. */
         Mirror: {
             /**
-             * @description Calls with longer bodies are not copied.
+             * @description Maximum size of a request body; calls with larger bodies are not copied.
              * @default 65536
              */
             max_body_bytes: number;
@@ -1120,7 +1120,7 @@ export interface components {
             timeout_ms: number;
             /**
              * Format: uri
-             * @description Address of the second upstream.
+             * @description Address of the second upstream, which receives the copies.
              * @example https://orders.example.com/v2
              */
             url: string;
@@ -1166,7 +1166,7 @@ export interface components {
             type: "http" | "mcp";
             /**
              * Format: uri
-             * @description Absolute http or https address, or the address of a Unix socket that EGRESS_ALLOW lists: http+unix://%2Frun%2Forders.sock/v2 uses the socket /run/orders.sock.
+             * @description Absolute http or https address, or the address of a Unix socket that EGRESS_ALLOW lists: `http+unix://%2Frun%2Forders.sock/v2` uses the socket `/run/orders.sock`.
              * @example https://orders.example.com/v2
              */
             upstream_url: string;
@@ -1225,7 +1225,7 @@ export interface components {
             /** @example Commerce */
             name: string;
             /**
-             * @description Plan for new subscriptions; one quota counts the calls to all APIs of the product.
+             * @description Plan for new subscriptions. The quota of a subscription counts the calls to all APIs of the product.
              * @example silver
              */
             plan: string;
@@ -1269,7 +1269,7 @@ export interface components {
              */
             plan?: string;
             /**
-             * @description Id of a product, in place of api_id: one subscription to all APIs of the product.
+             * @description Id of a product; send either product_id or api_id. The subscription applies to all APIs of the product.
              * @default null
              * @example null
              */
@@ -1313,12 +1313,12 @@ export interface components {
              */
             events: ("subscription.created" | "subscription.approved" | "subscription.revoked" | "subscription.key_rotated" | "subscription.expired" | "subscription.updated" | "subscription.rejected" | "subscription.suspended" | "subscription.resumed" | "subscription.expiring" | "subscription.migrated" | "subscription.key_expiring" | "subscription.quota_warning" | "subscription.quota_exhausted" | "webhook.failing" | "*")[];
             /**
-             * @description Unique in the tenant; absent: derived from the id.
+             * @description Unique in the tenant. Absent: the control plane derives the name from the id of the webhook.
              * @example billing
              */
             name?: string;
             /**
-             * @description Secret that signs the deliveries, 32 to 256 characters. If the secret begins with whsec_, the rest must be base64 (Standard Webhooks). No response contains the secret.
+             * @description Secret that signs the deliveries, 32 to 256 characters. If the secret begins with `whsec_`, the rest must be base64 (Standard Webhooks). No response contains the secret.
              * @example replace this example with a random text
              */
             secret?: string;
@@ -1329,10 +1329,10 @@ export interface components {
              */
             url: string;
         };
-        /** @description Headers and paths that the gateway forwards for this API, although it withholds them by default. */
+        /** @description Exceptions for this API: headers that the gateway otherwise removes, and paths that the gateway otherwise refuses. */
         Passthrough: {
             /**
-             * @description `lenient`: the gateway also forwards paths that contain dot segments with parameters (`..;`) or reserved characters that are encoded twice.
+             * @description `strict`: the gateway refuses paths that contain dot segments with parameters (`..;`) or reserved characters that are encoded twice. `lenient`: the gateway forwards these paths.
              * @default strict
              * @enum {string}
              */
@@ -1400,7 +1400,7 @@ export interface components {
             compiler: components["schemas"]["PolicyCompiler"];
             /** @description Source files of the bundle in force; null when the bundle does not contain them. */
             files: components["schemas"]["PolicyFile"][] | null;
-            /** @description Earlier revisions that can be put in force again, the newest first. */
+            /** @description Revisions to which the policy can be rolled back, the newest first. */
             history: {
                 revision: string;
                 /**
@@ -1413,7 +1413,7 @@ export interface components {
             input_schema: {
                 [key: string]: unknown;
             };
-            /** @description Why this control plane cannot put another revision in force; null when it can. */
+            /** @description Why this control plane cannot promote a candidate or roll back the policy; null when it can. */
             read_only: string | null;
             revision: string;
             /**
@@ -1496,7 +1496,7 @@ export interface components {
         };
         PortalApi: {
             auth_required: boolean;
-            /** @description Changes of the API, the newest first; only in responses with a single API. */
+            /** @description Changes to the API, the newest first; only in responses with a single API. */
             changelog?: {
                 /**
                  * Format: date-time
@@ -1539,7 +1539,7 @@ export interface components {
             spec?: unknown;
             /** @enum {string} */
             status: "active" | "deprecated" | "retired";
-            /** @description Name of the tenant. */
+            /** @description Name of the tenant that owns the API. */
             tenant: string;
             /** @example ten_01kaa3b8w5f0gvm2f7z2q9x4td */
             tenant_id: string;
@@ -1612,7 +1612,7 @@ export interface components {
             /** @example Commerce */
             name: string;
             /**
-             * @description Plan for new subscriptions; one quota counts the calls to all APIs of the product.
+             * @description Plan for new subscriptions. The quota of a subscription counts the calls to all APIs of the product.
              * @example silver
              */
             plan: string;
@@ -1634,7 +1634,7 @@ export interface components {
             total_pages: number;
         };
         ProductMigration: {
-            /** @description Absent: every application with an open subscription. */
+            /** @description Absent: every application whose subscription is pending approval, approved or suspended. */
             applications?: string[];
             reason?: string;
             /** @description Id of the product to which the subscriptions move. The product must belong to the same tenant. */
@@ -1647,7 +1647,7 @@ export interface components {
             /** @example Commerce */
             name?: string;
             /**
-             * @description Plan for new subscriptions; one quota counts the calls to all APIs of the product.
+             * @description Plan for new subscriptions. The quota of a subscription counts the calls to all APIs of the product.
              * @example silver
              */
             plan?: string;
@@ -1655,7 +1655,7 @@ export interface components {
         };
         PublicApi: {
             auth_required: boolean;
-            /** @description Changes of the API, the newest first; only in responses with a single API. */
+            /** @description Changes to the API, the newest first; only in responses with a single API. */
             changelog?: {
                 /**
                  * Format: date-time
@@ -1698,7 +1698,7 @@ export interface components {
             spec?: unknown;
             /** @enum {string} */
             status: "active" | "deprecated" | "retired";
-            /** @description Name of the tenant. */
+            /** @description Name of the tenant that owns the API. */
             tenant: string;
             /** @description Tools of the API; only in responses with a single API. */
             tools?: {
@@ -1799,7 +1799,7 @@ export interface components {
              */
             budget_percent: number;
             /**
-             * @description Delay before the first retry. Each further retry doubles the delay, up to max_delay_ms. The gateway then subtracts a random part of up to a half.
+             * @description Delay before the first retry. Each further retry doubles the delay, up to max_delay_ms. The gateway then subtracts a random part of up to half of the delay.
              * @default 50
              */
             first_delay_ms: number;
@@ -1825,7 +1825,7 @@ export interface components {
              */
             statuses: number[];
         };
-        /** @description Name of the environment variable that contains the secret value. The tree never contains the value. */
+        /** @description Name of the environment variable from which `toolgate config apply` reads the secret value. The configuration contains only this name; a request contains the value in `secrets`. */
         SecretReference: {
             from: string;
         };
@@ -1836,7 +1836,7 @@ export interface components {
              * @example api_01kaa3b8w5f0gvm2f7z2q9x4td
              */
             api_id: string | null;
-            /** @description null until the first key is created. The response that creates the key contains the whole key; later responses contain its public prefix. */
+            /** @description null until the first key is created. The response that creates the key contains the whole key; later responses contain only the public prefix of the key. */
             api_key: string | null;
             api_name: string | null;
             application: string;
@@ -1870,9 +1870,9 @@ export interface components {
              */
             product_id: string | null;
             product_name: string | null;
-            /** @description Maximum number of requests per month, in place of the limit of the plan. */
+            /** @description Maximum number of requests per month; null: the limit of the plan. */
             quota: number | null;
-            /** @description Maximum number of requests per minute, in place of the limit of the plan. */
+            /** @description Maximum number of requests per minute; null: the limit of the plan. */
             rate_limit: number | null;
             reason: string | null;
             /** @description Plan that the application has requested in place of `plan`, until the request is approved or rejected. */
@@ -1885,7 +1885,7 @@ export interface components {
             /** @enum {string} */
             status: "pending_approval" | "approved" | "suspended" | "rejected" | "revoked" | "expired";
             /**
-             * @description Id of the tenant of the application, if the API belongs to another tenant; `application` then begins with the name of the tenant of the application. null: the application belongs to the owner of the API.
+             * @description Id of the tenant that owns the application, if another tenant owns the API. In this case, `application` begins with the name of the tenant that owns the application. null: the same tenant owns the application and the API.
              * @example ten_01kaa3b8w5f0gvm2f7z2q9x4td
              */
             subscriber_tenant_id: string | null;
@@ -1954,7 +1954,7 @@ export interface components {
             settings: {
                 /** @description Maximum number of requests to the control plane per hour, for the tier `enterprise`; absent: unlimited. */
                 api_requests_per_hour?: number;
-                /** @description Factor that multiplies the hourly limit of requests to the control plane. */
+                /** @description Factor by which the hourly limit for requests to the control plane is multiplied; absent: 1. */
                 rate_limit_multiplier?: number;
             };
             /** @enum {string} */
@@ -1980,7 +1980,7 @@ export interface components {
             settings?: {
                 /** @description Maximum number of requests to the control plane per hour, for the tier `enterprise`; absent: unlimited. */
                 api_requests_per_hour?: number;
-                /** @description Factor that multiplies the hourly limit of requests to the control plane. */
+                /** @description Factor by which the hourly limit for requests to the control plane is multiplied; absent: 1. */
                 rate_limit_multiplier?: number;
             };
             /** @enum {string} */
@@ -1999,7 +1999,7 @@ export interface components {
             /** @default null */
             cors: components["schemas"]["Cors"] | null;
             /**
-             * @description Requests with larger bodies get 413.
+             * @description Maximum size of a request body; requests with larger bodies get 413.
              * @default null
              */
             max_request_bytes: number | null;
@@ -2067,7 +2067,7 @@ export interface components {
             addresses: {
                 /**
                  * Format: uri
-                 * @description Absolute http or https address, or the address of a Unix socket that EGRESS_ALLOW lists: http+unix://%2Frun%2Forders.sock/v2 uses the socket /run/orders.sock.
+                 * @description Absolute http or https address, or the address of a Unix socket that EGRESS_ALLOW lists: `http+unix://%2Frun%2Forders.sock/v2` uses the socket `/run/orders.sock`.
                  * @example https://orders.example.com/v2
                  */
                 url: string;
@@ -2199,11 +2199,11 @@ export interface components {
              * @example 2026-01-31T12:00:00.000Z
              */
             next_attempt_at: string | null;
-            /** @description The first 1 KB of the body of the last response. */
+            /** @description The first 1 KB of the response body from the last attempt; null: no response. */
             response_body: string | null;
             /** @enum {string} */
             status: "success" | "failed" | "pending";
-            /** @description HTTP status of the last response; null: no response. */
+            /** @description HTTP status of the response to the last attempt; null: no response. */
             status_code: number | null;
             /**
              * Format: date-time
@@ -2244,7 +2244,7 @@ export interface components {
              */
             events?: ("subscription.created" | "subscription.approved" | "subscription.revoked" | "subscription.key_rotated" | "subscription.expired" | "subscription.updated" | "subscription.rejected" | "subscription.suspended" | "subscription.resumed" | "subscription.expiring" | "subscription.migrated" | "subscription.key_expiring" | "subscription.quota_warning" | "subscription.quota_exhausted" | "webhook.failing" | "*")[];
             /**
-             * @description Secret that signs the deliveries, 32 to 256 characters. If the secret begins with whsec_, the rest must be base64 (Standard Webhooks). No response contains the secret.
+             * @description Secret that signs the deliveries, 32 to 256 characters. If the secret begins with `whsec_`, the rest must be base64 (Standard Webhooks). No response contains the secret.
              * @example replace this example with a random text
              */
             secret?: string;

@@ -1,7 +1,7 @@
 /** `toolgate audit verify`: checks the chain of audit records. It changes none. */
 import { type Command, InvalidArgumentError } from 'commander'
 import { type CommandContext, EXIT, footer, print } from './command.ts'
-import { withStore } from './db.ts'
+import { addressHelp, NOT_OPENED, withStore } from './db.ts'
 
 interface Known {
   readonly seq: number
@@ -17,13 +17,13 @@ export function addAudit(program: Command, context: CommandContext): void {
     .command('verify')
     .summary('check that no audit record was altered, added or removed')
     .description(
-      `Recomputes the hash chain of the audit records, and compares it with the sequence numbers and hashes that the database stores. Keep a \
-copy of the printed seq:hash outside the database, and pass it with --known at the next verification: the command then also detects a chain that \
-was recomputed after a record was altered. Reads DATA_DIR and DATABASE_URL (or the file that DATABASE_URL_FILE names).`,
+      `Recomputes the hash of each audit record from its content and the hash of the record before it, and compares the hashes and the sequence numbers \
+with those in the database. Keep a copy of the printed seq:hash outside the database, and pass it with --known at the next verification: the command then \
+also detects that all hashes were recomputed after a record had been altered. ${addressHelp('database')}`,
     )
     .option(
       '--known <seq:hash>',
-      'seq:hash that an earlier verification printed; the record with this number must have this hash, unless it was deleted after its retention period',
+      'seq:hash that an earlier verification printed: the record with this sequence number must have this hash, unless it was deleted after its retention period (default: no such check)',
       readKnown,
     )
     .option('--json', 'print JSON')
@@ -31,7 +31,7 @@ was recomputed after a record was altered. Reads DATA_DIR and DATABASE_URL (or t
       'after',
       footer(
         ['toolgate audit verify', 'toolgate audit verify --known 1841:9f86d0… --json'],
-        '0 verified, 1 an altered, added or missing record, 78 no database',
+        `0 verified, 1 an altered, added or missing record or a failure, ${NOT_OPENED}`,
       ),
     )
     .action(async ({ known, json = false }: { known?: Known; json?: boolean }) => {

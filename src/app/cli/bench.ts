@@ -15,7 +15,7 @@ export function addBench(program: Command, context: CommandContext): void {
   const bench = program
     .command('bench')
     .summary('profile a gateway under load')
-    .description('Measures a gateway under load.')
+    .description('Puts a gateway under load, and shows which functions use its CPU time.')
   bench
     .command('profile')
     .summary('put a gateway under load and show which functions use its CPU time')
@@ -23,7 +23,8 @@ export function addBench(program: Command, context: CommandContext): void {
       `Starts the example deployment on free ports of this machine (one process for the gateway, one for the control plane \
 and the identity provider, and a backend on loopback), sends requests, samples the gateway process with the V8 profiler \
 and stops all processes. Prints the functions with the most self time and writes profile.cpuprofile. You can open this file \
-as a flame graph in VS Code, in speedscope, or in the Performance panel of Chrome DevTools.`,
+as a flame graph in VS Code, in speedscope, or in the Performance panel of Chrome DevTools. The command does not use the \
+settings in the environment variables: set them with --set.`,
     )
     .option('--seconds <s>', 'duration of the profile in seconds', numberBetween(0.1, MAX_SECONDS), 10)
     .option(
@@ -35,7 +36,7 @@ as a flame graph in VS Code, in speedscope, or in the Performance panel of Chrom
     .addOption(
       new Option(
         '--work <kind>',
-        'request to send: call = tools/call over JSON-RPC, rest = tools/call over REST, list = tools/list, ping, proxy = GET through a proxied API with an API key',
+        'request to send: call, list and ping = tools/call, tools/list and ping over JSON-RPC, rest = a tool call over REST, proxy = GET through a proxied API with an API key',
       )
         .choices(WORK)
         .default('call'),
@@ -54,13 +55,13 @@ as a flame graph in VS Code, in speedscope, or in the Performance panel of Chrom
     )
     .option(
       '--set <name=value>',
-      'setting for the gateway (docs/reference/settings.md); may be repeated',
+      'setting of the gateway (docs/reference/settings.md in the source repository); may be repeated',
       assignment,
     )
-    .option('--out <dir>', 'directory for profile.cpuprofile', '.')
+    .option('--out <dir>', 'directory for profile.cpuprofile; created if it does not exist', '.')
     .option(
       '--data <dir>',
-      'directory in which to store the database of the example deployment, so that later runs start faster (default: a new database in memory)',
+      'directory in which to store the database of the example deployment, so that later runs with this directory start faster (default: a new database in memory)',
     )
     .option('--json', 'print one JSON object')
     .addHelpText(

@@ -33,37 +33,41 @@ export function addBridge(program: Command, context: CommandContext): void {
     .command('bridge')
     .summary('serve a stdio MCP server over HTTP, for a ToolSet with spec.source.mcp')
     .description(
-      `Starts one process of COMMAND for each MCP session, and serves the process over Streamable HTTP at /mcp. The bridge is ready when it \
-prints a line on stdout that begins with {"ready":true. SIGTERM or SIGINT stops the bridge and its processes. The bridge writes the error output \
-of COMMAND to stderr.`,
+      `Starts one process of COMMAND for each MCP session, and serves the process over Streamable HTTP at /mcp. When the bridge is ready, \
+it prints a line on stdout that begins with {"ready":true and contains the URL to set as spec.source.mcp.url of the ToolSet. SIGTERM or SIGINT stops \
+the bridge and its processes. The bridge writes the error output of COMMAND to stderr.
+
+COMMAND receives only the environment variables that --env names, and ${PASSED_ON.join(', ')}.`,
     )
-    .argument('<command...>', 'the command and its arguments, after --')
+    .argument('<command...>', 'the command that starts the stdio MCP server, with its arguments, after --')
     .option(
       '--host <address>',
-      'address to listen on; an address other than loopback requires --token-file',
+      'address to listen on; an address that is not loopback requires --token-file',
       '127.0.0.1',
     )
     .option('--port <number>', 'port to listen on; 0 selects a free port', integerBetween(0, 65_535), 0)
     .option(
       '--max-sessions <number>',
-      'maximum number of sessions, each with one process',
+      'maximum number of simultaneous sessions, each with one process',
       integerBetween(1, 1_000),
       16,
     )
     .addOption(
-      new Option('--idle <duration>', 'end a session after this time without requests')
+      new Option('--idle <duration>', 'end a session after this time without requests (1s to 24h)')
         .argParser(durationOption)
         .default(1_800_000, '30m'),
     )
-    .option('--cwd <folder>', 'working directory for COMMAND', process.cwd())
+    .addOption(
+      new Option('--cwd <folder>', 'directory to run COMMAND in').default(process.cwd(), 'current directory'),
+    )
     .option(
       '--env <NAME[=VALUE]>',
-      'pass an environment variable to COMMAND; NAME alone takes its value from the environment of toolgate; may be repeated',
+      'environment variable for COMMAND; NAME alone takes its value from the environment of toolgate; may be repeated',
       variable,
     )
     .option(
       '--token-file <file>',
-      'file with the token (at least 16 characters) that callers must send as Authorization: Bearer …',
+      'file with a token of at least 16 characters, which callers must then send as Authorization: Bearer …',
     )
     .addHelpText(
       'after',
@@ -72,7 +76,7 @@ of COMMAND to stderr.`,
           'toolgate bridge --port 9100 -- npx -y @modelcontextprotocol/server-filesystem /srv/files',
           'toolgate bridge --port 9101 --env API_KEY --max-sessions 4 -- python server.py',
         ],
-        '0 stopped by a signal, 1 cannot listen, 78 an unusable token file',
+        '0 stopped by a signal, 1 the address cannot be opened, 78 a token file that cannot be used',
       ),
     )
     .action(async (command: readonly string[], options: Options) => {

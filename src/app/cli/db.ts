@@ -7,7 +7,17 @@ import { SettingsError } from '../settings.ts'
 import { type CommandContext, CommandFailure, EXIT, footer, print } from './command.ts'
 import type { KeyPlace } from './db-transfer.ts'
 
-const SETTINGS = `Reads the address of the database from DATABASE_URL, or from the file that DATABASE_URL_FILE names: postgres://…, pglite:<dir>, or \`pglite:\` for the embedded database in DATA_DIR. The default is \`pglite:\`.`
+/** @param database as the help of a command names it */
+export function addressHelp(database: string): string {
+  return `The environment variable DATABASE_URL, or the file that DATABASE_URL_FILE names, contains the address of the ${database}. The default is pglite:, the embedded \
+database in DATA_DIR (default: ./data). Other addresses are pglite:<dir>, an embedded database in <dir>, and postgres://user@host/name, a PostgreSQL database; \
+PGPASSWORD may contain the password. Stop the control plane before you run the command on an embedded database.`
+}
+
+const ADDRESS = addressHelp('database')
+const CREATES = 'An embedded database is created if it does not exist.'
+export const NOT_OPENED = '78 a database that cannot be opened, or an invalid setting'
+const TRANSFER_CODES = `0 done, 1 failed, ${NOT_OPENED}`
 const EXAMPLES = (name: string): string[] => [
   `toolgate db ${name}`,
   `DATABASE_URL=postgres://toolgate@db.example.com/toolgate toolgate db ${name} --json`,
@@ -16,25 +26,29 @@ const EXAMPLES = (name: string): string[] => [
 export function addDb(program: Command, context: CommandContext): void {
   const db = program
     .command('db')
-    .summary('migrate, back up, restore or copy the database of the control plane')
-    .description(`Migrates, backs up, restores and copies the database of the control plane. ${SETTINGS}`)
+    .summary('migrate, back up, restore or copy the database of the control plane, or list its migrations')
+    .description(
+      `Migrates, backs up, restores or copies the database of the control plane, or lists its migrations. ${ADDRESS}`,
+    )
   db.command('migrate')
     .summary('apply the pending migrations')
     .description(
-      `Applies the pending migrations under a lock in the database. Migrations cannot be reverted. ${SETTINGS}`,
+      `Applies the pending migrations, which change the schema of the database, under a lock, so that several processes can run the command at the same time. Migrations cannot be reverted. ${CREATES} ${ADDRESS}`,
     )
     .option('--json', 'print JSON')
-    .addHelpText('after', footer(EXAMPLES('migrate'), '0 up to date, 1 a migration failed, 78 no database'))
+    .addHelpText('after', footer(EXAMPLES('migrate'), `0 up to date, 1 a migration failed, ${NOT_OPENED}`))
     .action(async ({ json = false }) => {
       context.exitCode = await withStore(context.env, 'created', store => migrate(store, json))
     })
   db.command('status')
-    .summary('list the migrations')
-    .description(`Lists the migrations with the time at which each was applied. ${SETTINGS}`)
+    .summary('list the applied and the pending migrations')
+    .description(
+      `Lists the applied migrations with the time at which each was applied, and the pending ones as missing. ${ADDRESS}`,
+    )
     .option('--json', 'print JSON')
     .addHelpText(
       'after',
-      footer(EXAMPLES('status'), '0 up to date, 1 a migration is pending, 78 no database'),
+      footer(EXAMPLES('status'), `0 up to date, 1 a pending migration or a failure, ${NOT_OPENED}`),
     )
     .action(async ({ json = false }) => {
       context.exitCode = await withStore(context.env, 'existing', store => status(store, json))
@@ -42,10 +56,10 @@ export function addDb(program: Command, context: CommandContext): void {
   db.command('backup')
     .summary('write all rows into a backup file')
     .description(
-      `Writes all rows of the database, as of one point in time, into a gzip file. With PostgreSQL, the control plane may run during the backup; with the embedded database, stop the control plane first. The file does \
-not contain the key with which secrets are sealed. ${SETTINGS}`,
+      `Writes all rows of the database, as of one point in time, into a gzip file. The control plane may run during the backup of a PostgreSQL database. \
+The file does not contain the key with which secrets are sealed: keep SECRETS_KEY, or the file DATA_DIR/secrets.key, as well. ${ADDRESS}`,
     )
-    .requiredOption('--to <file>', 'file to write; an existing file is replaced')
+    .requiredOption('--to <file>', 'file to write; an existing file is replaced (required)')
     .option('--json', 'print JSON')
     .addHelpText('after', footer(['toolgate db backup --to toolgate.ndjson.gz'], TRANSFER_CODES))
     .action(async ({ to, json = false }) => {
@@ -58,9 +72,9 @@ not contain the key with which secrets are sealed. ${SETTINGS}`,
   db.command('restore')
     .summary('restore a backup file into an empty database')
     .description(
-      `Fills an empty database from a file that \`toolgate db backup\` wrote, in one transaction. Then applies the migrations that are newer than the backup. ${SETTINGS}`,
+      `Fills an empty database from a file that \`toolgate db backup\` wrote, in one transaction. Then applies the migrations that are newer than the backup. ${CREATES} ${addressHelp('empty database')}`,
     )
-    .requiredOption('--from <file>', 'backup file to restore')
+    .requiredOption('--from <file>', 'backup file to restore (required)')
     .option('--json', 'print JSON')
     .addHelpText('after', footer(['toolgate db restore --from toolgate.ndjson.gz'], TRANSFER_CODES))
     .action(async ({ from, json = false }) => {
@@ -73,9 +87,12 @@ not contain the key with which secrets are sealed. ${SETTINGS}`,
   db.command('copy')
     .summary('copy the database into an empty database')
     .description(
-      `Copies all rows into the empty database that --to names, in one transaction, and compares the number and contents of the rows. You can set the password for the empty database in PGPASSWORD. ${SETTINGS}`,
+      `Copies all rows of the source database into the empty database in --to, in one transaction, and compares the number and contents of the rows. PGPASSWORD may also contain the password for --to. An embedded database in --to is created if it does not exist. ${addressHelp('source database')}`,
     )
-    .requiredOption('--to <address>', 'address of the empty database: postgres://… or pglite:<dir>')
+    .requiredOption(
+      '--to <address>',
+      'address of the empty database: postgres://user@host/name or pglite:<dir> (required)',
+    )
     .option('--json', 'print JSON')
     .addHelpText(
       'after',
@@ -90,8 +107,6 @@ not contain the key with which secrets are sealed. ${SETTINGS}`,
       )
     })
 }
-
-const TRANSFER_CODES = '0 done, 1 failed, 78 no database'
 
 function keyPlace(env: CommandContext['env']): KeyPlace {
   const read = new Reader(env)

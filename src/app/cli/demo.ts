@@ -22,29 +22,34 @@ export function addDemo(program: Command, context: CommandContext): void {
     .command('demo')
     .summary('call the tools of the example shop on a running gateway, and check each response')
     .description(
-      `Gets a token, lists the tools, calls a tool over REST and over JSON-RPC, makes a call that the policy denies, makes more \
-calls than the quota allows, waits, and calls again. Prints each request and checks each response. Requires a gateway with the \
-example shop, which 'toolgate serve' starts in development. You can run the demo repeatedly.
+      `Gets a token, lists the tools, places an order in the example shop over REST and over JSON-RPC, makes a call that the policy \
+denies, makes more calls than the quota allows, waits, and cancels the order. Prints each request and its response, and checks the \
+response. Requires a gateway with the example shop, and an identity provider with the clients demo-agent and demo-viewer: in \
+development, \`toolgate serve\` starts both. You can run the demo repeatedly.
 
 With --control-plane: creates a tenant, an API, a plan and a subscription, approves the subscription, calls the API with \
 the key, reads the usage, rotates and revokes the key, measures the time until each change reaches the gateway, and deletes \
-the created resources.`,
+the created resources. Requires a control plane, a gateway that is connected to it, and an identity provider with the client demo-admin.`,
     )
-    .option('--url <url>', `URL of the gateway (default: GATEWAY_URL, else ${DEFAULT_URL})`, urlOption)
+    .option(
+      '--url <url>',
+      `URL of the gateway (default: environment variable GATEWAY_URL, else ${DEFAULT_URL})`,
+      urlOption,
+    )
     .option(
       '--auth-url <url>',
-      `issuer to use if the gateway names no authorization server (default: AUTH_ISSUER, else ${DEFAULT_AUTH_URL})`,
+      `issuer of the tokens; used only if the gateway names no authorization server (default: environment variable AUTH_ISSUER, else ${DEFAULT_AUTH_URL})`,
       urlOption,
     )
     .option('--control-plane', 'demonstrate the control plane instead of the tools')
     .option(
       '--api-url <url>',
-      `URL of the control plane (default: API_URL, else ${DEFAULT_API_URL})`,
+      `URL of the control plane, without /v1; only with --control-plane (default: environment variable API_URL, else ${DEFAULT_API_URL})`,
       urlOption,
     )
     .option(
       '--upstream-url <url>',
-      'URL of the upstream for the published API; the gateway must be able to reach this URL (default: an upstream that the demo starts on 127.0.0.1)',
+      'URL to which the gateway forwards the calls of the API that the demo creates; GET <url>/hello must return status 200; only with --control-plane (default: a server that the demo starts on 127.0.0.1)',
       urlOption,
     )
     .option('--json', 'print one JSON object per step')

@@ -15,27 +15,32 @@ interface DoctorOptions {
 export function addDoctor(program: Command, context: CommandContext): void {
   program
     .command('doctor')
-    .summary('find out why a client cannot connect')
+    .summary('find out why an MCP client cannot connect to a gateway')
     .description(
-      `Connects to the gateway as each known MCP client does, with the redirect URIs, scopes and headers of that client. \
-The steps: check the certificate, reach the endpoint, send a CORS preflight, read the challenge in the 401 response, discover \
-the protected resource and its authorization server, register a client, begin the login, request a token, initialize, open the \
-notification stream, list the tools, and compare the names, number and size of the tools with the limits of the client. Stops \
-at the first step that fails, and prints the fix. With --token, a failed login step is a warning, and the report has one \
+      `Connects to the gateway as each known MCP client does, with the name, protocol version and redirect URIs of that client. \
+The steps: check the certificate, reach the endpoint, send a CORS preflight (for clients that are web pages), read the challenge in the 401 \
+response, request the well-known documents for the path prefix (if the endpoint is below one), discover the protected resource and its \
+authorization server, register a client, begin the login, send a token request with an invalid code, initialize, open the notification \
+stream, list the tools, and compare the names, number and size of the tools with the limits of the client. For each client, the command \
+stops at the first step that fails, and prints the fix. With --token, a failed login step is a warning, and the report has one \
 verdict for the token and one for the login. The command deletes the registered client afterwards if the identity provider \
 allows the deletion.`,
     )
-    .requiredOption('--url <url>', 'URL of the MCP endpoint or of the gateway', endpointUrl)
+    .requiredOption(
+      '--url <url>',
+      'URL of the MCP endpoint; a URL without a path is completed with /mcp/sse (required)',
+      endpointUrl,
+    )
     .addOption(
       new Option('--client <name>', 'check only this client (default: all clients)').choices(CLIENT_NAMES),
     )
     .option(
       '--token <token>',
-      'access token for the steps after the login; the command cannot complete the login, which needs a person',
+      'access token for the steps after the login; without it, the command skips the steps that need a token, because only a person can complete the login',
     )
     .option(
       '--name <name>',
-      'name of the MCP server in the client; some clients add this name to each tool name, which increases the length of the tool name',
+      'name that the gateway has in the configuration of the client; some clients add it to each tool name, where it counts toward the limit for the length',
       'toolgate',
     )
     .option('--json', 'print one JSON object')
@@ -46,7 +51,7 @@ allows the deletion.`,
           'toolgate doctor --url http://localhost:8080',
           'toolgate doctor --url https://gateway.example.com/mcp --client cursor --token "$TOKEN"',
         ],
-        '0 every checked client can connect (with the token in --token, if set), 1 a client cannot connect',
+        '0 every checked client can connect (with --token: with this token), 1 a client cannot connect',
       ),
     )
     .action(async (options: DoctorOptions) => {

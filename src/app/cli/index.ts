@@ -12,18 +12,18 @@ const [, , first = '', second = ''] = process.argv
 if (RUNS_UNTIL_STOPPED.has(first) || RUNS_UNTIL_STOPPED.has(`${first} ${second}`)) catchStopSignals()
 // loading the commands takes a while: the signals have to be caught before
 const { runCommand } = await import('./program.ts')
+// the help of a command is printed before its action
+process.stdout.on('error', exitOnClosedPipe)
 process.exitCode = await runCommand(process.argv.slice(2), process.env, {
   beforeAction(name) {
     // before any worker thread starts: threads inherit the umask and cannot set one
     if (WRITES_DATA.has(name.split(' ', 1)[0]!)) process.umask(0o077)
-    if (!RUNS_UNTIL_STOPPED.has(name)) exitOnClosedPipe()
+    if (RUNS_UNTIL_STOPPED.has(name)) process.stdout.off('error', exitOnClosedPipe)
   },
 })
 
 /** A reader such as `head` may close the pipe early. */
-function exitOnClosedPipe(): void {
-  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EPIPE') throw error
-    process.exit(0)
-  })
+function exitOnClosedPipe(error: NodeJS.ErrnoException): void {
+  if (error.code !== 'EPIPE') throw error
+  process.exit(0)
 }

@@ -12,6 +12,8 @@ import { type CommandContext, CommandFailure, EXIT, footer, print } from './comm
 import { shownText } from './shown-text.ts'
 
 const POLL_MS = 200
+const SPOOL =
+  'The spool is the folder metering in DATA_DIR (default: ./data): a gateway writes one metering event into it for each call of an authenticated caller. A gateway that sends its events to Kafka removes the sent events from the spool.'
 
 interface Places {
   readonly spool: string
@@ -25,19 +27,19 @@ export function addMetering(program: Command, context: CommandContext): void {
     .command('metering')
     .summary('print metering events, or verify that none is missing')
     .description(
-      'Inspects metering events. Reads the settings DATA_DIR, KAFKA_*, METERING_TOPIC and DATABASE_URL.',
+      `Prints metering events, or verifies that none is missing. Reads the environment variables of the gateway: DATA_DIR, KAFKA_*, METERING_TOPIC and DATABASE_URL. ${SPOOL}`,
     )
   metering
     .command('tail')
     .summary('print the events in the spool, oldest first')
-    .description('Prints the events in the spool (DATA_DIR/metering), oldest first.')
-    .option('--follow', 'also print new events, until the command is interrupted')
+    .description(`Prints the events in the spool, oldest first. ${SPOOL}`)
+    .option('--follow', 'also print new events, until you interrupt the command')
     .option('--json', 'print one JSON object per event')
     .addHelpText(
       'after',
       footer(
         ['toolgate metering tail --follow', 'toolgate metering tail --json | jq .consumer_id'],
-        '0 printed, 1 unreadable events or an unreadable spool',
+        '0 printed, 1 unreadable events or an unreadable spool, 78 an invalid setting',
       ),
     )
     .action(async ({ json = false, follow = false }) => {
@@ -45,18 +47,18 @@ export function addMetering(program: Command, context: CommandContext): void {
     })
   metering
     .command('verify')
-    .summary('list missing and duplicate events')
+    .summary('list missing events, and count duplicate events')
     .description(
-      `Lists the events that are in neither the spool nor the topic, and counts the duplicates in the topic. For each writer of a gateway, also \
-shows how many events the control plane has counted. Reads the topic only if KAFKA_BROKERS is set, and the counts only if the command can open the \
-database of the control plane.`,
+      `Reads the spool and, if KAFKA_BROKERS is set, the Kafka topic METERING_TOPIC. For each writer (a thread of a gateway), lists the numbers of the events \
+that are missing in both, counts the duplicates in the topic, and shows how many events the control plane has counted, if the command can open its \
+database (DATABASE_URL). ${SPOOL}`,
     )
     .option('--json', 'print one JSON object')
     .addHelpText(
       'after',
       footer(
         ['toolgate metering verify', 'KAFKA_BROKERS=kafka.example.com:9092 toolgate metering verify --json'],
-        '0 complete, 1 missing or unreadable events',
+        '0 no event is missing, 1 missing or unreadable events or a failure, 78 an invalid setting',
       ),
     )
     .action(async ({ json = false }) => {

@@ -43,14 +43,16 @@ export async function runCommand(
 
 function createProgram(context: CommandContext): Command {
   const program = new Command('toolgate')
-    .description('A gateway that turns OpenAPI documents into MCP tools.')
+    .description(
+      'A gateway that turns OpenAPI documents and MCP servers into tools, and serves the tools over the Model Context Protocol (MCP) and REST.',
+    )
     .version(VERSION)
     .exitOverride()
     .configureOutput({ outputError: (text, write) => write(text.replace(/^error:/, 'toolgate:')) })
     .showHelpAfterError('Add --help to the command to print the usage.')
     .addHelpText(
       'after',
-      '\nExit codes: 0 success, 1 failure or findings, 64 wrong usage, 78 wrong configuration.',
+      '\nExit codes: 0 success, 1 failure or findings, 64 wrong usage, 78 wrong configuration. The help of each command describes its exit codes.',
     )
   const commands = [
     addServe,

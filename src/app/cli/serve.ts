@@ -12,12 +12,15 @@ export function addServe(program: Command, context: CommandContext): void {
   program
     .command('serve')
     .summary(
-      'start the gateway and the control plane; in development, also start an identity provider and an example backend',
+      'start the gateway, the control plane or both; in development, also an identity provider and an example shop',
     )
     .description(
-      `Starts the gateway, the control plane or both, depending on ROLE. Reads all settings from the environment; docs/reference/settings.md lists them. \
-The process is ready when it prints a line on stdout that begins with {"ready":true. SIGTERM or SIGINT drains and stops the process; a second signal \
-ends it immediately.`,
+      `Starts what the environment variable ROLE names: gateway, control-plane, or all (default), which is both in one process. \
+In development (unless NODE_ENV=production), also starts an identity provider if AUTH_ISSUER is not set and, with the gateway, an example shop \
+unless EXAMPLE=false. Reads all settings from environment variables; docs/reference/settings.md in the source repository lists them.
+
+When the process is ready, it prints a line on stdout that begins with {"ready":true and contains the URLs of the servers. At SIGTERM or SIGINT, \
+the process completes the calls in flight (for at most DRAIN_TIMEOUT) and ends; at a second signal, it ends immediately.`,
     )
     .addHelpText(
       'after',

@@ -11,13 +11,15 @@ import { shownText } from './shown-text.ts'
 
 const MAX_LINE_CHARS = 120
 
-const FILES = `FILE is an OpenAPI document, or contains ToolSet or ToolView resources (YAML or JSON). As \`toolgate serve\` does, the command reads \
-each configMapRef from the folder configmaps/ beside FILE and each secretRef from the folder secrets/ beside FILE, and fetches the OpenAPI document \
-from a url if EGRESS_ALLOW and NODE_ENV allow the address.`
+const FILES = `FILE is an OpenAPI document, or a YAML or JSON file with ToolSet or ToolView resources. The command reads each configMapRef from \
+configmaps/NAME/KEY and each secretRef from secrets/NAME/KEY, both in the folder of FILE. It fetches OpenAPI documents from their URLs, and reads the \
+tools of MCP servers: it connects only to public addresses, to the hosts and networks in the environment variable EGRESS_ALLOW, and, unless \
+NODE_ENV=production, to loopback addresses.`
 
 const DOES: Readonly<Record<string, string>> = {
-  lint: 'Reports tools that agents may misread, and operations that did not become tools.',
-  render: 'Prints the tools as clients see them.',
+  lint: 'Reports tools that agents may misread, operations that did not become tools, and selectors that match nothing. A ToolView is checked with the ToolSets in the folder of FILE.',
+  render:
+    'Prints the tools as clients see them, and lists operations that did not become tools. ToolViews in FILE are not applied.',
 }
 
 /** The placeholders that `serve` replaces. */
@@ -32,8 +34,10 @@ interface ToolsetOptions {
 export function addToolset(program: Command, context: CommandContext): void {
   const toolset = program
     .command('toolset')
-    .summary('lint or render a ToolSet or an OpenAPI document')
-    .description('Shows the tools that a ToolSet or an OpenAPI document compiles to.')
+    .summary('check or print the tools that a ToolSet or an OpenAPI document becomes')
+    .description(
+      'Checks or prints the tools that a ToolSet or an OpenAPI document becomes. A ToolSet is a resource that names an OpenAPI document or an MCP server; a ToolView is a resource that selects tools (docs/reference/toolset.md and docs/reference/tool-views.md in the source repository).',
+    )
   toolset
     .command('lint')
     .summary('report tools that agents may misread, and operations that did not become tools')
@@ -41,7 +45,7 @@ export function addToolset(program: Command, context: CommandContext): void {
       'after',
       footer(
         ['toolgate toolset lint openapi.yaml', 'toolgate toolset lint toolsets/shop.yaml --json'],
-        '0 no findings, 1 findings or an unusable file, 78 an invalid EGRESS_ALLOW',
+        '0 no findings, 1 findings or a file that cannot be used, 78 an invalid EGRESS_ALLOW',
       ),
     )
     .action(async (file: string, options: ToolsetOptions) => {
@@ -58,7 +62,7 @@ export function addToolset(program: Command, context: CommandContext): void {
           'toolgate toolset render openapi.yaml',
           'toolgate toolset render toolsets/shop.yaml --json --set EXAMPLE_URL=https://shop.example.com',
         ],
-        '0 rendered, 1 an unusable file, 78 an invalid EGRESS_ALLOW',
+        '0 printed, 1 a file that cannot be used, 78 an invalid EGRESS_ALLOW',
       ),
     )
     .action(async (file: string, options: ToolsetOptions) => {
@@ -68,12 +72,12 @@ export function addToolset(program: Command, context: CommandContext): void {
   for (const command of toolset.commands)
     command
       .description(`${DOES[command.name()]} ${FILES}`)
-      .argument('<file>', 'file with ToolSet or ToolView resources, or an OpenAPI document')
+      .argument('<file>', 'OpenAPI document, or file with ToolSet or ToolView resources')
       .option('--json', 'print JSON')
-      .option('--api-group <name>', 'API group of the resources', 'toolgate.dev')
+      .option('--api-group <name>', 'API group in the apiVersion of the resources', 'toolgate.dev')
       .option(
         '--set <name=value>',
-        'value for the placeholder GATEWAY_URL or EXAMPLE_URL in FILE (default: http://localhost); may be repeated',
+        'value of a placeholder in FILE: the name is GATEWAY_URL or EXAMPLE_URL (default of both: http://localhost); may be repeated',
         assignment,
       )
 }

@@ -58,7 +58,9 @@ export function verifyAudit(
         records++
       }
     }
-    if (seq !== ends.seq)
+    if (seq > ends.seq)
+      return report(`record ${seq} was added: the stored end of the chain is record ${ends.seq}`)
+    if (seq < ends.seq)
       return report(
         `the records after record ${seq} are missing: the stored end of the chain is record ${ends.seq}`,
       )

@@ -119,13 +119,22 @@ export function behindGuard(
     }
     connect(target, (error, socket) => {
       if (error !== null) return done(error, null)
-      const peer = socket.remoteAddress ?? ''
+      const peer = socket.remoteAddress
+      if (peer === undefined) {
+        socket.destroy()
+        return done(closedEarly(hostname), null)
+      }
       const refusal = guard.refusal(peer, hostname)
       if (refusal === undefined) return done(null, socket)
       socket.destroy()
       done(blocked(hostname, peer, refusal), null)
     })
   }
+}
+
+/** The peer has reset the connection before its address could be read. */
+function closedEarly(hostname: string): Error {
+  return Object.assign(new Error(`${hostname} closed the connection`), { code: 'ECONNRESET' })
 }
 
 function blocked(hostname: string, address: string, refusal: string): BlockedAddressError {

@@ -83,7 +83,8 @@ export class ClientCredentials {
       maxResponseBytes: MAX_RESPONSE_BYTES,
     })
     if (response.kind === 'failure') throw new Error(response.message)
-    if (response.status === 401 || response.status === 400)
+    // the discovery document is requested without credentials
+    if (body !== undefined && (response.status === 401 || response.status === 400))
       throw new Error(
         `${url} does not accept the credentials in ${this.#options.names} (status ${response.status})`,
       )

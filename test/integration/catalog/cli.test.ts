@@ -76,6 +76,14 @@ describe('toolgate toolset', () => {
     expect(err).not.toContain('EPIPE')
   })
 
+  it('ends in peace when its help has no reader', async () => {
+    const command = `"${process.execPath}" "${built('cli/index.js')}" serve --help | true`
+    const err = await new Promise(resolve =>
+      execFile('bash', ['-c', command], (_, __, text) => resolve(text)),
+    )
+    expect(err).toBe('')
+  })
+
   it('lint exits 1 with findings and 0 without', async () => {
     const poor = file(
       'poor.json',

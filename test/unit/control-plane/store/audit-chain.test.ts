@@ -80,6 +80,12 @@ describe('a chain', () => {
     )
   })
 
+  it('shows a record behind the stored end', async () => {
+    const ends = { ...ENDS, seq: 1189, hash: RECORDS[1188]!.hash }
+    const { fault } = await verifyAudit(holding(RECORDS.slice(0, 1190), ends))
+    expect(fault).toBe('record 1190 was added: the stored end of the chain is record 1189')
+  })
+
   it('shows another anchor than the known record, which may be the last deleted one', async () => {
     const rest = holding(RECORDS.slice(700), { ...ENDS, anchorSeq: 700, anchorHash: RECORDS[699]!.hash })
     expect(await verifyAudit(rest, RECORDS[699])).toMatchObject({ fault: undefined, records: COUNT - 700 })

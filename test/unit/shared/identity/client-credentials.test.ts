@@ -177,6 +177,12 @@ describe('an error', () => {
     await failed.catch((error: Error) => expect(error.message).not.toMatch(/s(é|%C3%A9)cret|eyJ/))
   })
 
+  it('of the discovery blames no credentials, since it gets none', async () => {
+    replies['/realm/.well-known/openid-configuration'] = () => ({ status: 400, body: {} })
+    const failed = credentials({ at: { issuer: `${base}/realm` } }).token()
+    await expect(failed).rejects.toThrow(/openid-configuration responded with status 400$/)
+  })
+
   it('of the connection names it, and a later request may succeed', async () => {
     const one = credentials({ at: { tokenUrl: 'http://127.0.0.1:9/token' } })
     await expect(one.token()).rejects.toThrow(/connect|refused|127\.0\.0\.1/i)

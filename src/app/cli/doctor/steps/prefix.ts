@@ -10,7 +10,8 @@ export const prefix: Step = {
     if (!guarded) return { skipped: 'The server requires no token.' }
     const { origin, pathname } = new URL(url)
     const path = pathname.replace(/\/$/, '')
-    const before = path.replace(/\/mcp(\/sse)?$/, '')
+    // the endpoints of the gateway are /mcp, /mcp/sse, and /mcp/{name} of a ToolSet or ToolView
+    const before = path.replace(/\/mcp(\/[^/]+)?$/, '')
     if (before === '') return { skipped: 'The URL has no path prefix before /mcp.' }
     for (const address of [
       `${origin}/.well-known/oauth-protected-resource${path}`,

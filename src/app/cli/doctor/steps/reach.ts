@@ -20,13 +20,18 @@ export const reach: Step = {
     demand(
       status !== 404 && status !== 405,
       `${describeResponse(response)}.`,
-      'This URL is not an MCP endpoint. The gateway serves MCP at "/mcp" and "/mcp/sse".',
+      'This URL is not an MCP endpoint. The gateway serves MCP at "/mcp", "/mcp/sse" and "/mcp/{name}" of a ToolSet or ToolView.',
     )
     demand(
       status !== 502 && status !== 504 && status !== 505,
       `${describeResponse(response)}.`,
       'The proxy receives no valid response from the gateway. If the gateway runs, check that the proxy uses HTTP/1.1: ' +
         'nginx before 1.29.7 uses HTTP/1.0 by default. In nginx, set proxy_http_version 1.1, and set the header Connection to an empty string with proxy_set_header.',
+    )
+    demand(
+      status !== 421,
+      `${describeResponse(response)}.`,
+      'The gateway does not accept the host name in the Host header. Check that the proxy in front of the gateway forwards the Host header unchanged, or add the host name to ALLOWED_HOSTS.',
     )
     demand(
       status === 200 || status === 401,
