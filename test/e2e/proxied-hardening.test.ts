@@ -132,7 +132,9 @@ async function api(method: string, path: string, body?: unknown) {
 
 /** Registers an API of the upstream and waits until the gateway serves it. @returns its path on the gateway and its resource */
 async function register(path: string, passthrough?: object): Promise<{ at: string; resource: string }> {
-  const { items } = (await api('GET', '/tenants')).json as { items: { id: string; name: string }[] }
+  const listed = await api('GET', '/tenants')
+  expect(listed.status, listed.text).toBe(200)
+  const { items } = listed.json as { items: { id: string; name: string }[] }
   const tenant = items.find(one => one.name === 'acme')!.id
   const created = await api('POST', `/tenants/${tenant}/apis`, {
     name: path.slice(1),
