@@ -133,7 +133,7 @@ export async function prepareListener(context: AppContext, where: Where): Promis
       else
         log.error(
           { port: where.port, reason },
-          'the renewed certificate cannot be used, so the previous certificate stays in use. Correct the certificate file and the key file',
+          'the renewed certificate cannot be used, so the previous certificate stays in use. Correct the certificate file or the key file',
         )
     },
     onRefused: reason => metrics.connectionRefused(reason),

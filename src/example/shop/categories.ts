@@ -55,7 +55,7 @@ function checkBranch({ children = [] }: Branch, depth: number, at: string): void
       { field: `${at}/children`, message: `must not be nested deeper than ${MAX_DEPTH} levels` },
     ])
   if (new Set(children.map(child => child.name)).size !== children.length)
-    throw shopInvalid([{ field: `${at}/children`, message: 'must not repeat a name' }])
+    throw shopInvalid([{ field: `${at}/children`, message: 'must have different names' }])
   for (const [index, child] of children.entries()) checkBranch(child, depth + 1, `${at}/children/${index}`)
 }
 

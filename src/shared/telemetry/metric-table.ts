@@ -15,7 +15,12 @@ export interface MetricDefinition {
 export const METRICS = {
   ...heldBy('data-plane/stages', {
     platform_requests_total: counter('calls', 'Calls by consumer and status.', 'consumer', 'status'),
-    platform_outcomes_total: counter('calls', 'Failed calls by action and outcome.', 'action', 'outcome'),
+    platform_outcomes_total: counter(
+      'calls',
+      'Calls that were refused or failed, by action and outcome.',
+      'action',
+      'outcome',
+    ),
     platform_tool_calls_total: counter(
       'calls',
       'Calls by tool, tool set and outcome.',

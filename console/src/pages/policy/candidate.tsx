@@ -83,7 +83,9 @@ export function CandidateCard({
           [direction, rule, action, resource, consumer].join()
         }
         empty={
-          <Empty title={compared === 0 ? 'No decision was compared yet' : 'Every decision would be the same'}>
+          <Empty
+            title={compared === 0 ? 'No decision was compared yet' : 'No compared decision would change'}
+          >
             While the gateway serves calls, it evaluates the candidate with the same inputs as the policy in
             force.
           </Empty>

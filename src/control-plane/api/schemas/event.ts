@@ -80,7 +80,7 @@ const EVENTS: { readonly [kind in WebhookEventKind]: Described } = {
     },
   },
   'subscription.key_expiring': {
-    summary: 'A key expires soon; sent once for each expiry date',
+    summary: 'A key expires soon; sent once for each key, and again if its expiry date changes',
     fields: { key_prefix: keyPrefix, expires_at: shownMoment },
   },
   'subscription.quota_warning': {

@@ -280,6 +280,10 @@ const NEEDS_INPUT =
   'The MCP server requires input before it executes the tool, but the gateway cannot ask this client for input.'
 const DECLINED =
   'The user declined to give the input that the MCP server requires. The tool was not executed.'
+const NOT_A_RESULT =
+  'The MCP server sent a response that is not a valid MCP result. The request may have been executed.'
+const NO_HANDSHAKE =
+  'The MCP handshake failed: the MCP server refused it, sent an invalid response, or supports no MCP version of the gateway. The request was not executed. Ask the owner of the tool to check the server.'
 const NO_RESULT: RpcFailure = { kind: 'failure', reason: 'not_mcp', message: '', sent: true }
 
 function rpcError({ code, message }: RpcError): Outcome {
@@ -301,7 +305,7 @@ function circuitOpen({ retryAfterSecs }: CircuitOpen): Outcome {
   return failedCall(text, { failure: 'unreachable', retry_after: retryAfterSecs })
 }
 
-function failed({ reason, status }: RpcFailure, timeoutMs: number, maxBytes: number): Outcome {
+function failed({ reason, status, sent }: RpcFailure, timeoutMs: number, maxBytes: number): Outcome {
   switch (reason) {
     case 'status': {
       const text =
@@ -315,7 +319,7 @@ function failed({ reason, status }: RpcFailure, timeoutMs: number, maxBytes: num
         failure: reason,
       })
     case 'not_mcp':
-      return failedCall('The response of the MCP server is not a valid result.', { failure: reason })
+      return failedCall(sent ? NOT_A_RESULT : NO_HANDSHAKE, { failure: reason })
     default:
       return backendFailure(reason, timeoutMs, maxBytes)
   }

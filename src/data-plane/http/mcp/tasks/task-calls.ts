@@ -145,7 +145,7 @@ class OfferedTask implements TaskSide {
     const { maxResultBytes } = this.#parts.taskLimits
     if (Buffer.byteLength(message) <= maxResultBytes) return endOf(message, version)
     return failed(
-      `The result is longer than ${maxResultBytes} bytes, the limit for the result of a task. Call the tool without a task, or request less data.`,
+      `The call has ended, but its result is longer than ${maxResultBytes} bytes, the limit for the result of a task. Request less data or, if the tool does not require a task, call it without one.`,
     )
   }
 
