@@ -386,7 +386,7 @@ describe('a peer without HTTP/2', () => {
     const response = await client().request(ask({ url: `http://127.0.0.1:${port}` }, '/'))
     expect(response).toMatchObject({ kind: 'failure', reason: 'protocol', sent: false })
     expect('message' in response && response.message).toContain(
-      'does not respond with HTTP/2. Enable HTTP/2 on this server (without TLS: h2c with prior knowledge), or remove spec.upstream.http2',
+      'does not respond with HTTP/2. Enable HTTP/2 on this server (without TLS: h2c with prior knowledge), or disable HTTP/2 in the gateway: remove spec.upstream.http2',
     )
   })
 
