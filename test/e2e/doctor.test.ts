@@ -150,7 +150,7 @@ const BROKEN: readonly (readonly [step: string, what: string, corrupt: Corrupt, 
     onMethod('initialize', becomes(200, '{"jsonrpc":"2.0","id":1,"result":{}}', JSON_TYPE)),
     /must return a result/,
   ],
-  ['reach', 'nothing at the path', at('/mcp', becomes(404)), /"\/mcp" and "\/mcp\/sse"/],
+  ['reach', 'nothing at the path', at('/mcp', becomes(404)), /"\/mcp", "\/mcp\/sse" and "\/mcp\/\{name\}"/],
   [
     'challenge',
     'a header that is dropped',
