@@ -160,7 +160,7 @@ describe('match-headers', () => {
     [{ region: 'eu' }, {}, 'is missing'],
     [{ region: 'eu' }, { region: 'EU' }, 'differs'],
     [{ region: 'eu' }, { region: null }, 'base64'],
-    [{}, { region: 'eu' }, 'not given'],
+    [{}, { region: 'eu' }, 'that it mirrors is missing'],
     [{ region: null }, {}, undefined],
     [{ shelf: 7 }, { shelf: '7' }, undefined],
     [{ shelf: 7 }, { shelf: '7.0' }, undefined],
