@@ -1,6 +1,6 @@
 /**
- * Constants that the kernel and its host share: status codes, method numbers, struct offsets, limits. It contains no code, only integers;
- * those of the quota table are in window-abi.ts.
+ * Integer constants of the kernel and its host, such as status codes, method numbers, limits and struct offsets. Those of the quota table are in
+ * window-abi.ts.
  * Each is one `export const NAME: i32 = …` because the host's copy is made from these lines (`npm run build:kernel`).
  */
 

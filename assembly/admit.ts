@@ -1,4 +1,4 @@
-/** The admission of a request in one call from the host: normalizes its path, matches a route, takes a token from the route's bucket. It holds no state. */
+/** The admission of a request: normalizes its path, matches a route and takes a token if the route has a bucket. It reads no clock. */
 import { BUCKET_EMPTY, RESULT_RETRY_AFTER } from './abi'
 import { spend, waitMs } from './bucket'
 import { arena } from './memory'

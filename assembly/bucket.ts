@@ -1,9 +1,8 @@
 /**
- * Token buckets by slot number, exact with any number of threads. It reads no clock: time is an argument.
+ * Token buckets by slot number: takes tokens and counts those that are left. It reads no clock: time is an argument.
  *
  * The generic cell rate algorithm (ITU-T I.371 annex A, "virtual scheduling") is a token bucket in one number: when
- * the bucket would be full again. One number is one compare-and-swap. It is kept in nanoseconds and does not depend on
- * the rate, so a new rate neither refills a bucket nor empties it.
+ * the bucket would be full again. One number is one compare-and-swap. It is kept in nanoseconds.
  */
 import { BUCKET_CAPACITY, BUCKET_FULL_AT, BUCKET_INTERVAL, BUCKET_SIZE } from './abi'
 import { bucketCount, buckets } from './memory'

@@ -1,6 +1,6 @@
 /**
- * The JSON-RPC envelope of a `tools/call`: validates a whole body and writes down where its parts stand. What is not
- * plainly such a call it leaves to the host's own parser, whether that finds it sound or not; it builds no value.
+ * Finds the parts of a JSON-RPC `tools/call` in a body and writes down their places. It builds no value; a body that it does not take is left to the
+ * host's parser.
  *
  * A call is `jsonrpc`, `id`, `method` and `params` once each, in any order, and in `params` once `name` and at most once
  * each `arguments` (an object) and `_meta` (an object). Any other member, a repeated one, an escape or a byte above 7F

@@ -1,4 +1,4 @@
-/** The whole export surface of the kernel, and nothing else. */
+/** The functions that the kernel exports to its host. It defines none. */
 
 export { admit } from './admit'
 export { takeTokens, tokensLeft } from './bucket'

@@ -1,4 +1,4 @@
-/** Starts an instance of the kernel: sets the addresses of its memory (memory.ts) and writes its byte classes (path.ts). It holds no state. */
+/** Starts an instance of the kernel: places its memory, writes its byte classes and returns the version of the ABI. It allocates no memory. */
 
 import { ABI_VERSION } from './abi'
 import { placeMemory } from './memory'

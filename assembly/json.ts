@@ -1,8 +1,8 @@
 /**
- * Steps over JSON (RFC 8259). It refuses what `JSON.parse` refuses, and also invalid UTF-8, half of a surrogate pair, more than MAX_DEPTH
- * nested containers, and numbers that a double might change; it builds no value and knows no member's name.
+ * Steps over JSON text, and records whether a string contains a byte above 7F. It refuses invalid JSON, and also some JSON that `JSON.parse`
+ * accepts, such as deep nesting; it builds no value.
  *
- * Text ends in a zero byte, which stands in no JSON text: every loop stops there without counting. Each `skip…` function
+ * Text ends in a zero byte, which JSON does not contain: loops stop there without counting. Each `skip…` function
  * takes an address and returns the one behind what it stepped over, or 0.
  */
 

@@ -1,16 +1,15 @@
 /**
  * The memory map, and the addresses of this thread's arena and of the buckets. It reads and writes no memory.
  *
- * Threads can share a memory: each instantiates the kernel on it, with a separate arena. The gateway shares the memory of the quota table; for
- * requests each of its threads has another one. The host lays a memory out (`src/data-plane/kernel/layout.ts`) and passes these addresses
- * once, at start; `quotaAttach` and `useTable` pass the others. The kernel has no data segment and no heap, so a new instance does not
- * overwrite the counts of the others.
+ * Threads that share a memory instantiate the kernel on it, each with a separate arena. The host lays a memory out
+ * (`src/data-plane/kernel/layout.ts`) and passes these addresses at the start; `quotaAttach` and `useTable` pass the others. The kernel has
+ * no data segment and no heap, so a new instance does not overwrite the counts of the others.
  *
  *        0 ┌──────────────────────────────────────────────┐
  *          │ unused: an address of 0 is an error          │
  *     1024 ├──────────────────────────────────────────────┤ ─┐
- *          │ BUCKETS   bucketCount × 64 B                 │  │  shared by all threads, changed
- *          ├────────────────────────────────── 64 KiB ────┤  │  by atomics or under locks
+ *          │ BUCKETS   bucketCount × 64 B                 │  │  of the threads that share
+ *          ├────────────────────────────────── 64 KiB ────┤  │  the memory
  *          │ QUOTA     laid out by the host (region.ts)   │  │
  *          ├────────────────────────────────── 64 KiB ────┤ ─┘
  *          │ ARENA 0   RESULT │ INPUT │ OUTPUT │ BODY │ … │ ─┐

@@ -1,7 +1,7 @@
 /**
- * Path normalization (RFC 3986 §6.2.2): one canonical spelling, or a refusal. It decodes no escapes except those of unreserved characters.
+ * Normalizes the path of a request (RFC 3986 §6.2.2) or refuses it, and writes the byte classes that this needs. It matches no route.
  *
- * Removed: `.` and `..` segments (§5.2.4; `..` at the root stays at the root), empty segments. Empty segments go first,
+ * Removed: `.` and `..` segments (§5.2.4; `..` at the root stays at the root), empty segments except a last one. Empty segments go first,
  * as in nginx and POSIX: `/a//../b` is `/b`. Changed: hexadecimal digits to upper case, escaped unreserved characters to
  * themselves (before dot segments are looked for, so `%2e%2e` is `..`), raw printable characters that no path of a URI may hold
  * (`"<>[]^{|}` and the grave accent) to their escapes. Bytes and escapes that servers understand differently are refused (abi.ts).

@@ -1,6 +1,6 @@
 /**
- * Offsets, kinds and status codes of the quota table. It contains integer constants only;
- * `src/data-plane/quota/memory/abi.ts` repeats those that the host needs, and a test compares the two.
+ * Integer constants of the quota table, such as offsets, kinds and status codes. `src/data-plane/quota/memory/abi.ts` repeats those that the host
+ * needs, and a test compares the two.
  */
 
 // ── Region header (offsets from the base of QUOTA) ──────────────────────────────────────────────────────────

@@ -1,4 +1,4 @@
-/** Looks up, reads and resets the counts of a consumer: for listings, administrators, window-lease.ts and window-reserve.ts. It decides no call. */
+/** Finds, locks, reads and resets slots of the quota table, and reports locks that are not free. It decides no call: window-decide.ts does. */
 import {
   BUSY,
   HEAD_CONSUMERS,

@@ -1,4 +1,4 @@
-/** Decides one call against every limit of its consumer, all or nothing, and brings counts to the present time. The caller has locked the slots. */
+/** Decides a call by the limits of its consumer and tool, counts a granted one, and advances the counts of a slot to the present. It takes no lock. */
 import {
   BUCKET_TOKEN,
   HEAD_RESERVING,

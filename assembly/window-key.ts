@@ -1,6 +1,6 @@
 /**
- * The hash of a quota key: SipHash-1-3 with a 128-bit result and a secret seed, so that a client cannot make two
- * consumers share a counter. Also the key of a tool's bucket, from those of tool and consumer. It looks up no slot.
+ * The hash of a quota key (SipHash-1-3, 128 bits, with a secret seed against chosen collisions), and the key of a tool's bucket, from those of
+ * tool and consumer. It looks up no slot.
  */
 import { HASHED, HEAD_SEED } from './window-abi'
 

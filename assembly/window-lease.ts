@@ -1,7 +1,6 @@
 /**
- * Units, and shares of the calls in flight, that are leased from a store outside the process, and the rolling windows that are reported to
- * it. A slot has one request for units at a time, from any thread; units expire at their deadline and are not spent after it. It sends
- * nothing itself.
+ * Begins requests for leased units, sets the leased share of calls in flight, and writes rolling windows for reports. It sends nothing: the host
+ * exchanges leases and reports with a store outside the process.
  */
 import { IN_FLIGHT_MASK, KIND_SECOND } from './window-abi'
 import { Slot, inFlightOf, lockOf, minuteCountsOf, minuteOf, secondCountsOf, secondOf } from './window-slot'

@@ -1,9 +1,9 @@
 /**
- * Units that are reserved before they are granted, for a host that first writes them to a journal or leases them, and the readings of
- * counters that it writes there. It decides no call: `decide` spends the units, one at a time.
+ * Reserves, credits and removes units of a slot, locks it by its key, and writes its counts for journals and reports. It decides no call: `decide`
+ * spends the units.
  *
- * `reserved` of a slot is what a reader of the journal must treat as used although it is not counted yet. A host raises it
- * (`quotaReserve`), writes the sum to the journal, and only then makes the units spendable (`quotaCredit`).
+ * With a journal, `reserved` of a slot is what its reader must treat as used although it is not counted yet. The host raises it
+ * (`quotaReserve`), writes the sum to the journal, and then makes the units spendable (`quotaCredit`).
  */
 import {
   HEAD_CONSUMERS,

@@ -1,9 +1,9 @@
 /**
- * Restores counts from journal entries, before any call is decided. It reads no journal: the host passes the entries in the order of their
- * ranks. What is not known exactly counts as used, at the latest possible time. `quotaAssume` counts whole limits as used, also later.
+ * Restores counts of consumers from journal entries that the host passes, and counts limits as used where counts are not known. It reads no
+ * journal.
  *
- * During the restore, `reserved` of a slot holds the units that were reserved and not spent at its last entry: those
- * missing in the next entry were used by the time of that entry, those left by the last one by the time of the restore.
+ * During the restore, `reserved` of a slot holds the units that were reserved and not spent at its last entry: those missing in the next entry
+ * count as used at the time of that entry, those left by the last one at the time of the restore.
  */
 import {
   HEAD_CONSUMERS,

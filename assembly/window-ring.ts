@@ -1,16 +1,13 @@
 /**
- * A rolling window as a ring of sub-window counts. It decides nothing about other windows and takes no lock: the
- * caller holds the slot.
+ * A rolling window as a ring of sub-window counts, and the tick clock of a consumer. It takes no lock.
  *
- * A window of length W, wherever it starts, touches at most RING_STEPS + 1 sub-windows of W / RING_STEPS. The units
- * admitted in them never exceed the limit together, so no window does. A unit becomes free once its whole sub-window has
- * left: at most W / 80 late. A byte counts quanta of ⌈limit / 255⌉ units; a remainder below a quantum is counted in the
- * next sub-window that closes, so it too can only become free late, and it is never more than limit / 255.
- * Together that is less than one sixtieth of the limit.
+ * A window of length W, wherever it starts, touches at most RING_STEPS + 1 sub-windows of W / RING_STEPS. A unit becomes free once its whole
+ * sub-window has left. A byte counts quanta of ⌈limit / 255⌉ units; a remainder below a quantum is counted in the next sub-window that closes.
+ * docs/decisions/0002-shared-quota-memory.md has the bounds of the error.
  *
  * Time is the consumer's tick clock: sub-window of the second (12.5 ms) << 16 | half milliseconds into it << 11 |
- * phase. A sub-window of the minute (750 ms) is 60 of them. The phase moves the boundaries of an idle consumer so that
- * its first call is the last of its sub-window: then its unit becomes free exactly W later.
+ * phase. A sub-window of the minute (750 ms) is 60 of them. The phase can move the boundaries of an idle consumer so that
+ * its first call is at the end of a sub-window.
  */
 import { RING_STEPS } from './window-abi'
 import { Ring } from './window-slot'

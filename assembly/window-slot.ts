@@ -1,7 +1,4 @@
-/**
- * The structs of the quota table's slots. The host does not use their layout: what it reads or writes is in
- * window-abi.ts. Its only code computes the addresses of a slot's parts.
- */
+/** The structs of the slots of the quota table, and the addresses of their parts. It changes no slot. */
 import { RING_STEPS } from './window-abi'
 
 /** The part that consumers and tool buckets share. */

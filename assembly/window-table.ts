@@ -1,10 +1,9 @@
 /**
- * The open-addressing table of both kinds of slots, shared by all threads: find, insert, evict, lock; and the addresses of the region and
- * of this thread's scratch area. It does not know what a slot counts; `idle` (window-idle.ts) decides which slot may be evicted.
+ * The open-addressing tables of slots: find, insert, evict and lock; also the addresses of the region and of this thread's scratch area.
+ * `idle` (window-idle.ts) decides which slot may be evicted.
  *
- * Readers do not lock the table: they search the index, lock the slot they found and compare its key again. An insert
- * or an eviction holds the table's lock. A reader concurrent with a shift of the index can only miss a key; after a miss,
- * `insert` and `search` repeat it under the lock.
+ * `find` searches the index without a lock. An insert or an eviction holds the table's lock. A search concurrent with a shift of the index can only
+ * miss a key; after a miss, `insert` and `search` repeat it under the lock.
  */
 import {
   TABLE_CAPACITY,

@@ -1,7 +1,6 @@
 /**
- * The calls of the quota table: attach, hash, take, release, and those of the files it exports from. It defines the order
- * of locks and decides no limit: window-decide.ts does. window-ring.ts and window-calendar.ts keep time, window-table.ts
- * finds slots, and the other files serve administrators and hosts that keep counts elsewhere.
+ * The calls that the host makes to the quota table: attach, hash, take, release, and those exported from other files. It checks no limit:
+ * window-decide.ts does.
  *
  * Locks: a consumer's slot before a tool's; a table's lock is never waited for while a slot is held.
  * The host lays the region out (`src/data-plane/quota/memory/region.ts`), writes the key into the scratch area and passes times

@@ -1,4 +1,4 @@
-/** The deployment: what each role starts, in which order, and how it stops. It connects parts and implements none. */
+/** Starts the parts of a deployment by its role, reports when it is ready, and stops it. The parts are in `main/`. */
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isStrictParser, listenerSupport } from '../shared/server/create.ts'

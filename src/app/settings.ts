@@ -1,4 +1,4 @@
-/** Reads all settings from the environment and checks them, also in combination. It starts nothing. */
+/** Reads the settings of a deployment from the environment and checks them, also in combination. It starts nothing. */
 import { isCidr, isLoopback } from './settings/cidr.ts'
 import { NO_PROVIDER, readIssuer } from './settings/issuer.ts'
 import { readMetering } from './settings/metering.ts'

@@ -1,4 +1,4 @@
-/** One process of an MCP server that reads and writes lines of JSON (MCP, transports, "stdio"). It routes no message and starts no second process. */
+/** One process of a stdio MCP server: exchanges lines with it, and stops it. It interprets no line. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { setTimeout as sleep } from 'node:timers/promises'
 

@@ -1,4 +1,4 @@
-/** The HTML of the page of connections. Every text that is not part of the page is escaped. It reads nothing. */
+/** Builds the HTML of the page of connections, and of pages that lead to another page. It reads nothing. */
 
 /** A tool set that needs a connection of the user. */
 export interface Connectable {

@@ -1,7 +1,4 @@
-/**
- * The page at `/connections` of a gateway: where users connect the tool sets that act for them, and disconnect them. HTML without scripts, after
- * a login through the OAuth front. It does not store the tokens of the tool sets.
- */
+/** Serves the page at `/connections` of a gateway, on which users sign in, and connect and disconnect tool sets. It does not store the tokens of tool sets. */
 import type { Principal } from '../model/principal.ts'
 import type { Egress } from '../shared/egress/egress.ts'
 import type { TokenVerifier } from '../shared/identity/verifier.ts'

@@ -1,7 +1,4 @@
-/**
- * The server side of the console and of the portal, as one Fetch API handler for everything below the root of the page: files, login,
- * session, and the way to the planes. It limits the paths that a page may request; the planes decide what a caller may do.
- */
+/** Serves the console or the portal: files, login, session and requests to the planes. `forward.ts` sends these requests. */
 import { asUser, type Principal } from '../model/principal.ts'
 import type { Egress } from '../shared/egress/egress.ts'
 import type { TokenVerifier } from '../shared/identity/verifier.ts'

@@ -1,4 +1,4 @@
-/** Colors as `#rrggbb`: contrast (WCAG 2.2, contrast ratio) and mixtures. It knows no theme. */
+/** Colors as `#rrggbb`: their form, contrast and mixtures. It knows no theme. */
 
 export function isColor(value: unknown): value is string {
   return typeof value === 'string' && /^#[0-9a-f]{6}$/i.test(value)
@@ -16,7 +16,7 @@ function luminance(color: string): number {
   return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 }
 
-/** From 1 to 21. */
+/** WCAG 2.2, contrast ratio: from 1 to 21. */
 export function contrastOf(one: string, other: string): number {
   const [high, low] = [luminance(one), luminance(other)].sort((a, b) => b - a) as [number, number]
   return (high + 0.05) / (low + 0.05)

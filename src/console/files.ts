@@ -1,4 +1,4 @@
-/** The built files of console and portal, read once and served from memory. A request selects a key of a table; no path of a request reaches the disk. */
+/** Reads the built files of console and portal, and serves them from memory. No path of a request reaches the disk. */
 import { createHash } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'

@@ -1,4 +1,4 @@
-/** Login, renewal and logout of sessions: authorization code with PKCE at the gateway, or a development client. It serves no page. */
+/** Login, renewal and logout of sessions. `oauth-client.ts` requests the tokens. */
 import { LoginFailure, type OAuthClient } from './oauth-client.ts'
 import { PRIVATE, problem } from './problem.ts'
 import { newSession, type Session, type SessionCookies } from './session.ts'

@@ -1,4 +1,4 @@
-/** The OAuth client of the pages at the gateway, by oauth4webapi: from registration to refresh. It keeps no token except a refreshed one for a minute. */
+/** The OAuth client of the pages at the gateway: registration, login addresses and tokens. `session.ts` puts sessions into cookies. */
 import { createHash } from 'node:crypto'
 import * as oauth from 'oauth4webapi'
 import { isObject } from '../model/is-object.ts'

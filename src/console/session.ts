@@ -1,7 +1,4 @@
-/**
- * Sessions, pending logins and pending connections, encrypted in cookies that scripts cannot read: any instance with the same key can serve
- * them, and none stores them. It requests no token.
- */
+/** Sessions, pending logins and pending connections in encrypted cookies, and the CSRF token of a session. It requests no token. */
 import { randomBytes, timingSafeEqual } from 'node:crypto'
 import type { Principal } from '../model/principal.ts'
 import type { Sealer } from '../shared/secrets/sealer.ts'

@@ -1,4 +1,4 @@
-/** The look of the portal: reads a theme as plain data, checks it field by field, and writes its stylesheet. It reads no file. */
+/** The look of the portal: checks a theme, decodes its logo and builds its stylesheet; also the default look. It reads no file. */
 import { contrastOf, isColor, mixOf } from './contrast.ts'
 
 export interface Theme {

@@ -1,4 +1,4 @@
-/** Periodic work: announces expiry, expires subscriptions, settles tenants, deletes old rows, publishes missed changes. It serves no request. */
+/** Maintenance of the control plane: expiry, tenants, publication and the deletion of old rows. It serves no request. */
 
 import { systemOrigin } from '../model/audit.ts'
 import { announceExpiring, announceExpiringKeys } from './api/services/notices.ts'

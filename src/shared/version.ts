@@ -1,4 +1,4 @@
-/** The version of the product, read once from package.json. */
+/** The version of the product, read from package.json. */
 import { readFileSync } from 'node:fs'
 
 export const VERSION: string = JSON.parse(

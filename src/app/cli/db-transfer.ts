@@ -1,4 +1,4 @@
-/** `toolgate db backup|restore|copy`: all rows of the control plane into a file, out of it, or into another database. It changes no row of the source. */
+/** `toolgate db backup|restore|copy`: the backup file, and the summary that is printed. `transfer.ts` of the store reads and writes the rows. */
 import { once } from 'node:events'
 import { createReadStream, createWriteStream, existsSync } from 'node:fs'
 import { rename, rm } from 'node:fs/promises'

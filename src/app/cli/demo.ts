@@ -1,4 +1,4 @@
-/** `toolgate demo`: performs the main use case, or that of the control plane, over HTTP like any client, and checks every response. */
+/** `toolgate demo`: its options, and the run of one of the two demos. The steps are in `demo/`. */
 import { type Command, InvalidArgumentError } from 'commander'
 import { type CommandContext, EXIT, footer, print, urlOption, usesColor } from './command.ts'
 import type { Transcript } from './demo/transcript.ts'

@@ -1,4 +1,4 @@
-/** `toolgate doctor`: connects to a gateway as each known client does, and names the first step that fails and its fix. It completes no login. */
+/** `toolgate doctor`: its options, and the examination of a gateway for the known clients. The steps are in `doctor/steps/`. */
 import { type Command, Option } from 'commander'
 import { type CommandContext, EXIT, footer, print, urlOption, usesColor } from './command.ts'
 import { CLIENT_NAMES, CLIENTS, type ClientName } from './doctor/clients.ts'

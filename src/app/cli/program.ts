@@ -1,4 +1,4 @@
-/** The command line of `toolgate`: its commands, and the exit code of one run. It loads the work of a command only when that command runs. */
+/** The command line of `toolgate`: registers the commands, runs one and returns its exit code. It defines no subcommand. */
 import { Command, CommanderError, InvalidArgumentError } from 'commander'
 import { VERSION } from '../../shared/version.ts'
 import { SettingsError } from '../settings.ts'

@@ -1,4 +1,4 @@
-/** The body of a response to one of the commands, bounded in size: JSON, text, or a JSON-RPC response on an event stream. It sends nothing. */
+/** Reads the body of a response up to a bound: JSON, text or a JSON-RPC response on an event stream; also the id of a request. It sends nothing. */
 
 import { isObject } from '../../model/is-object.ts'
 import { parseJson } from '../../model/parse-json.ts'

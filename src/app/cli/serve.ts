@@ -1,4 +1,4 @@
-/** `toolgate serve`: starts the deployment, prints how to use it and the ready line, and stops it on a signal. */
+/** `toolgate serve`: checks the settings, starts the deployment, reports that it is ready, and stops it on a signal. It opens no port itself. */
 import type { Command } from 'commander'
 import type { Running } from '../main.ts'
 import { findFileFaults } from '../settings/files.ts'

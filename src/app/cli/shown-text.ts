@@ -1,4 +1,4 @@
-/** Text of other people, such as names and responses, in a form that a terminal only shows. It prints nothing. */
+/** Escapes control and format characters in a text, so that a terminal shows it as one line. It prints nothing. */
 
 /**
  * @returns one line without control and format characters and line separators (Cc, Cf, Zl, Zp), which steer a terminal, reorder text or

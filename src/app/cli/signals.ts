@@ -1,4 +1,4 @@
-/** Receives the signals to stop, before the commands are loaded: process 1 of a container ignores signals without a listener. It closes nothing. */
+/** Receives the signals to stop, passes them to a listener, and can end the process itself. It closes nothing. */
 
 /** Ctrl-C reaches the process twice below npm: from the terminal, and from npm, which forwards it. */
 const SAME_REQUEST_MS = 500
@@ -8,7 +8,7 @@ let firstAtMs: number | undefined
 /** Until a command takes over, nothing has been opened that would have to be closed. */
 let stop = (): void => process.exit(0)
 
-/** Ends the process at the first signal, until `onStopSignal` is called. */
+/** Ends the process at the first signal, until `onStopSignal` is called: process 1 of a container ignores signals without a listener. */
 export function catchStopSignals(): void {
   if (caught) return
   caught = true

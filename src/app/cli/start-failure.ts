@@ -1,4 +1,4 @@
-/** The text of a start that failed, with the setting and the fix where the file system or a port is the cause. It prints nothing. */
+/** The text of a failed start, which names the setting and the fix for some faults of the file system and of ports. It prints nothing. */
 import { relative, resolve } from 'node:path'
 
 interface Places {

@@ -1,4 +1,4 @@
-/** Commands that consist of subcommands described by data: usage, help, options. It runs none of them. */
+/** Adds subcommands that are described by data to a command, with their usage, help and options. It does the work of none. */
 import type { Command, Option } from 'commander'
 import { footer } from './command.ts'
 

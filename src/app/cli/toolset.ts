@@ -1,4 +1,4 @@
-/** `toolgate toolset lint|render FILE`: prints the tools that a ToolSet or an OpenAPI document compiles to, and what agents may misread. It serves nothing. */
+/** `toolgate toolset lint|render`: prints findings about a ToolSet, ToolView or OpenAPI document, or the tools that it becomes. It serves nothing. */
 import type { Command } from 'commander'
 import type { Inspection } from '../../catalog/inspect/inspect-file.ts'
 import type { ViewReport } from '../../catalog/inspect/inspect-views.ts'

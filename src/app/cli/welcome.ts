@@ -1,4 +1,4 @@
-/** The text printed when the process is ready: addresses, how to get a token, a call, a client configuration. It prints nothing itself. */
+/** The text that is printed when the process is ready, such as its addresses. It prints nothing itself. */
 import type { Running } from '../main.ts'
 
 /** No line begins with `{`: only the ready line does. */

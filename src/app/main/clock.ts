@@ -1,4 +1,4 @@
-/** The clock that the parts of one thread share, which tests may advance (`TEST_HOOKS`). It schedules nothing. */
+/** A clock that parts of a thread share and that tests may advance (`TEST_HOOKS`). It schedules nothing. */
 
 export class Clock {
   #offsetMs = 0

@@ -1,4 +1,4 @@
-/** Opens the server side of console and portal: key of its sessions, client for the gateway, development logins. It opens no port. */
+/** Mounts console and portal before a handler, with the key of their sessions and a client for the gateway. It opens no port. */
 import { join } from 'node:path'
 import { type Console, type ConsoleControlPlane, createConsole } from '../../console/console.ts'
 import type { Theme } from '../../console/theme.ts'

@@ -1,4 +1,4 @@
-/** Connects the gateway of this process to a control plane, in process or over HTTP. It holds no part of the protocol. */
+/** Connects the gateway of this process to a control plane, in process or over HTTP. `src/data-plane/follower` follows it. */
 import { join } from 'node:path'
 import type { ControlPlane } from '../../control-plane/api/control-plane.ts'
 import { replyTo } from '../../data-plane/calls/fleet-reply.ts'

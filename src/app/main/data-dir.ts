@@ -1,4 +1,4 @@
-/** Creates `DATA_DIR` and, unless all users share it (sticky bit), removes the permissions of group and others as far as it can. It writes no data. */
+/** Creates `DATA_DIR` if it is missing, and reports or corrects its permissions. It writes no file. */
 import { accessSync, constants, mkdirSync, statSync } from 'node:fs'
 import { makeTreePrivate } from '../../shared/fs/private-tree.ts'
 import type { Log } from '../../shared/telemetry/log.ts'

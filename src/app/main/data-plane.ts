@@ -1,6 +1,6 @@
 /**
- * The data plane of one thread: identity, policy, snapshot, pipeline and HTTP. Configuration arrives as documents and usage leaves as
- * counts, both plain data, so it runs in the main thread or behind a message port. It opens no database and no tool source.
+ * The interface of a data plane, and the data plane of one thread, which it opens and connects from parts such as identity, policy, snapshot and
+ * pipeline. It opens no tool source.
  */
 import type { EveryThread, ThreadSignals } from '../../data-plane/calls/process-calls.ts'
 import { ApiCache } from '../../data-plane/http/api-cache/api-cache.ts'

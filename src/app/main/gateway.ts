@@ -1,4 +1,4 @@
-/** A gateway in this process: listener, data plane and configuration. It connects to no control plane. */
+/** Opens a gateway in this process, in one thread or in worker threads. `control-link.ts` connects it to a control plane. */
 import { join } from 'node:path'
 import { AdminActions } from '../../data-plane/follower/admin-actions.ts'
 import type { RecordAdminAction } from '../../data-plane/http/admin-audit.ts'

@@ -1,4 +1,4 @@
-/** How this process reaches Kafka by its settings: brokers, TLS, SASL and, for OAUTHBEARER, the source of its tokens. It connects to no broker. */
+/** Builds the options for access to Kafka from the settings, with the source of OAuth tokens. It connects to no broker. */
 import type { KafkaOptions, KafkaSasl } from '../../data-plane/metering/kafka/client.ts'
 import { hostOf } from '../../model/bare-host.ts'
 import { createEgress } from '../../shared/egress/client.ts'

@@ -1,7 +1,4 @@
-/**
- * Connects the meter: calls → spool → Kafka, or → the control plane of the same process; and Kafka → control plane. It counts no call.
- * Each serving thread opens its own meter with its own files; one delivery per process reads them all.
- */
+/** Connects meters, spool, Kafka and the control plane by the settings, and reports missing metrics. It counts no call. */
 import { join } from 'node:path'
 import { foldEvents, SPOOL_SOURCE } from '../../control-plane/api/services/fold-events.ts'
 import type { Store } from '../../control-plane/store/store.ts'

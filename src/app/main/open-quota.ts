@@ -1,4 +1,4 @@
-/** Opens the quota counters: one set for all threads of the process, shared with other instances where Redis is configured. It decides nothing. */
+/** Opens the quota counters of a process, with Redis if it is configured, and registers their metrics. It decides no call. */
 import { join } from 'node:path'
 import { MessageChannel } from 'node:worker_threads'
 import { openJournalQuota } from '../../data-plane/quota/journal/journal-quota.ts'

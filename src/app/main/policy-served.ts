@@ -1,6 +1,6 @@
 /**
- * Owns the bundles of the process: reads and tries each once for all planes and threads, swaps it in them together, and retries rejected
- * ones. With a policy server, which keeps its bundles, it opens the client for it. It makes no decision.
+ * Owns the policy bundles of a process: their sources, trials, changes and status; also opens the client of a policy server. It decides about no
+ * call.
  */
 import { oncePer } from '../../model/once-per.ts'
 import { jwsVerifier } from '../../shared/identity/verify-jws.ts'

@@ -1,4 +1,4 @@
-/** Opens the policy of one plane with its decision log, and with the admin operations (gateway) or the policy editor (control plane). It decides nothing. */
+/** Opens the policy of a gateway or a control plane: its bundles, its decision log and its operations. It decides about no call. */
 
 import { join } from 'node:path'
 import { threadId } from 'node:worker_threads'

@@ -1,4 +1,4 @@
-/** Reads the theme of the portal and the logo beside it. It checks no field: `src/console/theme.ts` does. */
+/** Reads the theme of the portal and its logo from files. `src/console/theme.ts` checks the fields. */
 import { readFileSync, statSync } from 'node:fs'
 import { dirname, extname, isAbsolute, join } from 'node:path'
 import { DEFAULT_THEME, MAX_LOGO_BYTES, type Theme, ThemeFault, themeOf } from '../../console/theme.ts'

@@ -1,4 +1,4 @@
-/** Returns to the system the memory that only the start of a thread needed, once and while the thread is idle. It frees nothing that is in use. */
+/** Collects garbage in a thread that is idle after its start, to release memory that the start needed. It collects at most once. */
 import { performance } from 'node:perf_hooks'
 
 /** The thread that compiles documents ends 5 s after its last job. */

@@ -1,4 +1,4 @@
-/** Reports damaged files of DATA_DIR by log, health and metric until the next start. It reads no file. */
+/** Reports damaged files in the log and as a condition. It reads no file. */
 import type { OnDamage } from '../../shared/fs/damage.ts'
 import type { Log } from '../../shared/telemetry/log.ts'
 import type { Conditions } from './conditions.ts'

@@ -1,4 +1,4 @@
-/** Opens trace export if the OTEL_* variables configure it (the SDK is loaded only then), and chooses the calls that are timed. It creates no span. */
+/** Opens the export of traces if it is configured, and chooses calls whose stages are timed. It creates no span itself. */
 import type { Exchange } from '../../data-plane/pipeline/exchange.ts'
 import type { Stage } from '../../data-plane/pipeline/stage.ts'
 import { isRecorded } from '../../data-plane/stages/6-settle/record-metrics.ts'

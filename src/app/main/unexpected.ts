@@ -1,7 +1,4 @@
-/**
- * The rule for errors that no code expected: which of them end the process. It is installed in the main thread and in every worker thread of
- * a process that serves nothing else, and repairs nothing.
- */
+/** The rule for errors that no code expected: reports them, and ends the process or the thread for some. It repairs nothing. */
 import { createLogger } from '../../shared/telemetry/logger.ts'
 import type { Metrics } from '../../shared/telemetry/metrics.ts'
 import type { Settings } from '../settings.ts'

@@ -1,4 +1,4 @@
-/** Reads how much processor time the cgroup of this process may use (version 1 and 2), as containers and services limit it. It sets no limit. */
+/** Reads how much processor time the cgroups of this process allow (versions 1 and 2). It sets no limit. */
 import { readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 

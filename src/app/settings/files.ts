@@ -1,4 +1,4 @@
-/** Tries the files that settings name and the entries of `EGRESS_ALLOW`, so that their faults are reported with all others. It keeps nothing open. */
+/** Checks settings that name files or need code of other parts, before the start. It changes no setting. */
 import { readFile } from 'node:fs/promises'
 import type { Settings } from '../settings.ts'
 import { isRemote } from './policy.ts'

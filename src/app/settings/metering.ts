@@ -1,4 +1,4 @@
-/** Where metering events go, how safely they are kept, and how much of the disk they may take. It connects to nothing. */
+/** The settings of metering events and of their delivery to Kafka. It connects to nothing. */
 import { readKafka } from './kafka.ts'
 import type { Reader } from './reader.ts'
 

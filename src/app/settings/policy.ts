@@ -1,4 +1,4 @@
-/** The settings of the policy: which engine and bundle, what is logged, what is tried beside it. It connects to nothing. */
+/** The settings of the policy, of its bundles and of its decision log, and their checks. It connects to nothing. */
 import { bareHost } from '../../model/bare-host.ts'
 import { isLoopback } from './cidr.ts'
 import type { Reader } from './reader.ts'

@@ -1,4 +1,4 @@
-/** What production refuses unless `ALLOW_INSECURE` names it, such as plain HTTP, unsigned bundles and ranges that are too wide. It reads no file. */
+/** The insecure settings that production refuses unless `ALLOW_INSECURE` names them. It reads no file. */
 import { BlockList, isIP } from 'node:net'
 import type { SmtpServer } from '../../control-plane/mail/smtp.ts'
 import { hostOf } from '../../model/bare-host.ts'

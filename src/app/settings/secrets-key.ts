@@ -1,4 +1,4 @@
-/** The key that encrypts secrets in the database, connected accounts and sessions of the console. It opens only the file named by `SECRETS_KEY_FILE`. */
+/** Reads and checks `SECRETS_KEY`, the key with which parts encrypt stored secrets and sessions. It creates no key. */
 import type { Reader } from './reader.ts'
 
 const MIN_LENGTH = 32

@@ -1,4 +1,4 @@
-/** The certificate of a listener: checks that it parses and belongs to its key. It opens no file. */
+/** Checks the certificates and the key of a listener. It opens no file. */
 import type { Renewable } from '../../shared/tls/client-tls.ts'
 import type { ServerTls } from '../../shared/tls/server-tls.ts'
 import { checkCertificate, checkPair } from './client-tls.ts'

@@ -1,4 +1,4 @@
-/** Sampling of access logs and stage timings, and whether traces are exported. The OpenTelemetry SDK reads the other OTEL_* variables itself. */
+/** The sampling of access logs and stage timings, and whether traces are exported. The OpenTelemetry SDK reads `OTEL_*` variables itself. */
 import type { Reader } from './reader.ts'
 
 export function readTelemetry(read: Reader) {

@@ -1,4 +1,4 @@
-/** Behavior hints, and whether a tool counts as destructive, by HTTP method. `apply-tool.ts` applies Tool resources that override them. */
+/** Behavior hints, and whether a tool counts as destructive, by HTTP method. It reads no Tool resource. */
 import type { ToolAnnotations } from '../../model/tool.ts'
 
 const DESTRUCTIVE: ReadonlySet<string> = new Set(['DELETE', 'PUT', 'PATCH'])

@@ -1,4 +1,4 @@
-/** Adds the definitions that a schema refers to, inline or under `$defs`; beyond a total size they allow anything. `schema.ts` converts them. */
+/** Adds the definitions that a schema refers to, inline or under `$defs`, and loosens those beyond its bounds. `schema.ts` converts them. */
 import { isObject } from '../../model/is-object.ts'
 import { put } from './dict.ts'
 import type { Converted, SchemaConverter } from './schema.ts'

@@ -1,4 +1,4 @@
-/** Reads and writes properties of untrusted JSON: only own ones, never through a prototype. It does not interpret OpenAPI. */
+/** Reads own properties and typed values of untrusted JSON, and sets properties of any name. It does not interpret OpenAPI. */
 
 export type Dict = { readonly [key: string]: unknown }
 

@@ -1,4 +1,4 @@
-/** Read access to an OpenAPI document: dialect, references, operations and their parameters. It changes no document and fetches none. */
+/** Read access to an OpenAPI document: version, title, references, operations and parameters; also the error of an unusable one. It fetches no document. */
 import { isObject } from '../../model/is-object.ts'
 import { type Dict, list, own, text } from './dict.ts'
 import { unescapeToken } from './json-pointer.ts'

@@ -1,4 +1,4 @@
-/** Compiles one resource, resource template or prompt of an MCP server or a document, or throws SkippedOperation; builds the prefix of URIs. Pure. */
+/** Compiles resources, resource templates and prompts of MCP servers and documents; names their lists, and builds the prefix of URIs. It sends no request. */
 import { isObject } from '../../model/is-object.ts'
 import type { ObjectSchema } from '../../model/json-schema.ts'
 import type { Feature, Tool } from '../../model/tool.ts'

@@ -1,4 +1,4 @@
-/** JSON Pointer (RFC 6901) as text: tokens and their escapes. It reads no document. */
+/** Escapes and unescapes tokens of JSON Pointers. It reads no document. */
 
 /** A token as key; in a URI fragment it may be percent-encoded as well. */
 export function unescapeToken(token: string): string {

@@ -1,4 +1,4 @@
-/** Orders media types by preference, determines the kind of a body, and builds the values of `Content-Type` and `Accept`. It reads no schema. */
+/** Normalizes, classifies and orders media types, and builds values of `Content-Type` and `Accept`. It reads no schema. */
 
 /** How a value becomes bytes in this media type. */
 export type BodyKind = 'json' | 'form' | 'multipart' | 'text' | 'binary'

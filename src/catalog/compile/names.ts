@@ -1,4 +1,4 @@
-/** Names of tools and arguments: allowed characters, length and uniqueness. Pure. */
+/** Makes names for tools, prompts and arguments, limits their length, and makes names of operations unique. It reads no document. */
 import { createHash } from 'node:crypto'
 import type { ToolNaming } from '../../model/tool-set.ts'
 

@@ -1,4 +1,4 @@
-/** Reads Parameter Objects (OpenAPI 3.1 §4.8.12; 2.0 through `swagger2.ts`) into bindings and schemas. It names no argument. */
+/** Reads the parameters of an operation and the placeholders of its path into bindings and schemas. It names no argument. */
 import { isObject } from '../../model/is-object.ts'
 import type { BackendAuthentication, ParameterBinding, ParameterLocation } from '../../model/tool.ts'
 import { type Dict, list, own, put } from './dict.ts'

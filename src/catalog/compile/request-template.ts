@@ -1,4 +1,4 @@
-/** Builds the request template of a tool from the path of its operation. It serializes no argument. */
+/** Builds the request template of a tool from its operation and arguments. It serializes no argument. */
 import type { ParameterBinding, RequestTemplate } from '../../model/tool.ts'
 import type { Arguments } from './arguments.ts'
 import type { RawOperation } from './document.ts'

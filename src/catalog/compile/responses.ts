@@ -1,4 +1,4 @@
-/** Reads the success responses of an operation (`default` without one): the `Accept` header and the output schema. It reads no 4xx or 5xx response. */
+/** Reads the media types and the JSON schema of the success responses of an operation, or of `default`. It converts no schema. */
 import { isObject } from '../../model/is-object.ts'
 import { type Dict, own } from './dict.ts'
 import type { OpenDocument, RawOperation } from './document.ts'

@@ -1,4 +1,4 @@
-/** Converts the keywords of one schema node to JSON Schema 2020-12. It does not descend into subschemas: `schema.ts` does. */
+/** Converts types, annotations and assertions of a schema node to JSON Schema 2020-12. `schema.ts` converts subschemas. */
 
 import { isWhole } from '../../model/decimal.ts'
 import { ExactNumber, numberOf, writeJson } from '../../model/exact-number.ts'

@@ -1,4 +1,4 @@
-/** Converts OpenAPI schemas (2.0 to 3.2) to JSON Schema 2020-12 for one direction. References become `#/$defs/…`; `bundle.ts` adds the definitions. */
+/** Converts OpenAPI schemas to JSON Schema 2020-12 for requests or for responses. `bundle.ts` adds the definitions that converted schemas refer to. */
 
 import { isObject } from '../../model/is-object.ts'
 import { usablePattern } from '../../shared/json-schema/pattern.ts'

@@ -1,4 +1,4 @@
-/** How the gateway authenticates at a backend (type of the tool set, place in the document), and which schemes an operation requires. It reads no secret. */
+/** Determines the authentication at a backend, where API keys of a document are sent, and which schemes an operation requires. It resolves no secret. */
 
 import { isObject } from '../../model/is-object.ts'
 import type { BackendAuthentication } from '../../model/tool.ts'

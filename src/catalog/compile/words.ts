@@ -1,4 +1,4 @@
-/** Cleans texts for agents: removes markup, invisible characters and sentences that only name a page, and limits the length. It generates no text. */
+/** Cleans and shortens texts for agents, and compares a title with a name. It writes no description. */
 
 /** Controls except tab and line feed; bidi, zero-width, tag and other format characters; default-ignorable characters; lone surrogates. */
 const INVISIBLE =

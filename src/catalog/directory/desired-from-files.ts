@@ -1,4 +1,4 @@
-/** Contents of all files → desired tool sets, tools and views, with the faults of the files. It reads secrets and no other file. */
+/** Turns the contents of resource files into desired tool sets, tools and views, with faults. A `ReferenceReader` reads the credentials. */
 import type { ToolSet } from '../../model/tool-set.ts'
 import type { ToolView } from '../../model/tool-view.ts'
 import type { Desired, DesiredToolSet, UnusableResource } from '../desired.ts'

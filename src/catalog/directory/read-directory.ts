@@ -1,4 +1,4 @@
-/** Reads the files of the tool set directory into resources, with the faults of each file. It does not watch the directory. */
+/** Lists the files of a directory, and reads resource files into resources and faults. `watch-directory.ts` watches the directory. */
 import { open, readdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { parseAllDocuments } from 'yaml'

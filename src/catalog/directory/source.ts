@@ -1,4 +1,4 @@
-/** The directory source: watches resource files and writes status files; an unreadable file keeps its last valid content. It parses no file itself. */
+/** The directory source: passes the resources of a directory to the Reconciler, and keeps status files. `read-directory.ts` parses the files. */
 
 import { SerialQueue } from '../../shared/async/serial-queue.ts'
 import type { Egress } from '../../shared/egress/egress.ts'

@@ -1,7 +1,4 @@
-/**
- * Writes the status of tool sets and ToolViews to YAML files, `<DATA_DIR>/status/<namespace>/<name>.yaml` and `<DATA_DIR>/view-status/…`,
- * and reads which tool sets served tools before a restart. It computes no status.
- */
+/** Writes and removes the status files of tool sets and ToolViews, and reads which tool sets served tools before a restart. It computes no status. */
 
 import { mkdir, readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'

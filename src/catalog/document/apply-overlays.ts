@@ -1,4 +1,4 @@
-/** Applies the actions of OpenAPI Overlays (1.0) to a document, in order. It reads no overlay and changes no value it is given. */
+/** Applies actions of OpenAPI Overlays to a document, in order, and reports unmatched actions. It parses no overlay, and does not change the given document. */
 import { exec, type JsonValue } from 'jsonpath-rfc9535'
 import { isObject } from '../../model/is-object.ts'
 import type { OverlayAction } from '../../model/tool-set.ts'

@@ -1,4 +1,4 @@
-/** Compiles a document together with its overlays and the files it refers to, or names the files that are missing. Pure: it reads no file. */
+/** Joins a document with the files it refers to and its overlays, and compiles it; also decodes UTF-8. It reads no file. */
 import type { ToolSet } from '../../model/tool-set.ts'
 import { type CompileResult, compileToolSet, type ToolBounds } from '../compile/compile-tool-set.ts'
 import { DocumentError } from '../compile/document.ts'

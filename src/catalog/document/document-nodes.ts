@@ -1,4 +1,4 @@
-/** Walks the parts of an OpenAPI document that may hold references: not vendor extensions, and not values of any form such as examples. It follows none. */
+/** Lists the members of a node of an OpenAPI document that may hold references. It follows no reference. */
 import { isObject } from '../../model/is-object.ts'
 
 /** Fields whose members are named by the author, so that none of those names is a keyword. */

@@ -1,4 +1,4 @@
-/** Joins an OpenAPI document and the files it refers to into one; unresolved references stay and are reported. It reads no file: it names the missing ones. */
+/** Joins an OpenAPI document and the files it refers to into one document, and reports what it cannot resolve. It reads no file. */
 import { isObject } from '../../model/is-object.ts'
 import type { UnresolvedReference } from '../compile/compile-tool-set.ts'
 import { type Dict, own, put } from '../compile/dict.ts'

@@ -1,4 +1,4 @@
-/** Parses a JSON or YAML document with limits on size, depth and aliases. It does not interpret OpenAPI. */
+/** Parses JSON or YAML documents within limits on size, depth and number of values. It does not interpret OpenAPI. */
 import { parseDocument as parseYaml } from 'yaml'
 import { ExactNumber, readJson } from '../../model/exact-number.ts'
 import { DocumentError } from '../compile/document.ts'

@@ -1,4 +1,4 @@
-/** One file of a document: its value, and the schemas in it that have an address (`$id`) or a name (`$anchor`). It resolves no reference to another file. */
+/** A file of a document: its value, and the places of schemas with an `$id` or an anchor in it; also resolves URIs. It opens no file. */
 import { isObject } from '../../model/is-object.ts'
 import { own } from '../compile/dict.ts'
 import { escapeToken } from '../compile/json-pointer.ts'

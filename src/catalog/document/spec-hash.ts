@@ -1,4 +1,4 @@
-/** SHA-256 of canonical JSON (sorted keys), independent of the order of keys and of the format of the document. Pure. */
+/** Computes the SHA-256 of a parsed document from its JSON with sorted keys. It parses nothing. */
 import { createHash, type Hash } from 'node:crypto'
 import { ExactNumber } from '../../model/exact-number.ts'
 

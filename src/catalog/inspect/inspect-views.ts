@@ -1,4 +1,4 @@
-/** What the ToolViews of a file would list, with the ToolSets of its directory, and what clients may not cope with. It serves nothing. */
+/** Reports what the ToolViews of a file would list together with the resources of its directory, and formats the report. It serves nothing. */
 import { basename, dirname } from 'node:path'
 import type { ToolViewStatus } from '../../model/tool-view.ts'
 import { desiredFromFiles } from '../directory/desired-from-files.ts'

@@ -1,4 +1,4 @@
-/** The KubernetesApi over `@kubernetes/client-node`: requests with a timeout, and watches that are reopened. It decides nothing about objects. */
+/** Implements `KubernetesApi` with `@kubernetes/client-node`, with timeouts of requests. `watch.ts` reopens the watches. */
 import {
   ApiException,
   type ConfigurationOptions,

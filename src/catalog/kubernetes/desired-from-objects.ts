@@ -1,4 +1,4 @@
-/** Objects of the cluster → desired tool sets in the order of their creation, tools and views, with the faults of the objects. It writes no object. */
+/** Turns objects of the cluster into desired tool sets, tools and views, with faults. It writes no object. */
 import type { Desired, DesiredToolSet, UnusableResource } from '../desired.ts'
 import { faultText } from '../resource/fields.ts'
 import { readResource } from '../resource/resource.ts'

@@ -1,4 +1,4 @@
-/** Leader election with a Lease: at most one instance writes. It compares no clocks of instances, only how long a record stays unchanged. */
+/** Elects a leader among instances with a Lease. It compares no clocks of instances. */
 import type { Log } from '../../shared/telemetry/log.ts'
 import type { KubernetesApi, LeaseRecord } from './api.ts'
 

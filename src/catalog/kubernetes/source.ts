@@ -1,4 +1,7 @@
-/** The Kubernetes source: watches ToolSet, Tool and ToolView objects. Every instance serves the tools; only the leader writes status and Tool objects. */
+/**
+ * The Kubernetes source: passes ToolSet, Tool and ToolView objects to the Reconciler, and as the leader writes Tool objects and status.
+ * `tool-objects.ts` plans the Tool objects.
+ */
 
 import { CoalescedRun } from '../../shared/async/coalesced-run.ts'
 import { SerialQueue } from '../../shared/async/serial-queue.ts'

@@ -1,4 +1,4 @@
-/** Plans the Tool objects of a tool set with a three-way merge, so that edited fields are kept. Pure. */
+/** Plans which Tool objects of a tool set to create, replace and remove, and finds their tool names and edited fields. It writes no object. */
 
 import { createHash } from 'node:crypto'
 import { isObject } from '../../model/is-object.ts'

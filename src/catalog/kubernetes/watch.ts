@@ -1,4 +1,4 @@
-/** Watches all objects below one path of the API server with an informer that is reopened after errors. It writes no object. */
+/** Watches the objects below a path of the API server with an informer, and reopens it after errors. It writes no object. */
 import {
   type KubeConfig,
   type KubernetesListObject,

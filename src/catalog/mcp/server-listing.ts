@@ -1,4 +1,4 @@
-/** Lists the tools, resources and prompts of one MCP server, and reports when they may have changed. It holds at most one connection and compiles nothing. */
+/** Reads the lists of an MCP server with the connection and token this needs, and reports when they may have changed. It compiles nothing. */
 import { writeJson } from '../../model/exact-number.ts'
 import type { BackendAuthentication } from '../../model/tool.ts'
 import type { McpSource } from '../../model/tool-set.ts'

@@ -1,4 +1,4 @@
-/** Applies a Tool resource to a generated tool, or makes a new tool of it. Fields of the resource take precedence. Pure. */
+/** Applies a Tool resource to a generated tool, or makes a new tool of it. `served-tools.ts` chooses between the two. */
 import { asExactTool, asPlainTool } from '../../model/exact-tool.ts'
 import { isObject } from '../../model/is-object.ts'
 import type { ObjectSchema } from '../../model/json-schema.ts'

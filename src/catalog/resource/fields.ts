@@ -1,4 +1,4 @@
-/** Reads untrusted resource fields and collects every fault with field, reason and fix. It knows no kind of resource. */
+/** Reads fields of untrusted resources, and collects and formats their faults. It knows no kind of resource. */
 import { parseDurationMs } from '../../model/duration.ts'
 import { isObject } from '../../model/is-object.ts'
 import { type Dict, own } from '../compile/dict.ts'

@@ -1,4 +1,4 @@
-/** Checks `x-mcp-header` annotations (MCP 2026-07-28), since clients ignore a tool with an invalid one. Pure. */
+/** Checks the `x-mcp-header` annotations of a schema. It changes no schema. */
 import { isObject } from '../../model/is-object.ts'
 
 /** RFC 9110 §5.6.2, token; `Mcp-Param-` is the prefix of the header. */

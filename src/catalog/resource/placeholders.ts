@@ -1,4 +1,4 @@
-/** Replaces `${NAME}` in the texts of a resource by values of a given map. It never reads the environment. */
+/** Fills `${NAME}` placeholders in texts of a resource from a given map, and reports unknown names. It reads no environment variable. */
 import { isObject } from '../../model/is-object.ts'
 import { type Dict, put } from '../compile/dict.ts'
 import type { ResourceFault } from './fields.ts'

@@ -1,4 +1,4 @@
-/** Reads from files what resources of the directory source refer to: ConfigMaps, Secrets, and files beside a document. It reads no resource. */
+/** Reads the files that resources of a directory refer to: documents, secrets and files beside a document. It reads no resource. */
 import { readFile, realpath, stat } from 'node:fs/promises'
 import { join, sep } from 'node:path'
 import type { KeyReference } from '../../model/tool-set.ts'

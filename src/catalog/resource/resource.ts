@@ -1,4 +1,4 @@
-/** Reads the envelope of a resource (apiVersion, kind, metadata) and passes its spec to the reader of the kind. It reads no file. */
+/** Reads the envelope of a resource, and passes its spec to the reader of its kind. It reads no file. */
 
 import { isObject } from '../../model/is-object.ts'
 import type { ToolSet } from '../../model/tool-set.ts'

@@ -1,4 +1,4 @@
-/** Reads the spec of a Tool resource, with every fault. It makes no tool: `apply-tool.ts` does. */
+/** Reads the spec of a Tool resource, and reports its faults. It makes no tool: `apply-tool.ts` does. */
 import { isObject } from '../../model/is-object.ts'
 import type { JsonSchema, ObjectSchema } from '../../model/json-schema.ts'
 import { TASK_SUPPORT, type TaskSupport, type ToolAnnotations } from '../../model/tool.ts'

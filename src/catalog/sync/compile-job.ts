@@ -1,4 +1,4 @@
-/** One compilation from text to tools, with data as input and output, so that it can run in any thread. It fetches no document and never throws. */
+/** Runs one compilation from text to tools; defines its input, its outcome and the interface of a compiler. It fetches no document. */
 import { createHash } from 'node:crypto'
 import { asPlainTool } from '../../model/exact-tool.ts'
 import type { ToolSet } from '../../model/tool-set.ts'

@@ -1,4 +1,4 @@
-/** The worker thread that compiles one job at a time and sends tools in batches on request. It keeps no state between jobs. */
+/** The worker thread that compiles documents and sends tools in batches. It fetches no document. */
 import { parentPort } from 'node:worker_threads'
 import { readJson } from '../../model/exact-number.ts'
 import type { Tool } from '../../model/tool.ts'

@@ -1,4 +1,4 @@
-/** Compiles documents in a worker thread with limits on time and memory, so that no document blocks the event loop. It compiles nothing on this thread. */
+/** Compiles documents in a worker thread with limits on time and memory. `compile-worker.ts` runs in that thread. */
 
 import { writeJson } from '../../model/exact-number.ts'
 import type { Tool } from '../../model/tool.ts'

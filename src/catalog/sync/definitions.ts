@@ -1,4 +1,4 @@
-/** Makes the definitions of tools, and finds tools with another meaning and breaking changes since the last synchronization. It stores nothing. */
+/** Makes the definitions of tools, and compares them with a previous record for changed meaning and breaking changes. It stores nothing. */
 
 import { createHash } from 'node:crypto'
 import { isObject } from '../../model/is-object.ts'

@@ -1,4 +1,4 @@
-/** Stores the last valid document that each tool-set read over the network, so that its tools are served after a restart while the source is unavailable. It stores no credential for a backend. */
+/** Stores documents that tool sets read over the network, with the files that the documents refer to. It fetches no document. */
 
 import { createHash } from 'node:crypto'
 import { mkdir, readFile, rm } from 'node:fs/promises'

@@ -1,4 +1,4 @@
-/** Fetches a document over HTTP: conditional, limited in size and time, without redirects and compression. It parses nothing. */
+/** Fetches a document over HTTP, within limits on size and time, and without redirects. It parses no document. */
 import type { Egress } from '../../shared/egress/egress.ts'
 import { httpOnly } from '../../shared/egress/http-only.ts'
 import { DocumentError } from '../compile/document.ts'

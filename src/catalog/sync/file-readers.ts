@@ -1,4 +1,4 @@
-/** Readers of the files that a document may refer to: of its origin, the other keys of its ConfigMap, below its folder, or none. They parse no file. */
+/** Readers of the files that a document may refer to: from its origin, from stored copies, from its folder, or none. They parse no file. */
 import type { Egress } from '../../shared/egress/egress.ts'
 import type { StoredFile } from './document-store.ts'
 import { fetchDocument } from './fetch-document.ts'

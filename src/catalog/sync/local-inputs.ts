@@ -1,4 +1,4 @@
-/** What a synchronization reads beside the document of an address, and the fingerprints by which a change of it is noticed. It reads nothing. */
+/** The local inputs of a synchronization, and fingerprints that show when inputs change. It reads nothing. */
 import { createHash } from 'node:crypto'
 import { writeJson } from '../../model/exact-number.ts'
 import type { ToolSet } from '../../model/tool-set.ts'

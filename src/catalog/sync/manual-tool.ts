@@ -1,4 +1,4 @@
-/** A Tool resource with its credential, resolved from its secret. It makes no tool: `served-tools.ts` does. */
+/** Resolves the credential of a Tool resource from its secret. It makes no tool. */
 import type { ToolResource } from '../resource/tool-resource.ts'
 import type { ReferenceReader } from './tool-set-sync.ts'
 

@@ -1,4 +1,4 @@
-/** The key of a resource, and the name of the file that is stored for it. Pure. */
+/** The name and the key of a resource, and the name of a file for it. Pure. */
 import { createHash } from 'node:crypto'
 
 export interface ResourceName {

@@ -1,4 +1,4 @@
-/** Combines generated tools with Tool resources, so that no caller sees two tools of one name. Pure. */
+/** Combines generated tools with Tool resources, and finds tools with conflicting names. It reads no resource. */
 import type { Tool } from '../../model/tool.ts'
 import { manualTool, overlayTool } from '../resource/apply-tool.ts'
 import type { ResourceFault } from '../resource/fields.ts'

@@ -1,4 +1,4 @@
-/** Builds the status of a tool-set from the result of a synchronization. Pure: the time is an argument. */
+/** Builds the status of a tool set from the result of a synchronization. Pure: the time is an argument. */
 import { CLIENT_TOOL_LIMITS } from '../../model/client-limits.ts'
 import type { Condition, ToolSetPhase, ToolSetStatus } from '../../model/tool-set.ts'
 import type { CompileResult } from '../compile/compile-tool-set.ts'

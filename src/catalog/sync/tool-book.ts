@@ -1,4 +1,4 @@
-/** The Tool resources that apply: valid ones, and of unusable ones the last valid version or the tools that must be withheld. It reads no resource. */
+/** Keeps the Tool resources that apply and the unusable ones, and finds the tools to withhold. It reads no resource. */
 import type { Tool } from '../../model/tool.ts'
 import type { UnusableResource } from '../desired.ts'
 import type { ToolTarget } from '../resource/tool-target.ts'

@@ -1,4 +1,4 @@
-/** The state of one tool-set in the reconciler. It contains no transition. */
+/** The state of a tool set in the reconciler, and values derived for it. `reconcile.ts` changes the state. */
 
 import type { Tool } from '../../model/tool.ts'
 import type { ToolSetPhase, ToolSetStatus } from '../../model/tool-set.ts'

@@ -1,4 +1,4 @@
-/** Turns desired ToolViews into those that are served and a status for each. All sources use it; it reads no resource and lists no tool. */
+/** Turns desired ToolViews into the served ones, and writes their status. It reads no resource. */
 import { writeJson } from '../../model/exact-number.ts'
 import type { Tool } from '../../model/tool.ts'
 import type { ToolView, ToolViewStatus, ViewFigures } from '../../model/tool-view.ts'

@@ -1,4 +1,4 @@
-/** Builds the status of a ToolView from its tools and figures. Pure: the time is an argument. */
+/** Builds the status of a ToolView, its notes and the list of its unmatched entries. Pure: the time is an argument. */
 import { CLIENT_TOOL_LIMITS } from '../../model/client-limits.ts'
 import type { Tool } from '../../model/tool.ts'
 import type { Condition } from '../../model/tool-set.ts'

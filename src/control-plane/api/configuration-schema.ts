@@ -1,4 +1,4 @@
-/** The JSON Schema (2020-12) of a configuration tree, made from the schema that validates requests. It validates nothing. */
+/** Builds the JSON Schema of a configuration tree from its zod schema. It validates nothing. */
 import { OpenAPIRegistry, OpenApiGeneratorV31 } from '@asteasolutions/zod-to-openapi'
 import { configurationTree } from './schemas/configuration.ts'
 

@@ -1,4 +1,4 @@
-/** The list of all declared endpoints, and the OpenAPI document of them and of the snapshot stream. An `Endpoint` that is not in the list is not served. */
+/** The list of the endpoints, and the OpenAPI document of them and of the snapshot stream. `control-plane.ts` mounts them. */
 
 import type { Endpoint } from './http/endpoint.ts'
 import { type DocumentInfo, openApiDocument } from './http/openapi.ts'

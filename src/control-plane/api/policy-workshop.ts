@@ -1,4 +1,4 @@
-/** What the control plane asks of the process about its policy and drafts of it. It implements nothing. */
+/** The interface through which the control plane uses the policy of its process and drafts of it. It implements nothing. */
 
 /** Path → text of rego modules, tests and data documents. */
 export type DraftFiles = Readonly<Record<string, string>>

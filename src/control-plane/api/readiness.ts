@@ -1,4 +1,4 @@
-/** State of the control plane: `GET /ready` and `GET /health`, and 503 for the rest until the database is open. It opens and repairs nothing. */
+/** Readiness of the control plane, its routes `/ready` and `/health`, and the app that responds until the database is open. It opens no database. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Hono } from 'hono'
 import { type Store, StoreUnavailable } from '../store/store.ts'

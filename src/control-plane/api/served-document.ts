@@ -1,4 +1,4 @@
-/** The OpenAPI document as it is served: from the build, which has generated it; from source it is generated for the first request. It describes nothing itself. */
+/** The OpenAPI document that the control plane serves, from the file of the build or generated. It describes no endpoint. */
 import { existsSync, readFileSync } from 'node:fs'
 import { controlPlaneDocument } from './endpoints.ts'
 import { type DocumentInfo, serversOf } from './http/openapi.ts'

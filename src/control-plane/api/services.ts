@@ -1,4 +1,4 @@
-/** What endpoints need besides their transaction. It contains no logic. */
+/** The interface of the services that endpoints use. It contains no logic. */
 
 import type { Fleet } from '../publisher/fleet.ts'
 import type { Publisher } from '../publisher/publisher.ts'

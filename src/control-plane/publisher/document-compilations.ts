@@ -1,4 +1,4 @@
-/** Compiles the documents of APIs into tools, one at a time and tenants in turn, and keeps the last tools of each API. It publishes nothing. */
+/** Schedules the compilation of the OpenAPI documents of APIs, and keeps the tools and the state of each. `publisher.ts` publishes the tools. */
 import type { Api } from '../../model/api.ts'
 import { Backoff } from '../../shared/async/backoff.ts'
 import type { CompiledApi, ControlPlaneOptions } from '../api/options.ts'

@@ -1,4 +1,4 @@
-/** The events of one gateway's stream: updates of the share, at most one ahead of the reader, questions and heartbeats. It encodes and sends none. */
+/** Generates the events of the stream to a gateway. It sends no event. */
 
 import type { FleetQuestion } from '../../link/fleet-question.ts'
 import type { HelloEvent } from '../../link/transport.ts'

@@ -1,7 +1,4 @@
-/**
- * Questions to the gateways about their calls: sent over the streams of every control-plane instance, with the replies gathered where
- * they were asked. It writes no row and interprets no reply.
- */
+/** Distributes questions about recorded calls to the streams of gateways, and collects the replies. It writes no row. */
 import { randomUUID } from 'node:crypto'
 import { promisify } from 'node:util'
 import { deflateRaw, inflateRaw } from 'node:zlib'

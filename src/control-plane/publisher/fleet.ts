@@ -1,4 +1,4 @@
-/** The control plane's side of the link: instances connect, poll and report, and tenants follow what the instances acknowledge. It knows no transport. */
+/** The control plane's side of the link: connections, polls and reports of gateways, and the activation and purge of tenants. It handles no HTTP request. */
 import type { ShareUpdate } from '../../link/control-share.ts'
 import type { AdminAction, Hello, Report } from '../../link/report.ts'
 import type { StreamEvent } from '../../link/update-events.ts'

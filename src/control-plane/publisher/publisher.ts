@@ -1,4 +1,7 @@
-/** Owns the share: reads what is committed, has documents compiled, derives the next version and notifies subscribers. It knows neither gateways nor HTTP. */
+/**
+ * Publishes the share: reads it from the database, has documents compiled, and derives updates and differences between versions.
+ * It sends nothing to gateways.
+ */
 
 import {
   applyUpdate,

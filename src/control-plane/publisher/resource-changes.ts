@@ -1,4 +1,4 @@
-/** Which resources differ between two versions of a tenant's share, by kind and id, without their content. It publishes nothing. */
+/** Lists the resources that differ between versions of the share, and joins the lists of consecutive versions. It publishes nothing. */
 import type { TenantShare } from '../../link/control-share.ts'
 
 export const CHANGED_KINDS = ['tenant', 'plan', 'api', 'subscription', 'key', 'consumer', 'tool'] as const

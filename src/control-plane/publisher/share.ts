@@ -1,4 +1,4 @@
-/** Rows of the database → the parts of the control plane's share. Pure: it reads no database and sends nothing. */
+/** Converts rows of the database to parts of the share. It reads no database and sends nothing. */
 
 import type {
   ApiShare,

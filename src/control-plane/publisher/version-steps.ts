@@ -1,4 +1,4 @@
-/** The last versions of the share, and what each of them changed: for updates and for the difference that operators read. It publishes nothing. */
+/** Keeps the steps between the latest versions of the share, and derives the changes since a version. It publishes nothing. */
 import type { TenantShare } from '../../link/control-share.ts'
 import { joinedChanges, type ResourceChange, resourceChanges } from './resource-changes.ts'
 

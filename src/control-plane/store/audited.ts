@@ -1,4 +1,4 @@
-/** A transaction that records for the audit which resources it inserts, updates and removes, before and after. It omits secrets and large texts. */
+/** Records changes of resources and other actions for the audit. It contains no query. */
 import { createHash } from 'node:crypto'
 import type { AuditOrigin } from '../../model/audit.ts'
 import { newId } from '../../model/id.ts'

@@ -1,4 +1,4 @@
-/** The repositories of notices: quotas that were announced, and mails. It contains no query. */
+/** The interfaces of the repositories of announced quotas and of mails. They contain no query. */
 import type { AfterSending, Mail } from '../../model/mail.ts'
 import type { ReachedQuota } from '../../model/quota-notice.ts'
 

@@ -1,4 +1,4 @@
-/** The repositories of a transaction: one interface for each kind of row, and one for the share; others are in files beside it. It contains no query. */
+/** Interfaces of repositories, with the types that they take and return; further ones are in files beside it. It contains no query. */
 import type { Api, ApiStatus } from '../../model/api.ts'
 import type { ApiKey, ApiKeyStatus } from '../../model/api-key.ts'
 import type { Consumer, ConsumerStatus } from '../../model/consumer.ts'

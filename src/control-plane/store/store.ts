@@ -1,4 +1,7 @@
-/** The interface of the database: transactions within a scope, signals, errors. Queries are in `sql/`; `pglite/` and `postgres/` are its adapters. */
+/**
+ * The interface of the database: transactions within a scope, signals, errors and the constraints that they name.
+ * `pglite/` and `postgres/` are its adapters.
+ */
 
 import type { AuditRepository } from './audit-repository.ts'
 import type { ConfigurationRepository } from './configuration-repository.ts'

@@ -1,4 +1,4 @@
-/** Claims due deliveries, sends them and stores the outcomes. The schedule is in the database, and the retry rules are in the model. */
+/** Claims due deliveries, has them sent and stores the outcomes. `attempt.ts` sends them, and the retry rules are in the model. */
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type AttemptOutcome, afterAttempt } from '../../model/webhook-delivery.ts'

@@ -1,4 +1,4 @@
-/** Counts the failed deliveries of a webhook, and announces that it fails. It sends nothing. */
+/** Counts failed deliveries of webhooks, and appends the event of a failing webhook. It sends nothing. */
 import { hostOf } from '../../model/bare-host.ts'
 import type { AfterAttempt } from '../../model/webhook-delivery.ts'
 import type { Transaction } from '../store/store.ts'

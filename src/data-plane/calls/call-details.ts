@@ -1,4 +1,4 @@
-/** Stages, decision and, as far as `DECISION_LOG` allows, arguments of a few of the latest calls, bounded in number, size and rate. It evaluates nothing. */
+/** Chooses some of the latest calls and keeps their details, such as stages, arguments and decision. It evaluates no policy. */
 
 import { writeJson } from '../../model/exact-number.ts'
 import type { Decision } from '../../shared/policy/engine.ts'

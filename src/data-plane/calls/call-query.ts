@@ -1,4 +1,4 @@
-/** Queries of recorded calls, the rows and pages they return, and the kind of an outcome: plain data that crosses between threads. It records nothing. */
+/** Types of queries of recorded calls and of the rows and pages they return, and the kind of an outcome. It records nothing. */
 import type { CallWindow } from '../../link/call-summary.ts'
 import type { Exchange } from '../pipeline/exchange.ts'
 

@@ -1,4 +1,4 @@
-/** The latest calls of one thread, in arrays that are written over and over: recording a call allocates nothing. It sends nothing. */
+/** A ring of the latest calls of a thread, the queries on it, and the rounding of times. It sends nothing. */
 import { randomBytes } from 'node:crypto'
 import type { CallWindow } from '../../link/call-summary.ts'
 import type { Principal } from '../../model/principal.ts'
@@ -47,6 +47,7 @@ const LONG_NAME = `(more than ${MAX_NAME} characters)`
 
 type Reference = string | Principal | Refusal | undefined
 
+/** Arrays that are written over and over: recording a call creates no object. */
 export class CallRing {
   readonly worker: number
   readonly capacity: number

@@ -1,4 +1,4 @@
-/** Counts recorded calls in cells, one for each combination of what they are grouped by, and sums the cells up. It reads no clock. */
+/** Adds recorded calls to figures, and groups them into the totals of a summary. It reads no clock. */
 import type { Summary } from '../../link/call-summary.ts'
 import {
   addCount,

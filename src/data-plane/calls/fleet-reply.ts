@@ -1,4 +1,4 @@
-/** Builds the reply to a question of the control plane: recorded calls, or a summary and, for questions about every tenant, the worker threads. It does not send the reply. */
+/** Builds the reply to a question of the control plane from recorded calls and worker states. It does not send the reply. */
 import { type FleetQuestion, type FleetReply, wireSummary } from '../../link/fleet-question.ts'
 import type { ProcessCalls } from './process-calls.ts'
 

@@ -1,4 +1,4 @@
-/** The recorded calls and states of all threads of the process, merged, and cursors of pages. It records none; a thread that does not respond is left out. */
+/** Merges the recorded calls and the states of the threads of a process, and reads and writes cursors of pages. It records no call. */
 import { type CallWindow, mergedSummary, type Summary, windowOf } from '../../link/call-summary.ts'
 import { getOrSet } from '../../model/once-per.ts'
 import type { Principal } from '../../model/principal.ts'

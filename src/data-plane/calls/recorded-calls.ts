@@ -1,4 +1,4 @@
-/** The recorded calls of one thread and what is counted from them, for requests of any thread of the process. It merges nothing. */
+/** Records the calls of a thread, and gives their rows, details, callers and summaries. `process-calls.ts` merges those of several threads. */
 import type { Summary } from '../../link/call-summary.ts'
 import { getOrSet } from '../../model/once-per.ts'
 import type { Principal } from '../../model/principal.ts'

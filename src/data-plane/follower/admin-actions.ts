@@ -1,4 +1,4 @@
-/** Actions of administrators at this gateway, on disk before they run and until the control plane has taken them for its audit. It sends nothing. */
+/** Keeps actions of administrators on disk until the control plane has confirmed them. It runs and sends none. */
 import type { AdminAction } from '../../link/report.ts'
 import { SerialQueue } from '../../shared/async/serial-queue.ts'
 import { readLines, replaceLines } from '../../shared/fs/checked-lines.ts'

@@ -1,4 +1,4 @@
-/** Follows a control plane over any transport: acknowledges or refuses updates, replies to questions, keeps the last share on disk. It compiles nothing. */
+/** Follows a control plane: takes its updates, keeps a copy of the share, replies to questions and watches the connection. `reporter.ts` sends the reports. */
 import { join } from 'node:path'
 import { wholeShare } from '../../link/control-share.ts'
 import { type FleetQuestion, type FleetReply, readQuestion } from '../../link/fleet-question.ts'

@@ -1,4 +1,4 @@
-/** The link to a control plane over HTTP: SSE stream, polls, reports and replies. It retries nothing and keeps no state of the gateway. */
+/** The transport to a control plane over HTTP: event stream, polls, reports and replies. `follower.ts` decides when to connect again. */
 
 import type { ShareUpdate } from '../../link/control-share.ts'
 import type { FleetReply } from '../../link/fleet-question.ts'

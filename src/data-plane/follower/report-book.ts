@@ -1,4 +1,4 @@
-/** Counts that are not confirmed yet. With a path they are on disk before they are sent, so that a crash does not lose or repeat them. It sends nothing. */
+/** Holds the counts of a gateway until a report of them is confirmed, in memory and, with a path, on disk; and the number of the report. It sends nothing. */
 
 import type { CountRows } from '../../link/report.ts'
 import type { UsageCount } from '../../link/usage-count.ts'

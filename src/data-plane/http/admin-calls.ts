@@ -1,4 +1,7 @@
-/** `/admin/calls`: the recorded calls, one of them, and as a stream (docs/reference/http.md, Recorded calls). Access is decided by the pipeline. */
+/**
+ * `/admin/calls` (docs/reference/http.md, Recorded calls): list, single call and stream, and the window in responses.
+ * `admin-call.ts` runs the pipeline first.
+ */
 import type { CallWindow } from '../../link/call-summary.ts'
 import type { Principal } from '../../model/principal.ts'
 import { rounded } from '../calls/call-ring.ts'

@@ -1,4 +1,4 @@
-/** What the counters of a consumer hold in every window, beside the limits that apply (`GET /admin/quotas/{consumer_id}`). It changes no count. */
+/** A counter in the response of `GET /admin/quotas/{consumer_id}`: its counts, beside the limits where they are known. It changes no count. */
 import type { QuotaStatistics, QuotaUse } from '../quota/quota.ts'
 import type { Snapshot } from '../snapshot/snapshot.ts'
 

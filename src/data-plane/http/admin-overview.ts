@@ -1,4 +1,4 @@
-/** `/admin/overview`, `/admin/tools`, `/admin/toolsets`, `/admin/workers` (docs/reference/http.md, Administration). Access is decided by the pipeline. */
+/** `/admin/overview`, `/admin/tools`, `/admin/toolsets`, `/admin/workers` (docs/reference/http.md, Administration). `admin-call.ts` runs the pipeline first. */
 import { type Summary, shownFigures, shownSummary } from '../../link/call-summary.ts'
 import { addFigures, type Figures, type Groups, noFigures, SEPARATOR } from '../../model/call-figures.ts'
 import { getOrSet } from '../../model/once-per.ts'

@@ -1,4 +1,4 @@
-/** Policy endpoints for administrators: status, search and explanation of decisions, promotion of the candidate. Access is decided by the pipeline. */
+/** Policy endpoints for administrators: status, search and explanation of decisions, promotion of the candidate. `admin-call.ts` runs the pipeline first. */
 import type { Principal } from '../../model/principal.ts'
 import {
   type DecisionCursor,

@@ -1,4 +1,4 @@
-/** `POST /admin/simulate`: what each stage would do with a call of a consumer (docs/reference/http.md, Simulated calls). It calls no backend. */
+/** `POST /admin/simulate` (docs/reference/http.md, Simulated calls): reads the simulated call and shows its outcome. `pipeline/simulate.ts` runs the stages. */
 import { isObject } from '../../model/is-object.ts'
 import { type Principal, principal } from '../../model/principal.ts'
 import { Cancellation } from '../../shared/call/cancellation.ts'

@@ -1,4 +1,4 @@
-/** The ToolViews of `GET /admin/toolsets`: what each lists, what that costs a model, and its status. Access is decided by the pipeline. */
+/** The ToolViews in the response of `GET /admin/toolsets`: settings, figures and status. `admin-overview.ts` sends the response. */
 import type { ToolView, ToolViewStatus, ViewFigures } from '../../model/tool-view.ts'
 import type { Snapshot } from '../snapshot/snapshot.ts'
 import { reviewView } from './view-review.ts'

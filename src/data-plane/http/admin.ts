@@ -1,4 +1,4 @@
-/** The admin endpoints for session statistics, quotas and caches (docs/reference/http.md, Administration). Access is decided by the pipeline. */
+/** The admin endpoints for session statistics, quotas and caches (docs/reference/http.md, Administration). `admin-call.ts` runs the pipeline first. */
 import { type Principal, reachesEveryTenant } from '../../model/principal.ts'
 import { POLICY_LIMIT_KEY, type Quota, type QuotaStatistics } from '../quota/quota.ts'
 import type { Snapshot } from '../snapshot/snapshot.ts'

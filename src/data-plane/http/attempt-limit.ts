@@ -1,7 +1,4 @@
-/**
- * Limits attempts that fail or need no credential (logins, unknown tools, registrations, discovery) for each IPv4 address or IPv6 /64 of
- * clients. Successful calls are not counted. Each thread counts the attempts it serves.
- */
+/** Counts attempts by the network of a client and refuses further ones above a limit, with separate buckets for client registrations. It sends no response. */
 import { randomInt } from 'node:crypto'
 import { type Refusal, refuse } from '../../shared/call/refusal.ts'
 import { networkOf, trustOf } from '../../shared/server/client-address.ts'
@@ -31,6 +28,7 @@ export interface AttemptLimitOptions {
   readonly range?: { readonly firstBucket: number; readonly bucketCount: number }
 }
 
+/** Each thread counts the attempts that it serves. */
 export class AttemptLimit {
   readonly #options: AttemptLimitOptions
   readonly #isTrusted: (address: string) => boolean

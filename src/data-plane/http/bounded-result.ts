@@ -1,4 +1,4 @@
-/** A tool result that fits into the context of a model: longer texts end early, with a note that says how to get the rest. REST callers get results whole. */
+/** Shortens or replaces the parts of a tool result that exceed its limits. `mcp/dispatch.ts` applies it to results for MCP clients. */
 import { beginsAsContainer } from '../../model/json-text.ts'
 import type { Content, Tool, ToolResult } from '../../model/tool.ts'
 import { leftOutParts } from '../stages/shared/left-out-parts.ts'

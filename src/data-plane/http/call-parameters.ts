@@ -1,4 +1,4 @@
-/** Reads queries and cursors of requests to the admin API, and the tenant that the caller is limited to. It reads no recorded call. */
+/** Reads query parameters and cursors of the admin API and the tenant that a caller is limited to, and defines their fault. It reads no recorded call. */
 import { type Principal, reachesEveryTenant } from '../../model/principal.ts'
 import type { CallQuery } from '../calls/call-query.ts'
 import { readCursor } from '../calls/process-calls.ts'

@@ -1,4 +1,4 @@
-/** Event streams of recorded calls: one poll of the threads serves every stream with the same filter and position. Access is decided before a stream opens. */
+/** Event streams of recorded calls: opening them, polling for calls, and ending them. `admin-calls.ts` has the caller checked before it opens one. */
 import type { Principal } from '../../model/principal.ts'
 import type { ResponseStream } from '../../shared/server/listener.ts'
 import type { CallQuery } from '../calls/call-query.ts'

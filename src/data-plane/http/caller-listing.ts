@@ -1,4 +1,4 @@
-/** The tools, resources or prompts that a known caller may use, without a request of that caller. It counts nothing. */
+/** Runs the stage that lists tools, resources or prompts for a caller, without a request of that caller. It runs no other stage. */
 import type { Principal } from '../../model/principal.ts'
 import { andThen, type MaybePromise } from '../../shared/call/and-then.ts'
 import { Cancellation } from '../../shared/call/cancellation.ts'

@@ -1,4 +1,4 @@
-/** What the gateway says it can do, in initialize, `/mcp/capabilities` and `server/discover` alike. Nothing is negotiated here. */
+/** The capabilities that the gateway declares to MCP clients, and its levels of token optimization. It negotiates no version. */
 
 import { OPTIMIZATION_LEVELS } from '../pipeline/operation.ts'
 import type { ServedFeatures } from '../snapshot/snapshot.ts'

@@ -1,4 +1,7 @@
-/** Cross-origin rules (docs/reference/http.md, Cross-origin settings). It serves no endpoint. */
+/**
+ * The cross-origin rule of the gateway, and the cross-origin headers of proxied responses (docs/reference/http.md, Cross-origin settings).
+ * It serves no endpoint.
+ */
 import type { EgressHeaders } from '../../shared/egress/egress.ts'
 import type { HttpRequest } from '../../shared/server/listener.ts'
 

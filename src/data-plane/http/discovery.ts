@@ -1,4 +1,4 @@
-/** GET /mcp and GET /mcp/capabilities: public server metadata. They read no session. */
+/** Public server metadata and capabilities, at `/mcp` and `/mcp/capabilities`. It reads no session. */
 import type { Call } from './call.ts'
 import { capabilitiesOf, TOKEN_OPTIMIZATION } from './capabilities.ts'
 import type { GatewayParts } from './gateway.ts'

@@ -1,4 +1,4 @@
-/** Refuses a caller without valid credentials while its body is still arriving. It reads no body and grants nothing. */
+/** Verifies the credentials of a request while its body arrives, so that the pipeline can refuse the caller early. It reads no body. */
 import { continueWith } from '../../shared/call/and-then.ts'
 import { Cancellation } from '../../shared/call/cancellation.ts'
 import type { Refusal } from '../../shared/call/refusal.ts'

@@ -1,4 +1,4 @@
-/** Why a caller sees no tool at an address, in a text that names nothing the caller may not see. It decides nothing. */
+/** Explains in a text why a caller sees no tool at an address. The text names no tool. */
 import type { Exchange } from '../pipeline/exchange.ts'
 
 export function emptyReason({ snapshot, tenant, principal, listing }: Exchange): string {

@@ -1,4 +1,4 @@
-/** What endpoints share: the parts of the gateway, running an operation through the pipeline, headers and timings of its result. It sends no response. */
+/** What endpoints share: the parts of the gateway, the run of an operation, and headers, timings and challenges of responses. It sends no response. */
 import type { Presentation } from '../../model/presentation.ts'
 import type { Principal } from '../../model/principal.ts'
 import { andThen, continueWith, type MaybePending, type MaybePromise } from '../../shared/call/and-then.ts'

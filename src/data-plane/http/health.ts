@@ -1,4 +1,4 @@
-/** Liveness, readiness and state of the gateway. Public: they name parts that have a fault, and neither why, nor a tenant, a tool or a file. */
+/** Liveness, readiness and state of the gateway, for public endpoints. It checks no credentials. */
 import type { Call } from './call.ts'
 import type { GatewayParts } from './gateway.ts'
 

@@ -1,4 +1,4 @@
-/** The route table in the kernel: one crossing normalizes and matches a path. It knows no endpoint. */
+/** Loads the route table into the kernel, and matches requests to it there. It knows no endpoint. */
 import { METHOD_NOT_ALLOWED, NOT_FOUND } from '../kernel/abi.ts'
 import type { Kernel } from '../kernel/kernel.ts'
 import { methodNames, methodNumber } from '../kernel/method.ts'

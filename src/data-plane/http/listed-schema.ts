@@ -1,4 +1,4 @@
-/** Input schemas and descriptions of tools as lists show them: every argument, without keywords that do not help to write it. It checks no arguments. */
+/** Shortens input schemas and descriptions of tools for lists. It checks no arguments. */
 import type { JsonSchema } from '../../model/json-schema.ts'
 import { linearMatcher } from '../../shared/json-schema/pattern.ts'
 

@@ -1,4 +1,4 @@
-/** The list that a caller gets at one address: its tools as far as address and ToolView offer them, and the search tools in place of those that are not listed. It decides about no call. */
+/** Applies an offer to tools: which are shown, listed, found by search or left out of the list. It runs no tool. */
 import type { Tool } from '../../model/tool.ts'
 import { countWithin } from '../../model/view-rules.ts'
 import type { MaybePromise } from '../../shared/call/and-then.ts'

@@ -1,4 +1,4 @@
-/** Long texts as pieces, which are counted, joined and sent in several turns of the event loop. It knows no protocol. */
+/** Long texts in pieces: measures, joins and writes them. It splits no text. */
 import { inSlices, nextTurn } from '../../shared/async/slices.ts'
 import type { HttpResponse, ResponseStream } from '../../shared/server/listener.ts'
 

@@ -1,4 +1,4 @@
-/** What clients and registries show of the gateway: `serverInfo`, the server card and `server.json`. It reads configuration alone. */
+/** Describes the gateway to clients and registries: `serverInfo`, the server card and `server.json`. It lists no tool. */
 import type { Presentation } from '../../model/presentation.ts'
 import type { ToolView } from '../../model/tool-view.ts'
 import type { Call } from './call.ts'

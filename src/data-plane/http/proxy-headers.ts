@@ -1,4 +1,4 @@
-/** Which headers pass a proxied call (RFC 9110 §7.6.1), and which are ours, such as `X-Forwarded-*`. Pure. */
+/** Selects and sets headers of proxied requests and responses. `proxy.ts` sends them. */
 import {
   isWithheldFromUpstream,
   NEVER_FORWARDED,

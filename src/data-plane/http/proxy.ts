@@ -1,4 +1,4 @@
-/** Proxied APIs: runs requests with a valid path through the pipeline and streams bodies both ways. It does not collect a body: `ApiCache` may. */
+/** Loads proxied APIs, runs their calls through the pipeline, and forwards requests and responses. It stores no response: `ApiCache` may. */
 
 import { isAmbiguousPath } from '../../model/passthrough.ts'
 import { Cancellation } from '../../shared/call/cancellation.ts'

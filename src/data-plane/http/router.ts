@@ -1,4 +1,4 @@
-/** Address and method → endpoint, preflights, and refusals before an endpoint. The kernel normalizes and matches; this table says what each route means. */
+/** Routes of the gateway and of proxied APIs, preflights, and refusals before an endpoint. It normalizes no path: the `RouteMatcher` does. */
 
 import { type Refusal, refuse } from '../../shared/call/refusal.ts'
 import type { HttpHandler } from '../../shared/server/listener.ts'

@@ -1,4 +1,4 @@
-/** `Server-Timing`, where the time of a request went, for callers who ask with `X-Debug-Timing` and may see it. It times no stage: `compose.ts` does. */
+/** The header `Server-Timing`: who may read it, and its value from the timings of exchanges. It times no stage: `compose.ts` does. */
 import { andThen } from '../../shared/call/and-then.ts'
 import type { Exchange } from '../pipeline/exchange.ts'
 import { TIMING_KEY, timingInput } from '../stages/shared/policy-input.ts'

@@ -1,4 +1,4 @@
-/** What operators read of a tool: its definition, what it costs a model, its figures, and the findings of a `ToolReview`. It reads no recorded call. */
+/** The report on a tool for operators, its estimate of tokens, and the interface for reviews of tools and views. It collects no figures. */
 import { shownFigures } from '../../link/call-summary.ts'
 import type { Figures } from '../../model/call-figures.ts'
 import type { Tool } from '../../model/tool.ts'

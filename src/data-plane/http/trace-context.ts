@@ -1,4 +1,4 @@
-/** Reads what callers send of a trace (W3C Trace Context, W3C Baggage) and selects the headers to pass on; invalid values count as absent. Pure. */
+/** Reads the trace context and the baggage that callers send, and selects the headers to propagate. It creates no id. */
 
 /** Where a call stands in the caller's trace. */
 interface TraceParent {

@@ -1,4 +1,4 @@
-/** Creates the kernel of one thread, on the memory of the process or on a new one. It calls no function of the kernel except `init`. */
+/** Creates the kernel of a thread, on given shared memory or on a new one. `wasm.ts` implements it. */
 import { type LayoutOptions, type SharedMemory, shareMemory } from './layout.ts'
 import { WasmKernel } from './wasm.ts'
 

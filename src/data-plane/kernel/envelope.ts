@@ -1,4 +1,4 @@
-/** Reads the envelope of a `tools/call`: the interface of the scanner, and the call built from the parts it finds. It scans nothing: `wasm-envelope.ts` does. */
+/** The interface of the scanner of `tools/call` bodies, and a reader that builds calls from the parts found. `wasm-envelope.ts` implements the scanner. */
 import {
   CALL_ARGUMENTS,
   CALL_FOREIGN,

@@ -1,4 +1,4 @@
-/** Loads the .wasm file on the arena of a thread, and declares the calls that this folder makes. No other file of `src/` knows its location. */
+/** Instantiates the kernel for a thread, declares the calls that this folder makes of it, and computes arena addresses. It makes no call but `init`. */
 import { readFileSync } from 'node:fs'
 import { ABI_VERSION } from './abi.ts'
 import type { Layout } from './layout.ts'

@@ -1,4 +1,4 @@
-/** The interface of the kernel: its calls and their results. It contains no code; `wasm.ts` implements it. */
+/** The interface of the kernel, and the types of its arguments and results. It contains no code; `wasm.ts` implements it. */
 import type { EnvelopeReader } from './envelope.ts'
 
 /** One row of a route table. */

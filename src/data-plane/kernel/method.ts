@@ -1,4 +1,4 @@
-/** Method names and their numbers at the boundary. It knows no route. */
+/** Conversion between the names of methods and their numbers in the kernel. It matches no route. */
 import {
   METHOD_ANY,
   METHOD_CONNECT,

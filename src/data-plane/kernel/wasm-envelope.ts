@@ -1,4 +1,4 @@
-/** The envelope reader in WebAssembly, from the host's side: a body's bytes in, places of its parts out. It builds no call: `envelope.ts` does. */
+/** The host's side of the envelope scanner in WebAssembly: passes it a body, and returns places and texts of the parts. `envelope.ts` builds the call. */
 import {
   ARENA_BODY,
   ARENA_MEMBERS,

@@ -1,4 +1,4 @@
-/** The kernel in WebAssembly, from the host's side: bytes go in through windows of the memory, results are read from it. No string crosses. */
+/** The host's side of the kernel in WebAssembly: loads route tables, sets buckets, makes calls and reads results. `exports.ts` loads the module. */
 import {
   ARENA_BODY,
   ARENA_INPUT,

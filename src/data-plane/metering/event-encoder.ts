@@ -1,4 +1,4 @@
-/** Encodes one event as protobuf directly into a buffer; the part common to many calls is encoded once. It allocates no buffer per event. */
+/** Encodes metering events as protobuf into a buffer that it is given, with new ids. It writes no file. */
 
 import { ACCESSES, type MeteredOutcome, OUTCOMES } from '../../link/metering-event.ts'
 import { codeAt } from '../../model/code-at.ts'

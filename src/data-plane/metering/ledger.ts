@@ -1,4 +1,4 @@
-/** Reports each writer's events in spool and topic, their gaps and duplicates, and how many are counted. It reads nothing itself. */
+/** Collects the events seen in spool and topic, and reports them by writer with gaps, duplicates and counts. It reads no file and no topic. */
 
 import type { MeteringEvent } from '../../link/metering-event.ts'
 import { getOrSet } from '../../model/once-per.ts'

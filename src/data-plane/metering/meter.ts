@@ -1,4 +1,4 @@
-/** The interface of the meter: the content of a metering event, and how a call is passed to the meter. It stores and sends nothing. */
+/** The interface of the meter, and the data of a call that it receives. Types only. */
 import type { MeteredAccess, MeteredOutcome } from '../../link/metering-event.ts'
 import type { MaybePending } from '../../shared/call/and-then.ts'
 

@@ -1,7 +1,4 @@
-/**
- * Turns a list of stages into one runner. It turns an error of a stage before `settle` into an `internal_error` refusal; an error of a settle
- * stage is only reported. It depends on no particular stage.
- */
+/** Checks a list of stages and composes it into a runner, which handles their errors and measures their time. It depends on no particular stage. */
 
 import { isPending, type MaybePending, type Pending } from '../../shared/call/and-then.ts'
 import { type Refusal, refuse } from '../../shared/call/refusal.ts'

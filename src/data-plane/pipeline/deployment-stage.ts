@@ -1,7 +1,4 @@
-/**
- * A stage that a deployment adds from its own module (`STAGES`): the interface, exported as the types of `toolgate/stage`, its checks, its
- * budget, and its position among the built-in stages. It loads no module and runs no call.
- */
+/** Stages that a deployment adds (`STAGES`): their interface, checks, budgets and positions among the built-in stages. It loads no module. */
 import { isObject } from '../../model/is-object.ts'
 import { isPending } from '../../shared/call/and-then.ts'
 import type { Refusal, refuse } from '../../shared/call/refusal.ts'

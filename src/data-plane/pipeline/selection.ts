@@ -1,4 +1,4 @@
-/** The tools that the address of a request offers, and how it lists them. It is a choice of the client: it grants nothing. */
+/** The selection of tools for a request, and how they are listed. It grants nothing. */
 
 export interface Selection {
   /** Name of the one tool set that is offered, or of a ToolView (`offer.ts`). */

@@ -1,4 +1,4 @@
-/** Runs stages for a call that is only imagined, and reports what each would do. It runs no stage that it is not given. */
+/** Simulates a call: runs given stages in place of those of a real call, and reports a result for each. It leaves out settle stages. */
 import type { Exchange } from './exchange.ts'
 import type { Final, Outcome } from './outcome.ts'
 import type { Phase, Stage } from './stage.ts'

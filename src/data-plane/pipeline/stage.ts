@@ -1,4 +1,4 @@
-/** The interface of a stage, and the order of the phases. Read this first. `compose.ts` runs the stages. */
+/** The interface of a stage, and the order of the phases. Read this first. `compose.ts` makes a runner of stages. */
 
 import type { MaybePending } from '../../shared/call/and-then.ts'
 import type { Exchange } from './exchange.ts'

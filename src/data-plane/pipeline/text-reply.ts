@@ -1,4 +1,4 @@
-/** The reply of a backend that responded with a short text: its bytes, and the result, which is made when it is first read. It writes nothing. */
+/** A reply whose content is a short text: its bytes, and the result, which is made when it is first read. It sends nothing. */
 import type { ToolResult } from '../../model/tool.ts'
 import type { Reply } from './outcome.ts'
 

@@ -1,4 +1,4 @@
-/** What the transport of a call can do for the stages. It holds no state of the call. */
+/** The interface through which stages use the transport of a call. It sends nothing. */
 import type { Principal } from '../../model/principal.ts'
 import type { ClientSide } from './inquiry.ts'
 import type { Final } from './outcome.ts'

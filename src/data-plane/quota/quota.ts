@@ -1,4 +1,4 @@
-/** The interface of the quota store. It contains no counter: `memory/`, `journal/` and `redis/` implement it. */
+/** The interface of the quota store, its requests and results, and the key prefix for limits of the policy. It contains no counter. */
 import type { PlanLimits } from '../../model/plan.ts'
 import type { ToolRateLimit } from '../../model/tool.ts'
 

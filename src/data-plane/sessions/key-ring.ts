@@ -1,4 +1,4 @@
-/** The rotating keys that sign session ids and request states. They are secret: never logged, and stored only in one file of mode 0600 or in Redis. */
+/** The rotating keys for session ids and request states: their interface and encoding, a ring in a file, and the log of a failed save. It signs nothing. */
 import { randomBytes } from 'node:crypto'
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'

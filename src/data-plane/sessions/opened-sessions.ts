@@ -1,4 +1,4 @@
-/** The sessions of a data plane as they were opened, with those of MCP servers beside them. Types only. */
+/** The opened stores of a data plane: its sessions, their keys, and sessions with MCP servers. Types only. */
 import type { ServerSessionStore } from '../../shared/mcp-client/server-session-store.ts'
 import type { KeyRing } from './key-ring.ts'
 import type { SessionStore } from './session-store.ts'

@@ -1,4 +1,7 @@
-/** The interface of the session store: MCP sessions of protocol versions that have them, and the signals between instances. It contains no store: `memory/`, `redis/` and `threads/` implement it. */
+/**
+ * The interface of the session store, with its sessions, streams, signals and statistics, and the keys of its channels. `memory/`,
+ * `redis/` and `threads/` implement it.
+ */
 import type { MaybePromise } from '../../shared/call/and-then.ts'
 import type { SessionPlace } from '../../shared/mcp-client/server-session-store.ts'
 import type { TaskStore } from './task-store.ts'

@@ -1,4 +1,4 @@
-/** The listeners of sessions, streams and tasks in one thread. It sends nothing to other threads and instances: the stores do. */
+/** Registers listeners by channel, and calls those of a channel with a signal. It stores no signal. */
 import type { SessionSignal } from './session-store.ts'
 
 type Listener = (signal: SessionSignal) => void

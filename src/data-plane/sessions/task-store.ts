@@ -1,4 +1,4 @@
-/** The interface of the store of tasks: calls whose results are fetched later (MCP, tasks). It contains no store: `memory/`, `redis/` and `threads/` implement it. */
+/** The interface of the task store, with the form, the states and the limits of tasks. `memory/`, `redis/` and `threads/` implement it. */
 import type { MaybePromise } from '../../shared/call/and-then.ts'
 
 export type TaskStatus = 'working' | 'input_required' | 'completed' | 'failed' | 'cancelled'

@@ -1,4 +1,4 @@
-/** SnapshotDocument → Snapshot: indexes, validators and requests made ready. No file, no clock, no network. */
+/** Compiles a snapshot document into a snapshot, whose parts other files of this folder index. It reads no file and sends no request. */
 
 import type { SnapshotDocument } from '../../link/document.ts'
 import type { Tool } from '../../model/tool.ts'

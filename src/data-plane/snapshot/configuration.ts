@@ -1,4 +1,4 @@
-/** The only owner of a gateway's configuration: it applies each change and has the resulting document served. It compiles nothing and fetches nothing. */
+/** Holds the configuration of a gateway, checks and applies changes of it, and delivers the resulting documents. It fetches no change. */
 import { applyChange, type ContentChange, type SnapshotChange, wholeChange } from '../../link/change.ts'
 import { checkingUpdate } from '../../link/check-update.ts'
 import type { ControlShare, ShareUpdate } from '../../link/control-share.ts'

@@ -1,4 +1,4 @@
-/** The control plane's share made ready for requests: APIs, keys, tenants, lists of tools. APIs and keys of unchanged tenants are not compiled again. */
+/** Indexes the share of the control plane for requests: its APIs, keys, tenants and lists of tools. It verifies no key. */
 
 import type {
   ApiShare,

@@ -1,4 +1,4 @@
-/** Limits of callers, by subscription, else assigned plan, plan rule or defaults; blocked consumers; faults of subscriptions. It reads no file or clock. */
+/** Indexes the limits and plans of callers, the faults of their subscriptions, and the blocked consumers. It counts no call. */
 
 import {
   apisOfSubscription,

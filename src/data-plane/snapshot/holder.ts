@@ -1,4 +1,7 @@
-/** Holds the current Snapshot and swaps it by one reference; after a document that does not compile, the last good one stays. It also replaces the policy of the current Snapshot; it does not apply updates to a document. */
+/**
+ * Holds the current snapshot and why the newest document is not served; swaps the snapshot for a new document or policy, and notifies
+ * listeners. It applies no change to a document.
+ */
 
 import type { SnapshotDocument } from '../../link/document.ts'
 import type { PreparedPolicy } from '../../shared/policy/engine.ts'

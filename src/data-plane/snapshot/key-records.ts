@@ -1,4 +1,4 @@
-/** API keys as the current snapshot knows them. It verifies nothing: `api-keys.ts` does. */
+/** Finds API keys in the current snapshot, as records for the verifier. It verifies no key. */
 
 import { oncePer } from '../../model/once-per.ts'
 import type { ApiKeyRecord } from '../../shared/identity/api-keys.ts'

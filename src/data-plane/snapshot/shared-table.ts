@@ -1,4 +1,4 @@
-/** A table of which a changed copy shares what did not change: a few keys of a hundred thousand cost no rebuilding. It knows no content. */
+/** An immutable table by key, and changed copies that share parts of it. It interprets no value. */
 import { codeAt } from '../../model/code-at.ts'
 import { visiting } from '../../shared/async/slices.ts'
 

@@ -1,4 +1,4 @@
-/** What a compiled snapshot offers to a call. It contains only interfaces and the prefixes of feature names; `compile.ts` builds snapshots. */
+/** The types of a compiled snapshot and of what it offers to calls, and the prefixes of feature names. `compile.ts` builds snapshots. */
 import type { SubscriptionFault, VersionShare } from '../../link/control-share.ts'
 import type { Passthrough } from '../../model/passthrough.ts'
 import type { Plan, PlanLimits } from '../../model/plan.ts'

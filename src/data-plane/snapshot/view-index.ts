@@ -1,4 +1,4 @@
-/** Which ToolViews the callers of a tenant can name, and which are bound to a caller. It knows no tool. */
+/** Indexes ToolViews by tenant and name, and finds those that are bound to a caller. It applies no view to tools. */
 import { oncePer } from '../../model/once-per.ts'
 import type { Principal } from '../../model/principal.ts'
 import type { ToolView, ViewBinding } from '../../model/tool-view.ts'

@@ -1,4 +1,4 @@
-/** The ordered list of the built-in stages, with the reason for a position where it matters. A stage also needs its refusals in the table, a test and a benchmark. */
+/** Builds the stages of the pipeline, in their order, from the parts that they need. It runs no stage. */
 
 import type { Egress } from '../../shared/egress/egress.ts'
 import type { BackendTokens } from '../../shared/egress/oauth/backend-tokens.ts'

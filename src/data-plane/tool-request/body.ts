@@ -1,4 +1,4 @@
-/** Arguments → the body of a request and its `Content-Type`, by media type. It makes no other header. */
+/** Prepares functions that build the body of a request and its `Content-Type` from arguments. It builds no URL. */
 import { writeJson } from '../../model/exact-number.ts'
 import { isObject } from '../../model/is-object.ts'
 import type { BodyBinding } from '../../model/tool.ts'

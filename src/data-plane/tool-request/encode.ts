@@ -1,4 +1,4 @@
-/** Values → text, and its percent-encoding for each place of a request (RFC 3986, RFC 6570). No encoder throws, and no encoded value can end its place. */
+/** Turns values into text, and percent-encodes text for the places of a request, in steps where it is long. It builds no request. */
 import { writeJson } from '../../model/exact-number.ts'
 import { longJson } from '../../shared/call/long-json.ts'
 

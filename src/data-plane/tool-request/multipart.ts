@@ -1,4 +1,4 @@
-/** multipart bodies (RFC 7578, RFC 2046): parts in the order of the fields, files as bytes. No name and no content can end its part. */
+/** Builds a multipart body and its boundary from the fields of a form. It decodes no multipart body. */
 import { createHash } from 'node:crypto'
 import { isObject } from '../../model/is-object.ts'
 import type { BodyBinding } from '../../model/tool.ts'

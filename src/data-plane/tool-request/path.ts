@@ -1,4 +1,4 @@
-/** The path of a request from its template: no value can add or remove a segment, or act as a dot segment. It builds no query. */
+/** Builds the path of a request from its template, and finds values with dot segments. It builds no query. */
 import type { ParameterBinding } from '../../model/tool.ts'
 import { encode, wireText } from './encode.ts'
 import { serializeSimple } from './serialize.ts'

@@ -1,4 +1,7 @@
-/** A resource or prompt of a document made ready: the arguments that a URI stands for, the request that reads it, messages and completions. It calls nothing. */
+/**
+ * Recognizes and prepares the resources and prompts that documents describe: their checks, requests, messages and completions. It sends no
+ * request.
+ */
 import { readJson } from '../../model/exact-number.ts'
 import { isObject } from '../../model/is-object.ts'
 import type { ObjectSchema } from '../../model/json-schema.ts'

@@ -1,4 +1,7 @@
-/** RequestTemplate → a function from arguments to the exact HTTP request, with the credential unless it is of OAuth. It sends nothing and never throws. */
+/**
+ * Prepares functions that build an HTTP request from a template and arguments, with a fixed credential where the backend has one. It sends
+ * no request.
+ */
 import { writeJson } from '../../model/exact-number.ts'
 import type { BackendAuthentication, ParameterBinding, RequestTemplate } from '../../model/tool.ts'
 import { type Credential, credentialOf } from '../../shared/egress/backend-credential.ts'

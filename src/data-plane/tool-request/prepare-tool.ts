@@ -1,4 +1,7 @@
-/** A tool made ready to be called: the checks of its arguments and its output, its HTTP request and its MCP target. It calls nothing. */
+/**
+ * Prepares a tool, resource or prompt for calls: its checks, its HTTP request, its MCP target and what its document serves. It sends no
+ * request.
+ */
 import { isObject } from '../../model/is-object.ts'
 import type { RequestTemplate, Tool } from '../../model/tool.ts'
 import { andThen } from '../../shared/call/and-then.ts'

@@ -1,4 +1,4 @@
-/** Values → encoded text by style and explode (OpenAPI 3.1 §4.8.12.3, §4.8.12.4). It reads no template, and its callers choose the encoder. */
+/** Serializes the values of parameters and form fields by style and explode, with an encoder that its callers choose. It reads no template. */
 import { isObject } from '../../model/is-object.ts'
 import type { ParameterBinding } from '../../model/tool.ts'
 import { runAtOnce } from '../../shared/async/slices.ts'

@@ -1,4 +1,4 @@
-/** What a request wants to do, and what a tool does: read, create, update or delete. It knows no words of a certain API. */
+/** Finds the actions that a request asks for, recognizes their words, and measures how well a tool fits them. It searches nothing. */
 import type { Tool } from '../../model/tool.ts'
 import { synonymsOf } from './synonyms.ts'
 import { type Action, VERBS } from './verbs.ts'

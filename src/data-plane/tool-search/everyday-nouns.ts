@@ -1,4 +1,4 @@
-/** Everyday words → the nouns, and some adjectives, of API documents that mean the same: of software and trade, and terms of single products, such as `gist`. It ranks nothing. */
+/** Words of API documents, mostly nouns, with everyday words that people use for them. It computes nothing. */
 
 /** Word of a document: words of people. It holds in this direction only: who writes the word of the document means it. */
 export const NOUNS_SAID_FOR = `

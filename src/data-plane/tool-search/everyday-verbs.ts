@@ -1,4 +1,4 @@
-/** Verbs and adjectives of everyday speech → those with which API documents say the same: general words of software and trade. It ranks nothing; nouns are in `everyday-nouns.ts`. */
+/** Words of API documents, mostly verbs and adjectives, with everyday words that people use for them. It computes nothing. */
 
 /** Word of a document: words of people. */
 export const VERBS_SAID_FOR = `

@@ -1,4 +1,4 @@
-/** Nouns of API documents in German, French, Spanish and Portuguese, with some adjectives and verbs → the English words that documents use. It translates nothing: `translations.ts` does. */
+/** English words of API documents, mostly nouns, with German, French, Spanish and Portuguese words for them. `translations.ts` reads the table. */
 
 /** English word: its translations without accents, plurals too. Where two lines have the same translation, the first one holds. */
 export const NOUNS_IN_ENGLISH = `

@@ -1,4 +1,7 @@
-/** Verbs and adjectives of requests in German, French, Spanish and Portuguese, with some nouns → the English words of API documents. It translates nothing: `translations.ts` does. */
+/**
+ * English words of API documents, mostly verbs and adjectives, with German, French, Spanish and Portuguese words for them.
+ * `translations.ts` reads the table.
+ */
 
 /** English word: its translations without accents. They are compared without endings (`rootOf` of `translations.ts`), so one form of each stem is enough. */
 export const VERBS_IN_ENGLISH = `

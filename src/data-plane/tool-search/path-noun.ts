@@ -1,4 +1,7 @@
-/** What the path of a tool says: the thing it is about, whether that is one of a collection, and what things that one is in; and how well a request fits that. It knows no words of a certain API. */
+/**
+ * Reads the thing and the places in the path of a tool and the plurals in a request, and measures how well a request fits a path. It
+ * searches nothing.
+ */
 import type { Tool } from '../../model/tool.ts'
 import { isPlural, wordsOf } from './words.ts'
 

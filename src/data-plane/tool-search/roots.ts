@@ -1,4 +1,4 @@
-/** English words of one family ("approve", "approval"): their common root. It knows no list of words but exceptions, and no tool. */
+/** Finds the root that groups English words of a family, such as "approve" and "approval". It reads no tool. */
 
 /** Endings of words as `wordsOf` gives them, and what stands for them in the root; the first that leaves enough letters counts. */
 const ENDINGS: readonly (readonly [RegExp, string, number])[] = [

@@ -1,4 +1,4 @@
-/** Words of requests that mean the same as words of API documents, words that say nothing, and phrases: mostly general ones of software and trade. It ranks nothing. */
+/** Synonyms of the words of a request, words that say nothing about a tool, and phrases with the words that replace them. It ranks nothing. */
 import { NOUNS_SAID_FOR } from './everyday-nouns.ts'
 import { VERBS_SAID_FOR } from './everyday-verbs.ts'
 import { rootOf } from './roots.ts'

@@ -1,4 +1,4 @@
-/** A set of tools, searchable in the words of a user: BM25 over weighted fields, then what the request does, names and leaves out. It lists and calls nothing. */
+/** Indexes tools, and finds and ranks those that fit a request in the words of a user. It calls no tool. */
 import MiniSearch from 'minisearch'
 import type { Tool } from '../../model/tool.ts'
 import type { CompiledTool } from '../snapshot/snapshot.ts'

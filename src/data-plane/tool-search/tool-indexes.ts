@@ -1,4 +1,4 @@
-/** The indexes of this thread: one for each set of tools that callers search, made at the first search, and dropped when they become too many. It searches nothing. */
+/** Makes, caches and evicts the search indexes of tools by tenant. It searches nothing. */
 import { beginInSlices } from '../../shared/async/slices.ts'
 import type { MaybePromise } from '../../shared/call/and-then.ts'
 import type { Snapshot } from '../snapshot/snapshot.ts'

@@ -1,4 +1,4 @@
-/** Requests in German, French, Spanish and Portuguese: whether one is, and its words in English where they have a translation. Nouns and verbs are in `foreign-nouns.ts` and `foreign-verbs.ts`. */
+/** Recognizes requests in German, French, Spanish and Portuguese, and translates words of them into English. It searches nothing. */
 import { NOUNS_IN_ENGLISH } from './foreign-nouns.ts'
 import { VERBS_IN_ENGLISH } from './foreign-verbs.ts'
 import { isFiller } from './synonyms.ts'

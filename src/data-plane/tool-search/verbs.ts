@@ -1,4 +1,4 @@
-/** Words by which requests ask for an action, mostly verbs; some may ask for several actions. It holds no words of a certain API, and decides nothing. */
+/** The actions that a request can ask for, and words that ask for them, mostly verbs. It computes nothing. */
 
 export type Action = 'read' | 'create' | 'update' | 'delete'
 

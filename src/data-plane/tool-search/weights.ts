@@ -1,5 +1,6 @@
-/** The weights of the tool search, and what they are for. Their values were searched one after the other over all development sets (test/corpus/search/README.md); it computes nothing. */
+/** The weights and shares that the tool search uses. It computes nothing. */
 
+/** The values were searched one after the other over the development sets (test/corpus/search/README.md). */
 export const WEIGHTS = {
   // of the words of a request, where 1 is a noun
   /** What a request does is compared by itself (`actionFit`), so its verb counts less. */

@@ -1,4 +1,4 @@
-/** Text in any language → the words that are indexed and searched for; and whether an English noun is a plural. It knows no tool. */
+/** Splits text into the words for index and search, and guesses whether an English noun is a plural. It reads no tool. */
 
 /** Longer texts are not read further. */
 const MAX_CHARS = 4_000

@@ -1,4 +1,4 @@
-/** Categories, kept as a list with parents and shown as a tree. Products are only counted here. */
+/** The handlers of categories, with their tree, and the descendants of a category. It changes no product. */
 import { shopConflict, shopInvalid } from './problem.ts'
 import type { Handlers, ShopResponse } from './request.ts'
 import type { Category, ShopState } from './state.ts'

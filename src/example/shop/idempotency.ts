@@ -1,4 +1,4 @@
-/** Stores the responses of requests with an Idempotency-Key, so that a retry has no second effect. Bounded; evicts the oldest. */
+/** Caches responses by Idempotency-Key, returns them to retries, and evicts the oldest. It sends no response. */
 import { ShopProblem, shopInvalid } from './problem.ts'
 import type { ShopResponse } from './request.ts'
 

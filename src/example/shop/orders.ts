@@ -1,4 +1,4 @@
-/** Orders from placed to shipped or cancelled: finding, placing, changing, deleting. Prices and stock of a new order are in `placing.ts`. */
+/** The handlers of orders, from finding and placing them to deleting them. `placing.ts` makes a new order. */
 import { type OrderInput, place, shown } from './placing.ts'
 import { shopConflict, shopInvalid } from './problem.ts'
 import { type Handlers, type ShopPaging, type ShopRequest, type ShopResponse, shopPageOf } from './request.ts'

@@ -1,4 +1,4 @@
-/** How an order is placed (prices fixed, stock taken, all or nothing), and the response that shows one. It reads no request. */
+/** Makes order lines, orders and the responses that show orders. `orders.ts` and `cart.ts` call it. */
 import { shopConflict } from './problem.ts'
 import type { ShopResponse } from './request.ts'
 import {

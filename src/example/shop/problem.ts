@@ -1,4 +1,4 @@
-/** Problem documents (RFC 9457), as errors that the shop throws while it reads or handles a request. It sends none: `send.ts` does. */
+/** The error of the shop that becomes a problem document, and functions that make common ones. It sends none: `send.ts` does. */
 
 /** One faulty field: a JSON Pointer into the body, or the name of a query, path or header parameter. */
 export interface ShopFieldFault {

@@ -1,4 +1,4 @@
-/** Loads the provider's keys, refreshes them in the background, keeps stale ones after a failure and limits fetches for unknown keys. It verifies nothing. */
+/** Holds the keys of an identity provider: loads and refreshes them, and reports failures and removed keys. It verifies no token. */
 import { Backoff } from '../async/backoff.ts'
 import type { Log } from '../telemetry/log.ts'
 import { discoverJwksUri } from './discovery.ts'

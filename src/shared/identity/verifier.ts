@@ -1,4 +1,4 @@
-/** The interface of token and key verification. It verifies nothing itself: `jwks.ts` and `api-keys.ts` do. */
+/** The interfaces for the verification of tokens and API keys. Types only. */
 import type { Principal } from '../../model/principal.ts'
 import type { Refusal } from '../call/refusal.ts'
 

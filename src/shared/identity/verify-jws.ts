@@ -1,4 +1,4 @@
-/** Checks a compact JWS against one public key (signed policy bundles). It reads no token of a caller: `jwks.ts` does. */
+/** Makes a function that verifies a compact JWS with a public key. It does not interpret the payload. */
 import { createPublicKey } from 'node:crypto'
 import { compactVerify } from 'jose'
 

@@ -1,4 +1,4 @@
-/** Checks arguments in place where a bound of the cost allows it, and in a worker thread where it does not. It does not decide what the caller reads. */
+/** Checks the arguments of calls in place or in a worker thread, by an estimate of the cost. `validate.ts` makes the validators. */
 import { writeJson } from '../../model/exact-number.ts'
 import type { JsonSchema } from '../../model/json-schema.ts'
 import { nextTurn } from '../async/slices.ts'

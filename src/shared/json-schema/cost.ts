@@ -1,4 +1,4 @@
-/** An upper bound of the CPU time of a compiled schema on arguments of a given size, and counts of its parts. It validates nothing and measures no time. */
+/** Estimates a bound of the CPU time of a schema on arguments of a given size, and the sizes of a schema and of its patterns. It validates no arguments. */
 import { holdsExact } from '../../model/exact-number.ts'
 import { isObject } from '../../model/is-object.ts'
 import type { JsonSchema } from '../../model/json-schema.ts'

@@ -1,4 +1,4 @@
-/** Keywords of JSON Schema that compare numbers as decimals, where Ajv compares doubles, and the copy that Ajv validates. They never change the arguments. */
+/** Keywords of JSON Schema for exact numbers, and the copy of arguments that Ajv validates with them. It does not change the arguments. */
 import type { FuncKeywordDefinition, SchemaValidateFunction } from 'ajv'
 import type { Ajv2020 } from 'ajv/dist/2020.js'
 import type { DataValidationCxt } from 'ajv/dist/types/index.js'

@@ -1,4 +1,4 @@
-/** An upper bound of the program that the linear-time engine makes of a pattern, from its text alone. It compiles nothing. */
+/** Estimates from its text the largest program that the linear-time engine makes of a pattern. It does not compile the pattern. */
 import { isPlainlyLinear } from './plain-pattern.ts'
 
 /** The end of the program. */

@@ -1,4 +1,4 @@
-/** Which regular expressions of a document a tool keeps, their matchers, and a bound of their time: all take time linear in the text. It checks no arguments. */
+/** Decides which regular expressions of documents are usable, makes their matchers, and estimates the time of a match. It checks no arguments. */
 import { RE2JS } from 're2js'
 import { programBound } from './pattern-bound.ts'
 import { isPlainlyLinear } from './plain-pattern.ts'

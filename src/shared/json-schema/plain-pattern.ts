@@ -1,4 +1,4 @@
-/** Decides which regular expressions V8's own engine runs in linear time too. It compiles none: `pattern.ts` gives all others to a linear-time engine. */
+/** Recognizes a simple class of regular expressions that V8's engine runs in linear time. It does not compile them. */
 
 /** One character: a class of one letter, an escaped sign, brackets, a plain sign, or any. */
 const ATOM = /\\[dDwWsS]|\\[$()*+./?[\\\]^{|}-]|\[(?:\\[^pPuxck\d]|[^\]\\[])+\]|[^$()*+.?[\\\]^{|}]|\./uy

@@ -1,4 +1,4 @@
-/** The keyword `uniqueItems` in nearly linear time in the size of the data: Ajv's own compares every pair of items. It knows no schema. */
+/** The keyword `uniqueItems` for Ajv, without a comparison of all pairs of items, and the clearing of its cache. It defines no other keyword. */
 import type { FuncKeywordDefinition, SchemaValidateFunction } from 'ajv'
 import type { Ajv2020 } from 'ajv/dist/2020.js'
 import type { DataValidationCxt } from 'ajv/dist/types/index.js'

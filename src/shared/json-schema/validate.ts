@@ -1,4 +1,4 @@
-/** Validators of arguments by Ajv (JSON Schema 2020-12), a check of schemas, and the size of arguments. Validators never throw or change the arguments. */
+/** Validators of arguments by Ajv and their warm-up, a check of schemas, and the size of arguments. It starts no thread. */
 import type { ValidateFunction } from 'ajv'
 import { Ajv2020, type ErrorObject, type Options } from 'ajv/dist/2020.js'
 import ajvFormats from 'ajv-formats'

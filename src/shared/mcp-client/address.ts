@@ -1,4 +1,4 @@
-/** The address of an MCP server as requests need it, from the binding of a tool and the credential of the gateway. It sends nothing. */
+/** The address of an MCP server, from the binding and the credential of a tool, and the headers that it adds to a request. It sends nothing. */
 import type { BackendAuthentication, McpBinding } from '../../model/tool.ts'
 import { credentialOf } from '../egress/backend-credential.ts'
 import type { ServerAddress } from './protocol.ts'

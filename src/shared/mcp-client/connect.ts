@@ -1,4 +1,4 @@
-/** Opens a connection to an MCP server (chooses transport and version, the oldest last), or continues a session that is open. It retries nothing. */
+/** Opens a connection to an MCP server, with a transport and a version that the server supports, or one for an open session. It calls no tool. */
 import { randomUUID } from 'node:crypto'
 import { isObject } from '../../model/is-object.ts'
 import type { Cancellation } from '../call/cancellation.ts'

@@ -1,4 +1,4 @@
-/** One connection to an MCP server: requests and their progress, notifications, requests of the server. `connect.ts` makes it. */
+/** A connection to an MCP server: requests and notifications in both directions, and the encoding of header values. `connect.ts` makes it. */
 import { writeJson } from '../../model/exact-number.ts'
 import { isObject } from '../../model/is-object.ts'
 import { continueWith, type MaybePending } from '../call/and-then.ts'

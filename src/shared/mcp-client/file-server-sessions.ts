@@ -1,4 +1,4 @@
-/** Sessions with MCP servers in files of a folder, for the threads of one process and the next one after a restart. It sends nothing. */
+/** A store of sessions with MCP servers in files of a folder. It connects to no MCP server. */
 import { randomUUID } from 'node:crypto'
 import { link, mkdir, readdir, readFile, rename, rm, rmdir, stat, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'

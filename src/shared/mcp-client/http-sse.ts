@@ -1,4 +1,4 @@
-/** HTTP with SSE (MCP 2024-11-05): one event stream for everything the server sends, POSTs for what the client sends. It knows no method. */
+/** The transport HTTP with SSE (MCP 2024-11-05): an event stream from the server, and POSTs to it. It interprets no method. */
 import { resolveWithin } from '../../model/upstream-url.ts'
 import { Cancellation } from '../call/cancellation.ts'
 import type { Egress, EgressStreamResponse } from '../egress/egress.ts'

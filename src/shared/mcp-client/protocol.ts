@@ -1,4 +1,4 @@
-/** Versions, addresses and outcomes of MCP as a client uses them. It sends nothing. */
+/** Versions, addresses, request options and outcomes of MCP on the side of the client. It sends nothing. */
 import type { Cancellation } from '../call/cancellation.ts'
 import type { EgressFailure } from '../egress/egress.ts'
 

@@ -1,4 +1,4 @@
-/** Reads the response to one HTTP request: JSON, an event stream, or a refusal. It follows a stream to the JSON-RPC response, and sends nothing. */
+/** Reads the responses of MCP servers over HTTP, or discards them, and describes the failures of requests. It sends nothing. */
 import { beginInSlices, nextTurn } from '../async/slices.ts'
 import type { MaybePromise } from '../call/and-then.ts'
 import type { EgressFailure, EgressStreamResponse } from '../egress/egress.ts'

@@ -1,4 +1,4 @@
-/** Opens sessions with MCP servers: continues the stored one of a caller, or makes a connection and stores its session. It counts no call. */
+/** Opens sessions with MCP servers, or continues stored ones, and caches how servers were reached. It calls no tool. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Egress } from '../egress/egress.ts'
 import { type Connected, connect, type Era, resumeSession } from './connect.ts'

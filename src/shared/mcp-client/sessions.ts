@@ -1,7 +1,4 @@
-/**
- * Sessions with MCP servers for calls: shared where the server keeps nothing between them, else one for each caller. A session of streamable
- * HTTP can be stored, and then serves the caller in all threads and instances. A call is repeated only if it was not executed.
- */
+/** Sends requests to MCP servers over sessions: assigns and closes them, retries, and stops calls to a failing server. `session-opener.ts` opens sessions. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { CircuitBreaker } from '../async/circuit-breaker.ts'
 import { continueWith, type MaybePending } from '../call/and-then.ts'

@@ -1,4 +1,4 @@
-/** Recognizes the response that most tools give, one short text, in its bytes, in a quarter of the time of reading JSON. It leaves every other response to `messages.ts`. */
+/** Recognizes in its bytes a simple response that contains one short text, and makes its result. `read-response.ts` reads other responses. */
 import type { Dict, RequestId, RpcResult } from './protocol.ts'
 
 const MAX_BYTES = 8_192

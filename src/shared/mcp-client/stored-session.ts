@@ -1,4 +1,4 @@
-/** One session with an MCP server that other threads and instances use too: its place in the store, and messages that concern calls elsewhere. It makes no connection. */
+/** A session with an MCP server that a store may share: its renewal, release and stream, and the relay of its messages. `session-opener.ts` makes it. */
 import { createHash, randomUUID } from 'node:crypto'
 import type { Connected } from './connect.ts'
 import type { Unrequested } from './connection.ts'

@@ -1,4 +1,4 @@
-/** Streamable HTTP (MCP 2025-03-26 and newer): one POST for each message, a session where the server wants one, streams that are resumed. It knows no method. */
+/** The transport streamable HTTP (MCP 2025-03-26 and newer): POSTs of messages, the session id, and streams with their resumption. It interprets no method. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { within } from '../async/within.ts'
 import { continueWith, type MaybePending, type Pending } from '../call/and-then.ts'

@@ -1,4 +1,4 @@
-/** Sends a request to a server that usually responds with JSON, and collects the response; an event stream is passed on as it arrives. It reads no message. */
+/** Sends an HTTP request and collects the response; the body of an event stream is passed on as it arrives. It reads no message. */
 import { Later } from '../call/later.ts'
 import type {
   Egress,

@@ -1,4 +1,4 @@
-/** What carries the messages of one connection; implemented by the two transports of MCP. It contains no logic. */
+/** The interface of a transport for the messages of a connection, and the requests that it carries. Types only. */
 import type { MaybePending } from '../call/and-then.ts'
 import type { ServerMessage } from './messages.ts'
 import type { RequestId, RequestOptions, RpcOutcome } from './protocol.ts'

@@ -1,4 +1,4 @@
-/** Bundles as files in a tar.gz: reading one that may be hostile, writing one that is the same bytes everywhere. It knows no policy. */
+/** Unpacks a tar.gz within limits, and packs files into one with reproducible bytes. It reads and writes no file. */
 import { crc32, gunzipSync } from 'node:zlib'
 
 const BLOCK_BYTES = 512

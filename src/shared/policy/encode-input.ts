@@ -1,4 +1,4 @@
-/** Writes a policy input as JSON, with only the facts that the entrypoint reads and the name of the action. It does not find out which facts are read. */
+/** Writes a policy input as JSON, and leaves out facts that the policy does not read. It does not find out which facts are read. */
 import { writeJson } from '../../model/exact-number.ts'
 import type { PolicyInput } from './engine.ts'
 import type { InputPath, Reads } from './reads.ts'

@@ -1,4 +1,4 @@
-/** The interfaces of a policy engine, in AuthZEN's words, and of an observer of decisions. It contains no engine: `opa-wasm/` and `opa-http/` do. */
+/** The interfaces of a policy engine, its input and its decisions, and of an observer of decisions, and the pause before a retry. It contains no engine. */
 import type { DenialReason } from '../call/refusal.ts'
 
 /** What the policy is asked (AuthZEN Authorization API 1.0: subject, action, resource, context). */

@@ -1,4 +1,4 @@
-/** Checks `.signatures.json` of a bundle, in OPA's format: a JWS over the hash of every file. Who checks the JWS itself is passed in. */
+/** Checks the files of a bundle against its signed list, in OPA's format. It verifies no JWS itself: it receives the function for it. */
 
 import { createHash } from 'node:crypto'
 import { parseJson } from '../../model/parse-json.ts'

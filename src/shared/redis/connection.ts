@@ -1,4 +1,4 @@
-/** Connections to Redis: they fail in time instead of waiting, and come back by themselves. The only importer of ioredis; it runs no command. */
+/** Opens connections to Redis that have time-outs and reconnect by themselves. The only importer of ioredis. */
 import { Cluster, Redis, type RedisOptions } from 'ioredis'
 import { clientTlsOptions, presentText, type Renewable } from '../tls/client-tls.ts'
 import { type RedisServers, type RedisTarget, serverOf } from './servers.ts'

@@ -1,4 +1,4 @@
-/** Sessions with MCP servers in Redis, for all threads and instances. It connects to no MCP server. */
+/** A store in Redis for sessions with MCP servers. It connects to no MCP server. */
 import type { ServerSession, ServerSessionStore, SessionPlace } from '../mcp-client/server-session-store.ts'
 import type { RedisConnection } from './connection.ts'
 

@@ -1,4 +1,4 @@
-/** Which Redis servers a connection leads to, and how it authenticates: one server, one found by sentinels, or a cluster. It connects to nothing. */
+/** Describes Redis servers with their credentials and TLS, and reads the description of one from a URL. It connects to nothing. */
 import { bareHost } from '../../model/bare-host.ts'
 import type { ClientTls, Renewable } from '../tls/client-tls.ts'
 

@@ -1,4 +1,4 @@
-/** Keeps a connection subscribed to a channel across restarts of the server. It does not know what the messages mean. */
+/** Keeps a Redis connection subscribed to a channel after it reconnects. It does not interpret the messages. */
 import { Backoff } from '../async/backoff.ts'
 import type { RedisConnection } from './connection.ts'
 

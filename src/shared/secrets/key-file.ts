@@ -1,4 +1,4 @@
-/** The key file that a deployment generates beside its data. It encrypts nothing. */
+/** Reads a key from a file, and creates the file where it is missing. It encrypts nothing. */
 import { createHash, randomBytes, randomUUID } from 'node:crypto'
 import { linkSync, mkdirSync, readFileSync, unlinkSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'

@@ -1,4 +1,4 @@
-/** Under which names a listener serves: the defence against DNS rebinding, the same for every listener. It parses no request. */
+/** Checks the `Host` of requests against allowed names, as a defence against DNS rebinding, and holds the refusal of others. It opens no port. */
 
 import { isIP } from 'node:net'
 import { bareHost } from '../../model/bare-host.ts'

@@ -1,4 +1,4 @@
-/** A request body on its way to the upstream: a bounded number of bytes is held, and the sender waits with the rest. It does not change the bytes. */
+/** Holds the pieces of a request body until they are read, and pauses the sender while many bytes are held. It does not change the bytes. */
 import type { HttpRequest } from './listener.ts'
 
 /** More than this waiting, and the sender is held back (TCP backpressure). */

@@ -1,4 +1,4 @@
-/** Header values between their decoded form and the bytes of the wire (RFC 9110 §5.5). It judges no value. */
+/** Writes a decoded header value as its UTF-8 bytes, a character for each. It judges no value. */
 
 const BEYOND_ASCII = /[^\x00-\x7f]/
 

@@ -1,8 +1,4 @@
-/**
- * What a request head must look like before a handler gets it, the same for every listener. It sends no response and closes
- * no connection. It prevents request smuggling: a head two parties could read differently is refused, never repaired
- * (RFC 9112 §3.2, §6.1, §6.3).
- */
+/** Checks a request head before a handler gets it, and chooses the status of a refusal. It sends no response and closes no connection. */
 
 import { codeAt } from '../../model/code-at.ts'
 import type { ListenerLimits, ListenerRefusal } from './listener.ts'
@@ -55,6 +51,7 @@ export function statusOfRefusal(refusal: ListenerRefusal): number | undefined {
 }
 
 /**
+ * Against request smuggling: a head that two parties could read differently is refused, not repaired (RFC 9112 §3.2, §6.1, §6.3).
  * @returns the declared length of the body (0 when there is none, -1 when it is chunked), or why the request is refused.
  * Size is judged last, so that a head refused for its size is known to be framed soundly.
  */

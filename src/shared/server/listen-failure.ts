@@ -1,4 +1,4 @@
-/** What both listeners say when they cannot listen, and where an unhandled error of a handler goes. It opens no port. */
+/** The errors of a listener that cannot listen, and the rethrow of an unhandled error of a handler. It opens no port. */
 import type { ListenerOptions } from './listener.ts'
 
 const SETTINGS = 'GATEWAY_PORT, API_PORT or METRICS_PORT (or GATEWAY_HOST, API_HOST or METRICS_HOST)'

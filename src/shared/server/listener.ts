@@ -1,13 +1,9 @@
-/**
- * The interface between HTTP and the gateway, and nothing native: `uws/` and `node/` implement it, `guard.ts`
- * checks heads for both. Every value a request hands out is a copy: it stays valid after the callback and after
- * the connection.
- */
+/** The interface between HTTP listeners and the gateway, with their limits, options and refusals. `uws/` and `node/` implement it. */
 import type { ServerTls } from '../tls/server-tls.ts'
 
 /**
  * The head of a request. Names of headers are lower case; a repeated header is joined with `, ` (RFC 9110
- * §5.2).
+ * §5.2). Its values stay valid after the callback.
  */
 export interface HttpRequest {
   /** Upper case. */

@@ -1,4 +1,4 @@
-/** Opens a plain node:http server: the example, the development provider, backends of commands. It checks no request: `node/` and `uws/` do. */
+/** Waits until a given node:http server listens, and closes it. It handles no request. */
 import { once } from 'node:events'
 import type { Server } from 'node:http'
 import type { AddressInfo, ListenOptions } from 'node:net'

@@ -1,7 +1,4 @@
-/**
- * The head of a response, checked and rendered: no header may carry a line break or affect framing; and a body of two pieces
- * as one. It sends nothing.
- */
+/** Checks and renders the head of a response, and joins two pieces of a body. It sends nothing. */
 import { STATUS_CODES } from 'node:http'
 import { HeadText } from '../call/head-text.ts'
 import type { HeaderList } from './listener.ts'

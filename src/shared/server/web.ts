@@ -1,8 +1,4 @@
-/**
- * Mounts a web-standard handler (`Request` → `Response`, as Hono and others export) on a listener: called before the
- * body has arrived, bodies bounded, aborts propagated, streamed responses held back with the client. For the control plane and for pages; the
- * path of a call reads the listener's own types.
- */
+/** Mounts a web-standard handler (`Request` → `Response`) on a listener, with bounded request bodies, aborts and streamed responses. It opens no port. */
 import { byteString } from './byte-string.ts'
 import type { HeaderList, HttpHandler, HttpRequest, HttpResponse, ResponseStream } from './listener.ts'
 

@@ -1,4 +1,4 @@
-/** Counts and durations of calls, in the cheapest form that can still be scraped. It renders nothing. */
+/** Counts and durations of calls, with a bound on the labels of consumers. It renders nothing. */
 import { Histogram, type TracedValue } from './histogram.ts'
 
 /** The label of all consumers beyond `maxConsumers`. */

@@ -1,4 +1,4 @@
-/** What has been started, to be closed in reverse. One that fails to close is logged and does not keep the others open. */
+/** Closes the registered parts of a process, the last one first, and logs those that cannot be closed. It starts nothing. */
 import type { Log } from './log.ts'
 
 interface Item {

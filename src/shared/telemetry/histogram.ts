@@ -1,4 +1,4 @@
-/** A histogram that counts in typed arrays: the series asked for last is found at once, and a value costs a few comparisons. It renders nothing. */
+/** A histogram with one label: counts, sums and examples of values. It renders nothing. */
 
 /** The call that a value is an example of. */
 export interface TracedValue {

@@ -1,4 +1,4 @@
-/** A log in which the same message appears at most once in 30 s, with the number of lines left out. It buffers no line. */
+/** A log that leaves out repetitions of a message for a time, and counts them. It buffers no line. */
 import type { Log } from './log.ts'
 
 const EVERY_MS = 30_000

@@ -1,4 +1,4 @@
-/** The pino logger: JSON lines on stderr, so that stdout holds the ready line alone. The only importer of pino. */
+/** The pino logger, which writes JSON lines to stderr and redacts fields by name. The only importer of pino. */
 import { pino } from 'pino'
 import type { Log } from './log.ts'
 

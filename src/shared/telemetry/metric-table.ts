@@ -1,4 +1,4 @@
-/** Every metric that this project defines: type, unit, labels, help text and source. It reads no value; names and labels are an interface and are kept. */
+/** The definitions of the metrics of this project. It reads no value. Names and labels are a public interface: existing ones are kept. */
 
 export interface MetricDefinition {
   readonly type: 'counter' | 'gauge' | 'histogram'

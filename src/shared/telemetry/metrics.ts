@@ -1,4 +1,4 @@
-/** The Prometheus registry of a thread, filled from the table of metrics; it bounds the number of consumer labels. It defines no metric. */
+/** Registers the metrics of a thread, counts some of them, and renders them with those of other threads. `metric-table.ts` defines them. */
 import { AggregatorRegistry, Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client'
 import { CallCounts } from './call-counts.ts'
 import type { Histogram } from './histogram.ts'

@@ -1,4 +1,4 @@
-/** Writes metrics as OpenMetrics text 1.0, with exemplars: what the library's own writer loses when threads are merged. It reads no metric. */
+/** Writes metrics as OpenMetrics text 1.0 with exemplars, and finds the newest exemplar of a bucket. It counts nothing. */
 import type { Exemplar } from './histogram.ts'
 
 export const OPEN_METRICS_TYPE = 'application/openmetrics-text; version=1.0.0; charset=utf-8'

@@ -1,4 +1,4 @@
-/** Spans over OTLP/HTTP with the OpenTelemetry SDK; where to and how is said by the usual OTEL_* variables. Loaded only where they name an endpoint. */
+/** Exports spans of calls over OTLP/HTTP with the OpenTelemetry SDK, which reads OTEL_* variables. It measures no call. */
 import { randomBytes } from 'node:crypto'
 import { ROOT_CONTEXT, SpanKind, SpanStatusCode, TraceFlags, trace } from '@opentelemetry/api'
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http'

@@ -1,4 +1,4 @@
-/** Presents a histogram of ours to prom-client as a metric, so that it renders it and merges it with those of other threads. It counts nothing. */
+/** Presents a histogram of `histogram.ts` to prom-client as a metric. It counts nothing. */
 import type { Metric } from 'prom-client'
 import type { Exemplar, Histogram } from './histogram.ts'
 

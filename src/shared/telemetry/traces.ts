@@ -1,4 +1,4 @@
-/** The interface of traces: what is exported of a call that has ended. It exports nothing. */
+/** The interface of the export of traces: a call that has ended, and its steps. Types only. */
 
 export interface TracedStep {
   readonly name: string

@@ -1,4 +1,4 @@
-/** A job worker that several owners share: it bounds the pending jobs of each and of all, and pauses an owner whose job failed. It knows no job. */
+/** A job worker that several owners share, with bounds on pending jobs and pauses of owners after failures. It does not interpret jobs. */
 import type { ResourceLimits } from 'node:worker_threads'
 import { andThen, type MaybePromise } from '../call/and-then.ts'
 import { JobWorker, type WorkerJob } from './job-worker.ts'

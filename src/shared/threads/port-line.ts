@@ -1,4 +1,4 @@
-/** Requests, responses and notifications between two threads over one MessagePort, the same at both ends. It knows no subject. */
+/** Requests, responses and notifications between two threads over a MessagePort. It does not interpret their contents. */
 import type { MessagePort } from 'node:worker_threads'
 
 /** What the other end may request and report, by name. Arguments and results are plain data. */

@@ -1,4 +1,4 @@
-/** Certificates, keys and passwords that are renewed in their files while the process runs, and TLS options made of them. It connects to nothing. */
+/** Values that may be renewed in files while the process runs, and TLS options of a client made of them. It connects to nothing. */
 import { readFileSync } from 'node:fs'
 
 /** A value that may be replaced while the process runs. */

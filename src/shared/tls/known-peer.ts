@@ -1,4 +1,4 @@
-/** TLS options for a peer whose certificate this process has, whatever name or address it is reached by. It connects to nothing. */
+/** TLS options for a peer that is recognized by its certificate instead of a name. It connects to nothing. */
 import { X509Certificate } from 'node:crypto'
 import type { PeerCertificate } from 'node:tls'
 import { presentText, type Renewable } from './client-tls.ts'

@@ -1,4 +1,4 @@
-/** The deployment that is profiled: a gateway process, a process with control plane and identity provider, a backend, a token and a key. It sends no load. */
+/** Starts and stops the deployment that is profiled: gateway, control plane, identity provider, backend and credentials. `load.ts` sends the load. */
 import { randomBytes } from 'node:crypto'
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

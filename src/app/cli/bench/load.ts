@@ -1,4 +1,4 @@
-/** Repeats one request on kept-alive connections and checks every response. It starts no server and keeps no response. */
+/** Repeats a request on a number of connections and checks the responses. It starts no server. */
 import { connect } from 'node:net'
 import type { ResponseHead } from '../../../shared/egress/http1/response-head.ts'
 import { ResponseParser } from '../../../shared/egress/http1/response-parser.ts'

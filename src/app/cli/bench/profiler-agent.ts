@@ -1,4 +1,4 @@
-/** Preloaded into a profiled process: starts and stops the V8 profiler on messages of its parent, and ends the process when the parent has ended. */
+/** Preloaded into a profiled process: starts and stops the V8 profiler on messages of its parent, and ends the process when the parent disconnects. */
 import { writeFileSync } from 'node:fs'
 import { type Profiler, Session } from 'node:inspector'
 import { isMainThread } from 'node:worker_threads'

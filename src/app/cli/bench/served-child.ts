@@ -1,4 +1,4 @@
-/** Starts `toolgate serve` of the same build as a child process, waits until it is ready, and starts and stops its profiler. It sends no request. */
+/** Runs `toolgate serve` as a child process: starts and stops it and its profiler. Also the directory of the package. It sends no HTTP request. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'

@@ -1,4 +1,4 @@
-/** `toolgate config diff` and `apply`: both read the files and request the changes; `apply` makes them if nothing has changed since. */
+/** `toolgate config diff` and `apply`: send files to the control plane, which compares or applies them, and print the result. They change no file. */
 import { isObject } from '../../../model/is-object.ts'
 import { Reader } from '../../settings/reader.ts'
 import { SettingsError } from '../../settings.ts'

@@ -1,4 +1,4 @@
-/** `toolgate config follow`: connects the GatewayBinding objects of a cluster with a control plane until a signal. The reconciliation is in `catalog/kubernetes/gateways`. */
+/** `toolgate config follow`: connects the Kubernetes objects of gateways with a control plane. `catalog/kubernetes/gateways` reconciles them. */
 import type { ControlPlaneAccess } from '../../../catalog/kubernetes/gateways/objects.ts'
 import type { ShownDeployment, ShownGateway } from '../../../catalog/kubernetes/gateways/status.ts'
 import { isObject } from '../../../model/is-object.ts'

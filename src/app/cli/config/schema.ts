@@ -1,4 +1,4 @@
-/** `toolgate config schema`: prints the JSON Schema of a tree, which is made of the schema of the endpoint. It contacts no control plane. */
+/** `toolgate config schema`: prints the JSON Schema of configuration files. It contacts no control plane. */
 import { configurationSchema } from '../../../control-plane/api/configuration-schema.ts'
 import { EXIT, print } from '../command.ts'
 

@@ -1,4 +1,4 @@
-/** Renders the changes of a configuration as text for review, and detects whether there are any. It prints nothing. */
+/** Renders a comparison of configurations as text for review, and detects whether they differ. It prints nothing. */
 import { styleText } from 'node:util'
 import { isObject } from '../../../model/is-object.ts'
 import { shownText } from '../shown-text.ts'

@@ -1,4 +1,4 @@
-/** The steps of `demo --control-plane`, from a token to a revoked key, each with its checks. It deletes what it creates. */
+/** The steps of `demo --control-plane`, with their checks and the deletion of the created resources. It prints nothing itself: the transcript does. */
 import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { DemoFailure } from './demo-failure.ts'

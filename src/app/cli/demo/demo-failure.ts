@@ -1,4 +1,4 @@
-/** The error of a demo that did not see what it expected, with tokens and API keys masked. It prints nothing. */
+/** The error of a demo whose check failed; `masked.ts` masks its text. It prints nothing. */
 import { masked } from './masked.ts'
 
 export class DemoFailure extends Error {

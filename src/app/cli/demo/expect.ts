@@ -1,4 +1,4 @@
-/** The checks of the demo, and the fields that they read: a failed check ends the demo with the expected and the actual value. */
+/** Checks of responses, which throw a DemoFailure, and readers of their fields. It sends no request. */
 import { isObject } from '../../../model/is-object.ts'
 import { DemoFailure } from './demo-failure.ts'
 import type { DemoExchange } from './exchange.ts'

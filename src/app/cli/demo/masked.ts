@@ -1,4 +1,4 @@
-/** Masks tokens and API keys in a text before it is printed. It parses no JSON. */
+/** Masks JWTs and API keys of Toolgate in a text. It prints nothing. */
 
 /** Keeps the last eight characters of a token and the public part of a key: enough to distinguish two, useless as a credential. */
 export function masked(text: string): string {

@@ -1,4 +1,4 @@
-/** Discovers the token endpoint from the gateway's address and requests tokens there. It stores none. */
+/** Discovers the token endpoint of a deployment, and requests tokens of development clients. It stores none. */
 import { type DemoExchange, exchange } from './exchange.ts'
 import { expect, expectStatus, field } from './expect.ts'
 import type { Transcript } from './transcript.ts'

@@ -1,4 +1,4 @@
-/** Prints the demo as text, or as one JSON object per step, with masked tokens and API keys. It checks nothing. */
+/** Prints the demo as text or as JSON, masked by `masked.ts`. It checks nothing. */
 import { STATUS_CODES } from 'node:http'
 import type { DemoExchange } from './exchange.ts'
 import { masked } from './masked.ts'

@@ -1,4 +1,4 @@
-/** One HTTP request, bounded in time and size, and a summary of its response; redirects are returned, not followed. It does not judge the response. */
+/** Sends an HTTP request with bounds for time and size, and summarizes its response. It follows no redirect. */
 import { isObject } from '../../../model/is-object.ts'
 import { BodyTooLarge, readResponseBody, requestIdOf } from '../response-body.ts'
 import { Fault } from './fault.ts'

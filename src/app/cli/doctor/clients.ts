@@ -1,7 +1,7 @@
 /**
- * How the clients people use differ where it matters to a server: what they register, request and accept. Facts only; it sends nothing.
- * Limits and names as published by November 2026. Sources: the clients' documentation and source, for Gemini CLI and Zed also the
- * compatibility tables of zuplo.com (verified 2026-07-31). A loopback redirect address stands for any port (RFC 8252 §7.3).
+ * The known clients: the names, redirect addresses and limits with which the doctor connects for them. It sends nothing.
+ * Sources: documentation and source code of the clients, and for Gemini CLI and Zed also compatibility tables of zuplo.com. A loopback redirect
+ * address stands for any port (RFC 8252 §7.3).
  */
 import { CLIENT_TOOL_LIMITS } from '../../../model/client-limits.ts'
 

@@ -1,4 +1,4 @@
-/** JSON-RPC requests to the endpoint in the form streamable clients send them (MCP 2025-06-18, "Transports"). */
+/** Sends JSON-RPC requests to the MCP endpoint, and builds their headers. It checks no response. */
 import { ask, type FetchedResponse } from './ask.ts'
 import type { Visit } from './visit.ts'
 

@@ -1,4 +1,4 @@
-/** The form of a step, and the state of one client's steps: each reads the findings of those before it. It sends nothing. */
+/** The types of a step, of its outcome and of the state that the steps of a client share, and a test for loopback addresses. It sends nothing. */
 import type { ClientProfile } from './clients.ts'
 
 /** The fields of RFC 8414 §2 that clients read. */

@@ -1,4 +1,4 @@
-/** The end of one data plane: readiness off, no new connection, streams ended, calls in flight completed. It closes no adapter. */
+/** Drains a data plane: stops new connections, ends event streams and waits for the calls in flight. It ends no process. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { CallStreams } from '../../../data-plane/http/call-streams.ts'
 import type { McpEndpoint } from '../../../data-plane/http/mcp/endpoint.ts'

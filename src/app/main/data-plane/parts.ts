@@ -1,4 +1,4 @@
-/** What a data plane is started with: its context, listener, addresses and the adapters chosen for it. Types only. */
+/** The parts with which a data plane is started, such as context, listener and adapters. Types only. */
 import type { RecordAdminAction } from '../../../data-plane/http/admin-audit.ts'
 import type { StreamSlots } from '../../../data-plane/http/mcp/stream-limiter.ts'
 import type { Meter } from '../../../data-plane/metering/meter.ts'

@@ -1,4 +1,7 @@
-/** What a data plane reports of its calls, tools, state and process, and how one thread gets such reports of all threads. It records no call. */
+/**
+ * The reports of a data plane on its calls, tools, state and process, and the types and functions by which threads exchange them. It records no
+ * call.
+ */
 import { lintTool } from '../../../catalog/inspect/lint.ts'
 import { viewNotes } from '../../../catalog/views/view-status.ts'
 import { CallDetails } from '../../../data-plane/calls/call-details.ts'

@@ -1,4 +1,4 @@
-/** A GatewayBinding object → the configuration tree that it stands for. It sends nothing. */
+/** Reads a GatewayBinding object, with the document in its ConfigMap, into a configuration tree and its owner. `objects.ts` applies the tree. */
 import { createHash } from 'node:crypto'
 import { isObject } from '../../../model/is-object.ts'
 import { tenantOfNamespace } from '../../../model/tool-set.ts'

@@ -1,6 +1,6 @@
 /**
- * Keeps the control plane as GatewayBinding objects say, and writes what it reports into the status of GatewayBinding and GatewayInstance objects.
- * Only the leader does either. It decides nothing about configurations: the control plane compares, authorizes and writes.
+ * Applies GatewayBinding objects to the control plane as the leader, and writes the status of GatewayBinding and GatewayInstance objects.
+ * It builds no status: `status.ts` does.
  */
 import { SerialQueue } from '../../../shared/async/serial-queue.ts'
 import type { Log } from '../../../shared/telemetry/log.ts'

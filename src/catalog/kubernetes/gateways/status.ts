@@ -1,4 +1,4 @@
-/** The status of GatewayInstance and GatewayBinding objects from what the control plane says. Pure: the time is an argument. */
+/** Builds and compares the status of GatewayInstance and GatewayBinding objects, and names their gateways. Pure: the time is an argument. */
 import { isDeepStrictEqual } from 'node:util'
 import type { KubeObject } from '../api.ts'
 

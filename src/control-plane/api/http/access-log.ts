@@ -1,11 +1,11 @@
-/** The record of a request: who called which operation, and how it ended. No token, key, path, query or body may appear in it. */
+/** Writes records of requests to the request log, and keeps what the steps of a request find out for it. It reads no body. */
 import type { Context, MiddlewareHandler } from 'hono'
 import type { Principal } from '../../../model/principal.ts'
 import type { WebPeer } from '../../../shared/server/web.ts'
 import { idsOf } from './headers.ts'
 import { problemOf } from './problem.ts'
 
-/** One line; the process writes it. */
+/** One line; the process writes it. No token, key, path, query or body may appear in it. */
 export interface RequestRecord {
   readonly request_id: string
   readonly trace_id: string

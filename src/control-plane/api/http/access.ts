@@ -1,4 +1,4 @@
-/** Authenticates a call, resolves its tenants and asks the policy. The only rule in it is which role may act for other tenants. */
+/** Authenticates a call, resolves its tenants and asks the policy about it. It changes no resource. */
 
 import { asUser, PLATFORM_ADMIN, type Principal } from '../../../model/principal.ts'
 import type { Tenant } from '../../../model/tenant.ts'

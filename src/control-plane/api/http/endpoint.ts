@@ -1,4 +1,4 @@
-/** The type of an endpoint: one declaration gives routing, authorization, validation and the OpenAPI document. It runs no endpoint. */
+/** The declaration of an endpoint, and the types of its call and result. `mount.ts` runs endpoints. */
 import type { z } from 'zod'
 import type { Principal } from '../../../model/principal.ts'
 import type { Tenant } from '../../../model/tenant.ts'

@@ -1,4 +1,4 @@
-/** Entity tags and `If-Match` (RFC 9110 §8.8.3, §13.1.1). It reads no request. */
+/** Builds entity tags and checks `If-Match`. It reads no request. */
 import { Problem } from './problem.ts'
 
 export function entityTag(revision: number | string): string {

@@ -1,4 +1,4 @@
-/** Adds an example, made from the schema, to each JSON body of an OpenAPI document that has none. It validates no example. */
+/** Adds examples, made from schemas, to JSON bodies of an OpenAPI document. It validates no example. */
 import { isObject } from '../../../model/is-object.ts'
 
 type Schema = { readonly [keyword: string]: unknown }

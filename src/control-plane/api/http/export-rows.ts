@@ -1,4 +1,4 @@
-/** Lists as CSV (RFC 4180) or NDJSON: all rows of a filter in one response, up to a limit. It does not query them. */
+/** Writes lists as CSV or NDJSON up to a number of rows, and reads the requested format. It does not query the rows. */
 import { writeJson } from '../../../model/exact-number.ts'
 import { NDJSON } from './endpoint.ts'
 import { Problem } from './problem.ts'

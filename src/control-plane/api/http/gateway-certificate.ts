@@ -1,7 +1,4 @@
-/**
- * Mutual TLS of the routes by which gateways read snapshots, report and reply: the connection must have a verified client certificate. It
- * issues and stores none.
- */
+/** Requires a verified client certificate on the routes that gateways use. It verifies no certificate itself. */
 import type { Hono } from 'hono'
 import type { WebPeer } from '../../../shared/server/web.ts'
 import type { Endpoint } from './endpoint.ts'

@@ -1,4 +1,4 @@
-/** Headers of every response: request id, trace id and `nosniff`. It sets no others. */
+/** Chooses the request id and the trace id of a request, and sets common headers of responses. It writes no log. */
 import { randomBytes, randomUUID } from 'node:crypto'
 import type { Context, MiddlewareHandler } from 'hono'
 

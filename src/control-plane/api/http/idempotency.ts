@@ -1,7 +1,4 @@
-/**
- * `Idempotency-Key` on POST: for 24 hours, a repetition gets the first response, which is stored in the transaction of the change. It knows
- * no endpoint by name.
- */
+/** Runs the work of a request with an `Idempotency-Key`, or returns the stored response of the first one. It knows no endpoint by name. */
 import { createCipheriv, createDecipheriv, createHash, randomBytes, scrypt } from 'node:crypto'
 import { promisify } from 'node:util'
 import { readJson, writeJson } from '../../../model/exact-number.ts'

@@ -1,7 +1,4 @@
-/**
- * Rewrites components whose type includes `null`, because generators of clients leave them out: the component loses `null`, and each
- * reference to it allows `null` instead. It adds no component.
- */
+/** Moves `null` from the types of components to the references to them, because client generators leave such components out. It adds no component. */
 
 interface Node {
   [name: string]: unknown

@@ -1,4 +1,4 @@
-/** `/docs` and `/redoc`: pages built from installed packages only. It does not generate the OpenAPI document. */
+/** Serves the pages `/docs` and `/redoc` with files of installed packages. It does not generate the OpenAPI document. */
 import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import type { Hono } from 'hono'

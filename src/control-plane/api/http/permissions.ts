@@ -1,4 +1,4 @@
-/** Asks the policy for every action what the caller may do, so that a user interface shows no button that is refused. It holds no rule. */
+/** Asks the policy what a caller may do with the actions of the endpoints. It contains no rule. */
 import type { PreparedPolicy } from '../../../shared/policy/engine.ts'
 import { isAllowed, type Standing } from './access.ts'
 import type { Endpoint } from './endpoint.ts'

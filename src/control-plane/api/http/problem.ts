@@ -1,4 +1,4 @@
-/** Errors of the control plane: code, HTTP status and body as specified ("Errors, Control plane API"). It decides no request. */
+/** Errors of the control plane: code, HTTP status, body and headers, and the conversion of other errors. It logs nothing. */
 
 import { StoreUnavailable } from '../../store/store.ts'
 

@@ -1,4 +1,4 @@
-/** The route of the snapshot stream: admits a gateway instance and encodes its events as SSE. Which events there are is decided in `publisher/`. */
+/** Declares and mounts the route of the snapshot stream: admits a gateway instance and encodes events as SSE. `publisher/` makes the events. */
 import type { Hono } from 'hono'
 import type { StreamEvent } from '../../../link/update-events.ts'
 import { HEARTBEAT } from '../../publisher/feed.ts'

@@ -1,4 +1,4 @@
-/** `POST /test/clock {advance: "1h"}`, mounted only with TEST_HOOKS=1. It is not part of the API nor of its document. */
+/** The route `POST /test/clock`, which advances the clock in tests. It is not part of the OpenAPI document. */
 import type { Hono } from 'hono'
 import { life } from '../schemas/fields.ts'
 import { z } from '../schemas/zod.ts'

@@ -1,4 +1,4 @@
-/** The hourly limit of a tenant's tier on the control plane, which the instances lease in parts. It does not affect quotas of the data plane. */
+/** The hourly limit of a tenant on the control plane, which the instances lease in parts. It does not affect quotas of the data plane. */
 import { hourlyLimit, type Tenant } from '../../../model/tenant.ts'
 import { EVERY_TENANT, type Store } from '../../store/store.ts'
 

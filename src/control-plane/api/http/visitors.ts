@@ -1,4 +1,4 @@
-/** Visitors without a token: their principal, their limit for each address, and caching of what all of them see. It contains no rule of access. */
+/** Visitors without a token: their principal, their limit, and cacheable responses for them. It reads no token. */
 import { createHash } from 'node:crypto'
 import type { Context } from 'hono'
 import { ANONYMOUS } from '../../../model/principal.ts'

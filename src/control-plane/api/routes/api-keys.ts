@@ -1,4 +1,4 @@
-/** Routes and schemas of API keys; only the response that creates or rotates a key contains it. The rules are in `services/api-keys.ts`. */
+/** Routes and schemas of API keys. `services/api-keys.ts` creates, rotates and revokes the keys. */
 import { API_KEY_STATUSES, type ApiKey, keyStatus } from '../../../model/api-key.ts'
 import { applicationOf } from '../../../model/subscription.ts'
 import {

@@ -1,4 +1,4 @@
-/** Routes of APIs, of one tenant and across tenants. The rules are in `services`, the schemas in `schemas`. */
+/** Routes of APIs, the migration of their subscriptions, and lists of APIs with tenant names. `services/apis.ts` creates, changes and deletes APIs. */
 import { API_STATUSES, type Api } from '../../../model/api.ts'
 import type { Tenant } from '../../../model/tenant.ts'
 import type { ApiFilter, PageRequest } from '../../store/repositories.ts'

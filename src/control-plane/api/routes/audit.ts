@@ -1,4 +1,4 @@
-/** Routes and schemas of the audit: who changed what, as a list, as CSV and as NDJSON. It records nothing. */
+/** Routes and schemas of audit records, as lists and exports. It records nothing. */
 import type { AuditRecord } from '../../../model/audit.ts'
 import type { AuditFilter } from '../../store/audit-repository.ts'
 import type { Transaction } from '../../store/store.ts'

@@ -1,4 +1,4 @@
-/** Routes of configuration as code, with schemas of responses. The comparison is in `model/configuration.ts`, the work in `services/configuration`. */
+/** Routes of configuration as code, with schemas of their bodies. `services/configuration` exports and applies configurations. */
 import { type Change, type Drift, pathOf, RESOURCE_KINDS } from '../../../model/configuration.ts'
 import { type Endpoint, tagged } from '../http/endpoint.ts'
 import { configurationTree, ownerName } from '../schemas/configuration.ts'

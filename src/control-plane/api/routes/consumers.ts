@@ -1,4 +1,4 @@
-/** Routes and schemas of consumers. The rules are in `services/consumers.ts`; consumers appear with their first subscription or call, or from a configuration. */
+/** Routes and schemas of consumers. The rules of changes are in `services/consumers.ts`. */
 import { CONSUMER_STATUSES, type Consumer } from '../../../model/consumer.ts'
 import { type Endpoint, tagged } from '../http/endpoint.ts'
 import { found } from '../http/problem.ts'

@@ -1,4 +1,4 @@
-/** Routes and schemas of the calls that all connected gateways have recorded, and of their replies. How replies are merged is in `services/fleet-calls.ts`. */
+/** Routes and schemas of calls that gateways have recorded, and the route for the replies of gateways. `services/fleet-calls.ts` merges the replies. */
 import { MAX_FLEET_CALLS } from '../../../link/fleet-question.ts'
 import { type Endpoint, type EndpointCall, tagged } from '../http/endpoint.ts'
 import { found, invalidField, unavailable } from '../http/problem.ts'

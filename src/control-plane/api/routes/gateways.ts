@@ -1,4 +1,7 @@
-/** Routes and schemas of gateway instances: how operators see them, how instances poll and report. The stream is `snapshot-stream.ts`. */
+/**
+ * Routes and schemas of gateway instances, for operators and for the instances, and the policy subject of requests by instances.
+ * The stream of an instance is in `http/snapshot-stream.ts`.
+ */
 import { mayBeConsumer } from '../../../link/report.ts'
 import {
   GATEWAY_STATUSES,

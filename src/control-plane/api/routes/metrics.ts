@@ -1,4 +1,4 @@
-/** Routes and schemas of metrics, which come from metering events. The rules are in `services/metrics.ts`. */
+/** Routes and schemas of metrics. `services/metrics.ts` reads the metrics from the database. */
 import { type Endpoint, tagged } from '../http/endpoint.ts'
 import { camelCased } from '../schemas/present.ts'
 import { z } from '../schemas/zod.ts'

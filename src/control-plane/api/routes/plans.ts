@@ -1,4 +1,4 @@
-/** Routes of plans, global ones and those of a tenant. The rules are in `services/plans.ts`, the schemas in `schemas/plan.ts`. */
+/** Routes of plans, global ones and those of a tenant. `services/plans.ts` writes the changes, and `schemas/plan.ts` has the schemas of plans. */
 import type { PlanRecord } from '../../../model/plan.ts'
 import type { Tenant } from '../../../model/tenant.ts'
 import type { Transaction } from '../../store/store.ts'

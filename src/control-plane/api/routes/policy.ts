@@ -1,4 +1,4 @@
-/** Routes and schemas of the policy editor: what is in force, drafts, their comparison, promotion and the return to an earlier revision. It compiles nothing. */
+/** Routes and schemas of the policy editor. The `PolicyWorkshop` of the services compiles drafts and changes the policy. */
 import { type Endpoint, tagged } from '../http/endpoint.ts'
 import { conflict, unavailable } from '../http/problem.ts'
 import { count, shaped, shownMoment, textField } from '../schemas/fields.ts'

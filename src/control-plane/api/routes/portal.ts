@@ -1,4 +1,4 @@
-/** Routes of APIs in the portal catalog, for callers and visitors: only visible APIs, without upstream and limits. Products are in `products.ts`. */
+/** Routes of APIs in the portal catalog, for callers and visitors. The routes of products are in `products.ts`. */
 import type { Api } from '../../../model/api.ts'
 import { VISITED_TENANTS } from '../../../model/tenant.ts'
 import type { Transaction } from '../../store/store.ts'

@@ -1,4 +1,4 @@
-/** The policy input of a subscription: its tenant, and whether it belongs to the caller's application. It does not ask the policy. */
+/** The `Subject` of a policy question about a subscription, as the caller relates to the subscription. It does not ask the policy. */
 import { applicationOf, type Subscription } from '../../../model/subscription.ts'
 import type { Subject, SubjectQuestion } from '../http/endpoint.ts'
 

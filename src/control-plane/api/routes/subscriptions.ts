@@ -1,4 +1,4 @@
-/** Routes of subscriptions and their usage, and what each asks of the policy. They change a subscription only through `services/subscriptions.ts`. */
+/** Routes of subscriptions and their usage. `services/subscriptions.ts` writes the changes of subscriptions. */
 import { isSharedWith } from '../../../model/api.ts'
 import {
   applicationOf,

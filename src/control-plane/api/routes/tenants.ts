@@ -1,4 +1,4 @@
-/** Routes and schemas of tenants. The rules are in `services/tenants.ts`. */
+/** Routes and schemas of tenants. `services/tenants.ts` writes the changes, and `schemas/tenant.ts` has schemas of fields. */
 import { tenantGatewayUrl } from '../../../model/api.ts'
 import { TENANT_STATUSES, type Tenant, TIERS } from '../../../model/tenant.ts'
 import { type Endpoint, tagged } from '../http/endpoint.ts'

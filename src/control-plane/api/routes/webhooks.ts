@@ -1,4 +1,4 @@
-/** Routes of webhooks and their deliveries. The rules are in `services/webhooks.ts`, the schemas in `schemas/webhook.ts`. */
+/** Routes of webhooks and their deliveries. `services/webhooks.ts` writes the changes. */
 import { WEBHOOK_EVENT_KINDS } from '../../../model/event.ts'
 import type { Webhook } from '../../../model/webhook.ts'
 import { DELIVERY_STATUSES } from '../../../model/webhook-delivery.ts'

@@ -1,4 +1,4 @@
-/** Schemas of APIs in requests, and their fields in the model. It contains no route; the schemas of responses are in `shown-api.ts`. */
+/** Schemas of APIs in requests, and the conversion of a body to fields of the model. The schemas of responses are in `shown-api.ts`. */
 import {
   AFTER_SUNSET,
   API_STATUSES,

@@ -1,4 +1,4 @@
-/** Schemas that several resources share: fields, query parameters and pages of lists. It defines no resource. */
+/** Schemas of fields, query parameters and lists, with the body of a page and a check between two fields. It defines no resource. */
 import { parseDurationMs } from '../../../model/duration.ts'
 import { isUnixUrl, readUnixUrl } from '../../../model/upstream-url.ts'
 import type { ListPage, PageRequest } from '../../store/repositories.ts'

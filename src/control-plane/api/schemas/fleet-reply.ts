@@ -1,4 +1,4 @@
-/** Schemas of gateways' replies about recorded calls, and the check of a reply. Unknown fields of calls are ignored, because gateways may be newer. */
+/** Schemas of recorded calls and of the replies of gateways about them, and the check of a reply. It merges no replies. */
 import { type FleetReply, MAX_FLEET_CALLS } from '../../../link/fleet-question.ts'
 import { parseJson } from '../../../model/parse-json.ts'
 import { textField } from './fields.ts'
@@ -55,6 +55,7 @@ const worker = z.object({
   policy_revision: word,
 })
 
+/** Unknown fields of calls are ignored, because gateways may be newer. */
 const content = z.object({
   calls: z.array(recordedCall).max(MAX_FLEET_CALLS).optional(),
   window: window.optional(),

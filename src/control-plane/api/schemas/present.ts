@@ -1,4 +1,4 @@
-/** Turns records into their JSON representation and parsed JSON into the names of the model. It validates nothing. */
+/** Conversion of records and field names between the model and the control-plane API, and the field names of a schema. It validates nothing. */
 import type { z } from 'zod'
 
 type CamelCase<Name extends string> = Name extends `${infer Head}_${infer Tail}`

@@ -1,4 +1,4 @@
-/** Schemas of APIs in responses, for the owner, for the portal and for visitors, and their conversion. Those of requests are in `api.ts`. */
+/** Schemas of APIs in responses, and the conversion of a record for a response. The schemas of requests are in `api.ts`. */
 import {
   AFTER_SUNSET,
   API_STATUSES,

@@ -1,4 +1,4 @@
-/** Creates, rotates and revokes API keys. It returns the whole key once, and stores only its prefix and digest. */
+/** Creates, rotates and revokes API keys. It stores no whole key. */
 
 import { type ApiKey, revokeKey, rotateKey } from '../../../model/api-key.ts'
 import type { Subscription } from '../../../model/subscription.ts'

@@ -1,4 +1,4 @@
-/** Registers, changes and deletes APIs. It handles no HTTP except `If-Match` and the problems it throws. */
+/** Finds, registers, changes and deletes APIs, and checks their documents. It handles no HTTP except `If-Match` and the problems it throws. */
 import {
   type Api,
   type ApiStatus,

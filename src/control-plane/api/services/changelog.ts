@@ -1,4 +1,4 @@
-/** What changed in an API since the catalog shows it, from the audit records that are kept. It names no actor and no field that the catalog omits. */
+/** The changelog of an API for the catalog, from audit records. It names no actor. */
 import type { Api } from '../../../model/api.ts'
 import type { Transaction } from '../../store/store.ts'
 

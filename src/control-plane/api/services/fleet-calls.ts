@@ -1,4 +1,4 @@
-/** Merges what the gateways replied about their calls, and names those without a reply that can be used. It asks none. */
+/** Merges the replies of gateways about recorded calls, and shows which gateways replied. It sends no question. */
 import { type CallWindow, mergedSummary, shownFigures, shownSummary } from '../../../link/call-summary.ts'
 import {
   type CallsQuestion,

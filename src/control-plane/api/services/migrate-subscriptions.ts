@@ -1,4 +1,4 @@
-/** Moves the subscriptions of an API to another API or version, or those of a product to another product, each with its event. It changes no key and no limit. */
+/** Moves subscriptions from an API to another API, or from a product to another product. It changes no key. */
 import { type Api, isSharedWith } from '../../../model/api.ts'
 import { migrate, type Subscription, type SubscriptionTarget } from '../../../model/subscription.ts'
 import type { Transaction } from '../../store/store.ts'

@@ -1,4 +1,4 @@
-/** Creates, changes and deletes plans, global ones and those of a tenant. It enforces no limit. */
+/** Finds, creates, changes and deletes plans, and defines the refusal for a global plan. It enforces no limit. */
 import { isId } from '../../../model/id.ts'
 import type { PlanRecord } from '../../../model/plan.ts'
 import { StoreConflict, type Transaction } from '../../store/store.ts'

@@ -1,4 +1,4 @@
-/** Creates, changes and deletes products. It handles no HTTP except `If-Match` and the problems it throws. */
+/** Finds, creates, changes and deletes products, and removes an API from them. It handles no HTTP except `If-Match` and the problems it throws. */
 import type { ApiStatus } from '../../../model/api.ts'
 import type { Product } from '../../../model/product.ts'
 import type { Transaction } from '../../store/store.ts'

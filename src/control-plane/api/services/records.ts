@@ -1,4 +1,4 @@
-/** New and patched records. It reads and writes no record. */
+/** The common fields of new records, and records with a patch applied. It uses no database. */
 import { type IdKind, newId } from '../../../model/id.ts'
 import type { Transaction } from '../../store/store.ts'
 

@@ -1,4 +1,4 @@
-/** Creates missing tenants and consumers, for development and for first starts. It changes no existing row. */
+/** Creates the missing tenants and consumers of a seed. The caller names them. */
 import { systemOrigin } from '../../../model/audit.ts'
 import type { Tier } from '../../../model/tenant.ts'
 import { audited } from '../../store/audited.ts'

@@ -1,4 +1,4 @@
-/** Requests, changes and ends subscriptions, each change with its event. It handles no HTTP except `If-Match` and the problems it throws. */
+/** Finds, requests, changes and ends subscriptions, with approval and expiry. It handles no HTTP except `If-Match` and the problems it throws. */
 import type { Api } from '../../../model/api.ts'
 import { systemOrigin } from '../../../model/audit.ts'
 import type { NewEvent } from '../../../model/event.ts'

@@ -1,4 +1,7 @@
-/** Creates, changes and deletes tenants. It handles no HTTP except `If-Match` and the problems it throws. */
+/**
+ * Creates, changes, activates, deletes and purges tenants, and checks that a tenant is writable.
+ * It handles no HTTP except `If-Match` and the problems it throws.
+ */
 import {
   moveTenant,
   type Tenant,

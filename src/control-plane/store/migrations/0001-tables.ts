@@ -1,4 +1,4 @@
-/** Migration 1: the first tables. Applied migrations never change; a later change is a new migration. */
+/** Migration 1: the first tables and their indexes. It enables no row-level security. */
 import { ID, OWNER } from './row-security.ts'
 
 const STAMPS = `revision integer not null default 1,

@@ -1,7 +1,4 @@
-/**
- * Migration 2: row-level security, a second check behind the `where` clauses of the repositories, and the role for users that bypass it. A
- * transaction names its tenant with `set_config('toolgate.tenant', …, true)`; without it no row of a tenant is visible.
- */
+/** Migration 2: row-level security by the tenant of the transaction, and the role for users that bypass it. It creates no table. */
 import { guard, MINE } from './row-security.ts'
 
 const OWNED = [

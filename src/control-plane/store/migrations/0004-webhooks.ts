@@ -1,4 +1,4 @@
-/** Migration 4: webhooks and their deliveries, and the clock that gives every message a unique timestamp. */
+/** Migration 4: webhooks and their deliveries, and the clock for the timestamps of messages. */
 import { guard, ID, OWNER } from './row-security.ts'
 
 export const statements: readonly string[] = [

@@ -1,2 +1,2 @@
-/** Migration 7: what an API passes beyond the defaults; null = nothing. */
+/** Migration 7: the passthrough rules of an API; null = none. */
 export const statements: readonly string[] = ['alter table apis add column passthrough jsonb']

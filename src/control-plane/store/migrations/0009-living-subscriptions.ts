@@ -1,4 +1,4 @@
-/** Migration 9: subscriptions that are suspended, rejected, changed, and announced before they expire; a suspended one still occupies its place. */
+/** Migration 9: metadata, requested plan, suspension and announced expiry of subscriptions, and their indexes. */
 export const statements: readonly string[] = [
   `alter table subscriptions add column metadata jsonb not null default '{}'`,
   `alter table subscriptions add column requested_plan text`,

@@ -1,4 +1,4 @@
-/** Migration 12: several versions of an API under one path, and the announcement of their end. */
+/** Migration 12: several versions of an API under one path, and the deprecation of APIs. */
 export const statements: readonly string[] = [
   `alter table apis add column versioning jsonb`,
   `alter table apis add column deprecation jsonb`,

@@ -1,4 +1,4 @@
-/** Migration 17: what was announced of quotas, keys and webhooks, and the mails that are to be sent. */
+/** Migration 17: announced quotas and key expiry, failed deliveries of webhooks, and mails. */
 import { guard, ID, OWNER } from './row-security.ts'
 
 export const statements: readonly string[] = [

@@ -1,4 +1,4 @@
-/** Migration 20: indexes for the filters and orders of lists over all tenants, and of tenants with tens of thousands of rows. */
+/** Migration 20: further indexes for the filters and orders of lists. */
 export const statements: readonly string[] = [
   `create index subscriptions_status on subscriptions (status, id)`,
   `create index subscriptions_of_application on subscriptions (application, id)`,

@@ -1,7 +1,4 @@
-/**
- * Migration 21: the policies `own_rows` read the scope of the transaction once for each query, not for each row, and the number of the last
- * report of removed gateways is kept for those that connect again.
- */
+/** Migration 21: the scope of the transaction as a subquery in the policies `own_rows`, and the last report numbers of removed gateways. */
 export const statements: readonly string[] = [
   // as a subquery it is evaluated before the rows are read: a count of 50,000 rows takes a third of the time
   `do $$

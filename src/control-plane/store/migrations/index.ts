@@ -1,4 +1,4 @@
-/** The ordered list of migrations. A migration is appended, and never edited after its release. */
+/** The ordered list of migrations. Do not edit a released migration: append a new one. */
 import { statements as tables } from './0001-tables.ts'
 import { statements as rowLevelSecurity } from './0002-row-level-security.ts'
 import { statements as seededPlans } from './0003-seeded-plans.ts'

@@ -1,4 +1,4 @@
-/** SQL fragments of the migrations: column types and row-level security. Released migrations contain their text, so it never changes. */
+/** SQL fragments for migrations: column types and row-level security. Do not change their text: released migrations contain it. */
 
 /** Identifiers compare as bytes, so that they sort by creation under every locale. */
 export const ID = 'text collate "C"'

@@ -1,7 +1,4 @@
-/**
- * Lists the applied migrations and applies missing ones in one transaction under a lock, forward only; makes the role that transactions switch
- * to, and grants it the tables. It defines no migration.
- */
+/** Applies missing migrations, lists migrations with their state, and sets up the role that transactions switch to. It defines no migration. */
 import { createHash } from 'node:crypto'
 import { type Kysely, sql } from 'kysely'
 import type { Tables } from '../sql/tables.ts'

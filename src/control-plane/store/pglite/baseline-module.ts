@@ -1,7 +1,4 @@
-/**
- * Compiles the WebAssembly of PGlite with V8's baseline compiler alone. Afterwards the three flags of V8 that it turned off are on: it does
- * not read their earlier values. It starts no database.
- */
+/** Compiles the WebAssembly of PGlite with V8's baseline compiler, by flags of V8 that are on again afterwards. It starts no database. */
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { setFlagsFromString } from 'node:v8'
@@ -28,6 +25,7 @@ function compile(): WebAssembly.Module {
   try {
     return new WebAssembly.Module(bytes)
   } finally {
+    // their earlier values are not read
     for (const flag of WHILE_COMPILING) setFlagsFromString(`--${flag}`)
   }
 }

@@ -1,7 +1,4 @@
-/**
- * Creates a PGlite data directory from the template of the build, which has the migrations of the build; from source, an empty one in a
- * child process, because that takes 800 MB of memory. It opens no database in this process.
- */
+/** Creates a PGlite data directory, from a template or in a child process, and checks whether one exists. It opens no database in this process. */
 import { spawn } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
@@ -69,6 +66,7 @@ function unpackTemplate(directory: string): void {
   }
 }
 
+/** In a child process, because the creation takes 800 MB of memory. */
 function runChild(directory: string): Promise<void> {
   const library = createRequire(import.meta.url).resolve('@electric-sql/pglite')
   return new Promise((resolve, reject) => {

@@ -1,4 +1,4 @@
-/** The Kysely dialect of PGlite, whose only connection serves one transaction at a time, in order. Its only SQL is `begin`, `commit` and `rollback`. */
+/** The Kysely dialect of PGlite, with a queue for its connection. It opens and closes no database. */
 import type { PGlite } from '@electric-sql/pglite'
 import {
   type CompiledQuery,

@@ -1,4 +1,4 @@
-/** A file system for PGlite that creates files without permissions for group and others. It changes nothing else. */
+/** A file system for PGlite that removes the permissions of group and others from the modes that it sets. */
 import { NodeFS } from '@electric-sql/pglite/nodefs'
 
 const GROUP_AND_OTHERS = 0o077

@@ -1,4 +1,4 @@
-/** One connection that listens for signals and reconnects when it is lost. It runs no query on a table. */
+/** A database connection that listens for signals: opening it, checking it, and opening it again after a failure. It queries no table. */
 import pg from 'pg'
 import { Backoff } from '../../../shared/async/backoff.ts'
 import { CHANNEL } from '../sql/session.ts'

@@ -1,4 +1,4 @@
-/** Opens a PostgreSQL database: a bounded pool, and a listening connection that reconnects. It contains no query. */
+/** Opens a PostgreSQL database as a store with its migrator and transfer, and reports why it cannot. `pool.ts` and `listen.ts` open the connections. */
 import { PostgresDialect } from 'kysely'
 import pg from 'pg'
 import { NO_SEALER } from '../../../shared/secrets/sealer.ts'

@@ -1,4 +1,4 @@
-/** The connection pool for Kysely: survives lost connections, and turns errors of an unavailable server into StoreUnavailable. It contains no query. */
+/** The connection pool for Kysely, and the rule which errors mean an unavailable server. It writes no SQL. */
 import type { PostgresPool, PostgresPoolClient } from 'kysely'
 import pg from 'pg'
 import { StoreUnavailable } from '../store.ts'

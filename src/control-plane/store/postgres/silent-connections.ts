@@ -1,4 +1,4 @@
-/** Finds connections that are half-open, or whose server no longer responds, while a query waits on them, and ends them. It runs no query of the model. */
+/** Ends pool connections on which a query waits in vain, and says which other connections are suspect. `pool.ts` discards those. */
 import pg from 'pg'
 
 /** A query without a response for so long is checked. */

@@ -1,4 +1,4 @@
-/** Queries on API keys, stored as prefix and digest. The life cycle is in `model/api-key.ts`; the rule of the status is repeated in SQL. */
+/** Queries on API keys. Their life cycle is in `model/api-key.ts`; the rule of the status is repeated here in SQL. */
 import { sql } from 'kysely'
 import type { ApiKeyRepository } from '../repositories.ts'
 import { first, inScope, isRow, matches, page } from './listing.ts'

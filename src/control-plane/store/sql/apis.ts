@@ -1,7 +1,4 @@
-/**
- * Queries on APIs; `find`, `list` and the other reads leave out removed APIs; `update` and `remove` expect an API that `find` has returned.
- * Rules of the life cycle are in `model/api.ts`.
- */
+/** Queries on APIs, whose reads leave out removed ones, and the columns of an API. Rules of the life cycle are in `model/api.ts`. */
 import { type SqlBool, sql } from 'kysely'
 import type { Api } from '../../../model/api.ts'
 import type { ApiRepository } from '../repositories.ts'
@@ -51,6 +48,7 @@ function jsonOf({ mcp, passthrough, traffic, versioning, deprecation, sharing }:
   }
 }
 
+/** `update` and `remove` match a removed API too: callers find it first. */
 export function apiRepository({ db, scope, now }: SqlSession): ApiRepository {
   const kept = () => db.selectFrom('apis').where('deletedAt', 'is', null)
   const mine = () => kept().where(inScope(scope))

@@ -1,4 +1,4 @@
-/** Claims due deliveries, so that one instance sends each, with limits per webhook and tenant. It settles no delivery. */
+/** Claims due deliveries under a lease, within the bounds given, and decrypts their contents. It settles no delivery. */
 import { sql, type Transaction as Trx } from 'kysely'
 import type { ClaimBounds, ClaimedDelivery } from '../webhook-repositories.ts'
 import type { SqlSession } from './session.ts'

@@ -1,4 +1,4 @@
-/** Queries on consumers. Usage is counted in `usage.ts`. */
+/** Queries on consumers. It counts no calls. */
 import { sql } from 'kysely'
 import type { Consumer } from '../../../model/consumer.ts'
 import type { ConsumerRepository } from '../repositories.ts'

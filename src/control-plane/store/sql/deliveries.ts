@@ -1,4 +1,4 @@
-/** Queries on deliveries. Claiming is in `claim-deliveries.ts`, the retry rules are in `model/webhook-delivery.ts`. */
+/** Queries on deliveries, their unique timestamps, and the signal that some are due. The retry rules are in `model/webhook-delivery.ts`. */
 import { sql } from 'kysely'
 import type { DeliveryRepository } from '../webhook-repositories.ts'
 import { claimDeliveries } from './claim-deliveries.ts'

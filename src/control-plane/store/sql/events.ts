@@ -1,4 +1,4 @@
-/** The event log: buffers new events in the session, reads written ones by sequence number, deletes old ones. `flush-events.ts` writes them. */
+/** Queries on the event log, and the buffer of new events in the session. `flush-events.ts` writes new events. */
 import type { EventRepository } from '../repositories.ts'
 import { inScope } from './listing.ts'
 import type { SqlSession } from './session.ts'

@@ -1,4 +1,4 @@
-/** Turns the events of a transaction into deliveries within that transaction: both are committed or neither. It sends no delivery. */
+/** Finds the webhooks for the events of a transaction, and writes their deliveries in that transaction. It sends no delivery. */
 import { sql } from 'kysely'
 import type { WebhookEventKind } from '../../../model/event.ts'
 import { newId } from '../../../model/id.ts'

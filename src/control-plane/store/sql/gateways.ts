@@ -1,4 +1,7 @@
-/** Queries on gateway instances and deployments. The rule of the status is in `model/gateway-instance.ts`, and repeated in SQL. */
+/**
+ * Queries on gateway instances and deployments, and the signal for a resync.
+ * The rule of the status is in `model/gateway-instance.ts`, and repeated here in SQL.
+ */
 import { sql } from 'kysely'
 import { OFFLINE_AFTER_MS } from '../../../model/gateway-instance.ts'
 import { newId } from '../../../model/id.ts'

@@ -1,4 +1,4 @@
-/** Queries on announced quotas. Which kind of event follows is decided in `model/quota-notice.ts`. */
+/** Queries on quotas that subscriptions have reached, and on their notices. Which kind of event follows is decided in `model/quota-notice.ts`. */
 import { sql } from 'kysely'
 import { QUOTA_THRESHOLDS, type ReachedQuota, windowStart } from '../../../model/quota-notice.ts'
 import type { NoticeRepository } from '../notice-repositories.ts'

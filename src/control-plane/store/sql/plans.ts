@@ -1,4 +1,4 @@
-/** Queries on plans, a tenant's and global ones. Which caller may change them is decided by the policy. */
+/** Queries on plans of tenants and on global plans, within the scope of the transaction. It checks no role of a caller. */
 import { sql } from 'kysely'
 import { OPEN_STATUSES } from '../../../model/subscription.ts'
 import type { PlanRepository } from '../repositories.ts'

@@ -1,4 +1,4 @@
-/** Queries on products; the reads leave out removed products; `update` and `remove` expect one that `find` has returned. */
+/** Queries on products, whose reads leave out removed ones, and the columns of a product. */
 import { type SqlBool, sql } from 'kysely'
 import type { ProductRepository } from '../repositories.ts'
 import { first, given, inScope, isRow, matches, page } from './listing.ts'
@@ -19,6 +19,7 @@ export const PRODUCT_COLUMNS = [
   'updatedAt',
 ] as const
 
+/** `update` and `remove` match a removed product too: callers find it first. */
 export function productRepository({ db, scope, now }: SqlSession): ProductRepository {
   const mine = () => db.selectFrom('products').where('deletedAt', 'is', null).where(inScope(scope))
   return {

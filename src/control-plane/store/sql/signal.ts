@@ -1,4 +1,4 @@
-/** Encodes and decodes the payload of LISTEN/NOTIFY. It opens no channel. */
+/** Reads payloads of LISTEN/NOTIFY as signals, and writes those of messages and resyncs. It opens no connection. */
 import type { Signal } from '../store.ts'
 
 const RESYNC = 'resync:'

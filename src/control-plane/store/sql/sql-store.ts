@@ -1,4 +1,4 @@
-/** The Store over any Kysely dialect of PostgreSQL. The two adapters provide the dialect and `listen`, which open the connections. */
+/** The Store over a Kysely dialect of PostgreSQL, and the Kysely instance for it. The adapters provide the dialect and the listening for signals. */
 import { CamelCasePlugin, type Dialect, Kysely, sql, type Transaction as Trx } from 'kysely'
 import type { Sealer } from '../../../shared/secrets/sealer.ts'
 import type { MailOptions } from '../opened-store.ts'

@@ -1,4 +1,4 @@
-/** Queries on subscriptions. Rules of the life cycle are in `model/subscription.ts`. */
+/** Queries on subscriptions, and on the names of their APIs and products. Rules of the life cycle are in `model/subscription.ts`. */
 import { type ExpressionBuilder, sql } from 'kysely'
 import { OPEN_STATUSES } from '../../../model/subscription.ts'
 import type { SubscriptionRepository } from '../repositories.ts'

@@ -1,4 +1,4 @@
-/** The tables as TypeScript types, in camel case as with the CamelCasePlugin. `migrations/` defines the tables themselves. */
+/** Types of the tables for Kysely, with names in camel case. `migrations/` defines the tables themselves. */
 import type { ColumnType } from 'kysely'
 import type { Api } from '../../../model/api.ts'
 import type { ApiKey } from '../../../model/api-key.ts'

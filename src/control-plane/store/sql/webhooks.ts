@@ -1,4 +1,4 @@
-/** Queries on webhooks. Secrets are sealed before they are written, and no method returns one. */
+/** Queries on webhooks, and the sealing of their secrets and header values. `claim-deliveries.ts` decrypts these for a delivery. */
 import { type SelectQueryBuilder, sql } from 'kysely'
 import { maskedHeaders, type Webhook } from '../../../model/webhook.ts'
 import type { WebhookRepository } from '../webhook-repositories.ts'

@@ -1,4 +1,4 @@
-/** Serves GET requests of APIs with a cache rule from earlier responses of the upstream (RFC 9111). `stored-responses.ts` holds the responses. */
+/** The response cache of proxied APIs: reuse, revalidation, keeping and invalidation (RFC 9111). `stored-responses.ts` holds the responses. */
 import type { CacheRule } from '../../../model/api-cache.ts'
 import type { CircuitOpen } from '../../../shared/egress/circuit.ts'
 import type { EgressFailure, EgressHeaders, EgressStreamResponse } from '../../../shared/egress/egress.ts'

@@ -1,4 +1,4 @@
-/** When addresses of APIs changed last, so that a response that the upstream began before is not kept. It keeps no response. */
+/** Notes changes at addresses of APIs, and says whether an address may have changed since a request began. It holds no response. */
 import type { CompiledApi } from '../../snapshot/snapshot.ts'
 import { hashText } from '../hash-text.ts'
 

@@ -1,4 +1,4 @@
-/** Which responses may be kept, for how long, and for which requests they may be used (RFC 9111). Pure: the time is an argument. */
+/** Rules of the response cache (RFC 9111): what may be kept and for how long, what a request wants, matching of tags. It holds no response. */
 import type { CacheRule } from '../../../model/api-cache.ts'
 
 /** Reads one header; '' when absent. */

@@ -1,4 +1,4 @@
-/** Responses of upstreams, kept by API, address and variant within bounds of bytes. It does not decide which may be kept or used. */
+/** Holds responses of upstreams by API, address and variant, within bounds of bytes. It reads no cache directive. */
 import { getOrSet } from '../../../model/once-per.ts'
 import type { CompiledApi } from '../../snapshot/snapshot.ts'
 

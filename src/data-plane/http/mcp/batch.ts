@@ -1,4 +1,4 @@
-/** Batches (MCP 2025-03-26 alone has them): checks a batch, runs its requests concurrently, each as it would alone, joins the replies. It runs no method. */
+/** Batches of MCP 2025-03-26: checks a batch, dispatches its messages and sends the replies. `post.ts` reads the body. */
 import { continueWith, type MaybePending } from '../../../shared/call/and-then.ts'
 import { Cancellation } from '../../../shared/call/cancellation.ts'
 import { INVALID_REQUEST } from '../../../shared/call/rpc-errors.ts'

@@ -1,4 +1,4 @@
-/** One JSON-RPC request → one reply, by its method. It reads no body, and opens no stream and no session. */
+/** Runs a JSON-RPC request by its method and makes the reply. It reads no body and sends no reply. */
 import { writeJson } from '../../../model/exact-number.ts'
 import { isObject } from '../../../model/is-object.ts'
 import { andThen, continueWith, type MaybePending, type MaybePromise } from '../../../shared/call/and-then.ts'

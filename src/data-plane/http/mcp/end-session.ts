@@ -1,4 +1,7 @@
-/** DELETE at the MCP endpoint: ends a session on every instance, then its stored sessions with MCP servers that need no token of the caller. */
+/**
+ * DELETE at the MCP endpoint: ends the caller's session, and afterwards sessions with MCP servers that belong to it.
+ * `endpoint.ts` checks the origin before.
+ */
 import type { ServerAddress } from '../../../shared/mcp-client/protocol.ts'
 import { serverKey } from '../../../shared/mcp-client/server-session-store.ts'
 import type { Snapshot } from '../../snapshot/snapshot.ts'

@@ -1,4 +1,7 @@
-/** The MCP endpoint, `/mcp` and the addresses below it alike: origin check, then GET, POST or DELETE; server metadata needs no check. It runs no method. */
+/**
+ * The MCP endpoint: its parts, its checks of origin and address, GET, POST and DELETE, notices of changed lists, the end of its streams.
+ * It runs no JSON-RPC method.
+ */
 import type { ResourceWatches } from '../../../shared/mcp-client/resource-watches.ts'
 import type { CallReader } from '../../kernel/envelope.ts'
 import type { KeyRing } from '../../sessions/key-ring.ts'

@@ -1,4 +1,4 @@
-/** Calls of sessions in this thread, so that cancellations, ends of sessions and client responses reach them. It sends nothing. */
+/** Pending calls of sessions in this thread and questions to their clients, with the signals that reach them. It sends nothing. */
 import type { Cancellation } from '../../../shared/call/cancellation.ts'
 import type { SessionStore } from '../../sessions/session-store.ts'
 import { type RequestId, storedId } from './message.ts'

@@ -1,4 +1,4 @@
-/** The client of a session (up to 2025-11-25): questions are requests on its stream, and it posts responses, which `elicitation-results.ts` judges. */
+/** The client of a session (up to MCP 2025-11-25): its capabilities, and questions to it during a call. `elicitation-results.ts` judges its responses. */
 import { randomBytes } from 'node:crypto'
 import type { Cancellation } from '../../../shared/call/cancellation.ts'
 import type { ClientSide, Inquiry, InquiryOutcome, Question } from '../../pipeline/inquiry.ts'

@@ -1,4 +1,4 @@
-/** Messages of the versions with sessions (up to 2025-11-25): version, session, cancellation and where the response goes. It runs no method. */
+/** Messages of MCP versions up to 2025-11-25: their version, session and transport, and where the response goes. `post.ts` reads the bodies. */
 import { withDoubles } from '../../../model/exact-number.ts'
 import { isObject } from '../../../model/is-object.ts'
 import type { Principal } from '../../../model/principal.ts'

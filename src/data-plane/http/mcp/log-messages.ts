@@ -1,4 +1,4 @@
-/** Log messages of MCP servers for clients: levels, and `notifications/message` on the stream of a call. It keeps no level. */
+/** The levels of log messages, and their notifications to a client. It stores no level. */
 import { writeJson } from '../../../model/exact-number.ts'
 import type { OnLog } from '../../pipeline/transport.ts'
 

@@ -1,4 +1,4 @@
-/** Reads and checks `_meta` and headers of stateless requests (MCP 2026-07-28). It runs nothing. */
+/** Recognizes stateless requests (MCP 2026-07-28), and reads and checks `_meta` and headers. It dispatches nothing. */
 import { HEADER_MISMATCH, INVALID_PARAMS, UNSUPPORTED_VERSION } from '../../../shared/call/rpc-errors.ts'
 import type { HttpRequest } from '../../../shared/server/listener.ts'
 import type { RequestId, RpcMessage, RpcRequest } from './message.ts'

@@ -1,4 +1,4 @@
-/** Guards the MCP endpoints against DNS rebinding (every version, "Security Warning"). It looks at Origin and Host alone. */
+/** Finds requests whose Origin or Host may come from DNS rebinding. It sends no response. */
 import type { HttpRequest } from '../../../shared/server/listener.ts'
 import type { Cors } from '../cors.ts'
 

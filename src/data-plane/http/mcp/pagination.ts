@@ -1,4 +1,4 @@
-/** Pages of a list of tools, resources or prompts, in any order. A cursor names the entry after which the page starts, so it survives a change of the list. Pure. */
+/** Pages of a list of tools, resources or prompts, and their cursors. Pure. */
 
 /** Large enough that clients which never ask for a second page see all of an ordinary list. */
 export const PAGE_SIZE = 500

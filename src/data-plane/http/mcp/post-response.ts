@@ -1,4 +1,4 @@
-/** The response of one POST: JSON, or an event stream if messages precede the reply or the call takes long. It knows no method. */
+/** The response of a POST as JSON or as an event stream, and the ids of its events. It knows no method. */
 import { randomBytes } from 'node:crypto'
 import { continueWith, isPending, type MaybePending } from '../../../shared/call/and-then.ts'
 import type { Cancelable } from '../../../shared/call/cancellation.ts'

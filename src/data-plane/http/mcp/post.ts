@@ -1,4 +1,4 @@
-/** POST at the MCP endpoint: body, protocol era, session, then the message. It runs no method itself. */
+/** POST at the MCP endpoint: reads the body, finds the session, and passes messages on by their protocol version. `endpoint.ts` checks the origin before. */
 import { isObject } from '../../../model/is-object.ts'
 import { andThen, continueWith, type MaybePromise } from '../../../shared/call/and-then.ts'
 import { Cancellation } from '../../../shared/call/cancellation.ts'

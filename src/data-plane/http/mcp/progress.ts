@@ -1,4 +1,4 @@
-/** Progress of a call → `notifications/progress` (every version, "Progress"). It does not check that progress increases: its sources do. */
+/** Makes `notifications/progress` from the progress of a call, where the client asked for them. It does not check that progress increases. */
 import { ExactNumber, writeJson } from '../../../model/exact-number.ts'
 import type { OnProgress } from '../../pipeline/transport.ts'
 import type { RpcRequest } from './message.ts'

@@ -1,4 +1,4 @@
-/** The reply to a refused request, as the era and the method want it. It refuses nothing itself. */
+/** Makes the reply to a refused JSON-RPC request, in the form of its version and method. It sends no reply. */
 import type { Refusal } from '../../../shared/call/refusal.ts'
 import { INVALID_PARAMS, MISSING_CAPABILITY } from '../../../shared/call/rpc-errors.ts'
 import type { Call } from '../call.ts'

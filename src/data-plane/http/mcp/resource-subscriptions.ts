@@ -1,4 +1,4 @@
-/** Watches resources, and holds the subscriptions of sessions (up to 2025-11-25) that this thread accepted. It writes to no stream: it signals sessions. */
+/** Watches resources for clients, and holds the subscriptions of sessions that this thread accepted. It writes to no stream. */
 
 import type { ResourceWatches } from '../../../shared/mcp-client/resource-watches.ts'
 import type { SessionStore } from '../../sessions/session-store.ts'

@@ -1,4 +1,4 @@
-/** Writes results and errors as the era of a request wants them. It decides nothing about their content. */
+/** Replies to JSON-RPC requests: writes results and errors in the form of a version, and reads replies as text. It sends no reply. */
 
 import { writeJson } from '../../../model/exact-number.ts'
 import { INTERNAL_ERROR, METHOD_NOT_FOUND } from '../../../shared/call/rpc-errors.ts'

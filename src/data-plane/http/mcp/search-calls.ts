@@ -1,4 +1,4 @@
-/** Calls of the search tools that find and describe: they read the list of the caller. It runs no stage. */
+/** Calls of the search tools: recognizes them, and makes the replies to find and describe. It runs no stage. */
 import { writeJson } from '../../../model/exact-number.ts'
 import { beginInSlices } from '../../../shared/async/slices.ts'
 import { andThen, type MaybePromise } from '../../../shared/call/and-then.ts'

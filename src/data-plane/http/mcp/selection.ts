@@ -1,4 +1,4 @@
-/** Reads which tools an address offers (`/mcp/{toolset}`, `?tags=`, `?tools=`, `?form=`), and makes the address for POST requests. It knows no tool. */
+/** Reads which tools an address offers and what is wrong with it, and makes the address to post to for an HTTP+SSE stream. It reads no tool. */
 import { oncePer } from '../../../model/once-per.ts'
 import { EVERYTHING, type Selection } from '../../pipeline/selection.ts'
 import type { Call } from '../call.ts'

@@ -1,4 +1,4 @@
-/** Writes the JSON-RPC message of a text result as bytes, from the bytes of the text: no string is made of either. It decides nothing about the content. */
+/** Writes the JSON-RPC message of a text result as bytes, from the bytes of the text. It sends nothing. */
 import { isUtf8 } from 'node:buffer'
 
 const SLAB_BYTES = 64 * 1024

@@ -1,4 +1,4 @@
-/** One timer for many: calls what is registered at a fixed rhythm and rests when nothing is. It knows no stream. */
+/** A timer that visits registered items repeatedly, and stops while none is registered. It sends nothing itself. */
 
 import { Chain, type Linked } from '../../../shared/async/chain.ts'
 import { inSlices } from '../../../shared/async/slices.ts'

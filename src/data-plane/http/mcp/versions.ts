@@ -1,4 +1,4 @@
-/** The MCP protocol versions served, with sessions (legacy) and without (modern). It holds no state. */
+/** The supported MCP protocol versions, legacy and modern, and the negotiation of a legacy version. It reads no request. */
 
 /** Oldest first; the strings are dates and compare as such. */
 export const PROTOCOL_VERSIONS = [

@@ -1,4 +1,4 @@
-/** The Bearer challenges (`WWW-Authenticate`) of 401 and 403 (docs/reference/http.md, OAuth and discovery). It decides nothing and sends nothing. */
+/** Builds Bearer challenges for the header `WWW-Authenticate`, and names the scopes that clients should request first. It refuses no call. */
 
 /**
  * What a client should ask for first; without it clients ask for every scope there is, admin included. Reading alone would

@@ -1,4 +1,4 @@
-/** What a client may register itself with (RFC 7591 §2): checks it and makes the metadata of a public client of it. It sends nothing. */
+/** Reads a client's registration request: checks it, and builds the metadata of a public client and the scopes to return. It sends nothing. */
 import { SUPPORTED_SCOPES } from './metadata.ts'
 
 /** The wanted client, as it is sent to the identity provider. */

@@ -1,4 +1,4 @@
-/** The OAuth endpoints as one object. It mounts no route and reads no body: `routes.ts` does. */
+/** The OAuth endpoints as one object, discovery of the identity provider at the start, and a warning about its scopes. `routes.ts` mounts them. */
 import type { Egress } from '../../../shared/egress/egress.ts'
 import type { Log } from '../../../shared/telemetry/log.ts'
 import { authorizationServer, protectedResource } from './metadata.ts'

@@ -1,4 +1,4 @@
-/** The documents on the protected resource and the authorization server, and the preflight of documents. It sends no request for them. */
+/** The documents on the protected resource and the authorization server, with scopes, preflight and the address in challenges. It sends no request. */
 import { json, type OAuthResponse } from './oauth-response.ts'
 import type { ProviderAddresses } from './provider-endpoints.ts'
 

@@ -1,4 +1,4 @@
-/** Responses of the OAuth endpoints as plain values, their common forms, and a parser of JSON objects. It touches neither request nor socket. */
+/** Responses of the OAuth endpoints as plain values, their common forms and headers, and a parser of JSON objects. It sends nothing. */
 
 export interface OAuthResponse {
   readonly status: number

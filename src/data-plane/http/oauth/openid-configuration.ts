@@ -1,4 +1,4 @@
-/** `/.well-known/openid-configuration`: the provider's document with the gateway's token and registration endpoints. No cache. */
+/** `/.well-known/openid-configuration`: the provider's document with endpoints of the gateway, or an error. `routes.ts` mounts it. */
 import { json, NO_STORE, type OAuthResponse } from './oauth-response.ts'
 import type { ProviderEndpoints } from './provider-endpoints.ts'
 

@@ -1,4 +1,4 @@
-/** Makes a newly registered client fit for the gateway, through the admin API of Keycloak. It reads and changes nothing else. */
+/** Makes registered clients public through the admin API of Keycloak, and derives the address of that API. It registers no client. */
 import type { Egress, EgressResponse } from '../../../shared/egress/egress.ts'
 import { parseObject } from './oauth-response.ts'
 

@@ -1,4 +1,4 @@
-/** Where the identity provider's endpoints are: as it says itself, else as a Keycloak realm would have them. It forwards nothing. */
+/** The identity provider's endpoints: assumed in the form of Keycloak, and corrected by the discovery document that it fetches. It forwards nothing. */
 import type { Egress, EgressFailure } from '../../../shared/egress/egress.ts'
 import { issuerFault } from '../../../shared/identity/discovery.ts'
 import { parseObject } from './oauth-response.ts'

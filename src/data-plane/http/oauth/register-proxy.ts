@@ -1,4 +1,7 @@
-/** POST /oauth/register: registers a public client at the identity provider and, with an admin client, has it made fit for the gateway. It keeps nothing. */
+/**
+ * POST /oauth/register: registers a client at the identity provider, has an admin client make it public, and tries to remove it after a failure.
+ * It stores no client.
+ */
 import type { Egress, EgressResponse } from '../../../shared/egress/egress.ts'
 import type { Log } from '../../../shared/telemetry/log.ts'
 import { type Registration, readRegistration } from './client-metadata.ts'

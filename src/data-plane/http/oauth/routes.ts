@@ -1,4 +1,4 @@
-/** Routes of the OAuth endpoints: documents that any page may read, and the two proxies, with their limits. It sends nothing to the identity provider. */
+/** Routes of the OAuth endpoints and the preflight of public documents, with limits on attempts and body sizes. `router.ts` mounts them. */
 import { Cancellation } from '../../../shared/call/cancellation.ts'
 import type { AttemptLimit } from '../attempt-limit.ts'
 import type { Call } from '../call.ts'

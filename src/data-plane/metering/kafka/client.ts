@@ -1,4 +1,4 @@
-/** Creates Kafka clients: brokers, TLS, SASL, time-outs, and their log redirected to that of the process. It sends and receives nothing. */
+/** Options of Kafka clients, and their creation with TLS, SASL and a log. It opens no connection. */
 import { Kafka, logLevel, type SASLOptions } from 'kafkajs'
 import type { Log } from '../../../shared/telemetry/log.ts'
 import {

@@ -1,4 +1,4 @@
-/** Reads the topic as a member of a group and passes on batches, each at least once and in the order of its partition. It aggregates nothing. */
+/** Reads metering events from the topic as a member of a consumer group, and passes them on in batches. It aggregates nothing. */
 import { once } from 'node:events'
 import type { Consumer, EachBatchPayload } from 'kafkajs'
 import type { MeteringEvent } from '../../../link/metering-event.ts'

@@ -1,4 +1,4 @@
-/** Writes batches of events to the topic: acknowledged by all in-sync replicas, keyed by consumer, one batch at a time. It stores no event. */
+/** Writes batches of metering events to the topic, keyed by consumer. It reads no topic. */
 import { Partitioners, type Producer } from 'kafkajs'
 import { decodeEvent } from '../event-codec.ts'
 import { type KafkaOptions, kafkaClient } from './client.ts'

@@ -1,4 +1,4 @@
-/** Reads a topic once, from its beginning to its present end, for a check. It commits no offset, and deletes its consumer group afterwards. */
+/** Reads the events of a topic from its beginning to its present end, and passes them on. It commits no offset. */
 import { randomUUID } from 'node:crypto'
 import type { MeteringEvent } from '../../../link/metering-event.ts'
 import { readEvent } from '../event-codec.ts'

@@ -1,4 +1,4 @@
-/** Marks as complete the segments that were growing when the previous process ended, and removes empty ones. It reads no event. */
+/** Prepares the directory of a spool at the start: completes growing segments, or removes them when they are empty. It reads no event. */
 import { mkdirSync, readdirSync, renameSync, statSync, unlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { segmentFile, segmentsAmong } from './segment-name.ts'

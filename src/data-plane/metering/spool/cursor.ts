@@ -1,4 +1,4 @@
-/** The position of a reader, in one small file that is replaced as a whole. A damaged cursor starts from the beginning: consumers drop repeated events. It reads no event. */
+/** Reads and writes the cursor of a spool reader: its position, in a file with a checksum. It reads no event. */
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { open, rename } from 'node:fs/promises'

@@ -1,4 +1,4 @@
-/** Marks the ended segments of one writer as complete, and repeats what the disk refuses. It opens no file; the next start does what is left. */
+/** Marks the ended segments of a writer as complete, and retries after an error. It writes no event. */
 import { completeSegment } from './segment-files.ts'
 
 const RETRY_AFTER_MS = 100

@@ -1,4 +1,4 @@
-/** The frame of an event in a segment: mark, length, number, CRC-32, bytes. It reads and writes buffers, never files. */
+/** The frame of an event in a segment: its layout, its checksum and the search for it in a buffer. It reads and writes no file. */
 import { crc32 } from 'node:zlib'
 
 /** Marks a frame after damage: neither UTF-8 text nor a number of a frame contains it. */

@@ -1,4 +1,4 @@
-/** Keeps a spool below its maximum size: removes the oldest complete segments first, counts their unread events as dropped. It delivers none. */
+/** Removes complete segments, older ones first, from a spool near its maximum size, and counts their unread events as dropped. It delivers none. */
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import type { SegmentName } from './segment-name.ts'

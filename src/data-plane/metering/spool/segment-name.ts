@@ -1,4 +1,4 @@
-/** Names of segments: start time, writer, number of the first frame, and whether it grows. They sort by age. It opens no file. */
+/** File names of segments, their parsing and their order. It opens no file. */
 
 export interface SegmentName {
   /** The same while it grows and afterwards. */

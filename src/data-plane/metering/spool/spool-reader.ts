@@ -1,8 +1,4 @@
-/**
- * Reads the segments of all writers in a directory, oldest first, and stores its position. Damage is skipped, and counted
- * by the missing numbers. One reader per purpose. It removes a segment with events only in `remove`, or in `commit` after
- * the segment was read, and there only with `removes`.
- */
+/** Reads events from the segments of a spool, stores its position, counts damaged and unread events, and removes segments. It appends no event. */
 
 import { closeSync, fstatSync, openSync, readdirSync, readSync, unlinkSync } from 'node:fs'
 import { join } from 'node:path'
@@ -14,7 +10,7 @@ import { type SegmentName, segmentsAmong } from './segment-name.ts'
 
 export interface SpoolReaderOptions {
   readonly directory: string
-  /** Names its cursor. */
+  /** Names its cursor; one reader per purpose. */
   readonly purpose: string
   /** Segments that have been read are removed. */
   readonly removes: boolean

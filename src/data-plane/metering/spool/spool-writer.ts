@@ -1,10 +1,4 @@
-/**
- * Appends events to the segments of one writer. Each thread has a separate writer with separate files.
- * `batch`: an event is in the file before its response is sent, so that it survives the end of the process; fdatasync
- * follows within 5 ms, after which it survives a power failure. `sync`: the response waits for fdatasync, one for all
- * responses of the moment (group commit). Events that the disk refuses wait in memory; then responses do not wait (`batch`)
- * or wait for a limited time (`sync`). It removes no file that contains events.
- */
+/** Appends events to the segments of a writer, syncs them to disk, and buffers events while the disk refuses them. `spool-reader.ts` reads them. */
 import { fdatasync, fdatasyncSync, writeSync } from 'node:fs'
 import type { MaybePending } from '../../../shared/call/and-then.ts'
 import { Later } from '../../../shared/call/later.ts'
@@ -27,6 +21,11 @@ const MAX_HOLD_MS = 10_000
 
 export interface SpoolWriterOptions {
   readonly directory: string
+  /**
+   * `batch`: a response waits until its event is written, so that it survives the end of the process; fdatasync follows. `sync`: a response
+   * waits for fdatasync, which is one for the responses of the moment. While the disk refuses events, they wait in memory; responses then
+   * do not wait (`batch`), or for `MAX_HOLD_MS` at most (`sync`).
+   */
   readonly durability: 'batch' | 'sync'
   /** Size after which a new segment begins. */
   readonly segmentBytes: number

@@ -1,7 +1,4 @@
-/**
- * After damage to the journal, limits count as used for every consumer without a trusted count, also for one that is new. The
- * file `assumed` keeps this over restarts until the month ends. It reads no journal.
- */
+/** Stores the assumption that follows damage to the quota journal, and counts limits of a consumer as used under it. It reads no journal. */
 import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { PlanLimits } from '../../../model/plan.ts'

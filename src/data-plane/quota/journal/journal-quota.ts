@@ -1,7 +1,6 @@
 /**
- * Quotas of one process that survive it: the table, and a journal that is written before units may be spent. A crash
- * of the process costs a consumer at most the unspent units of one reservation, and never admits more than a limit. It writes no note:
- * `journal.ts` does.
+ * Opens the quotas of a process on a directory, with a journal that restores their counts, and joins them in other threads.
+ * It writes no note: `journal.ts` does.
  */
 import { randomBytes } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'

@@ -1,7 +1,4 @@
-/**
- * The journal of one thread: records reserved units before they may be spent, and keeps the files bounded. It does not
- * decide how many units are reserved, and reads no file: restore.ts does.
- */
+/** The journal of a thread: records counts and reserved units in segments, and removes replaced segments. It restores no count: `restore.ts` does. */
 import {
   BUSY,
   READ_DAY,

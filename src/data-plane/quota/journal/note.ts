@@ -1,4 +1,4 @@
-/** One note of the quota journal as bytes: the units a consumer may have used. It reads and writes no file. */
+/** A note of the quota journal, its encoding and its decoding. It reads and writes no file. */
 import { crc32 } from 'node:zlib'
 
 /**

@@ -1,4 +1,4 @@
-/** Files of notes: lists, writes and removes them, and reads their notes in the order of their ranks. Of a note it uses only the rank. */
+/** Segments of the quota journal: lists, writes, syncs and removes the files, and reads their notes. It applies no note: `restore.ts` does. */
 import {
   closeSync,
   existsSync,

@@ -1,4 +1,4 @@
-/** `Quota` of one thread that decides every call synchronously. It reserves and stores no units: the reserver does. */
+/** Implements `Quota` for a thread on the table of its process, with notices to the other threads. `table-quota.ts` decides the calls. */
 import type {
   Quota,
   QuotaGrant,

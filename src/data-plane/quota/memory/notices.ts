@@ -1,4 +1,4 @@
-/** Passes an administrator's order to clear the caches to the other threads of the process. It clears nothing. */
+/** Passes an order to clear caches to listeners in the threads of a process. It holds no cache. */
 import { BroadcastChannel } from 'node:worker_threads'
 
 type Listener = () => void

@@ -1,4 +1,4 @@
-/** Lays out the quota region of the shared memory, writes its header once per memory, and reads the clock of all threads. It counts nothing. */
+/** Lays out the quota region of the shared memory, writes its header, and reads the clock that threads share. It counts nothing. */
 import { randomFillSync } from 'node:crypto'
 import {
   BUCKET_STRIDE,

@@ -1,6 +1,6 @@
 /**
- * Decides calls and reads counts by the kernel's table, for every store of this folder and its siblings. A `Reserver`
- * provides units that have to be reserved first; this file does not know how.
+ * Decides calls with the kernel's quota table, and reads and resets counts; the interfaces of reservers and clocks, and helpers for limits and refusals.
+ * It contains no reserver.
  */
 import type { PlanLimits } from '../../../model/plan.ts'
 import type {

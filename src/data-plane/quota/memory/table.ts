@@ -1,4 +1,4 @@
-/** One thread's view of the quota table: keys in, integers out. It depends on kernel calls and offsets, not on a consumer's plan or on HTTP. */
+/** A thread's view of the quota table: keys, calls of the kernel, locks, and the clock and header of the region. It holds no plan. */
 import { createHash } from 'node:crypto'
 import type { QuotaHealth, QuotaKey } from '../quota.ts'
 import {

@@ -1,4 +1,4 @@
-/** The identity of this instance, kept in a directory over restarts so that its counts are not reported under two ids. It locks no directory. */
+/** The identity of this instance: kept in a directory over restarts, or new without a directory. It locks no directory. */
 import { randomBytes } from 'node:crypto'
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

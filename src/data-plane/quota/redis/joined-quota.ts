@@ -1,4 +1,4 @@
-/** The quotas of a process that leases from Redis, in its other threads: they count in the shared table and hold no connection. */
+/** Opens the quotas in a further thread of a process that leases from Redis. It opens no connection to Redis: `redis-quota.ts` does. */
 import type { MessagePort } from 'node:worker_threads'
 import { PortLine } from '../../../shared/threads/port-line.ts'
 import { joinQuotaRegion, type SharedQuota } from '../memory/kernel.ts'

@@ -1,4 +1,4 @@
-/** Names of keys in Redis. All keys of a script share a hash tag, so that a cluster keeps them on one node. It reads and writes none. */
+/** Names of keys in Redis, the buckets of consumers, and their short names. It reads and writes no key. */
 import { createHash } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 import type { QuotaKey } from '../quota.ts'
@@ -18,6 +18,7 @@ export interface Keys {
   readonly channel: string
 }
 
+/** Keys of one bucket share a hash tag, so that a cluster keeps those of a script on one node. */
 export function keysUnder(prefix: string): Keys {
   const bucketOf = (name: string) => crc32(name) % BUCKETS
   const tag = (bucket: number) => `${prefix}:{${prefix}:${bucket}}`

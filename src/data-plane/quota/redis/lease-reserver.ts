@@ -1,7 +1,6 @@
 /**
- * Reserves units and slots by leases, and renews them ahead of demand. A call waits for Redis only when this process holds
- * no unit or slot for it and no denial is cached, and never longer than the response time of the connection. It counts
- * calls, but no use of a limit: the table does.
+ * Reserves units, tokens and slots for calls by leases, renews and returns the leases, and has counts reported.
+ * `leases.ts` and `tool-leases.ts` send the requests.
  */
 
 import { setTimeout as sleep } from 'node:timers/promises'

@@ -1,7 +1,4 @@
-/**
- * The script that leases units of all windows of a consumer, and slots, to an instance. Its invariant: it grants units only
- * while, in every window, used and leased units together stay within the limit. It runs nothing; `leases.ts` does.
- */
+/** The script that leases units and slots of a consumer to an instance. It is text only; `leases.ts` runs it. */
 import type { Script } from './connection.ts'
 import { EPOCH, PRELUDE } from './lua-prelude.ts'
 
@@ -18,6 +15,8 @@ export const LONG_LEASE = 5
  * none), used, limit, wait ms; then units used by the other instances in second, minute, day, month; then the slots that
  * the instance should reduce its own to, because others wait (-1: none waits).
  * Otherwise {'epoch'}, or {'stale'} for a report older than the last one.
+ *
+ * Units are granted while used and leased units together stay within the limit of each window.
  *
  * A slot is the right to have one call in flight. The slots of an instance shrink only by its report, which it sends after
  * it has stopped to use them; a report that is late or lost leaves them too high, never too low.

@@ -1,7 +1,4 @@
-/**
- * Requests leases of consumers' units and slots from Redis, credits them to the table, returns idle ones and applies resets. It counts no
- * use: units are spent in the table. At most one request per consumer of this process is in flight, from any of its threads.
- */
+/** Requests leases of consumers' units and slots from Redis, credits them to the table, returns units and slots, and applies resets. It decides no call. */
 import type { Journal } from '../journal/journal.ts'
 import { BUSY, HASHED, READ_DAY } from '../memory/abi.ts'
 import { clamp, type TableQuota } from '../memory/table-quota.ts'

@@ -1,4 +1,4 @@
-/** The Lua that the scripts of this folder begin with: Redis's clock and run id, calendar periods, the epoch check; and the length of a rolling minute. It runs nothing. */
+/** Parts of Lua that scripts of this folder share, and the length of a rolling minute. It runs nothing. */
 
 /** A rolling minute and one of its sub-windows, in milliseconds: after it no unit counts in the minute any more. */
 export const MINUTE_MS = 60_750

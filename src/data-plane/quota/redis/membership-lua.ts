@@ -1,8 +1,4 @@
-/**
- * The heartbeat script of a bucket's members. After a loss of data in Redis it lets no units be granted until every known
- * member has reported its counts, or until everything that can have been used has left the rolling windows. It is text
- * only; `membership.ts` runs it.
- */
+/** The script of the heartbeat of a bucket's members, which determines when units may be granted. It is text only; `membership.ts` runs it. */
 import type { Script } from './connection.ts'
 import { PRELUDE } from './lua-prelude.ts'
 
@@ -16,7 +12,8 @@ import { PRELUDE } from './lua-prelude.ts'
  * resets (JSON), ms by which tests have moved the clock.
  *
  * States: a new record is `unsure` until every live instance had the time to name an older epoch; with one it becomes
- * `recovering`, otherwise `open`. A member is `ok`, and may be granted units, once all other live members know it:
+ * `recovering`, otherwise `open`. `recovering` ends when the known members have reported their counts, or when what can have been used
+ * before has left the rolling windows. A member is `ok`, and may be granted units, once all other live members know it:
  * after a loss of data each of them must be able to name it as missing.
  */
 export const BEAT: Script = {

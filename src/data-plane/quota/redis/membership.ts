@@ -1,6 +1,6 @@
 /**
- * This instance's membership in every bucket: heartbeats, the epoch it knows, whether it may be granted units. After a
- * loss of data in Redis it has all counts reported again. It leases nothing.
+ * The membership of this instance in the buckets: heartbeats, epochs, the availability and the clock of Redis, and reports of counts to a new epoch.
+ * It leases nothing.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { QuotaTable } from '../memory/table.ts'

@@ -1,7 +1,4 @@
-/**
- * Returns units and slots that this instance holds and does not use, when another instance lacks them. It decides nothing
- * about calls, and takes nothing from calls in flight.
- */
+/** Reduces the units and slots that this instance holds of a consumer when another instance lacks them. It refuses no call. */
 import type { TableQuota } from '../memory/table-quota.ts'
 import type { ConsumerLease } from './consumer-lease.ts'
 import { heldBy } from './held.ts'

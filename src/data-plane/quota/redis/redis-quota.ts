@@ -1,6 +1,6 @@
 /**
- * Quotas across instances: shares of a limit are leased from Redis and spent in the table of this process. The leases of
- * all instances together never exceed a limit, under the assumptions in README.md. This file only connects the parts.
+ * Opens quotas that instances share: units are leased from Redis and spent in the table of this process.
+ * It connects the parts, and serves other threads of the process.
  */
 
 import { setTimeout as sleep } from 'node:timers/promises'

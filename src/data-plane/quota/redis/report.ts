@@ -1,7 +1,4 @@
-/**
- * The report of an instance on one consumer, read from the table, where it also begins a lease. The report is absolute, so
- * that a lost or repeated one does no harm. It sends nothing.
- */
+/** Reads the report of an instance on a consumer from the table, where it begins a lease. It sends nothing. */
 import {
   BUSY,
   HASHED,
@@ -19,6 +16,7 @@ import {
 import type { HashedKey } from '../memory/table.ts'
 import type { TableQuota } from '../memory/table-quota.ts'
 
+/** Absolute, so that a lost or repeated report does no harm. */
 export interface LeaseReport {
   /** Units leased and not spent. */
   readonly held: number

@@ -1,4 +1,4 @@
-/** Calendar time by the clock of Redis, so that all instances change the day together. It sends no request. */
+/** Clocks that follow the time of Redis once it is known. It sends no request. */
 import type { QuotaTable } from '../memory/table.ts'
 import type { Clocks } from '../memory/table-quota.ts'
 

@@ -1,4 +1,4 @@
-/** The messages between a thread and the one that holds the connection to Redis: plain data, and its conversion. It sends and handles none. */
+/** Data of messages between a thread and the thread that holds the connection to Redis, and its conversion. It sends none. */
 import type { PlanLimits } from '../../../model/plan.ts'
 import type { ToolRateLimit } from '../../../model/tool.ts'
 import { HashedKey } from '../memory/table.ts'

@@ -1,7 +1,6 @@
 /**
- * Reserves units and slots through the thread that holds the connection to Redis, and reports to it the calls decided
- * here. A call waits only when this process holds no unit or slot for it and no denial is cached, and never longer than
- * for Redis itself.
+ * Reserves units, tokens and slots through the thread that holds the connection to Redis, caches denials, and reports calls that were decided here.
+ * It opens no connection.
  */
 import { within } from '../../../shared/async/within.ts'
 import type { PortLine } from '../../../shared/threads/port-line.ts'

@@ -1,4 +1,4 @@
-/** Requests leases of tools' token buckets from Redis and credits them to the table. Redis holds the level of a bucket; this process, only its leased tokens. */
+/** Leases of tools' token buckets: their state, requests to Redis, and the credit to the table. `tool-leases-lua.ts` contains the script. */
 import { BUSY, HASHED, READ_TOKENS } from '../memory/abi.ts'
 import type { HashedKey } from '../memory/table.ts'
 import { clamp, type Lacking, perHour, type TableQuota } from '../memory/table-quota.ts'

@@ -1,7 +1,4 @@
-/**
- * Events of resumable streams, evicted some time after their end or last event. Bounded in events and UTF-16 code units for each stream (the
- * newest event is always kept), and in streams and code units in total. It sends nothing.
- */
+/** Keeps events of resumable streams in memory, and evicts old ones. It sends nothing. */
 import type { Replay, ReplayEvent } from '../session-store.ts'
 
 const MAX_EVENTS = 256

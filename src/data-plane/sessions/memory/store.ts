@@ -1,4 +1,4 @@
-/** Sessions of one process, in memory; bounded, except those with streams. Signed ids survive a restart; events, tasks and records of ends do not. */
+/** Sessions of a process in memory, with their signals, replays and tasks. `session-id.ts` signs their ids. */
 import type { KeyRing } from '../key-ring.ts'
 import { mintSessionId, readSessionId } from '../session-id.ts'
 import {

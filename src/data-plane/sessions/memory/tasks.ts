@@ -1,4 +1,4 @@
-/** Tasks of one process, in memory, bounded in number and in the length of their outcomes. They end with the process. */
+/** Tasks of a process in memory, with limits on their number and on long outcomes. It writes no file. */
 import { MAX_SHORT_OUTCOME, type TaskCreation, type TaskRecord, type TaskStore } from '../task-store.ts'
 
 /** Of all owners; one more is refused. */

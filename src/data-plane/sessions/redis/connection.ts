@@ -1,4 +1,4 @@
-/** The two connections of the session store: one for commands, which fail within 50 ms instead of waiting, one for signals. It runs no command. */
+/** Opens the connections of the session store to Redis, for commands and for signals, and logs failures. It stores no session. */
 import {
   openConnection,
   openSubscriber,

@@ -1,4 +1,4 @@
-/** The key ring that all instances share, kept in Redis. While Redis is unavailable, the cached keys continue to sign. */
+/** The key ring that instances share in Redis: reads, rotates and stores it, with a fallback until it has been read. It signs nothing. */
 import { Backoff } from '../../../shared/async/backoff.ts'
 import { freshKey, isStale, type KeyRing, type RingKey, readRing, writeRing } from '../key-ring.ts'
 import type { RedisConnection } from './connection.ts'

@@ -1,4 +1,4 @@
-/** Replay buffers of resumable streams in Redis lists, bounded in events, bytes and time. It delivers none to a listener. */
+/** Keeps events of resumable streams in Redis, and removes old ones. It delivers none to a listener. */
 import type { Replay, ReplayEvent } from '../session-store.ts'
 import type { RedisConnection } from './connection.ts'
 

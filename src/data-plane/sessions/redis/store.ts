@@ -1,4 +1,4 @@
-/** Sessions shared by all instances, stored in Redis: any instance serves any session, stream and resume. No command of a call waits longer than 50 ms. */
+/** Sessions that instances share through Redis, with their signals, replays and tasks. `session-id.ts` signs their ids. */
 import { randomUUID } from 'node:crypto'
 import { Backoff } from '../../../shared/async/backoff.ts'
 import { keepSubscribed } from '../../../shared/redis/subscription.ts'

@@ -1,4 +1,4 @@
-/** How the settled facts of a session are written in the fields of its Redis hash. It reads and writes no hash. */
+/** The capabilities of a session as one number for Redis, and its settled facts from the stored values. It sends no command. */
 import type { SettledFacts } from '../session-store.ts'
 
 /** The field is named after the first of them. */

@@ -1,4 +1,4 @@
-/** Tasks shared by all instances, stored in Redis: any instance shows a task and its result. A command never waits longer than the connection lets it. */
+/** The task store in Redis, for instances that share tasks. It executes no task. */
 import type { TaskCreation, TaskRecord, TaskStore } from '../task-store.ts'
 import type { RedisConnection } from './connection.ts'
 

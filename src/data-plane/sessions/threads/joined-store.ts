@@ -1,4 +1,7 @@
-/** The sessions of a process in one of its other threads: requested over a port and cached briefly. It stores none. */
+/**
+ * The session store for a thread that has none: requests to the owner thread over a port, and a short cache. `thread-server.ts` serves the
+ * requests.
+ */
 import type { MaybePromise } from '../../../shared/call/and-then.ts'
 import type { PortLine } from '../../../shared/threads/port-line.ts'
 import {

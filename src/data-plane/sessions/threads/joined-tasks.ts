@@ -1,4 +1,4 @@
-/** The tasks of a process in its other threads: requested over a port, and served by the thread that has the store. It stores none. */
+/** The task store for a thread that has none: requests over a port, and the function that serves them in the owner thread. It stores no task. */
 import type { PortLine } from '../../../shared/threads/port-line.ts'
 import type { TaskCreation, TaskRecord, TaskStore } from '../task-store.ts'
 

@@ -1,4 +1,7 @@
-/** Serves the sessions and tasks of this thread to the other threads of the process, and keeps their caches consistent. It stores none. */
+/**
+ * Serves the session store of a thread to other threads, and requests them to evict a session that another of them has changed. It caches
+ * no session.
+ */
 import type { PortLine } from '../../../shared/threads/port-line.ts'
 import type {
   ReplayEvent,

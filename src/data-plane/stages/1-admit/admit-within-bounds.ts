@@ -1,4 +1,4 @@
-/** Admits an exchange while fewer than a fixed number are in flight. It looks at nothing the caller sent. */
+/** Counts the exchanges in flight, and refuses those above a maximum. It reads nothing of an exchange. */
 import { refuse } from '../../../shared/call/refusal.ts'
 import type { Stage } from '../../pipeline/stage.ts'
 

@@ -1,4 +1,4 @@
-/** Verifies the credential and sets the principal and tenant of the call; only a platform administrator may name another tenant. It asks no policy. */
+/** Verifies the credentials of callers, and sets the principal and tenant of an exchange or refuses it. It evaluates no policy. */
 
 import { ANONYMOUS, PLATFORM_ADMIN, type Principal } from '../../../model/principal.ts'
 import { andThen, type MaybePromise } from '../../../shared/call/and-then.ts'

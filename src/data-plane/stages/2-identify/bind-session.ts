@@ -1,4 +1,4 @@
-/** Binds the session of a request to its principal, and refuses a session that belongs to another. It neither creates nor ends sessions. */
+/** Claims the session of an exchange for its principal, and refuses the exchange when the claim fails. The transport implements the claim. */
 import { andThen, type MaybePromise } from '../../../shared/call/and-then.ts'
 import { refuse } from '../../../shared/call/refusal.ts'
 import type { Outcome } from '../../pipeline/outcome.ts'

@@ -1,4 +1,4 @@
-/** Refuses calls of APIs after the announced date of their end, where the owner has chosen so. It sends no announcement. */
+/** Refuses calls of APIs whose end date has come, where their owner chose so. It sets no header. */
 import { refuse } from '../../../shared/call/refusal.ts'
 import type { Stage } from '../../pipeline/stage.ts'
 

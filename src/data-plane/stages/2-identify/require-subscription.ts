@@ -1,4 +1,7 @@
-/** Refuses suspended and deleted tenants, blocked consumers, keys of other APIs, and calls without the active subscription they need. It counts nothing. */
+/**
+ * Refuses calls because of a suspended or deleted tenant, a blocked consumer, a key of another API, or a subscription that is missing or
+ * not served. It counts no call.
+ */
 import { refuse } from '../../../shared/call/refusal.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import { isCall } from '../../pipeline/operation.ts'

@@ -1,4 +1,4 @@
-/** Looks up the tool, resource or prompt of a call among those of its tenant that its address and its ToolView offer. It refuses no call: `refuse-unknown-tool` does, once the call is counted. */
+/** Finds the tool, resource or prompt that a call names, among those offered in its tenant, address and ToolView. It refuses no call. */
 import { oncePer } from '../../../model/once-per.ts'
 import { readUriTemplate, type UriTemplate } from '../../../model/uri-template.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'

@@ -1,4 +1,4 @@
-/** Finds the names nearest to an unknown one, for callers that mistyped it. It decides nothing about visibility: the names are given. */
+/** Suggests names that are similar to an unknown one, from a given list. It does not decide which names a caller may see. */
 
 const MAX_SUGGESTIONS = 3
 /** Pairs of characters that are compared, a few milliseconds: unknown names must not stall other calls. */

@@ -1,4 +1,4 @@
-/** Reports that the daily or monthly quota of a caller is used up, and takes no unit. It does not see the rolling windows. */
+/** A stage that refuses calls whose caller has used up a daily or monthly quota, without taking a unit. It checks no rolling window. */
 import type { Exchange } from '../../pipeline/exchange.ts'
 import type { Outcome } from '../../pipeline/outcome.ts'
 import type { Stage } from '../../pipeline/stage.ts'

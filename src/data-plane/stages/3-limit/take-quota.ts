@@ -1,4 +1,4 @@
-/** Takes one unit of the caller's quota for a call that `isCall` names and for a proxied call, or refuses it. Other operations cost nothing. */
+/** Takes quota for operations that consume it, or refuses them, and names the quota counters of callers. `quota/` counts the units. */
 
 import { oncePer } from '../../../model/once-per.ts'
 import type { Principal } from '../../../model/principal.ts'

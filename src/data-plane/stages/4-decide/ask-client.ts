@@ -1,4 +1,7 @@
-/** Puts the policy's questions (obligation `ask`) to the client and has the policy decide again with the results, which it does not judge. */
+/**
+ * Asks the client the questions of the policy (obligation `ask`), and refuses a client that lacks capabilities for them. `authorize.ts`
+ * decides again with the results.
+ */
 import { continueWith, type MaybePending } from '../../../shared/call/and-then.ts'
 import { refuse } from '../../../shared/call/refusal.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'

@@ -1,4 +1,4 @@
-/** Asks the policy whether the call is allowed and turns a denial into a refusal. It holds no rules. */
+/** Has the policy decide about a call, and refuses it for a denial or for an obligation that cannot be met. It holds no policy. */
 
 import { andThen } from '../../../shared/call/and-then.ts'
 import { type Refusal, refuse } from '../../../shared/call/refusal.ts'

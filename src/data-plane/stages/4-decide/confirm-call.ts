@@ -1,4 +1,4 @@
-/** Has a call confirmed by the client's user where the policy says so (obligation `confirm`). How the question is sent is not its business. */
+/** Carries out the obligation `confirm`: asks the user of the client to confirm a call, or refuses the call. The transport sends the question. */
 import { writeJson } from '../../../model/exact-number.ts'
 import { andThen } from '../../../shared/call/and-then.ts'
 import { refuse } from '../../../shared/call/refusal.ts'

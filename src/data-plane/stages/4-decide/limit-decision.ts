@@ -1,4 +1,4 @@
-/** Holds a call to the rate that the policy allows it (obligation `limit`). It knows no plan: `take-quota` does. */
+/** Carries out the obligation `limit`: counts a call against the rate of the policy, or refuses the call. It reads no plan. */
 
 import { andThen } from '../../../shared/call/and-then.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'

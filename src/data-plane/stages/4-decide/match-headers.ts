@@ -1,4 +1,4 @@
-/** Compares `Mcp-Param-…` headers with the arguments they mirror (MCP 2026-07-28, `x-mcp-header`). Nothing else reads these headers. */
+/** Compares `Mcp-Param-…` headers of a tool call with the arguments that they mirror, and refuses a mismatch. The transport reads the headers. */
 import { canonicalText, decimalOf } from '../../../model/decimal.ts'
 import { ExactNumber } from '../../../model/exact-number.ts'
 import { isObject } from '../../../model/is-object.ts'

@@ -1,4 +1,4 @@
-/** Checks the arguments against the tool's input schema before anything is called. It changes no argument. */
+/** Validates the arguments of a call with the validator of its tool, and refuses a call that does not pass. It changes no argument. */
 
 import { andThen } from '../../../shared/call/and-then.ts'
 import { refuse } from '../../../shared/call/refusal.ts'

@@ -1,4 +1,4 @@
-/** For calls that run as tasks: follows work that an HTTP API has accepted (202, RFC 9110 §15.3.3) to its `Location` until it has ended. It begins no task. */
+/** Recognizes work that a backend has accepted (202) for a call that runs as a task, and polls its `Location`. It begins no task. */
 import { resolveWithin } from '../../../model/upstream-url.ts'
 import type { Cancellation } from '../../../shared/call/cancellation.ts'
 import type { CircuitOpen } from '../../../shared/egress/circuit.ts'

@@ -1,4 +1,4 @@
-/** The outcome of a call whose backend did not respond as it should, in words that reveal no address. It decides on no retry. */
+/** Makes the outcomes of calls that ended without a usable response of their backend. It sends no request. */
 import { refuse } from '../../../shared/call/refusal.ts'
 import type { EgressFailure } from '../../../shared/egress/egress.ts'
 import type { Outcome } from '../../pipeline/outcome.ts'

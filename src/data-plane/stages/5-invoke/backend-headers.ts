@@ -1,4 +1,4 @@
-/** Headers that the call of a tool carries to its backend: request id, trace context and the `baggage` of the caller. It adds no credential. */
+/** Adds the headers for request id and trace propagation to a backend request, with a new span id. It adds no credential. */
 import { newSpanId } from '../../../shared/call/random-ids.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 

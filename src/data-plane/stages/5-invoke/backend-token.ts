@@ -1,6 +1,6 @@
 /**
- * Runs a call with the access token of its backend, and once more when the token is refused or the user was asked to connect. What follows the
- * first response is sent again by itself, so that the call is not. It builds no request.
+ * Runs a call and its follow-up requests with tokens for the backend, can retry with another token, and can ask the user to connect an
+ * account. It builds no request.
  */
 import { isPerCaller } from '../../../model/tool.ts'
 import type { MaybePending } from '../../../shared/call/and-then.ts'

@@ -1,4 +1,4 @@
-/** Lets a call run as a task where its tool and client want that, after every check, and gives the timeout of its backend. It does not send the task. */
+/** Begins a task for a call or refuses one, as tool and client require, and gives the timeout of a backend call. It calls no backend. */
 import { refuse } from '../../../shared/call/refusal.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import { isCall } from '../../pipeline/operation.ts'

@@ -1,4 +1,7 @@
-/** Calls a tool, resource or prompt of an MCP server, and turns its response into a result. It never forwards the caller's token. */
+/**
+ * Calls an MCP server for a tool, resource, prompt or completion, and turns its response into an outcome. `shared/mcp-client/` keeps the
+ * sessions.
+ */
 import type { ToolResult } from '../../../model/tool.ts'
 import { continueWith, type MaybePending } from '../../../shared/call/and-then.ts'
 import { Cancellation } from '../../../shared/call/cancellation.ts'

@@ -1,4 +1,7 @@
-/** Serves a resource or prompt that a document describes: from the response of its backend, or from the document. It sends nothing itself. */
+/**
+ * Serves resources, prompts and completions that a document describes, from the document or through a given read function. It builds no
+ * request.
+ */
 import type { Content, ToolResult } from '../../../model/tool.ts'
 import { continueWith, type MaybePending } from '../../../shared/call/and-then.ts'
 import { RESOURCE_NOT_FOUND } from '../../../shared/call/rpc-errors.ts'

@@ -1,4 +1,7 @@
-/** Turns the results of resources, prompts and completions of an MCP server into what clients receive, with the URIs that they know. It sees neither request nor caller. */
+/**
+ * Turns the results of resources, prompts and completions of an MCP server into results for clients. `mcp-result.ts` checks their content
+ * parts.
+ */
 import { isObject } from '../../../model/is-object.ts'
 import { isContent, metaOf, withUris } from './mcp-result.ts'
 

@@ -1,4 +1,4 @@
-/** An HTML page in a few words: a page of markup says to a model no more than its title. It renders nothing. */
+/** Recognizes HTML pages, and looks for the title or first heading of one. It renders no page. */
 
 const MAX_TITLE_CHARS = 200
 /** Titles are in the head of a page. */

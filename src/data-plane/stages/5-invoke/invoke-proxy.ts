@@ -1,4 +1,4 @@
-/** Forwards a proxied call through its transport. It reads no body. */
+/** Has the transport forward a proxied call, times it, and refuses a cancelled one. It builds no request. */
 
 import { refuse } from '../../../shared/call/refusal.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'

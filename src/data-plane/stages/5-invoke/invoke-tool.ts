@@ -1,4 +1,7 @@
-/** Invokes a tool, resource or prompt: from cache or backend, with the check, redaction and optimization of the result. It implements no backend protocol. */
+/**
+ * The stage that invokes tools, resources and prompts: it connects cache, backends, output check, redaction and optimization. It
+ * implements no backend protocol.
+ */
 
 import { continueWith, type MaybePending } from '../../../shared/call/and-then.ts'
 import type { Cancellation } from '../../../shared/call/cancellation.ts'

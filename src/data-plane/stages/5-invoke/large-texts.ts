@@ -1,4 +1,4 @@
-/** Has a worker thread rewrite the texts of large results, because parsing them would block this one. It rewrites nothing itself. */
+/** Has a worker thread rewrite the texts of large results, and defines the messages for that. `result-worker.ts` rewrites the texts. */
 import { nextTurn } from '../../../shared/async/slices.ts'
 import { FairJobWorker } from '../../../shared/threads/fair-job-worker.ts'
 import type { WorkerJob } from '../../../shared/threads/job-worker.ts'

@@ -1,4 +1,4 @@
-/** How many notifications one call may cause in a tenth of a second: a backend that sends a million of them must not occupy the thread. It sends none. */
+/** Limits the notifications that a call causes in a short time. It sends none. */
 
 const MAX_NOTIFICATIONS = 100
 const PER_MS = 100

@@ -1,4 +1,7 @@
-/** Checks structured content against the declared output schema, and makes an error of a result that does not match: clients would discard it. It changes no value. */
+/**
+ * Checks the structured content of a result with the validator of its tool, and makes an error of a result that does not pass. It calls no
+ * backend.
+ */
 import { andThen, type MaybePromise } from '../../../shared/call/and-then.ts'
 import type { Reply } from '../../pipeline/outcome.ts'
 import type { CompiledTool } from '../../snapshot/snapshot.ts'

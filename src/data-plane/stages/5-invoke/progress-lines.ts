@@ -1,4 +1,4 @@
-/** Turns a streaming backend response into progress: one step per NDJSON line, line of a JSON text sequence, SSE `data:` line or chunk. It keeps no text beyond the current line. */
+/** Turns lines or chunks of a streaming backend response into progress of the call. It changes no response. */
 
 import { NotificationLimit } from './notification-limit.ts'
 

@@ -1,4 +1,7 @@
-/** Removes from a tool result what the policy hides from this caller (obligation `redact`). It withholds parts that are not JSON text and texts that could not be redacted in time. */
+/**
+ * Carries out the obligation `redact`: removes paths from a tool result, and withholds content that it cannot redact. `obligations.ts`
+ * reads the paths.
+ */
 import { ExactNumber, readJson, writeJson } from '../../../model/exact-number.ts'
 import { isObject } from '../../../model/is-object.ts'
 import type { Content, ToolResult } from '../../../model/tool.ts'

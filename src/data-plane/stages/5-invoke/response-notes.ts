@@ -1,4 +1,4 @@
-/** Header fields of a backend response that say what to do next, as sentences for the model and as data for programs. It reads no body. */
+/** Notes about a backend response, from its status and header fields: sentences for the model and data for programs. It reads no body. */
 import type { EgressHeaders } from '../../../shared/egress/egress.ts'
 
 /** What `_meta` holds of a backend response under `toolgate.dev/backend`. */

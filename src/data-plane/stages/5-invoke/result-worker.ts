@@ -1,4 +1,4 @@
-/** The worker thread that rewrites the texts of large results. It keeps nothing between jobs. */
+/** The worker thread that rewrites the texts of large results. `large-texts.ts` sends it the texts. */
 import { parentPort } from 'node:worker_threads'
 import { optimizeText } from '../shared/token-optimization.ts'
 import type { RewriteMessage, TextPiece, TextRewrite } from './large-texts.ts'

@@ -1,4 +1,7 @@
-/** Puts the questions of an MCP server, and the request to connect an account, to the client of the caller, and says which tool set asks. It judges no result. */
+/**
+ * Asks the client the questions of an MCP server, or to connect an account, and finds the capabilities that a server may use for that. It
+ * stores no response.
+ */
 import { isObject } from '../../../model/is-object.ts'
 import type { TokenFault } from '../../../shared/egress/oauth/token-endpoint.ts'
 import type { OnServerRequest } from '../../../shared/mcp-client/protocol.ts'

@@ -1,4 +1,4 @@
-/** Waits for a task of an MCP server in place of its result: asks for its state, passes its questions on, cancels it with the call. It stores nothing. */
+/** Recognizes a task in the result of an MCP server, waits for it, passes its questions to the client, and can cancel it. It begins no task. */
 import { isObject } from '../../../model/is-object.ts'
 import { Cancellation } from '../../../shared/call/cancellation.ts'
 import { INTERNAL_ERROR } from '../../../shared/call/rpc-errors.ts'

@@ -1,4 +1,4 @@
-/** Adds up what the control plane wants to know of tool calls and proxied calls: use of subscriptions and keys, consumers seen. It sends nothing. */
+/** Counts the use of subscriptions, and records when keys and consumers were seen, for the control plane. It sends no report. */
 import type { Principal } from '../../../model/principal.ts'
 import { isCall } from '../../pipeline/operation.ts'
 import type { Stage } from '../../pipeline/stage.ts'

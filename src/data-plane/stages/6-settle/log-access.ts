@@ -1,4 +1,4 @@
-/** Writes one line per exchange; of the successful ones, for a configured share. No token, key, secret or argument value may appear in it. */
+/** Makes access records of exchanges for the access log, and leaves out a share of the successful ones where so configured. It formats no line. */
 import { maskText } from '../../../shared/policy/log/mask.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import type { StageTiming } from '../../pipeline/exchange-parts.ts'
@@ -6,7 +6,7 @@ import { isCall } from '../../pipeline/operation.ts'
 import type { Stage } from '../../pipeline/stage.ts'
 import { outcomeOf, statusOf } from './record-metrics.ts'
 
-/** One line; the logger of the process writes it. */
+/** One line; the logger of the process writes it. No token, key, secret or argument value may appear in it. */
 export interface AccessRecord {
   readonly request_id: string
   readonly trace_id: string

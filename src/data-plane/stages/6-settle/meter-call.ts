@@ -1,4 +1,4 @@
-/** Makes a metering event of each authenticated tool or proxied call, and refuses those calls while events cannot be stored. It stores and sends nothing. */
+/** Passes the events of metered calls to the meter, and refuses such calls while the meter is not ready. `metering/` implements the meter. */
 
 import type { MeteredOutcome } from '../../../link/metering-event.ts'
 import { oncePer } from '../../../model/once-per.ts'

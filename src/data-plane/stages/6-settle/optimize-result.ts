@@ -1,4 +1,4 @@
-/** Shortens the result of a tool call once, where the caller requested token optimization. It leaves the outcome itself unchanged. */
+/** Shortens the result of a tool call whose operation requests token optimization. It leaves the outcome itself unchanged. */
 import type { Stage } from '../../pipeline/stage.ts'
 import { optimize } from '../shared/token-optimization.ts'
 

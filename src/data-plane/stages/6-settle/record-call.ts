@@ -1,4 +1,4 @@
-/** Records exchanges in the memory of their thread, for the admin API; successful ones of the admin API and of sessions are left out. It reads no result. */
+/** Passes ended exchanges to a recorder, except successful ones of the admin API and of sessions. It stores no record. */
 import type { Exchange } from '../../pipeline/exchange.ts'
 import type { Stage } from '../../pipeline/stage.ts'
 import { outcomeOf, statusOf } from './record-metrics.ts'

@@ -1,4 +1,4 @@
-/** Reports how each exchange ended and how long it took, and names its outcome and status for other stages. It bounds no label: telemetry does. */
+/** Reports ended exchanges to the metrics, and gives other stages their outcome, status and trace flag. It bounds no label. */
 
 import { REFUSALS } from '../../../shared/call/refusal.ts'
 import type { TracedValue } from '../../../shared/telemetry/histogram.ts'

@@ -1,4 +1,4 @@
-/** Releases the concurrency slot of a call on every exit. It returns no quota. */
+/** Releases the concurrency slot that the quota grant of an exchange holds. It returns no unit. */
 import type { Stage } from '../../pipeline/stage.ts'
 
 export function releaseQuota(): Stage {

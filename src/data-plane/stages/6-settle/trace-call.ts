@@ -1,4 +1,4 @@
-/** Makes the spans of a timed call: one for the call and one per stage, with the attributes of the conventions of OpenTelemetry. It exports nothing. */
+/** Makes the spans of a timed call and of its stages, with their names and attributes. It exports no span. */
 
 import { originOf, socketPathOf } from '../../../model/upstream-url.ts'
 import type { RefusalReason } from '../../../shared/call/refusal.ts'

@@ -1,4 +1,4 @@
-/** Which limits apply to a call, and which API it belongs to. It counts nothing. */
+/** Finds the entitlement that applies to an exchange, and the API that the exchange belongs to. It counts no call. */
 import type { Principal } from '../../../model/principal.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import type { CompiledApi, Entitlement } from '../../snapshot/snapshot.ts'

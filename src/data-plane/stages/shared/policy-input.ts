@@ -1,4 +1,4 @@
-/** Builds the policy input about one exchange, and the key of its cached decisions. In the data plane, no other file chooses what a policy sees. */
+/** Builds the policy inputs about exchanges and listed tools, and the keys of the resources in them. It evaluates no policy. */
 
 import { oncePer } from '../../../model/once-per.ts'
 import { reachesEveryTenant } from '../../../model/principal.ts'

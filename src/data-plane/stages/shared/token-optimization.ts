@@ -1,4 +1,7 @@
-/** Shortens texts of tool results: `moderate` drops empty and repeated JSON values, `aggressive` also cuts lists and texts. It leaves `structuredContent` unchanged. */
+/**
+ * Shortens the texts of tool results for token optimization, with a separate path for large ones, and counts the bytes of texts. It leaves
+ * `structuredContent` unchanged.
+ */
 import { readJson, writeJson } from '../../../model/exact-number.ts'
 import { isObject } from '../../../model/is-object.ts'
 import { beginsAsContainer } from '../../../model/json-text.ts'

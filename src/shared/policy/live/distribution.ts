@@ -1,4 +1,4 @@
-/** Swaps a bundle in all planes and threads of the process or in none: prepared in each, then activated in all. It tries no bundle. */
+/** Distributes policy bundles to the members of a process: a change is prepared in them, then activated or discarded. It tries no bundle. */
 import { SerialQueue } from '../../async/serial-queue.ts'
 import type { PolicyInput } from '../engine.ts'
 import type { ActiveBundles, BundleChange } from './follower.ts'

@@ -1,4 +1,4 @@
-/** A bundle in a file. It is read again when the file has changed, also when another file was put in its place; only its size is checked. */
+/** A source of a bundle that is a file; changes are detected by its metadata. It checks the size of the file, not its content. */
 import { readFile, stat } from 'node:fs/promises'
 import { BUNDLE_LIMITS } from '../bundle.ts'
 import type { BundleSource } from './source.ts'

@@ -1,4 +1,4 @@
-/** The policy of one plane, made of bundles that an owner distributes: prepared when the owner says so, activated when it says so. It fetches and tries no bundle. */
+/** The policy of a plane and its candidate, made of bundles that it prepares and activates on request, and the slots of bundles. It fetches no bundle. */
 import { SerialQueue } from '../../async/serial-queue.ts'
 import type { Decision, PolicyInput, PreparedPolicy } from '../engine.ts'
 import { LivePolicy, type LivePolicyOptions, loadBundle } from './live-policy.ts'

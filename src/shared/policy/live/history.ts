@@ -1,4 +1,4 @@
-/** The last bundles that were in force, on disk, so that one of them can be in force again. It serves none. */
+/** Keeps bundles that were in force in files, and reads them by revision. It serves none. */
 import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { SerialQueue } from '../../async/serial-queue.ts'

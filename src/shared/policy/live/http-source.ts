@@ -1,4 +1,4 @@
-/** A bundle at an http(s) address, requested again with its ETag (RFC 9110 §13.1.2). It does not check the bundle. */
+/** A source of a bundle at an HTTP address, which uses the ETag of the last response. It does not unpack the bundle. */
 import type { Egress } from '../../egress/egress.ts'
 import { BUNDLE_LIMITS } from '../bundle.ts'
 import type { BundleSource } from './source.ts'

@@ -1,4 +1,4 @@
-/** The policy that is being served, and how another bundle takes its place: tried, prepared, then swapped. A bad bundle changes nothing but the status. */
+/** The policy in force: loads and swaps bundles, and holds the status and the rules for explanations. It fetches no bundle. */
 import { SerialQueue } from '../../async/serial-queue.ts'
 import { unpack } from '../archive.ts'
 import { BUNDLE_LIMITS, type BundleRule, readBundle } from '../bundle.ts'

@@ -1,4 +1,4 @@
-/** A candidate bundle that decides on the inputs of the live one, later and outside of calls; the decisions that differ are counted. It decides no call. */
+/** Evaluates a candidate bundle on the inputs of earlier decisions, counts differences, and joins the counts of threads. It decides no call. */
 import type { Decision, PolicyInput, PreparedPolicy } from '../engine.ts'
 import { countFlip, type Flip, type FlipKinds, sortedFlips } from '../log/flips.ts'
 import { subjectKeyOf } from '../subject-key.ts'

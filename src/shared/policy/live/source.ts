@@ -1,4 +1,4 @@
-/** Where bundles come from: the interface of a source, and asking it again and again. It knows no policy. */
+/** The interface of a source of bundles, and a loop that reads it and offers refused bundles again. It evaluates no policy. */
 import { backoffMs } from '../../async/backoff.ts'
 
 export interface BundleSource {

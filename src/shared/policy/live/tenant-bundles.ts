@@ -1,4 +1,4 @@
-/** The bundles of tenants: one `<tenant>.tar.gz` each in a folder, read again when it changes. Which of them decide is `tightened.ts`'s. */
+/** Loads the bundles of tenants from a folder, retries refused ones, and reports their status. `tightened.ts` combines their decisions. */
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { PreparedPolicy } from '../engine.ts'

@@ -1,4 +1,4 @@
-/** The platform's policy with those of the caller's and the resource's tenant on top: they can only deny and oblige more. It evaluates nothing itself. */
+/** Combines the decisions of the platform's policy with those for the tenants of caller and resource. It loads no bundle. */
 import { oncePer } from '../../../model/once-per.ts'
 import { andThen } from '../../call/and-then.ts'
 import { policyUnavailable } from '../decision.ts'

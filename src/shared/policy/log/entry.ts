@@ -1,4 +1,4 @@
-/** One line of the decision log: what was asked, what was decided. It says what is masked, and writes no file. */
+/** Makes an entry of the decision log from an input and a decision, with arguments kept, masked or left out. It writes no file. */
 import type { DenialReason } from '../../call/refusal.ts'
 import type { Decision, PolicyInput } from '../engine.ts'
 import { maskArguments, sensitiveNames } from './mask.ts'

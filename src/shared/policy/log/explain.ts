@@ -1,4 +1,4 @@
-/** Why a policy decides as it does: the rules with the codes of its reasons, their file and line, and the scopes that would be enough. It records nothing. */
+/** Explains a decision of a policy: the rules with the codes of its reasons, and scopes that would allow the request. It reads no log. */
 import type { DenialReason } from '../../call/refusal.ts'
 import type { BundleRule } from '../bundle.ts'
 import type { Decision, PolicyInput, PreparedPolicy } from '../engine.ts'

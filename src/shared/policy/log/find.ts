@@ -1,4 +1,4 @@
-/** Finds one decision in a decision log by its id, newest file first, in chunks: it holds no file in memory and parses one line only. */
+/** Finds a decision in a decision log by its id, and reads the files in chunks. It changes no file. */
 import { open } from 'node:fs/promises'
 import type { DecisionEntry } from './entry.ts'
 import { parsed } from './reader.ts'

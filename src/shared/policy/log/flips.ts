@@ -1,4 +1,4 @@
-/** Decisions that turned, counted by kind; all kinds beyond a bound count as one for each direction. It makes no decision. */
+/** Counts changed decisions by kind, with a bound on the kinds, and sorts the counts. It makes no decision. */
 import type { Decision, PolicyInput } from '../engine.ts'
 
 export type FlipDirection = 'allow→deny' | 'deny→allow'

@@ -1,4 +1,4 @@
-/** Masks arguments, and texts of callers, for logs: by name, by schema and by value. It writes nothing and changes no argument. */
+/** Masks arguments and texts of callers, and finds the names that a schema marks as sensitive. It writes nothing. */
 import { ExactNumber } from '../../../model/exact-number.ts'
 import { getOrSet, oncePer } from '../../../model/once-per.ts'
 import { referenceTarget } from '../../json-schema/reference.ts'

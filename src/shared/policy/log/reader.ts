@@ -1,4 +1,4 @@
-/** Reads a decision log, the oldest lines of each thread first, without holding it in memory. It changes nothing. */
+/** Reads the entries of a decision log one after another, lists its files and parses its lines. It changes nothing. */
 import { createReadStream, existsSync, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'

@@ -1,4 +1,4 @@
-/** Keeps decisions as they are made: every denial, and those of the rest that the settings or an obligation ask for; finds them again. It decides nothing, and no call waits for it. */
+/** Keeps denials and selected other decisions, in memory and in a log, and finds them again. It decides nothing. */
 
 import { randomUUID } from 'node:crypto'
 import { SerialQueue } from '../../async/serial-queue.ts'

@@ -1,4 +1,4 @@
-/** Searches a decision log from its end, over the files of all threads. It holds a chunk (or a longer line) of each thread, and reads a bounded part. */
+/** Searches decisions by conditions and cursor, and reads the log of several threads from its end. It changes no file. */
 import { open } from 'node:fs/promises'
 import { nextTurn } from '../../async/slices.ts'
 import type { DecisionEntry } from './entry.ts'

@@ -1,4 +1,4 @@
-/** The last decisions of a log, read from its end, and its files in that order. It reads a bounded part of each file. */
+/** Reads the last decisions of a log, and lists its files in reverse order. It changes nothing. */
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
 import { basename } from 'node:path'
 import { getOrSet } from '../../../model/once-per.ts'

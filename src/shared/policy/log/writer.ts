@@ -1,4 +1,4 @@
-/** Writes the decision log: NDJSON in one folder, rotated by size, in the background. It drops lines rather than grow, and says how many. */
+/** Writes the decision log as NDJSON files in a folder, in the background, with rotation by size; it may drop lines. It reads no log. */
 
 import { mkdirSync } from 'node:fs'
 import { type FileHandle, open, rename, rm, stat } from 'node:fs/promises'

@@ -1,4 +1,4 @@
-/** The policy engine on `@open-policy-agent/opa-wasm`: loads a bundle, decides, caches. It fails closed and never throws while deciding. */
+/** The policy engine on `@open-policy-agent/opa-wasm`: reads, compiles and probes a bundle. `policy.ts` decides by it. */
 import { type Bundle, DEFAULT_ENTRYPOINT, readBundle } from '../bundle.ts'
 import type { OnPolicyFailure } from '../decision.ts'
 import type { PolicyEngine, PolicyInput, PreparedPolicy } from '../engine.ts'

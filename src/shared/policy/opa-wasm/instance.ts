@@ -1,4 +1,4 @@
-/** One WebAssembly instance of a compiled policy: text in, text out, in bounded memory. It knows no decisions. */
+/** A WebAssembly instance of a compiled policy, which evaluates inputs in bounded memory. It makes no decision of the result. */
 import { createRequire } from 'node:module'
 import { LinkError, Module, type WasmMemory, type WasmModule } from './webassembly.ts'
 

@@ -1,4 +1,4 @@
-/** A bundle made ready to decide: from the cache of decisions where it can, else by the WebAssembly instance. It reads no files. */
+/** A prepared policy that decides by a cache of decisions and a WebAssembly instance, within bounds. It reads no files. */
 import { writeJson } from '../../../model/exact-number.ts'
 import type { Bundle } from '../bundle.ts'
 import { decisionOf, type OnPolicyFailure, policyUnavailable } from '../decision.ts'

@@ -1,4 +1,4 @@
-/** Tries a bundle in a worker thread, with bounds on time and memory, before it may serve: an endless rule stops that thread and no other. */
+/** Tries a bundle in a worker thread, with bounds on time and memory, and reports its faults or its decisions. It serves no call. */
 
 import { JobWorker, type WorkerJob } from '../../threads/job-worker.ts'
 import type { Decision, PolicyInput } from '../engine.ts'

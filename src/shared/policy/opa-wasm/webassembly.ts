@@ -1,4 +1,4 @@
-/** The part of the WebAssembly JavaScript interface that this folder calls: Node's types leave it to `lib.dom`. Types and one cast only. */
+/** The part of the WebAssembly JavaScript interface that this folder uses, with types. It compiles no module itself. */
 
 /** Opaque: a compiled module. */
 export type WasmModule = object & { readonly wasmModule?: never }

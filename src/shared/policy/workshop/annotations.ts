@@ -1,4 +1,4 @@
-/** What METADATA says about the rules, out of `opa inspect -a`: where reasons come from, and what is missing. It runs nothing. */
+/** Reads the METADATA of rules from the output of `opa inspect -a`: rules with a reason code, and faults to fix. It runs nothing. */
 import type { BundleRule } from '../bundle.ts'
 
 export interface InspectedRules {

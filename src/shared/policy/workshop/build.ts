@@ -1,4 +1,4 @@
-/** Sources → bundle, with the real `opa build -t wasm`: checked, analysed, and the same bytes for the same sources. It installs and serves nothing. */
+/** Builds a bundle from the sources of a policy with `opa`, checks it, and signs it on request. It installs and serves nothing. */
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'

@@ -1,4 +1,4 @@
-/** Runs `opa` on sources from the network, with bounds of time, output and (not on Windows) memory. It allows no network function and passes on no setting. */
+/** Makes a runner of `opa` with a confined environment, bounds on resources, and without some built-in functions. It judges no result. */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { RunOpa } from './never.ts'

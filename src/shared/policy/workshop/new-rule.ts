@@ -1,4 +1,4 @@
-/** Writes a rule and its test for an author to start from: they pass every check as they are. It overwrites no file. */
+/** Writes a rule and its test for an author to start from. It overwrites no file. */
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 

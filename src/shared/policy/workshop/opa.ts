@@ -1,4 +1,4 @@
-/** The pinned `opa` that authors work with, found or installed, and how programs are run. It is needed to build, test and compile drafts, not for calls. */
+/** Finds or installs the pinned `opa`, and runs programs, Go among them. `release.ts` downloads releases. */
 import { execFile } from 'node:child_process'
 import { accessSync, constants } from 'node:fs'
 import { basename, delimiter, join, resolve } from 'node:path'

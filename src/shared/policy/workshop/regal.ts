@@ -1,4 +1,4 @@
-/** The linter of rego, `regal`: the pinned version, found, downloaded or built with Go. It is needed to test policies, never to serve. */
+/** Finds or installs the pinned `regal`, the linter of Rego. It lints nothing. */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'

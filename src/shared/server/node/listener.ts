@@ -1,8 +1,4 @@
-/**
- * The strict listener, on node:http and node:https: for TLS, for platforms without a native build and for networks without a
- * normalizing proxy in front. Same guard and same limits as the fast one; what node's parser refuses is
- * refused with a response here and never repaired.
- */
+/** The strict listener, on node:http and node:https: opens the port, refuses invalid requests and renews the certificate. `guard.ts` checks heads. */
 import {
   createServer,
   type IncomingMessage,

@@ -1,6 +1,4 @@
-/**
- * One request of the node:http listener, read from the strict parser. It decides nothing and sends no response.
- */
+/** A request of the node:http listener: its head, and its body through the turn. It sends no response. */
 import type { IncomingMessage } from 'node:http'
 import type { TLSSocket } from 'node:tls'
 import type { HttpRequest } from '../listener.ts'

@@ -1,7 +1,4 @@
-/**
- * Responses of the node:http listener, with the count of what a client makes us hold. It reads no
- * request.
- */
+/** Responses of the node:http listener, whole or as a stream, with a count of the bytes held. `turn.ts` holds the state of the exchange. */
 import type { ServerResponse } from 'node:http'
 import type { HeaderList, HttpResponse, ResponseStream } from '../listener.ts'
 import { checkHeaders, isBodiless, joined, statusLine } from '../response-head.ts'

@@ -1,7 +1,4 @@
-/**
- * One request-response exchange on a node:http connection: its state, the time limits of the client, and how it ends.
- * It renders no response but 408 and 500.
- */
+/** A request-response exchange on a node:http connection: its state, the time limits of the client, and its end. `listener.ts` makes it. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { type Deadlines, NOT_WATCHED, type Watched } from '../../async/deadlines.ts'

@@ -1,7 +1,4 @@
-/**
- * Reads request bodies off the uWS parser, whole and counted, or piece by piece. A chunk is copied before its callback
- * returns: it is detached then.
- */
+/** Reads request bodies of the uWS listener, whole or piece by piece, into copies of the native chunks. It sends no response. */
 import type { BodyTaker, UwsTurn } from './turn.ts'
 
 const EMPTY = new Uint8Array(0)

@@ -1,19 +1,4 @@
-/**
- * The fast listener, on uWebSockets.js. Who owns which native value, and for how long:
- * - the native request: the parser; it is read by the constructor of `UwsRequest` inside the request callback
- *   and by nothing else;
- * - the native response: one `UwsTurn`, until the response is complete, the connection is closed or the abort
- *   callback runs;
- * - a body chunk: uWS; `body.ts` copies it before the data callback returns, when it is detached;
- * - the listening socket: this file, until `stopAccepting`; the app: this file, until `close`. Node aborts the
- *   whole process when a worker thread ends with either open: a thread that ends by itself closes first, but
- *   `terminate()` leaves it no time, so the owner of the thread has to close it before.
- * Known limits of the native parsers, which no guard can fix: an empty header name hides the headers behind it; bytes beyond
- * ASCII at the ends of a header value are cut off; a request pipelined behind one without a response closes the connection.
- * The newer build responds 505 to a request line that is not HTTP/1.1 and cuts a connection without progress after 30 s. The
- * older one (Node 20 on systems before glibc 2.38) leaves such a head without a response and cuts after 10 s; a head that
- * arrives in several reads may have 4 KiB there, and any head 48 headers.
- */
+/** The fast listener, on uWebSockets.js: opens the port, refuses invalid requests and calls the handler. `guard.ts` checks heads. */
 import { isMainThread } from 'node:worker_threads'
 import { Deadlines } from '../../async/deadlines.ts'
 import { checkHead, statusOfRefusal } from '../guard.ts'
@@ -41,6 +26,22 @@ const ROUTES = [
 const SHARED = 0
 const EXCLUSIVE = 1
 
+/**
+ * Who owns which native value, and for how long:
+ * - the native request: the parser; it is read by the constructor of `UwsRequest` inside the request callback
+ *   and by nothing else;
+ * - the native response: a `UwsTurn`, until the response is complete, the connection is closed or the abort
+ *   callback runs; a head that is refused without a response is closed here;
+ * - a body chunk: uWS; `body.ts` copies it before the data callback returns, when it is detached;
+ * - the listening socket: this file, until `stopAccepting`; the app: this file, until `close`. Node aborts the
+ *   whole process when a worker thread ends with either open: a thread that ends by itself closes first, but
+ *   `terminate()` leaves it no time, so the owner of the thread has to close it before.
+ * Known limits of the native parsers, which no guard can fix: an empty header name hides the headers behind it; bytes beyond
+ * ASCII at the ends of a header value are cut off; a request pipelined behind one without a response closes the connection.
+ * The newer build responds 505 to a request line that is not HTTP/1.1 and cuts a connection without progress after 30 s. The
+ * older one (Node 20 on systems before glibc 2.38) leaves such a head without a response and cuts after 10 s; a head that
+ * arrives in several reads may have 4 KiB there, and any head 48 headers.
+ */
 export class UwsListener implements Listener {
   readonly kind = 'uws'
   readonly #native: NativeModule

@@ -1,7 +1,4 @@
-/**
- * Finds, verifies and loads a native build of uWebSockets.js, and names the few native calls we make. It never
- * loads the entry of a package: one of them replaces a build that does not load by a JavaScript imitation.
- */
+/** Finds, verifies and loads a native build of uWebSockets.js, and declares the native calls that this folder uses. It opens no port. */
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
@@ -91,7 +88,10 @@ function loadFirst(): Loaded {
   return { reason: reasons.join('; ') }
 }
 
-/** @param platform `<platform>_<arch>_<ABI of Node>` */
+/**
+ * Not by the entry of a package: one of them replaces a build that does not load by a JavaScript imitation.
+ * @param platform `<platform>_<arch>_<ABI of Node>`
+ */
 export function loadBuild(build: NativeBuild, platform: string): Loaded {
   const name = build.package
   const digest = build.sha256[platform]

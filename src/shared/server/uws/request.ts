@@ -1,7 +1,4 @@
-/**
- * One request of the uWS listener: copies of what the parser showed. It holds no native request, because that
- * is stack memory which dies when the callback returns.
- */
+/** A request of the uWS listener: a copy of its head, and its body and peer address through the turn. It holds no native request. */
 import { SocketAddress } from 'node:net'
 import type { HttpRequest } from '../listener.ts'
 import { readBody, streamBody } from './body.ts'

@@ -1,7 +1,4 @@
-/**
- * Responses of the uWS listener: heads rendered, one-piece bodies delivered as fast as the client reads. It holds
- * nothing native; the turn does.
- */
+/** Responses of the uWS listener: renders heads, delivers whole bodies and begins streams. `turn.ts` holds the native response. */
 
 import type { HeaderList, HttpResponse, ResponseStream } from '../listener.ts'
 import { isBodiless, joined, renderHead, renderHeadView } from '../response-head.ts'

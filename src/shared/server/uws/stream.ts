@@ -1,8 +1,4 @@
-/**
- * A streamed response of the uWS listener with its own count of what a client makes us hold: natively the first
- * sign of a client that does not read comes after 4 MB in the kernel, and everything later would be buffered
- * without end. It holds no native response: the turn does.
- */
+/** A streamed response of the uWS listener, with a count of the bytes held for a slow client. `turn.ts` holds the native response. */
 import type { ResponseStream } from '../listener.ts'
 import type { NativeResponse } from './native.ts'
 import type { UwsTurn } from './turn.ts'
@@ -14,6 +10,10 @@ const PIECE_COST_BYTES = 96
 /** A string this long is at most one piece in UTF-8 (3 bytes a character) and need not be measured. */
 const SHORT_STRING = PIECE_BYTES / 4
 
+/**
+ * With its count of what a client makes us hold: natively the first sign of a client that does not read comes after 4 MB in the
+ * kernel, and what follows would be buffered without end.
+ */
 export class UwsStream implements ResponseStream {
   readonly #turn: UwsTurn
   /** Declared length; -1 for chunked. */

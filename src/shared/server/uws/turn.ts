@@ -1,9 +1,4 @@
-/**
- * One request-response exchange on a uWS connection, and the only holder of its native response. The rule of
- * ownership: the native response is ours from the request callback until the response is complete, the connection
- * is closed or the abort callback runs; `#native` is emptied in that same step, so nothing can touch it
- * afterwards. It decides nothing about a request and renders no response but 408 and 500.
- */
+/** A request-response exchange on a uWS connection: its native response, its state, the time limit of the body, and its end. `listener.ts` makes it. */
 
 import { type Deadlines, NOT_WATCHED, type Watched } from '../../async/deadlines.ts'
 import type { ListenerLimits, ListenerRefusal } from '../listener.ts'
@@ -30,6 +25,10 @@ export interface BodyTaker {
   take(chunk: ArrayBuffer, last: boolean): void
 }
 
+/**
+ * The native response is ours from the request callback until the response is complete, the connection is closed or the abort
+ * callback runs; `#native` is emptied in that same step, so that it is not used afterwards.
+ */
 export class UwsTurn implements Watched {
   watchedSinceMs: number = NOT_WATCHED
   previous: Watched | undefined

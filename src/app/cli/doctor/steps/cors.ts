@@ -1,4 +1,4 @@
-/** What a browser asks before a page may call the endpoint (Fetch standard, CORS preflight), for clients that are pages. */
+/** Sends the CORS preflight of a browser for clients that are web pages, and checks the response. It sends no other request. */
 import { ask } from '../ask.ts'
 import { demand } from '../fault.ts'
 import type { Step } from '../visit.ts'

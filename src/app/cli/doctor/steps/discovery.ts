@@ -1,4 +1,4 @@
-/** Discovery: the protected resource (RFC 9728), then its authorization server (RFC 8414), checked as the official clients check them. */
+/** Discovery of the protected resource and of its authorization server, at the addresses that clients try, and its checks. It registers no client. */
 import { ask, describeResponse, type FetchedResponse, objectOf } from '../ask.ts'
 import { demand, Fault } from '../fault.ts'
 import { isLocal, type Step, type Visit } from '../visit.ts'

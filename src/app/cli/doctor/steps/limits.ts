@@ -1,4 +1,4 @@
-/** The number of tools and the size of their definitions, against what the client uses at once. Tokens are estimated, not counted. */
+/** Compares the number of tools and the size of their definitions with the limits of the client. Tokens are estimated, not counted. */
 import type { Step } from '../visit.ts'
 
 /** Of JSON with English text; models differ by a fifth or so. */

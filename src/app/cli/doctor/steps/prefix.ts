@@ -1,4 +1,4 @@
-/** An endpoint below a path prefix: clients derive well-known addresses at the root of the host from it (RFC 8414 §3.1, RFC 9728 §3.1). */
+/** Checks the well-known addresses of an endpoint below a path prefix, which are at the root of the host (RFC 8414 §3.1, RFC 9728 §3.1). */
 import { ask, describeResponse, objectOf } from '../ask.ts'
 import { demand } from '../fault.ts'
 import type { Step } from '../visit.ts'

@@ -1,4 +1,4 @@
-/** The first requests of every client, without a token: checks that the endpoint serves MCP and sends a challenge that clients understand. */
+/** The first requests of a client, without a token, and the checks of the endpoint and of its challenge. It begins no login. */
 import { isObject } from '../../../../model/is-object.ts'
 import { describeResponse, type FetchedResponse, objectOf } from '../ask.ts'
 import { demand, Fault } from '../fault.ts'

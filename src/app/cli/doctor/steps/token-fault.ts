@@ -1,4 +1,4 @@
-/** Explains a rejected token by its claims: expired, wrong issuer or audience. It verifies nothing and shows no token. */
+/** Suggests a fix for a rejected token, from its claims and the challenge. It verifies no signature. */
 import { isObject } from '../../../../model/is-object.ts'
 
 /** @param challenge the WWW-Authenticate header of the 401 */

@@ -1,4 +1,7 @@
-/** Applies a configuration in the transaction of the request: compares, authorizes each kind of change, writes. It stores no secret in the clear. */
+/**
+ * Applies a configuration tree in the transaction of the caller: comparison, authorization, changes and the record of owners.
+ * `write.ts` writes a single change.
+ */
 import { createHash } from 'node:crypto'
 import { canonicalJson } from '../../../../link/document.ts'
 import {

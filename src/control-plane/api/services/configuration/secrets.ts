@@ -1,4 +1,4 @@
-/** Values of secrets that a configuration refers to by name, for one apply. It stores none. */
+/** Holds the secret values that were sent with a configuration, and notes the missing ones. It uses no database. */
 
 export class Secrets {
   readonly #values: { readonly [name: string]: string }

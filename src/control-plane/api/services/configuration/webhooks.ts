@@ -1,4 +1,4 @@
-/** Creates, changes and deletes the webhooks of a configuration, with their secrets resolved by name. Rules and events are those of `services/webhooks.ts`. */
+/** Creates, changes and deletes webhooks of a configuration, and compares their secrets with the values sent. `services/webhooks.ts` writes webhooks. */
 import type { Webhook } from '../../../../model/webhook.ts'
 import type { Transaction } from '../../../store/store.ts'
 import { type FieldFault, invalid } from '../../http/problem.ts'

@@ -1,4 +1,4 @@
-/** Writes one change of a configuration through the services of its kind, so that rules and events are those of single requests. It determines no change. */
+/** Writes a change of a configuration through the services of its kind, and suspends a tenant. `apply.ts` determines the changes. */
 import { pathOf } from '../../../../model/configuration.ts'
 import type { Tenant, TenantSettings } from '../../../../model/tenant.ts'
 import type { Transaction } from '../../../store/store.ts'

@@ -1,4 +1,4 @@
-/** One call that runs as a task, on the instance that runs it: its record in the store, its questions, its end. It knows no wire format. */
+/** A call that runs as a task: its record in the store, its questions to the client, and its end. `task-calls.ts` runs the call. */
 
 import type { Cancellation } from '../../../../shared/call/cancellation.ts'
 import type {

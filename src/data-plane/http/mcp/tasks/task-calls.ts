@@ -1,4 +1,4 @@
-/** Runs `tools/call` as a task: the client gets the task when the call has passed its checks, and the call goes on. Quota, meter and log see one call. */
+/** Runs a `tools/call` that may become a task, and replies with the task once it has begun. `task-methods.ts` serves `tasks/*`. */
 import { randomBytes } from 'node:crypto'
 import type { Principal } from '../../../../model/principal.ts'
 import { isPending, type MaybePending } from '../../../../shared/call/and-then.ts'

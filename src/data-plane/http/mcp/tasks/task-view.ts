@@ -1,4 +1,4 @@
-/** Tasks as each protocol version shows them: capabilities, states, ends and errors. Pure. */
+/** How protocol versions show tasks: capabilities, states, ends and errors. Pure. */
 
 import { MISSING_CAPABILITY } from '../../../../shared/call/rpc-errors.ts'
 import type { TaskRecord, TaskStatus } from '../../../sessions/task-store.ts'
