@@ -1,4 +1,4 @@
-/** Summaries of the calls of a period: how those of threads and gateways are merged, and how one is shown on the wire. It counts no call. */
+/** Summaries and windows of recorded calls: their types, how they are merged, and the form in which they are shown. It records no call. */
 import {
   addFigures,
   addGroups,

@@ -1,4 +1,4 @@
-/** Checks the form of an update from the control plane and names the first faulty field. It applies nothing, and compares no version with the content. */
+/** Checks the form of an update from the control plane and reports the first fault that it finds. It applies nothing. */
 import { isObject } from '../model/is-object.ts'
 import type { Plan } from '../model/plan.ts'
 import type { Traffic } from '../model/traffic.ts'

@@ -1,4 +1,4 @@
-/** The control plane's share of a snapshot, one part per tenant, and how an update changes it. Plain data: it compiles and fetches nothing. */
+/** The parts of the control plane's share of the configuration, updates of the share, and how one is applied. It compiles nothing. */
 import type { McpUpstream } from '../model/mcp-upstream.ts'
 import type { Passthrough } from '../model/passthrough.ts'
 import type { Plan } from '../model/plan.ts'

@@ -1,4 +1,4 @@
-/** SHA-256 digests of the parts of a document, each computed once per object: parts are never written to. It knows no format. */
+/** SHA-256 digests of texts, and digests of objects that are cached with the object. The caller chooses the text of an object. */
 
 import { createHash } from 'node:crypto'
 import { oncePer } from '../model/once-per.ts'

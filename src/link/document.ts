@@ -1,4 +1,4 @@
-/** The SnapshotDocument: everything that the data plane serves from except the policy, as plain data, and its version. It compiles nothing. */
+/** The snapshot document and its version, and a canonical form of JSON. It compiles nothing. */
 import { ExactNumber } from '../model/exact-number.ts'
 import type { Plan, PlanRule } from '../model/plan.ts'
 import type { Tool } from '../model/tool.ts'

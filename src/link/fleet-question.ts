@@ -1,4 +1,4 @@
-/** What the control plane asks its gateways about their recorded calls, and what they reply: plain data, both bounded. It sends nothing. */
+/** Questions of the control plane about recorded calls, the replies of gateways, and the wire form of a summary. It sends nothing. */
 import type { Figures, Groups } from '../model/call-figures.ts'
 import { isObject } from '../model/is-object.ts'
 import type { CallWindow, Summary } from './call-summary.ts'

@@ -1,4 +1,4 @@
-/** The introduction and the reports of a gateway instance to the control plane, which consumers a report may name, and its wire form. It sends nothing. */
+/** The introduction and reports of a gateway instance to the control plane, the wire form, and which consumers a report may name. It sends nothing. */
 
 import type { AuditActor } from '../model/audit.ts'
 import type { AuthConfig, ReportedStatus } from '../model/gateway-instance.ts'

@@ -1,4 +1,4 @@
-/** How a gateway reaches its control plane: stream, poll, report and reply. Implemented over HTTP and within one process; it implements nothing. */
+/** The interface through which a gateway reaches its control plane. Types only. */
 import type { ShareUpdate } from './control-share.ts'
 import type { FleetReply } from './fleet-question.ts'
 import type { Hello, Report } from './report.ts'

@@ -1,4 +1,4 @@
-/** An update of the control plane's share as a sequence of small events, and back; streams and the file on disk hold the same events. It sends none. */
+/** Writes an update of the control plane's share as a sequence of events, and reads it back. It sends none. */
 import type { ShareUpdate, TenantShare } from './control-share.ts'
 
 /** Tenants in one event. */

@@ -1,4 +1,4 @@
-/** Usage of a subscription on one day, and how two such counts are added. It keeps no count and sends nothing. */
+/** Usage of a subscription on one day: the count, its day and key, and the sum of two counts. It stores nothing. */
 
 export interface UsageCount {
   readonly subscriptionId: string

@@ -1,4 +1,4 @@
-/** The cross-origin rule of one API, in place of the gateway's. It enforces none. */
+/** The cross-origin rule of an API, its defaults and limits, and the form of an origin. It enforces none. */
 
 export interface CorsRule {
   /** As browsers send them, or `*` alone: every origin. */

@@ -1,4 +1,4 @@
-/** An audit record: who changed what, when, and how it was before and after. It holds no secret and computes no hash. */
+/** Audit records: their fields and origins, the text that a hash covers, and names of resource types. It computes no hash. */
 
 export interface AuditActor {
   /** `system`: the control plane itself, such as an expiry. */

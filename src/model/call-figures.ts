@@ -1,4 +1,4 @@
-/** Counts and latencies of calls as plain data, so that those of several threads and gateways can be added up. It counts no call. */
+/** Counts and latencies of calls, by group: how they are added, and quantiles of latencies. It records no call. */
 import { type BucketCount, quantile } from './latency-histogram.ts'
 import { getOrSet } from './once-per.ts'
 

@@ -1,4 +1,4 @@
-/** How many tools known clients use at once, of all their servers together (docs/reference/clients.md). Plain data. */
+/** Limits of known clients on the number of tools (docs/reference/clients.md). Plain data. */
 export const CLIENT_TOOL_LIMITS = Object.freeze({
   Cursor: 40,
   Windsurf: 100,

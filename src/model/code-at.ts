@@ -1,4 +1,4 @@
-/** The UTF-16 code of one character, at the same price for strings of every make. It checks no bounds: past the end it is NaN. */
+/** Reads one UTF-16 code unit of a string. It checks no bounds: past the end it is NaN. */
 
 /**
  * `text.charCodeAt(at)`, but the method is not looked up on the string. A gateway's strings are flat, sliced, joined and internalized

@@ -1,4 +1,4 @@
-/** Values of JSON number texts without rounding: comparison and divisibility in time linear in the length of the value. It converts no value to a double. */
+/** Decimal values of JSON number texts: their comparison, divisibility and canonical text. It rounds no digits. */
 
 /** `sign` × `digits` × 10^`exponent`; no zeros at the ends of `digits`, which is '' for zero. */
 export interface Decimal {
@@ -48,7 +48,7 @@ export function canonicalText({ sign, digits, exponent }: Decimal): string {
   return sign === 0 ? '0' : `${sign < 0 ? '-' : ''}${digits}e${exponent}`
 }
 
-/** @param step not zero */
+/** In time linear in the length of the value, for a given step. @param step not zero */
 export function isMultipleOf(value: Decimal, step: Decimal): boolean {
   if (value.sign === 0) return true
   const power = value.exponent - step.exponent

@@ -1,4 +1,4 @@
-/** The one grammar of durations, for settings, ToolSet resources and the API: `500ms`, `30s`, `1m10s`, `1.5h`, `7d`. It bounds no setting. */
+/** Reads durations such as `30s` or `1m10s`. It reads no setting. */
 
 const DURATION = /^(\d+(\.\d+)?(ms|s|m|h|d))+$/
 const PART = /(\d+(?:\.\d+)?)(ms|s|m|h|d)/g

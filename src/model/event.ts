@@ -1,4 +1,4 @@
-/** Domain events: what changed, written in the transaction of the change. It delivers nothing. */
+/** Domain events: their kinds and fields. It delivers nothing. */
 import type { Json } from './json-schema.ts'
 
 /** Kinds that webhooks can subscribe to (docs/reference/events.md, Kinds). */

@@ -1,4 +1,4 @@
-/** JSON with numbers that a double would change: reading keeps their text, writing repeats it. All other values are those of `JSON.parse`. */
+/** Exact numbers, which a double would change: reading and writing JSON with them, finding and replacing them in values. It checks no schema. */
 import { canonicalText, type Decimal, decimalOf } from './decimal.ts'
 
 /**

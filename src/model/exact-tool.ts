@@ -1,4 +1,4 @@
-/** Converts a tool to plain data and back, so that its exact numbers reach other threads and processes. Both ways together change no value. */
+/** Converts a tool with exact numbers to plain data and back. It sends nothing. */
 import { holdsExact, readJson, withDoubles, writeJson } from './exact-number.ts'
 import type { Tool } from './tool.ts'
 

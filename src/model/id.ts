@@ -1,4 +1,4 @@
-/** Identifiers: a prefix that names the kind, and a UUIDv7 (RFC 9562 §5.7) in base32, so that they sort by creation. It reads no clock and stores no id. */
+/** Identifiers: a prefix that names the kind, and a UUIDv7 in base32. It reads no clock. */
 
 export const ID_PREFIXES = {
   tenant: 'ten',
@@ -28,7 +28,7 @@ let lastMs = 0n
 let sequence = 0n
 
 /**
- * A fresh identifier such as `ten_01hzx…` (26 characters after the prefix). Those of one process sort in the order of the calls,
+ * A fresh identifier such as `ten_01hzx…`: 26 characters after the prefix, of a UUIDv7 (RFC 9562 §5.7). Those of one process sort in the order of the calls,
  * also within one millisecond and when the clock steps back.
  */
 export function newId(kind: IdKind, nowMs: number): string {

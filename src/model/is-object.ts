@@ -1,4 +1,4 @@
-/** Distinguishes a JSON object from every other value; arrays, null and exact numbers are not objects. It does not look at the members. */
+/** Whether a value is an object, not null, a list or an exact number. It does not look at the members. */
 import { ExactNumber } from './exact-number.ts'
 
 export function isObject(value: unknown): value is Record<string, unknown> {

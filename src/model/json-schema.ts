@@ -1,4 +1,4 @@
-/** The JSON Schema shape that tools carry (2020-12). Types only; nothing is validated here. */
+/** Types of JSON values and of the JSON Schemas that tools have. It validates nothing. */
 
 export type Json = string | number | boolean | null | readonly Json[] | { readonly [key: string]: Json }
 

@@ -1,4 +1,4 @@
-/** Latencies as counts in buckets that are the same everywhere, so that histograms are merged by adding. Pure; it measures nothing. */
+/** Buckets of latencies, and quantiles of the counts in them. It measures nothing. */
 
 /** Buckets in each doubling: no bucket is wider than 1/32 of its values, so that a quantile is within 1.6 % of the true one. */
 const PER_OCTAVE = 32

@@ -1,4 +1,4 @@
-/** How gateways reach the MCP server of an API, and which of its fields belong together. It contains no secret: gateways have them. */
+/** How gateways reach the MCP server of an API: the fields, their defaults and faults, and the name of the tenant's secret. It holds no secret. */
 import { type AuthenticationType, OAUTH_TYPES } from './tool.ts'
 
 /** Types that need no page of a user. */

@@ -1,4 +1,4 @@
-/** The texts of notices that are sent by mail. It knows no recipient and sends nothing. */
+/** The subject and body of notices that are sent by mail. It chooses no recipient. */
 import type { NewEvent, NoticeKind } from './event.ts'
 
 interface NoticeText {

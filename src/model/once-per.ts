@@ -1,4 +1,4 @@
-/** Values made once for each object or key, and kept with it. It limits no map: the owner of the map does. */
+/** Makes a value for an object or key that has none, and keeps it. It limits no map: the owner of the map does. */
 
 /** `make`, called once for each object; the value is collected with the object. */
 export function oncePer<K extends object, V extends {}>(make: (key: K) => V): (key: K) => V {

@@ -1,4 +1,4 @@
-/** Parses JSON of which nothing is known yet. It checks no form. */
+/** Parses text or bytes that may be JSON. It does not check the form of the value. */
 
 /** The value; undefined when the text, or the UTF-8 bytes, are not JSON. */
 export function parseJson(json: string | Uint8Array): unknown {

@@ -1,4 +1,4 @@
-/** Headers and paths that a proxied API never passes, or passes only if its owner allows them. Lists and pure rules; it reads no request. */
+/** Rules for headers and paths of proxied calls: which are withheld, and which the owner of an API may allow. It reads no request. */
 
 /** What the owner of an API allows beyond the defaults. */
 export interface Passthrough {

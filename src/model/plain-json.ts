@@ -1,11 +1,14 @@
-/** Writes small objects of plain texts and numbers as JSON, in a third of the time of `JSON.stringify`. It leaves every other value to it. */
+/** Writes small objects of plain values as JSON. Other objects it leaves to its caller. */
 import { codeAt } from './code-at.ts'
 
 /** Longer texts are looked through in more time than it takes to write them. */
 const MAX_CHARS = 64
 const MAX_DEPTH = 4
 
-/** @returns undefined when the value is not an object, or holds anything that needs a closer look; else what `JSON.stringify` returns */
+/**
+ * In a third of the time of `JSON.stringify`.
+ * @returns undefined when the value is not an object, or holds anything that needs a closer look; else what `JSON.stringify` returns
+ */
 export function plainJson(value: object, depth = 0): string | undefined {
   // another prototype could have a `toJSON`
   if (depth >= MAX_DEPTH || Object.getPrototypeOf(value) !== Object.prototype) return undefined

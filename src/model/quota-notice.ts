@@ -1,4 +1,4 @@
-/** The shares of a quota at which its users are notified, and the windows they are of. It counts no request. */
+/** Notices of used quotas: their thresholds and kinds, and the windows of quotas. It counts no request. */
 import type { NoticeKind } from './event.ts'
 
 /** Calendar day and month in UTC. */

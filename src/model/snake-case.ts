@@ -1,4 +1,4 @@
-/** Names of fields as the API writes them. It converts none back. */
+/** Converts names of fields from camel case to snake case. It converts none back. */
 
 /** `expiresAt` → `expires_at` */
 export function snakeCase(name: string): string {

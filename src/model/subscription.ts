@@ -1,4 +1,4 @@
-/** A subscription of an application to an API or a product, and its life cycle as pure functions. It stores nothing and emits no event. */
+/** A subscription of an application to an API or a product: its life cycle, limits, and applications of other tenants. It stores nothing. */
 import type { PlanLimits } from './plan.ts'
 import { illegal, moved, type Transition, unchanged } from './transition.ts'
 

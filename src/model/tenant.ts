@@ -1,4 +1,4 @@
-/** A tenant and its life cycle as pure functions. It stores nothing and reads no other tenant. */
+/** A tenant, and pure functions for its life cycle and hourly limit. It stores nothing. */
 import { moveStatus, type Transition } from './transition.ts'
 
 export const TIERS = ['free', 'starter', 'business', 'enterprise'] as const

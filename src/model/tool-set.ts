@@ -1,4 +1,4 @@
-/** A ToolSet as plain data (docs/reference/toolset.md, ToolSet), its status, and nothing that acts. */
+/** A ToolSet as plain data, its defaults and status, and the tenant of a namespace. It reads no document. */
 import type { AuthenticationType, OAuthClient, TaskSupport, ToolRateLimit } from './tool.ts'
 import type { UpstreamTransport } from './upstream-transport.ts'
 

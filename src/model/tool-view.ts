@@ -1,4 +1,4 @@
-/** A ToolView as plain data: which tools a model sees, under which names and in which order. It grants nothing: the policy does. */
+/** A ToolView as plain data, its status, and figures of its list. `view-rules.ts` applies it. */
 import type { Condition } from './tool-set.ts'
 
 /** What a model sees of one tool in place of what the tool says. */

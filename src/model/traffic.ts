@@ -1,4 +1,4 @@
-/** Rules of one API for the calls that the gateway proxies to it. It enforces none. */
+/** The traffic rules of an API, their limits, the headers that they may set, and the methods that they allow. It enforces none. */
 import type { CacheRule } from './api-cache.ts'
 import type { CorsRule } from './api-cors.ts'
 import {

@@ -1,4 +1,4 @@
-/** The result of a life-cycle move: a new value or the reason why the move is illegal. It stores nothing. */
+/** The result of a life-cycle move, and the check of a move against a table. It stores nothing. */
 
 /** An illegal move is a value, not an exception: callers respond with 409 and `reason`. */
 export type Transition<T> =

@@ -1,4 +1,4 @@
-/** A schema with `$defs` rewritten without them, for clients that follow no references: recursion ends after some levels. Pure. */
+/** Inserts the `$defs` of a schema in place of references to them, up to bounds, for clients that follow no references. It fetches nothing. */
 import { ExactNumber } from './exact-number.ts'
 import type { JsonSchema } from './json-schema.ts'
 

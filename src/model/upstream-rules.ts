@@ -1,4 +1,4 @@
-/** Rules of one API for the calls of its upstream: retries, circuit breaker, addresses with health checks, and mirrored calls. It enforces none. */
+/** Rules of an API for the calls of its upstream (retries, circuit breaker, addresses, health checks, copies), and their limits. It enforces none. */
 
 export interface RetryRule {
   /** The first one included. */

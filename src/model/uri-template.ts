@@ -1,4 +1,4 @@
-/** URI templates (RFC 6570) of resources, read backwards: whether a URI fits, and the values of its variables, in time linear to the URI. It expands none. */
+/** Reads URI templates of resources, and matches URIs with them. It expands none. */
 
 /** Of a template, and of a URI that is compared with one. */
 export const MAX_URI_LENGTH = 2_048
@@ -17,7 +17,7 @@ export interface UriTemplate {
   match(uri: string): { readonly [name: string]: string } | undefined
 }
 
-/** @returns undefined when it is not a template that can be matched: broken, too long, or with expressions that follow each other directly */
+/** Of RFC 6570. @returns undefined when it is not a template that can be matched: broken, too long, or with expressions that follow each other directly */
 export function readUriTemplate(template: string): UriTemplate | undefined {
   if (template.length > MAX_URI_LENGTH) return undefined
   const parts = template.split(/\{([^{}]*)\}/)

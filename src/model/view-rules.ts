@@ -1,4 +1,4 @@
-/** What follows from a ToolView: which tools are in it, their names and order, and how many fit into its budget. It knows no caller. */
+/** Applies a ToolView: selects, names, describes and sorts tools, matches name patterns, and counts what fits into a budget. It reads no policy. */
 import { oncePer } from './once-per.ts'
 import type { Tool } from './tool.ts'
 import type { ToolChange, ToolView } from './tool-view.ts'

@@ -1,4 +1,4 @@
-/** One message on its way to one webhook, and its states as pure functions. It keeps no time and sends nothing. */
+/** A delivery of a message to a webhook, its states as pure functions, and its limits. It sends nothing. */
 import type { WebhookEventKind } from './event.ts'
 import { illegal, moved, type Transition } from './transition.ts'
 

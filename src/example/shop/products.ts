@@ -1,4 +1,4 @@
-/** Products and their stock: search, create, replace, change, delete. Reviews and categories are in other files. */
+/** The operations on products and their stock. `reviews.ts` has those on reviews, and `categories.ts` those on categories. */
 import { categoryWithDescendants } from './categories.ts'
 import { shopConflict, shopInvalid } from './problem.ts'
 import { type Handlers, type ShopPaging, type ShopResponse, shopPageOf } from './request.ts'

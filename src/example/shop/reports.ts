@@ -1,4 +1,4 @@
-/** The slow sales report, streamed line by line, and the operation that fails on purpose. Both only read. */
+/** The sales report, which is streamed line by line, and the operation that fails on purpose. Neither changes the shop. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ShopProblem } from './problem.ts'
 import type { Handlers } from './request.ts'

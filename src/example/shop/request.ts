@@ -1,4 +1,4 @@
-/** The request and response types of handlers, pages of lists, and the reading of bodies up to a limit. It checks no field. */
+/** The request and response types of handlers, pages of lists, and the reading of bodies. `operations.ts` checks bodies against the document. */
 import type { IncomingMessage } from 'node:http'
 import { ShopProblem } from './problem.ts'
 

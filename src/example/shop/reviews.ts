@@ -1,4 +1,4 @@
-/** Reviews of products, by customers who have bought them. It removes none: `products.ts` does, with the product. */
+/** The operations on reviews of products. It deletes none: `products.ts` does, with the product. */
 import { shopConflict } from './problem.ts'
 import { type Handlers, type ShopPaging, type ShopResponse, shopPageOf } from './request.ts'
 import type { Product, Review, ShopState } from './state.ts'

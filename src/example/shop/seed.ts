@@ -1,4 +1,4 @@
-/** The records of the shop at its start: always the same ones with the same ids, so that examples can name them. It reads no file. */
+/** The records of a new shop, and the function that opens one. It reads no file. */
 import { lineOf } from './placing.ts'
 import { type Address, born, type Order, type OrderStatus, ShopState } from './state.ts'
 

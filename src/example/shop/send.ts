@@ -1,4 +1,4 @@
-/** Writes responses and problems to the connection; any other error becomes a 500 without details. It runs no operation. */
+/** Writes responses and problems to the connection. It reads nothing of the request. */
 import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import { ShopProblem } from './problem.ts'

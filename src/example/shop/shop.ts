@@ -1,4 +1,4 @@
-/** The example backend: the HTTP server of a small shop. It keeps everything in memory and knows nothing of the gateway. */
+/** The example backend: the HTTP server of a small shop, whose records are in memory. It sends no request. */
 
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { openPlainServer, type PlainServer } from '../../shared/server/plain-server.ts'

@@ -1,4 +1,4 @@
-/** The state of the shop: records in bounded collections, which `seed.ts` fills, their versions for `If-Match`, and carts. It enforces no business rule. */
+/** The state of the shop: types of records, collections, carts, and versions with their check. It writes no file. */
 import { full, ShopProblem, shopNotFound } from './problem.ts'
 
 export interface Versioned {

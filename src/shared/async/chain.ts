@@ -1,4 +1,4 @@
-/** A list whose items carry their own places: adding and removing make nothing that V8 would have to collect. It knows no time and no HTTP. */
+/** A linked list whose items hold the links, so that adding and removing allocate no objects. It does not check which list an item is in. */
 
 export interface Linked {
   /** Both are the chain's to write. */

@@ -1,4 +1,4 @@
-/** Stops calls to a server that keeps failing, and lets one probe through now and then. It reads no clock, and sends nothing. */
+/** Circuits that open after failures in a row, and admit probes while they are open. It reads no clock and sends nothing. */
 
 export interface CircuitOptions {
   /** Failures in a row that open a circuit. */

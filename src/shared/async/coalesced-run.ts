@@ -1,4 +1,4 @@
-/** Work that runs once at a time: requests during a run lead to one more run after it. It repeats no run that failed. */
+/** Work that runs once at a time; requests during a run are joined. It does not cancel a run. */
 
 export class CoalescedRun {
   readonly #work: () => Promise<void>

@@ -1,4 +1,4 @@
-/** One coarse timer for everything that must arrive within the same time; it knows nothing of HTTP. */
+/** Deadlines of one duration that share a coarse timer. For a late item it calls a callback. */
 import { Chain, type Linked } from './chain.ts'
 
 export const NOT_WATCHED = -1

@@ -1,4 +1,4 @@
-/** Runs long synchronous work in short slices, between which other work of the event loop comes, or all at once. It does not know the work. */
+/** Runs long work in slices or without interruption, and lets other work of the event loop run in between. It starts no thread. */
 import type { MaybePromise } from '../call/and-then.ts'
 
 /** Well below the 20 ms for which a thread may be blocked (`test/stalls`), because other work follows each slice. */

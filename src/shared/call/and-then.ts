@@ -1,4 +1,4 @@
-/** Continues with values that may still be pending. Code off the hot path uses `async` instead. It catches no error. */
+/** Types of values that may be pending, and functions that continue with them. It catches no error. */
 import { Later } from './later.ts'
 
 export type MaybePromise<T> = T | Promise<T>

@@ -1,4 +1,4 @@
-/** One-shot cancellation of a call: cheaper than an AbortController unless a signal is needed. It knows no cause. */
+/** The cancellation of a call, its listeners, and an AbortSignal for libraries. It takes no reason. */
 
 /** What a cancellation ends. An object in place of a function: a call adds two, and each function would be made for it. */
 export interface Cancelable {

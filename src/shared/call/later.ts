@@ -1,11 +1,11 @@
-/**
- * A value that arrives once, for one reader. It calls the reader as soon as the value arrives, without a turn of the microtask queue, and
- * takes a third of the memory of a Promise with its reaction: a call waits for its backend through six of them. Code off the hot path
- * awaits it as it would a Promise.
- */
+/** A value or an error that arrives later, for one reader. `and-then.ts` continues with it or with a Promise. */
 
 type State = 'pending' | 'value' | 'error'
 
+/**
+ * Calls the reader as soon as the value arrives, without a turn of the microtask queue, and takes a third of the memory of a Promise with its
+ * reaction: a call waits for its backend through six of them. Code off the hot path awaits it as it would a Promise.
+ */
 export class Later<T> implements PromiseLike<T> {
   #state: State = 'pending'
   #result: unknown

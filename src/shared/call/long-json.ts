@@ -1,4 +1,4 @@
-/** JSON texts that are too long to be written in one turn of the event loop. It sends nothing. */
+/** Writes long JSON texts in pieces or interruptible steps, and detects values whose text may be long. It sends nothing. */
 import { ExactNumber } from '../../model/exact-number.ts'
 import { runInSlices } from '../async/slices.ts'
 

@@ -1,4 +1,4 @@
-/** A bound of the time that parsing a JSON text takes, from one look at its bytes. It does not check that they are JSON. */
+/** Estimates from its bytes how long it takes to parse a JSON text. It does not check that they are JSON. */
 
 /** Nanoseconds, measured with `JSON.parse`: a name that the text has not had before has to be stored and may change the form of its object. */
 const COST = { newName: 600, knownName: 90, text: 40, object: 110, list: 30, item: 20 }

@@ -1,4 +1,4 @@
-/** Random ids of requests, traces and spans. They are not secret: backends receive them. */
+/** Random ids of requests, traces and spans. They are not secret. */
 import { randomBytes } from 'node:crypto'
 
 /** Of a span (W3C Trace Context §3.2.2.4): 16 hex digits, never all zero. */

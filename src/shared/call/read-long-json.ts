@@ -1,4 +1,4 @@
-/** JSON texts that are too long to be read in one turn of the event loop. It reads the value that `readJson` reads, finds half a surrogate pair in it, and bounds only the depth. */
+/** Reads long JSON texts in interruptible steps, and finds half of a surrogate pair in them. It does not bound their length. */
 import { readJson, setOwn } from '../../model/exact-number.ts'
 import { loneSurrogateAt } from '../../model/lone-surrogate.ts'
 

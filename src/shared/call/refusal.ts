@@ -1,4 +1,4 @@
-/** The one table of refusals: reason → HTTP status, JSON-RPC code, OAuth error. It renders nothing: `data-plane/http` does. */
+/** Refusals of calls: the table of reasons, the details of a refusal, and how one is made. It writes no response. */
 import {
   HEADER_MISMATCH,
   INTERNAL_ERROR,

@@ -1,4 +1,4 @@
-/** Error codes of JSON-RPC and MCP. Other refusals use their HTTP status as code (`refusal.ts`). */
+/** Error codes of JSON-RPC and MCP. `refusal.ts` says which refusals use one of them. */
 
 /** JSON-RPC 2.0 §5.1. */
 export const PARSE_ERROR = -32700

@@ -1,4 +1,4 @@
-/** Says which Unix sockets outgoing calls may reach: those that the operator lists, and no other. It resolves and reads no path. */
+/** Holds the Unix sockets and folders that `EGRESS_ALLOW` lists, and says whether they include a path. It resolves no path. */
 import { socketPathFault } from '../../model/upstream-url.ts'
 
 const PREFIX = 'unix:'

@@ -1,4 +1,4 @@
-/** One outgoing exchange from dispatch to its end: its timeout, its cancellation, and its result, for which callers await the call. It reads no body. */
+/** The common base of collected and streamed outgoing calls: their timeout, cancellation, failure and result. It reads no body. */
 import { Deadlines, NOT_WATCHED, type Watched } from '../async/deadlines.ts'
 import type { Cancelable, Cancellation } from '../call/cancellation.ts'
 import { Later } from '../call/later.ts'

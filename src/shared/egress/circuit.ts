@@ -1,4 +1,4 @@
-/** What failures of calls mean for the circuit of an upstream, and what a call gets while it is open. It counts nothing. */
+/** Says which failures count for the circuit of an upstream, and makes the result of a call that is not sent. It counts nothing. */
 import type { EgressFailure } from './egress.ts'
 
 /** The upstream is not tried: it has failed several times in a row, or none of its addresses passes the health check. */

@@ -1,4 +1,4 @@
-/** The outgoing HTTP client of the servers: pools of connections behind the address guard. It follows no redirect and repeats no call that failed. */
+/** The outgoing HTTP client: admits calls to pools of guarded connections and dispatches them. It follows no redirect. */
 import type { UpstreamTransport } from '../../model/upstream-transport.ts'
 import { socketPathOf } from '../../model/upstream-url.ts'
 import type { ClientTls } from '../tls/client-tls.ts'

@@ -1,4 +1,4 @@
-/** Reads a response whole, decoded and within a bound. It streams nothing on, except to the observer of a collected response. */
+/** An outgoing call whose response is collected within a bound and decoded, and shown to an observer as it arrives. It sends no request. */
 
 import { Call } from './call.ts'
 import { type Decoder, openDecoder } from './decode.ts'

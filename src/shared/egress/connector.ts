@@ -1,4 +1,4 @@
-/** Opens the TCP and TLS sockets of outgoing calls, each behind the address guard. It sends no request and keeps no connection. */
+/** Opens TCP and TLS sockets of outgoing calls behind the address guard, and resolves host names. It sends no HTTP request. */
 
 import { type LookupAddress, lookup as systemLookup } from 'node:dns'
 import { isIP, type LookupFunction, type OnReadOpts } from 'node:net'

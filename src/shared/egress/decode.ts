@@ -1,4 +1,4 @@
-/** Undoes the content encodings a peer may use although `identity` was asked for. It bounds nothing: the receiver counts. */
+/** Decodes compressed bodies by their content encoding. It bounds no size: the receiver does. */
 import { createBrotliDecompress, createUnzip } from 'node:zlib'
 
 export interface Decoder {

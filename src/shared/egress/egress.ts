@@ -1,4 +1,4 @@
-/** The interface of the outgoing HTTP client of the servers. No vendor types: `client.ts` implements it. */
+/** The interface of the outgoing HTTP client: requests, responses and failures. Types only; `client.ts` implements it. */
 import type { UpstreamTransport } from '../../model/upstream-transport.ts'
 import type { Pending } from '../call/and-then.ts'
 import type { Cancellation } from '../call/cancellation.ts'

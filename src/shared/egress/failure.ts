@@ -1,4 +1,4 @@
-/** Turns what goes wrong in an outgoing call into the closed set of failures. It decides on no retry. */
+/** Makes the failures of outgoing calls, also from errors of libraries, and the error of a streamed body. It decides on no retry. */
 import type { EgressFailure } from './egress.ts'
 
 export function failure(reason: EgressFailure['reason'], message: string, sent: boolean): EgressFailure {

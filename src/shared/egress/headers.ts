@@ -1,4 +1,4 @@
-/** Response headers as undici hands them over, decoded only when they are read, and headers without the encoding of a decoded body. It validates nothing: the parser did. */
+/** Response headers in the form of `EgressHeaders`, and headers without the encoding of a decoded body. It validates nothing. */
 import type { EgressHeaders } from './egress.ts'
 
 export class ReceivedHeaders implements EgressHeaders {

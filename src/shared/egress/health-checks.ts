@@ -1,4 +1,4 @@
-/** Calls the addresses of upstreams with a health check at the interval of the rule, a bounded number at a time. It chooses no address of a call. */
+/** Checks the health of addresses of upstreams whose rules ask for it, and reports changes. `balancer.ts` chooses the address of a call. */
 import type { HealthCheckRule } from '../../model/upstream-rules.ts'
 import type { UpstreamTransport } from '../../model/upstream-transport.ts'
 import { healthKey } from './balancer.ts'

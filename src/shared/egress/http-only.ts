@@ -1,4 +1,4 @@
-/** The outgoing client for everything that is not an upstream: documents, tokens, keys, policies. It refuses Unix sockets, and every other address that is not http(s), and changes nothing else. */
+/** Restricts an outgoing client to http(s) addresses, for calls that are not to upstreams. It changes no request. */
 import { isUnixUrl } from '../../model/upstream-url.ts'
 import type { Egress, EgressFailure } from './egress.ts'
 import { failure } from './failure.ts'

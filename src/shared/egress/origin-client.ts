@@ -1,4 +1,4 @@
-/** Dispatches calls to one origin: as its author chose (HTTP/2, pipelining), ordinary ones of plain http over own connections, others by undici. It bounds none. */
+/** Chooses the pool that carries a call to an origin: HTTP/2, pipelined, one request at a time, or undici. `origin-pools.ts` bounds the calls. */
 import type { Readable } from 'node:stream'
 import { type buildConnector, type Dispatcher, Pool } from 'undici'
 import { PipelinedPool } from './http1/pipelined-pool.ts'

@@ -1,4 +1,4 @@
-/** One bounded pool of kept-alive connections per origin and transport, and a bound on the pools. It sends nothing itself. */
+/** Pools of connections by origin and transport, with bounds on their calls and their number. It sends nothing. */
 import type { UpstreamTransport } from '../../model/upstream-transport.ts'
 import type { OriginClient } from './origin-client.ts'
 

@@ -1,4 +1,4 @@
-/** Reads server-sent events (WHATWG HTML §9.2.5 and §9.2.6) from a body, one at a time and bounded in size. It connects to nothing and parses no data. */
+/** Reads server-sent events from a body, each within a bound. It opens no connection and parses no data. */
 import { StringDecoder } from 'node:string_decoder'
 
 export interface ServerEvent {
@@ -18,7 +18,7 @@ export interface ServerEventOptions {
   readonly onBytes?: () => void
 }
 
-/** Events with data, in their order; lines end with LF, CRLF or CR. @throws Error when an event is longer than allowed */
+/** Events with data (WHATWG HTML §9.2.5 and §9.2.6), in their order; lines end with LF, CRLF or CR. @throws Error when an event is longer than allowed */
 export async function* serverEvents(
   body: AsyncIterable<Uint8Array>,
   { maxEventCharacters, onBytes }: ServerEventOptions,

@@ -1,4 +1,4 @@
-/** An outgoing call whose response is handed out when its head arrives, with the body as a stream. It neither collects nor decodes the body. */
+/** An outgoing call whose response is handed out when its head arrives, with the body as a stream. It does not decode the body. */
 import { BodyStream } from './body-stream.ts'
 import { Call } from './call.ts'
 import type { EgressFailure, EgressHeaders, EgressStreamResponse } from './egress.ts'

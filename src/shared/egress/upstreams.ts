@@ -1,4 +1,4 @@
-/** Calls to upstreams of proxied APIs: one retry of an idempotent call that was not sent, no call while the circuit is open. It opens no connection itself. */
+/** Calls to upstreams of proxied APIs that have no rules for them, with a retry and a circuit breaker. `ruled-upstream.ts` has the others. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import {
   type BreakerAdmission,

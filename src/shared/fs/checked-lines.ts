@@ -1,4 +1,4 @@
-/** Files that only this process's user may read, replaced or appended to, each line with its checksum. It knows no content. */
+/** Files of lines with checksums: replaces, appends, reads and checks them. It does not interpret the lines. */
 import { createHash } from 'node:crypto'
 import { type FileHandle, open, readFile, rename, rm } from 'node:fs/promises'
 

@@ -1,4 +1,4 @@
-/** How readers of files in DATA_DIR report damage. It reads no file. */
+/** How readers of files report damage. It reads no file. */
 
 /**
  * Receives a file that is damaged. The reader goes on with what `assumed` says.

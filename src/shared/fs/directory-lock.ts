@@ -1,4 +1,4 @@
-/** A lock file that gives one living process the use of a directory. It knows nothing of the directory's content. */
+/** The lock of a process on a directory, as a file: taken, refreshed and released. It opens no file that the lock protects. */
 import { randomUUID } from 'node:crypto'
 import { linkSync, readFileSync, renameSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { hostname } from 'node:os'

@@ -1,4 +1,4 @@
-/** Removes the permissions of group and others from a folder and from this user's files and folders below it. It follows no link below it and logs nothing. */
+/** Makes a folder, and this user's files and folders below it, private, up to a bound, and reports failures. It logs nothing. */
 import {
   closeSync,
   constants,

@@ -1,4 +1,4 @@
-/** The signature algorithms that are accepted, and how Node verifies each. `none` and HMAC are absent on purpose. */
+/** The accepted signature algorithms, which of them fit a key, and the verification of signatures. `none` and HMAC are absent on purpose. */
 import { constants, type KeyObject, verify } from 'node:crypto'
 
 export type Algorithm =

@@ -1,4 +1,4 @@
-/** Verifies API keys over an injected lookup and caches the good ones for a while. It stores no key beyond this process. */
+/** Verifies API keys with an injected lookup and a cache in memory. It makes no key. */
 import { type Principal, principal } from '../../model/principal.ts'
 import { type Refusal, refuse } from '../call/refusal.ts'
 import { digestOf, prefixOf, SECRET_CHARS, sameText } from './api-key-format.ts'

@@ -1,4 +1,4 @@
-/** Access tokens of this process by its client credentials (RFC 6749 §4.4), cached until shortly before they expire. It calls only the authorization server. */
+/** Requests and caches access tokens with client credentials (RFC 6749 §4.4). It has no timer. */
 import { parseJson } from '../../model/parse-json.ts'
 import type { Egress } from '../egress/egress.ts'
 import { clientSecretBasic, renewalOf } from '../egress/oauth/token-endpoint.ts'

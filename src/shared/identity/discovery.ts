@@ -1,4 +1,4 @@
-/** Finds the address of the provider's keys in its discovery document. It loads no key. */
+/** The address and the issuer check of a provider's discovery document, and the address of keys in it. It loads no key. */
 import { isObject } from '../../model/is-object.ts'
 import type { FetchJson } from './fetch-json.ts'
 

@@ -1,4 +1,4 @@
-/** Fetches the provider's public documents through the egress client. It keeps nothing and judges no content. */
+/** Fetches JSON documents through the egress client. It caches nothing. */
 import type { Egress } from '../egress/egress.ts'
 
 export type FetchedJson =

@@ -1,4 +1,4 @@
-/** Verifies bearer tokens against the provider's published keys (docs/reference/http.md, Tokens). It decides no access and stores no token outside memory. */
+/** Verifies bearer tokens with the keys of a provider and a cache in memory. `key-source.ts` loads the keys. */
 import type { Principal } from '../../model/principal.ts'
 import { type Refusal, refuse } from '../call/refusal.ts'
 import type { Log } from '../telemetry/log.ts'

@@ -1,4 +1,4 @@
-/** The provider's published signing keys, imported and ready for synchronous use. It fetches nothing. */
+/** Imports the signing keys that a provider publishes, and finds and compares them. It fetches nothing. */
 
 import { KeyObject } from 'node:crypto'
 import { importJWK, type JWK } from 'jose'

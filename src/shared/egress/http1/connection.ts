@@ -1,4 +1,4 @@
-/** One kept-alive connection to an origin that carries one request at a time. It picks no request and opens no socket. */
+/** An HTTP/1.1 connection that carries one request at a time, and the interface of its owner. It opens no socket. */
 import type { Socket } from 'node:net'
 import { codeAt } from '../../../model/code-at.ts'
 import { Http1Error, type ResponseHandler, type WholeRequest } from './response-handler.ts'

@@ -1,4 +1,4 @@
-/** Decides from measured latency, and from connections that broke, whether requests may share a connection. It sends nothing and has no timer. */
+/** Decides from measured latencies and reported faults whether requests may share a connection. It sends nothing and has no timer. */
 
 /** Latencies of which the median is taken: few, so that it follows an upstream whose latency changes. */
 const SAMPLES = 15

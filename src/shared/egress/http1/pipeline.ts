@@ -1,4 +1,4 @@
-/** One connection that carries several idempotent requests at a time, whose responses come in their order (RFC 9112 §9.3.2). It picks no request and retries none. */
+/** An HTTP/1.1 connection on which requests wait in line for their responses, and the interface of its owner. It opens no socket. */
 import type { Socket } from 'node:net'
 import { SILENT_MS } from './connection.ts'
 import { Http1Error, type ResponseHandler, type WholeRequest } from './response-handler.ts'

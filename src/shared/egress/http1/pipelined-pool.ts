@@ -1,4 +1,4 @@
-/** The connections to one plain-http origin on which idempotent requests wait in line. What may not, it leaves to connections that carry one request. */
+/** The connections to a plain-http origin on which idempotent requests wait in line. Other requests it leaves to its caller. */
 import { IDEMPOTENT } from '../retries.ts'
 import { SILENT_MS } from './connection.ts'
 import { LineGuard } from './line-guard.ts'

@@ -1,4 +1,4 @@
-/** Writes the head of an ordinary outgoing HTTP/1.1 request (RFC 9112 §3 and §5). What is not ordinary it leaves to the library; it sends nothing. */
+/** Writes the head of an ordinary HTTP/1.1 request as text, and leaves other requests to its caller. It sends nothing. */
 
 import { HeadText } from '../../call/head-text.ts'
 import type { WholeRequest } from './response-handler.ts'
@@ -26,6 +26,7 @@ const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIO
 const HEAD = new HeadText()
 
 /**
+ * RFC 9112 §3 and §5.
  * @param bodyBytes of the body as it will be sent; undefined without one
  * @returns the head with its empty line, Latin-1 only; undefined when the request is not ordinary or could be split
  */

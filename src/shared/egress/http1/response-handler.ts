@@ -1,6 +1,7 @@
-/** The callbacks of a call for undici or our own connections (the raw dispatch interface of undici 7), the requests, and the errors of our connections. It sends and reads nothing. */
+/** The interfaces of outgoing calls to the connections that carry them: requests, callbacks, and the error of a connection. It sends nothing. */
 import type { EgressHeaders } from '../egress.ts'
 
+/** The callbacks of a call, for undici (its raw dispatch interface, version 7) and for our own connections. */
 export interface ResponseHandler {
   /** The call has ended (cancelled, timed out): it must not be sent any more. */
   readonly over: boolean

@@ -1,4 +1,4 @@
-/** Takes the bytes of one response apart as they arrive (RFC 9112 §6 and §7). It owns no socket and knows no timeouts. */
+/** Parses HTTP/1 responses as their bytes arrive (RFC 9112 §6 and §7). It owns no socket. */
 
 import { Http1Error } from './response-handler.ts'
 import { type Framing, type ResponseHead, readHead } from './response-head.ts'

@@ -1,8 +1,4 @@
-/**
- * Writes what the connections have to send in one turn of the event loop together, at its end. A peer on another processor is
- * woken by the first of them and is awake for the others, which costs a call 6 % less than a write of each at once. It builds no
- * request.
- */
+/** Lets connections that ask for it write together at the end of a turn of the event loop. It builds no request. */
 
 export interface Writer {
   /** Called once for each `writeAtTurnEnd`. It must not throw. */
@@ -13,6 +9,10 @@ let waiting: Writer[] = []
 /** Two lists in turns: one is filled while the other is written. */
 let written: Writer[] = []
 
+/**
+ * A peer on another processor is woken by the first write of a turn and is awake for the others, which costs a call 6 % less than a write of
+ * each at once.
+ */
 export function writeAtTurnEnd(writer: Writer): void {
   if (waiting.length === 0) setImmediate(writeAll)
   waiting.push(writer)

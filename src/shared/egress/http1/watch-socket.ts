@@ -1,4 +1,4 @@
-/** The events of the socket of a connection that its owner has opened: its end, and why it is closed. It reads and writes nothing. */
+/** Prepares the socket of a connection, and reports its end and the reason why it is closed. It writes nothing. */
 import type { Socket } from 'node:net'
 import { Http1Error } from './response-handler.ts'
 

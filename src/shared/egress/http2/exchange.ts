@@ -1,4 +1,4 @@
-/** One request and its response on an HTTP/2 stream, as callbacks of a call. It picks no connection and knows no time-outs. */
+/** A request and its response on an HTTP/2 stream, and errors of HTTP/2. It opens no connection. */
 import {
   type ClientHttp2Stream,
   constants,

@@ -1,4 +1,4 @@
-/** Where the connections of users are stored, as sealed texts. An interface: it stores nothing itself. */
+/** The interface of a store for sealed connections of users, and for locks on them. It stores nothing itself. */
 
 export interface ConnectionStore {
   /** @throws Error when the store is unavailable; so do the others */

@@ -1,4 +1,4 @@
-/** Connections of users in files of a folder, for the threads and processes of one machine. It encrypts nothing. */
+/** Stores connections of users, and locks on them, in a folder. It encrypts nothing. */
 import { randomUUID } from 'node:crypto'
 import { mkdir, readdir, readFile, rename, rm, rmdir, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-/** Requests to the token and revocation endpoints of an authorization server (RFC 6749 §3.2, RFC 7009). It stores no token, and no secret is in its errors. */
+/** Requests to token and revocation endpoints of authorization servers, their faults, and when a token is renewed. It stores no token. */
 import { isObject } from '../../../model/is-object.ts'
 import type { BackendAuthentication, OAuthClient } from '../../../model/tool.ts'
 import type { Egress, EgressResponse } from '../egress.ts'

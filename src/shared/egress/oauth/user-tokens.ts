@@ -1,4 +1,4 @@
-/** Tokens that users have granted for backends: stored sealed, renewed by one refresh at a time, revoked when they disconnect. It knows no page and no login. */
+/** Tokens that users have granted for backends: their authorization, storage, renewal and revocation. It shows no page. */
 import { createHash, randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { BackendAuthentication } from '../../../model/tool.ts'

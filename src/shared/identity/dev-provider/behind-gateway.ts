@@ -1,4 +1,4 @@
-/** Corrects responses of the development provider for clients that discovered it through the gateway. It sends no response itself. */
+/** Adapts responses of the development provider to clients that discovered it through the gateway, and to public clients. It sends none itself. */
 import type { KoaContextWithOIDC } from 'oidc-provider'
 
 /**

@@ -1,4 +1,4 @@
-/** The embedded identity provider, for development only: `oidc-provider` behind the addresses of a Keycloak realm. No production use. */
+/** The HTTP server of the embedded identity provider, around `oidc-provider`. It is for development only. */
 
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { JWK } from 'jose'

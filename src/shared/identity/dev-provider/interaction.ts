@@ -1,4 +1,4 @@
-/** The login and consent page of the development provider: choose an account, done. It asks for no password. */
+/** The login and consent page of the development provider, and its form. It asks for no password. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type Provider from 'oidc-provider'
 import { DEV_ACCOUNTS, type DevAccount, OIDC_SCOPES, REGISTERED_SCOPES } from './people.ts'

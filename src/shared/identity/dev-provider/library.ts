@@ -1,4 +1,4 @@
-/** Loads `oidc-provider` with its banners sent to the log, where they do not disturb the ready line. It configures nothing. */
+/** Loads `oidc-provider`, and diverts its notices from the console to the log. It configures nothing. */
 import type { Log } from '../../telemetry/log.ts'
 
 type Library = typeof import('oidc-provider')

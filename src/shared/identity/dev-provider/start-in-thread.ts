@@ -1,7 +1,4 @@
-/**
- * Starts the development provider in a thread. Its library uses `AsyncLocalStorage`, which turns async hooks on for every asynchronous
- * operation of a thread, also for calls; the threads that serve calls must not load it.
- */
+/** Starts the development provider in a thread, and connects its log and clock. `thread.ts` is the code of the thread. */
 import { MessageChannel } from 'node:worker_threads'
 import type { Log } from '../../telemetry/log.ts'
 import { PortLine } from '../../threads/port-line.ts'
@@ -16,7 +13,11 @@ export interface ThreadOptions extends Omit<ProviderThreadData, 'clockOffsetMs' 
 
 const LEVELS: readonly ProviderLogLevel[] = ['debug', 'info', 'warn', 'error']
 
-/** @throws Error naming the port and the setting when the port is taken; an error of the file system keeps its code. */
+/**
+ * In a thread, because its library uses `AsyncLocalStorage`, which turns async hooks on for every asynchronous operation of a thread, also for
+ * calls; the threads that serve calls must not load it.
+ * @throws Error naming the port and the setting when the port is taken; an error of the file system keeps its code.
+ */
 export async function startProviderThread({ log, clock, ...options }: ThreadOptions): Promise<DevProvider> {
   const { port1, port2 } = new MessageChannel()
   const workerData: ProviderThreadData = {

@@ -1,4 +1,4 @@
-/** What the thread of the development provider starts with, and what it reports once it is ready. Types only. */
+/** The start data of the development provider's thread, its log levels, and its report when it is ready. Types only. */
 import type { MessagePort } from 'node:worker_threads'
 import type { Log } from '../../telemetry/log.ts'
 import type { DevProvider } from './dev-provider.ts'
