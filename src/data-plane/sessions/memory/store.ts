@@ -1,4 +1,4 @@
-/** Sessions of a process in memory, with their signals, replays and tasks. `session-id.ts` signs their ids. */
+/** Sessions of a process in memory, with their signals and replays, and the task store beside them. `session-id.ts` signs their ids. */
 import type { KeyRing } from '../key-ring.ts'
 import { mintSessionId, readSessionId } from '../session-id.ts'
 import {

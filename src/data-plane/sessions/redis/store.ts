@@ -1,4 +1,4 @@
-/** Sessions that instances share through Redis, with their signals, replays and tasks. `session-id.ts` signs their ids. */
+/** Sessions that instances share through Redis, with their signals and replays, and the task store beside them. `session-id.ts` signs the ids of sessions. */
 import { randomUUID } from 'node:crypto'
 import { Backoff } from '../../../shared/async/backoff.ts'
 import { keepSubscribed } from '../../../shared/redis/subscription.ts'
