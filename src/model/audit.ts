@@ -1,4 +1,7 @@
-/** Audit records: their fields and origins, the text that a hash covers, and names of resource types. It computes no hash. */
+/**
+ * An audit record: who did what, when, and how the resource was before and after; and the names of resource types. It holds no key, no webhook
+ * secret and no value of a custom header. The file computes no hash.
+ */
 
 export interface AuditActor {
   /** `system`: the control plane itself, such as an expiry. */

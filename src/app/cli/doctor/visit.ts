@@ -1,4 +1,7 @@
-/** The types of a step, of its outcome and of the state that the steps of a client share, and a test for loopback addresses. It sends nothing. */
+/**
+ * The types of a step, of its outcome and of the state that the steps of a client share, and a test whether a URL names `localhost`,
+ * `127.0.0.1` or `[::1]`. It sends nothing.
+ */
 import type { ClientProfile } from './clients.ts'
 
 /** The fields of RFC 8414 §2 that clients read. */
