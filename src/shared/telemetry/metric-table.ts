@@ -15,12 +15,7 @@ export interface MetricDefinition {
 export const METRICS = {
   ...heldBy('data-plane/stages', {
     platform_requests_total: counter('calls', 'Calls by consumer and status.', 'consumer', 'status'),
-    platform_outcomes_total: counter(
-      'calls',
-      'Calls that were refused or failed, by action and outcome.',
-      'action',
-      'outcome',
-    ),
+    platform_outcomes_total: counter('calls', 'Refused and failed calls, by outcome.', 'action', 'outcome'),
     platform_tool_calls_total: counter(
       'calls',
       'Calls by tool, tool set and outcome.',

@@ -1,4 +1,4 @@
-/** Ends pool connections on which a query waits in vain, and says which other connections are suspect. `pool.ts` discards those. */
+/** Ends pool connections on which a query gets no response, and names the other connections to check. `pool.ts` discards those. */
 import pg from 'pg'
 
 /** A query without a response for so long is checked. */
