@@ -152,7 +152,7 @@ it('ends when it is not shared any more', async () => {
   expect((await share([gamma])).status).toBe(200)
   await expect.poll(() => called(), REACHES).toBe(401)
   const ended = (await api('GET', held(), member)).json
-  expect(ended).toMatchObject({ status: 'revoked', reason: expect.stringContaining('no longer shared') })
+  expect(ended).toMatchObject({ status: 'revoked', reason: expect.stringContaining('not shared') })
   expect(await ids('/portal/apis', member)).not.toContain(shared)
   expect(await ids('/portal/apis', stranger)).toContain(shared)
 })

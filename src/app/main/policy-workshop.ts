@@ -121,7 +121,7 @@ class Workshop implements PolicyWorkshop {
   async shadow(revision: string): Promise<string | undefined> {
     const built = this.#built(revision)
     if (built === undefined)
-      return `The compiled draft with revision ${revision} is no longer in memory. Check the draft again in the policy editor.`
+      return `The compiled draft with revision ${revision} is not in memory. Check the draft again in the policy editor.`
     return this.#parts.owner.candidate.offer(built.archive)
   }
 
@@ -140,7 +140,7 @@ class Workshop implements PolicyWorkshop {
   async rollBack(revision: string): Promise<string | undefined> {
     const { owner, history, bundleFile } = this.#parts
     const bundle = await history.read(revision)
-    if (bundle === undefined) return `Revision ${revision} is no longer in the history of the policy.`
+    if (bundle === undefined) return `Revision ${revision} is not in the history of the policy.`
     return putInForce(bundle, { live: owner.live, options: owner.options, file: bundleFile })
   }
 

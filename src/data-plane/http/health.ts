@@ -38,7 +38,7 @@ export async function mcpHealth(parts: GatewayParts, call: Call): Promise<void> 
   const isServed = parts.snapshotFault() === undefined
   const faults = [
     ...(isServed ? [] : [NOT_SERVED]),
-    ...(faultyParts.length === 0 ? [] : [`parts with a fault: ${faultyParts.join(', ')}; ${SEE_FAULTS}`]),
+    ...(faultyParts.length === 0 ? [] : [`faulty parts: ${faultyParts.join(', ')}; ${SEE_FAULTS}`]),
   ]
   const waiting = waitingFor(parts)
   const body = {

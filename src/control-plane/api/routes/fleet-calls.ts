@@ -241,8 +241,7 @@ export const fleetCallEndpoints: readonly Endpoint[] = [
     audited: false,
     success: {
       status: 204,
-      description:
-        'The control plane accepted the reply, or ignored it because the question is no longer open',
+      description: 'The control plane accepted the reply, or ignored it because the question has ended',
     },
     subject: everyTenant,
     async run({ tx, params, body, services }) {

@@ -118,7 +118,7 @@ async function revokeUnshared(tx: Transaction, api: Api): Promise<void> {
   for (const subscription of await tx.subscriptions.openOf({ apiId: api.id })) {
     const { subscriberTenantId } = subscription
     if (subscriberTenantId !== null && !isSharedWith(api, subscriberTenantId))
-      await revokeSubscription(tx, subscription, 'The API is no longer shared with this tenant.', api)
+      await revokeSubscription(tx, subscription, 'The API is not shared with this tenant.', api)
   }
 }
 
