@@ -30,11 +30,14 @@ export async function startTogether(dir: string): Promise<Deployment> {
   return { ...(await prepared(gateway, gateway)), stop: () => gateway.stop() }
 }
 
-/** The control plane beside the load: only what consoles ask of the gateway takes time from calls. */
+/**
+ * The control plane on idle processors: only what consoles ask of the gateway takes time from calls. On the processor of the load it
+ * would delay that, and the gateway would idle for want of calls.
+ */
 export async function startApart(dir: string): Promise<Deployment> {
   // the control plane names the gateway to its consoles
   const port = String(await freePort())
-  const control = await serve('load', {
+  const control = await serve('spare', {
     ...CONTROL_ENV,
     ROLE: 'control-plane',
     GATEWAY_PORT: port,

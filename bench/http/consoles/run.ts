@@ -1,6 +1,6 @@
 /**
- * `npm run bench:consoles`: tool calls a second of a gateway with open consoles and without, in turns, and calls per second of processor
- * time of its process. It fails below the bound. The consoles read what their pages read: event streams, polling, files.
+ * `npm run bench:consoles`: tool calls a second of a gateway with open consoles and of one without, and calls per second of processor
+ * time of their processes. It fails below the bound. The consoles read what their pages read: event streams, polling, files.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -11,7 +11,7 @@ import { ratioSpread } from '../../statistics.ts'
 import { pinLoad } from '../load/child.ts'
 import { runClosedLoop } from '../load/closed-loop.ts'
 import { CALL_REST, over } from '../load/requests.ts'
-import { startApart, startTogether } from './deployment.ts'
+import { type Deployment, startApart, startTogether } from './deployment.ts'
 import { type ConsolePage, type OpenConsole, openBrowser, openConsole } from './open-console.ts'
 
 const HELP = `Usage: npm run bench:consoles -- [options]
@@ -21,9 +21,11 @@ Compares the throughput of a gateway with open consoles and without.
   --consoles N   number of open consoles (default: 20)
   --rounds N     number of rounds; each measures once with consoles and once without (default: 10)
   --seconds S    duration of each measurement (default: 15); usage is counted in bursts, so shorter measurements differ by a tenth
-  --connections N  number of connections of the load (default: 16)
+  --connections N  number of connections of the load to each gateway (default: 16)
   --min RATIO    fails when the throughput with consoles is below this part of that without (default: 0.97)
-  --apart        runs the control plane, which serves the consoles, in a separate process on the processor of the load, as in production
+  --apart        runs the control plane, which serves the consoles, in a separate process on idle processors, as in production
+  --beside       measures two gateways on one processor at the same time, one with consoles, in turns: what slows the machine slows
+                 both. Each has half of the processor, so consoles weigh up to twice as much as for a gateway by itself
   --browser      opens one of the consoles in Chromium, which takes processor time from the gateway unless the machine has several cores
   --out FILE     file for the results as NDJSON (default: a new file in bench/results/)
   --help         prints this help
@@ -38,6 +40,7 @@ const { values: options } = parseArgs({
     connections: { type: 'string', default: '16' },
     min: { type: 'string', default: '0.97' },
     apart: { type: 'boolean', default: false },
+    beside: { type: 'boolean', default: false },
     browser: { type: 'boolean', default: false },
     out: { type: 'string' },
     help: { type: 'boolean', default: false },
@@ -54,70 +57,112 @@ const SETTLE_SECONDS = 3
 const SUITE = 'http/consoles'
 const say = (text: string): void => void process.stderr.write(`${text}\n`)
 
+interface Measured {
+  readonly perSecond: number
+  readonly perCpuSecond: number
+}
+
 async function main(): Promise<boolean> {
   const count = Number(options.consoles)
-  const seconds = Number(options.seconds)
   pinLoad()
   const dir = mkdtempSync(join(tmpdir(), 'toolgate-consoles-'))
-  const { gateway, gatewayUrl, apiUrl, token, stop } = await (options.apart
-    ? startApart(dir)
-    : startTogether(dir))
+  const start = options.apart ? startApart : startTogether
+  const deployments: Deployment[] = []
   try {
-    const request = over(CALL_REST, { authorization: `Bearer ${token}` })
-    const load = {
-      url: gatewayUrl,
-      request,
-      connections: Number(options.connections),
-      side: 'load' as const,
-    }
-    for (let round = 1; round <= WARM_ROUNDS; round++) {
-      const consoles = await openConsoles(apiUrl, count)
-      const beside = await runClosedLoop({ ...load, seconds: WARM_SECONDS })
-      await Promise.all(consoles.map(each => each.close()))
-      const alone = await runClosedLoop({ ...load, seconds: WARM_SECONDS })
-      say(
-        `warming up ${round} of ${WARM_ROUNDS}: ${Math.round(beside.perSecond)} calls/s with consoles, then ${Math.round(alone.perSecond)} without`,
-      )
-    }
-    const [without, beside]: [number[], number[]] = [[], []]
-    const [cpuWithout, cpuBeside]: [number[], number[]] = [[], []]
-    for (let round = 1; round <= Number(options.rounds); round++) {
-      // which comes first alternates, so that a slow drift favours neither
-      for (const open of round % 2 === 0 ? [true, false] : [false, true]) {
-        const consoles = open ? await openConsoles(apiUrl, count) : []
-        await runClosedLoop({ ...load, seconds: SETTLE_SECONDS })
-        const usedBeforeUs = gateway.cpuUs()
-        const { perSecond, requests: calls } = await runClosedLoop({ ...load, seconds })
-        const perCpuSecond = calls / ((gateway.cpuUs() - usedBeforeUs) / 1e6)
-        ;(open ? beside : without).push(perSecond)
-        ;(open ? cpuBeside : cpuWithout).push(perCpuSecond)
-        const requests = consoles.reduce((sum, each) => sum + each.requests(), 0)
-        const events = consoles.reduce((sum, each) => sum + each.events(), 0)
+    for (const name of options.beside ? ['first', 'second'] : ['only'])
+      deployments.push(await start(join(dir, name)))
+    for (let round = 1; round <= WARM_ROUNDS; round++)
+      for (const open of deployments) {
+        const consoles = await openConsoles(open.apiUrl, count)
+        const beside = await load(deployments, WARM_SECONDS)
         await Promise.all(consoles.map(each => each.close()))
-        const what = open ? `${count} consoles, ${requests} requests, ${events} events` : 'no console'
+        const alone = await load(deployments, WARM_SECONDS)
+        const at = deployments.indexOf(open)
         say(
-          `round ${round}: ${Math.round(perSecond)} calls/s, ${Math.round(perCpuSecond)} per CPU second, with ${what}`,
+          `warming up ${round} of ${WARM_ROUNDS}: ${Math.round(beside[at]!.perSecond)} calls/s with consoles, then ${Math.round(alone[at]!.perSecond)} without`,
         )
       }
+    const [without, beside]: [Measured[], Measured[]] = [[], []]
+    for (let round = 1; round <= Number(options.rounds); round++) {
+      // which comes first, or has the consoles, alternates, so that neither a slow drift nor a difference of the processes favours one
+      const turns = round % 2 === 0 ? [true, false] : [false, true]
+      const figures = options.beside
+        ? await measure(deployments, turns.indexOf(true), round)
+        : (await inTurn(turns, open => measure(deployments, open ? 0 : undefined, round))).flat()
+      beside.push(figures[turns.indexOf(true)]!)
+      without.push(figures[turns.indexOf(false)]!)
     }
     const results = openResults('consoles', options.out)
-    const setup = { consoles: count, apart: options.apart }
-    function record(metric: string, unit: string, reference: number[], samples: number[]): string {
-      const common = { suite: SUITE, metric, unit, better: 'higher' as const }
-      results.write({ ...common, case: 'without', samples: reference })
-      const named = { case: `${SUITE}/without`, samples: reference }
-      results.write({ ...common, case: 'open', samples, reference: named, setup })
-      const { median, min, max } = ratioSpread(samples, reference)
-      return `${median.toFixed(3)} (${min.toFixed(3)} to ${max.toFixed(3)})`
+    const setup = { consoles: count, apart: options.apart, beside: options.beside }
+    function record(
+      metric: keyof Measured,
+      unit: string,
+    ): { readonly median: number; readonly text: string } {
+      const name = metric === 'perSecond' ? 'throughput' : 'per-core'
+      const [reference, samples] = [without, beside].map(all => all.map(each => each[metric]))
+      const common = { suite: SUITE, metric: name, unit, better: 'higher' as const }
+      results.write({ ...common, case: 'without', samples: reference! })
+      const named = { case: `${SUITE}/without`, samples: reference! }
+      results.write({ ...common, case: 'open', samples: samples!, reference: named, setup })
+      const { median, min, max } = ratioSpread(samples!, reference!)
+      return { median, text: `${median.toFixed(3)} (${min.toFixed(3)} to ${max.toFixed(3)})` }
     }
-    say(`throughput ${record('throughput', 'calls/s', without, beside)} of that without consoles`)
-    say(`calls per CPU second ${record('per-core', 'calls/CPU-s', cpuWithout, cpuBeside)}; ${results.file}`)
-    const { median } = ratioSpread(beside, without)
-    return median >= Number(options.min)
+    const throughput = record('perSecond', 'calls/s')
+    say(`throughput ${throughput.text} of that without consoles`)
+    say(`calls per CPU second ${record('perCpuSecond', 'calls/CPU-s').text}; ${results.file}`)
+    return throughput.median >= Number(options.min)
   } finally {
-    await stop()
+    for (const deployment of deployments) await deployment.stop()
     rmSync(dir, { recursive: true, force: true })
   }
+}
+
+async function inTurn<In, Out>(
+  items: readonly In[],
+  run: (item: In) => Promise<Out>,
+): Promise<readonly Out[]> {
+  const all: Out[] = []
+  for (const item of items) all.push(await run(item))
+  return all
+}
+
+/** Loads all deployments at the same time. @param shown index of the one whose consoles are open, undefined for none */
+async function measure(
+  deployments: readonly Deployment[],
+  shown: number | undefined,
+  round: number,
+): Promise<readonly Measured[]> {
+  const consoles =
+    shown === undefined ? [] : await openConsoles(deployments[shown]!.apiUrl, Number(options.consoles))
+  await load(deployments, SETTLE_SECONDS)
+  const figures = await load(deployments, Number(options.seconds))
+  const requests = consoles.reduce((sum, each) => sum + each.requests(), 0)
+  const events = consoles.reduce((sum, each) => sum + each.events(), 0)
+  await Promise.all(consoles.map(each => each.close()))
+  for (const [at, { perSecond, perCpuSecond }] of figures.entries()) {
+    const what =
+      at === shown ? `${consoles.length} consoles, ${requests} requests, ${events} events` : 'no console'
+    say(
+      `round ${round}: ${Math.round(perSecond)} calls/s, ${Math.round(perCpuSecond)} per CPU second, with ${what}`,
+    )
+  }
+  return figures
+}
+
+function load(deployments: readonly Deployment[], seconds: number): Promise<readonly Measured[]> {
+  return Promise.all(
+    deployments.map(async ({ gateway, gatewayUrl, token }) => {
+      const usedBeforeUs = gateway.cpuUs()
+      const { perSecond, requests } = await runClosedLoop({
+        url: gatewayUrl,
+        request: over(CALL_REST, { authorization: `Bearer ${token}` }),
+        connections: Number(options.connections),
+        side: 'load',
+        seconds,
+      })
+      return { perSecond, perCpuSecond: requests / ((gateway.cpuUs() - usedBeforeUs) / 1e6) }
+    }),
+  )
 }
 
 async function openConsoles(apiUrl: string, count: number): Promise<readonly OpenConsole[]> {
