@@ -1,6 +1,6 @@
 /**
  * An audit record: who did what, when, and how the resource was before and after; and the names of resource types. It holds no key, no webhook
- * secret and no value of a custom header. The file computes no hash.
+ * secret, no value of a custom header and, of the address of a webhook or callback, the origin. The file computes no hash.
  */
 
 export interface AuditActor {

@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto'
 import type { AuditOrigin } from '../../model/audit.ts'
 import { newId } from '../../model/id.ts'
 import { snakeCase } from '../../model/snake-case.ts'
+import { maskAddresses } from './masked-addresses.ts'
 import { EVERY_TENANT, type Transaction } from './store.ts'
 
 /** A resource as its repository reads and writes it. */
@@ -138,7 +139,7 @@ function shown(resource: object): object {
       snakeCase(name),
       typeof value === 'string' && value.length > MAX_TEXT ? digestOf(value) : masked(name, value),
     ])
-  return Object.fromEntries(fields)
+  return maskAddresses(Object.fromEntries(fields))
 }
 
 /** Values of custom headers are secrets; a repository masks them when it reads, not when it writes. */

@@ -117,6 +117,57 @@ describe.each(DATABASES)('the audit on $name', { timeout: 60_000 }, database => 
         expect(text).not.toContain(hidden)
     })
 
+    it('shows the origin of addresses of webhooks and callbacks, and that the rest changed', async () => {
+      const hook = (path: string) => `https://hooks.example:8443${path}`
+      const made = await plane.call('admin', 'POST', `${base()}/webhooks`, {
+        url: hook('/services/canary-path'),
+        events: ['subscription.created'],
+      })
+      const change = (url: string) =>
+        plane.call('admin', 'PATCH', `${base()}/webhooks/${made.body.id}`, { url })
+      expect((await change(hook('/services/canary-path?token=canary-query'))).status).toBe(200)
+      expect((await change(hook(''))).status).toBe(200)
+      const [last, second, first] = await rows(`&resource_id=${made.body.id}`)
+      const masked = expect.stringMatching(/^https:\/\/hooks\.example:8443\/\[sha256:[0-9a-f]{12}\]$/)
+      expect([first!.after!.url, second!.before!.url, second!.after!.url]).toEqual([masked, masked, masked])
+      expect(second!.before!.url).toBe(first!.after!.url)
+      expect(second!.after!.url).not.toBe(first!.after!.url)
+      expect(last!.after!.url).toBe(hook(''))
+
+      const called = await plane.call('admin', 'PATCH', `${base()}/subscriptions/${world.subscription}`, {
+        callback_url: hook('/canary-callback'),
+      })
+      expect(called.status, JSON.stringify(called.body)).toBe(200)
+      const [subscription] = await rows(`&resource_id=${world.subscription}`)
+      expect(subscription!.after!.callback_url).toEqual(masked)
+
+      // as an earlier version stored it
+      const old = { id: 'whk_old', url: hook('/canary-old'), name: 'old' }
+      await plane.store.write(EVERY_TENANT, async tx =>
+        tx.audit.append({
+          ...systemOrigin('control.webhooks.create'),
+          id: 'aud_old',
+          at: tx.now,
+          tenantId: world.acme,
+          resourceType: 'webhook',
+          resourceId: old.id,
+          before: null,
+          after: JSON.stringify(old),
+        }),
+      )
+      expect(await rows('&resource_id=whk_old')).toMatchObject([{ after: { ...old, url: masked } }])
+      for (const path of ['/v1/audit/export', '/v1/audit?limit=100', '/v1/audit?limit=100&format=csv']) {
+        const { status, body } = await plane.call('platform', 'GET', path)
+        expect(status).toBe(200)
+        expect(JSON.stringify(body)).not.toContain('canary-')
+      }
+      expect(await verifyAudit(plane.store)).toMatchObject({ fault: undefined })
+      const stored = await plane.store.read(EVERY_TENANT, tx =>
+        tx.audit.list({ resourceId: made.body.id }, {}, 10),
+      )
+      expect(JSON.stringify(stored)).not.toContain('canary-')
+    })
+
     it('is read by auditors of a tenant for that tenant only, page by page and as NDJSON', async () => {
       const own = await rows('', 'auditor')
       expect(own.length).toBeGreaterThan(5)

@@ -2,6 +2,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { inspect } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { MIGRATIONS } from '../../../src/control-plane/store/migrations/index.ts'
 import { openStore } from '../../../src/control-plane/store/open.ts'
@@ -127,6 +128,15 @@ describe.each(ADAPTERS)('store on $name', adapter => {
         expect(await tx.keys.find(key.id)).toEqual(key)
         expect(await tx.plans.bySlug('own')).toEqual(plan)
       })
+    })
+
+    it('reports an error of the database without the values of the statement', async () => {
+      const row = { ...aTenant('no-name', clock.nowMs), name: null as never, adminEmail: 'canary@example.com' }
+      const error = await store
+        .write(EVERY_TENANT, tx => tx.tenants.insert(row))
+        .catch((reason: unknown) => reason)
+      expect(error).toMatchObject({ code: '23502', message: expect.stringContaining('null value') })
+      expect(inspect(error, { depth: 8 })).not.toContain('canary')
     })
 
     it('counts the revision up and stamps the moment on every update', async () => {

@@ -1,6 +1,7 @@
 /** Routes and schemas of audit records, as lists and exports. It records nothing. */
 import type { AuditRecord } from '../../../model/audit.ts'
 import type { AuditFilter } from '../../store/audit-repository.ts'
+import { maskAddresses } from '../../store/masked-addresses.ts'
 import type { Transaction } from '../../store/store.ts'
 import { type Endpoint, NDJSON, tagged } from '../http/endpoint.ts'
 import {
@@ -152,8 +153,13 @@ function show(record: AuditRecord) {
     resource: { type: resourceType, id: resourceId },
     request_id: requestId,
     gateway,
-    before: record.before === null ? null : JSON.parse(record.before),
-    after: record.after === null ? null : JSON.parse(record.after),
+    before: valuesOf(record.before),
+    after: valuesOf(record.after),
     hash,
   }
+}
+
+/** Earlier versions stored whole addresses, and the chain protects those records from a change. */
+function valuesOf(json: string | null): object | null {
+  return json === null ? null : maskAddresses(JSON.parse(json))
 }

@@ -79,10 +79,14 @@ export function sqlStore(parts: SqlStoreParts): Store {
       pendingAudit: [],
       mail: parts.mail,
     }
-    const result = await work(transaction(session))
-    await flushEvents(session)
-    await flushAudit(session)
-    return result
+    try {
+      const result = await work(transaction(session))
+      await flushEvents(session)
+      await flushAudit(session)
+      return result
+    } catch (error) {
+      throw withoutValues(error)
+    }
   }
 
   return {
@@ -170,6 +174,12 @@ function transaction(session: SqlSession): Transaction {
     },
     audit: auditRepository(session),
   }
+}
+
+/** Errors of the database are logged with their fields: some hold the values of the statement or row, which can be secrets. */
+function withoutValues(error: unknown): unknown {
+  if (error instanceof Error) for (const field of ['params', 'detail']) Reflect.deleteProperty(error, field)
+  return error
 }
 
 function sqlState(error: unknown): string {
