@@ -1,4 +1,4 @@
-/** Tokens are checked before bodies, and quota before the name of a tool, seen from raw sockets and clients; also sizes and characters of bodies. */
+/** Tokens are checked before bodies, and quota before the name of a tool, seen from raw sockets, clients and records; also sizes and characters of bodies. */
 import { connect } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Deployment, deploy, read } from '../fixtures/deployment.ts'
@@ -65,6 +65,26 @@ describe.each(SERVERS)('a body that never arrives, HTTP_SERVER=%s', server => {
         expect(response, `${asked[at]![1]} ${asked[at]![2]}`).toMatch(/HTTP\/1\.1 401 /)
     },
   )
+
+  it.each([
+    ['/mcp/tools/call', 'tools.call'],
+    ['/mcp/v1/tools/invoke', 'tools.call'],
+    ['/mcp/tools/list', 'tools.list'],
+    ['/mcp/v1/tools', 'tools.list'],
+    ['/mcp', 'session'],
+  ])('a refusal before the body at %s is recorded and counted as %s', async (path, action) => {
+    const requestId = `unread-${path.replaceAll('/', '-')}`
+    expect(await headOnly(gateway.url, path, [LONG, `X-Request-ID: ${requestId}`])).toMatch(/ 401 /)
+    const token = await gateway.token('demo-admin')
+    const headers = { authorization: `Bearer ${token}` }
+    const { json } = await read(
+      await fetch(`${gateway.url}/admin/calls?request_id=${requestId}`, { headers }),
+    )
+    expect(json.calls).toMatchObject([{ action, tool: null, kind: 'refused', outcome: 'token_missing' }])
+    expect(json.calls[0]).not.toHaveProperty('requested_tool')
+    const metrics = await (await fetch(`${gateway.running.addresses.metrics_url}/metrics`)).text()
+    expect(metrics).toContain(`platform_outcomes_total{action="${action}",outcome="token_missing"} `)
+  })
 
   it('a valid token waits for the body', async () => {
     const token = await gateway.token('demo-agent')

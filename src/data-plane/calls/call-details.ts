@@ -101,7 +101,7 @@ export class CallDetails {
     requestBytes,
     tool,
   }: Exchange): Pick<CallDetail, 'arguments' | 'argumentsState'> {
-    if (!isCall(operation)) return NOT_RECORDED
+    if (!isCall(operation) || operation.tool === '') return NOT_RECORDED
     if (requestBytes > MAX_REQUEST_BYTES) return TOO_LARGE
     const { kept, isMasked } = keptArguments(operation.arguments, this.#keep, tool?.tool.inputSchema)
     if (kept === undefined) return NOT_RECORDED

@@ -83,7 +83,7 @@ export class CallRing {
     let flags = (exchange.cacheHit ? CACHE_HIT : 0) | (isDetailed ? DETAILED : 0)
     let target: string | undefined
     if (tool !== undefined) target = tool.tool.name
-    else if (isCall(operation)) {
+    else if (isCall(operation) && operation.tool !== '') {
       // a text of the caller: a long one would keep its memory in use
       target = operation.tool.length > MAX_NAME ? LONG_NAME : operation.tool
       flags |= UNKNOWN_TOOL

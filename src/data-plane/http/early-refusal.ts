@@ -3,6 +3,7 @@ import { continueWith } from '../../shared/call/and-then.ts'
 import { Cancellation } from '../../shared/call/cancellation.ts'
 import type { Refusal } from '../../shared/call/refusal.ts'
 import type { ExchangeInit } from '../pipeline/exchange.ts'
+import type { Operation } from '../pipeline/operation.ts'
 import type { Snapshot } from '../snapshot/snapshot.ts'
 import type { Call } from './call.ts'
 import { type GatewayParts, runCall } from './gateway.ts'
@@ -18,6 +19,7 @@ export const PROCEED: EarlyRefusal = { proceed: () => true }
 
 /**
  * Verifies the credentials, once for the whole call: the pipeline takes up the result.
+ * @param operation as which a refusal is counted and logged: the body, which could say more, is not read then
  * @param refuse sends the refusal; called at most once
  * @returns undefined when the caller has been refused: the body need not be read
  */
@@ -26,20 +28,21 @@ export function refuseEarly(
   call: Call,
   snapshot: Snapshot,
   access: ExchangeInit['access'],
+  operation: Operation,
   refuse: (refusal: Refusal) => void,
 ): EarlyRefusal | undefined {
   const verified = parts.verifyCredentials(call.credentials, call.receivedAtMs)
   call.verified = verified
   if (!(verified instanceof Promise)) {
     if (verified.kind !== 'refusal') return PROCEED
-    settle(parts, call, snapshot, access, refuse)
+    settle(parts, call, snapshot, access, operation, refuse)
     return undefined
   }
   let state: 'waiting' | 'arrived' | 'refused' = 'waiting'
   void verified.then(value => {
     if (value.kind !== 'refusal' || state !== 'waiting') return
     state = 'refused'
-    settle(parts, call, snapshot, access, refuse)
+    settle(parts, call, snapshot, access, operation, refuse)
   })
   return {
     proceed() {
@@ -56,9 +59,9 @@ function settle(
   call: Call,
   snapshot: Snapshot,
   access: ExchangeInit['access'],
+  operation: Operation,
   refuse: (refusal: Refusal) => void,
 ): void {
-  const operation = { action: 'tools.list' } as const
   void continueWith(runCall(parts, snapshot, call, access, operation, new Cancellation()), ({ final }) => {
     if (final?.kind === 'refusal') refuse(final)
   })

@@ -5,7 +5,12 @@ import { Cancellation } from '../../shared/call/cancellation.ts'
 import { isLongJson, writeLongJson } from '../../shared/call/long-json.ts'
 import { REFUSALS, type Refusal, refuse } from '../../shared/call/refusal.ts'
 import { offerOf } from '../pipeline/offer.ts'
-import type { CallOperation, Operation, OptimizationLevel } from '../pipeline/operation.ts'
+import {
+  type CallOperation,
+  type Operation,
+  type OptimizationLevel,
+  UNREAD_CALL,
+} from '../pipeline/operation.ts'
 import { EVERYTHING, type Selection } from '../pipeline/selection.ts'
 import type { Snapshot } from '../snapshot/snapshot.ts'
 import type { Call } from './call.ts'
@@ -22,6 +27,8 @@ const UNKNOWN_LEVEL = refuse('invalid_request', { message: UNKNOWN_LEVEL_MESSAGE
 /** Programs have no use for the search tools. */
 const IN_FULL: Selection = Object.freeze({ ...EVERYTHING, tools: 'list', key: 'rest' })
 
+const LIST = { action: 'tools.list' } as const
+
 export class RestTools {
   readonly #parts: GatewayParts
 
@@ -31,19 +38,19 @@ export class RestTools {
 
   /** POST /mcp/v1/tools, POST /mcp/tools/list: `{tools: [Tool]}`. */
   list(call: Call, snapshot: Snapshot): void {
-    const early = this.#refuseEarly(call, snapshot)
+    const early = this.#refuseEarly(call, snapshot, LIST)
     if (early === undefined) return
     readJson(call.request, this.#parts.maxBodyBytes, body => {
       if (!early.proceed()) return
       if (body.kind === 'refusal') return this.refuse(call, body)
-      const ended = this.#run(call, snapshot, { action: 'tools.list' })
+      const ended = this.#run(call, snapshot, LIST)
       void continueWith(ended, value => this.#respondToList(call, value))
     })
   }
 
   /** POST /mcp/v1/tools/invoke, POST /mcp/tools/call: `{name, arguments}` → Tool result. */
   call(call: Call, snapshot: Snapshot): void {
-    const early = this.#refuseEarly(call, snapshot)
+    const early = this.#refuseEarly(call, snapshot, UNREAD_CALL)
     if (early === undefined) return
     readJson(call.request, this.#parts.maxBodyBytes, body => {
       if (!early.proceed()) return
@@ -88,8 +95,8 @@ export class RestTools {
     send(call, row.status, { error: row.error, message, request_id: call.requestId, ...result }, headers)
   }
 
-  #refuseEarly(call: Call, snapshot: Snapshot): EarlyRefusal | undefined {
-    return refuseEarly(this.#parts, call, snapshot, 'rest', refusal => this.refuse(call, refusal))
+  #refuseEarly(call: Call, snapshot: Snapshot, operation: Operation): EarlyRefusal | undefined {
+    return refuseEarly(this.#parts, call, snapshot, 'rest', operation, refusal => this.refuse(call, refusal))
   }
 
   #run(call: Call, snapshot: Snapshot, operation: Operation): MaybePending<Ended> {

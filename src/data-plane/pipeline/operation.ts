@@ -25,7 +25,7 @@ export const ADMIN_RESOURCES = {
 /** The use of one tool, resource or prompt. */
 export interface CallOperation {
   readonly action: 'tools.call' | 'resources.read' | 'prompts.get'
-  /** Name of the tool; `resource:{uri}` or `prompt:{name}`. */
+  /** Name of the tool; `resource:{uri}` or `prompt:{name}`; '' of an `UNREAD_CALL`. */
   readonly tool: string
   readonly arguments: { readonly [name: string]: unknown }
   /** `none` when absent. */
@@ -37,6 +37,9 @@ export interface CallOperation {
   /** Notifications of changes of the resource are asked for; it is not read. */
   readonly subscribes?: true
 }
+
+/** A call of a tool that is refused before its body is read: nothing else is known of it. */
+export const UNREAD_CALL: CallOperation = Object.freeze({ action: 'tools.call', tool: '', arguments: {} })
 
 const CALL_ACTIONS: ReadonlySet<string> = new Set<CallOperation['action']>([
   'tools.call',
@@ -61,7 +64,7 @@ export type Operation =
   | { readonly action: 'tools.list' }
   | { readonly action: 'resources.list' }
   | { readonly action: 'prompts.list' }
-  /** Use of the caller's own session (streams, cancellation, its end): ownership is the right to it. */
+  /** Use of the caller's own session (streams, cancellation, its end): ownership is the right to it. And a JSON-RPC message that is refused unread. */
   | { readonly action: 'session' }
   | { readonly action: 'admin'; readonly resource: keyof typeof ADMIN_RESOURCES }
   | { readonly action: 'proxy'; readonly api: CompiledApi; readonly method: string }

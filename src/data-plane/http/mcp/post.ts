@@ -43,6 +43,8 @@ import { isLegacyVersion, LEGACY_VERSIONS } from './versions.ts'
 
 const NO_RESPONSES =
   'This protocol version does not accept JSON-RPC responses over POST. To send input, repeat the request with params.inputResponses.'
+/** The method is in the body: as for other messages without a known operation, only the caller is checked. */
+const UNREAD_MESSAGE = { action: 'session' } as const
 /** Bodies of methods that need no token. */
 const MAX_PUBLIC_BYTES = 64 * 1024
 
@@ -60,7 +62,9 @@ export class McpPost {
     // `initialize` and `ping` need no token, and are short
     const early =
       call.request.contentLength > MAX_PUBLIC_BYTES
-        ? refuseEarly(gateway, call, snapshot, 'jsonrpc', refusal => refuseMessage(gateway, call, refusal))
+        ? refuseEarly(gateway, call, snapshot, 'jsonrpc', UNREAD_MESSAGE, refusal =>
+            refuseMessage(gateway, call, refusal),
+          )
         : PROCEED
     if (early === undefined) return
     readJsonOrCall(call.request, this.#parts.gateway.maxBodyBytes, this.#parts.calls, body => {

@@ -19,7 +19,10 @@ export interface AccessRecord {
   readonly client: string
   /** Under which the decision is kept in the decision log. */
   readonly decision_id: string | undefined
-  /** Name in a call for which no tool was resolved: it does not exist, is not offered, or the call was refused before. Masked if it looks like a secret. */
+  /**
+   * Name in a call for which no tool was resolved: it does not exist, is not offered, or the call was refused before, but after its body was
+   * read. Masked if it looks like a secret.
+   */
   readonly requested_tool: string | undefined
   readonly outcome: string
   readonly status: number
@@ -72,7 +75,7 @@ export function logAccess(log: AccessLog, sampled = 1): Stage {
 const MAX_NAME = 128
 
 function requestedTool({ operation, tool }: Exchange): string | undefined {
-  if (!isCall(operation) || tool !== undefined) return undefined
+  if (!isCall(operation) || tool !== undefined || operation.tool === '') return undefined
   return maskText(operation.tool.slice(0, MAX_NAME))
 }
 
