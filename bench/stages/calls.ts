@@ -79,6 +79,7 @@ export async function callParts(tokens: StartedTokenVerifier, options: CallOptio
     tokens,
     apiKeys: undefined,
     quota: createMemoryQuota(),
+    clientAddress: ({ peerAddress }) => peerAddress,
     clientNetwork: ({ peerAddress }) => peerAddress,
     egress,
     upstreams: new RuledUpstreams(egress),

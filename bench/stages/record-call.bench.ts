@@ -5,7 +5,7 @@ import { RecordedCalls } from '../../src/data-plane/calls/recorded-calls.ts'
 import { Exchange, type ExchangeInit } from '../../src/data-plane/pipeline/exchange.ts'
 import { recordCall } from '../../src/data-plane/stages/6-settle/record-call.ts'
 import { outcomeOf, statusOf } from '../../src/data-plane/stages/6-settle/record-metrics.ts'
-import { aPrincipal, aTool, compiled, exchange } from '../../test/fixtures/exchange.ts'
+import { aPrincipal, aTool, compiled, exchange, peerAddressOf } from '../../test/fixtures/exchange.ts'
 import type { BenchCase, Suite } from '../suite.ts'
 
 const PER_RUN = 256
@@ -15,7 +15,7 @@ const KEPT = 10_000
 const freshId = (index: number): string => Buffer.from(`${index}-`.padEnd(32, '7c9e')).toString('latin1')
 
 function cases(): readonly BenchCase[] {
-  const calls = new RecordedCalls(new CallRing(1, name => name, KEPT), new CallDetails('masked'))
+  const calls = new RecordedCalls(new CallRing(1, name => name, KEPT), new CallDetails('masked', peerAddressOf))
   const stage = recordCall(calls)
   const caller = aPrincipal()
   const tool = compiled(aTool())

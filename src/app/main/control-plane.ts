@@ -154,6 +154,7 @@ export async function startControlPlane(plane: ControlPlaneParts): Promise<Contr
     webhooks.nudge()
     mails?.nudge()
   }
+  const addressOf = clientAddresses(settings.sse.trustedProxies)
   const compiler = createCompiler()
   closers.add('compiler of OpenAPI documents', () => compiler.close())
   const controlPlane = createControlPlane(
@@ -175,6 +176,7 @@ export async function startControlPlane(plane: ControlPlaneParts): Promise<Contr
       requestLog: log.isLevelEnabled('info')
         ? {
             sampled: settings.telemetry.accessLogSample,
+            addressOf,
             write: record => log.info(record, 'request'),
           }
         : undefined,
@@ -183,7 +185,7 @@ export async function startControlPlane(plane: ControlPlaneParts): Promise<Contr
       visitors: settings.portal.enabled
         ? {
             perMinute: settings.portal.visitorRatePerMin,
-            addressOf: clientAddresses(settings.sse.trustedProxies),
+            addressOf,
           }
         : undefined,
       authConfig: { issuer, audiences: settings.auth.allowedAudiences },

@@ -3,6 +3,7 @@ import type { Exchange } from '../../data-plane/pipeline/exchange.ts'
 import type { Stage } from '../../data-plane/pipeline/stage.ts'
 import { isRecorded } from '../../data-plane/stages/6-settle/record-metrics.ts'
 import { traceCall } from '../../data-plane/stages/6-settle/trace-call.ts'
+import { clientAddresses } from '../../shared/server/client-address.ts'
 import { VERSION } from '../../shared/version.ts'
 import type { AppContext } from './app-context.ts'
 
@@ -24,5 +25,6 @@ export async function openTraces({ settings, closers }: AppContext, gatewayUrl: 
   const { protocol, hostname, port } = new URL(gatewayUrl)
   const scheme = protocol === 'https:' ? 'https' : 'http'
   const server = { scheme, address: hostname, port: Number(port || (scheme === 'https' ? 443 : 80)) } as const
-  return { stage: traceCall(exporter, server), measured: exchange => isRecorded(exchange) || sampled() }
+  const stage = traceCall(exporter, server, clientAddresses(settings.sse.trustedProxies))
+  return { stage, measured: exchange => isRecorded(exchange) || sampled() }
 }

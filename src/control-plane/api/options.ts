@@ -6,9 +6,8 @@ import type { Tenant } from '../../model/tenant.ts'
 import type { Tool } from '../../model/tool.ts'
 import type { TokenVerifier } from '../../shared/identity/verifier.ts'
 import type { PreparedPolicy } from '../../shared/policy/engine.ts'
-import type { HttpRequest } from '../../shared/server/listener.ts'
 import type { Store } from '../store/store.ts'
-import type { RequestLog } from './http/access-log.ts'
+import type { AddressOf, RequestLog } from './http/access-log.ts'
 import type { PolicyWorkshop } from './policy-workshop.ts'
 
 export interface ApiCorsOptions {
@@ -24,8 +23,7 @@ export interface ApiCorsOptions {
 export interface VisitorOptions {
   /** For each address; of IPv6 for each /64. */
   readonly perMinute: number
-  /** The client behind trusted proxies. */
-  readonly addressOf: (request: Pick<HttpRequest, 'peerAddress' | 'header'>) => string
+  readonly addressOf: AddressOf
 }
 
 export interface CompiledApi {

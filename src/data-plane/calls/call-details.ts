@@ -4,7 +4,7 @@ import { writeJson } from '../../model/exact-number.ts'
 import type { Decision } from '../../shared/policy/engine.ts'
 import { type KeepArguments, keptArguments } from '../../shared/policy/log/entry.ts'
 import type { Exchange } from '../pipeline/exchange.ts'
-import type { StageTiming } from '../pipeline/exchange-parts.ts'
+import type { Peer, StageTiming } from '../pipeline/exchange-parts.ts'
 import { isCall } from '../pipeline/operation.ts'
 
 export type ArgumentsState = 'recorded' | 'masked' | 'too_large' | 'not_recorded'
@@ -32,6 +32,7 @@ const WATCHED_MS = 15_000
 
 export class CallDetails {
   readonly #keep: KeepArguments
+  readonly #clientAddress: (peer: Peer) => string
   readonly #numbers = new Float64Array(CAPACITY).fill(-1)
   readonly #details: (CallDetail | undefined)[] = new Array<undefined>(CAPACITY).fill(undefined)
   #next = 0
@@ -40,8 +41,10 @@ export class CallDetails {
   #inSecond = 0
   #watchedUntilMs = 0
 
-  constructor(keep: KeepArguments) {
+  /** @param clientAddress of the client that sent a request, through trusted proxies or directly */
+  constructor(keep: KeepArguments, clientAddress: (peer: Peer) => string) {
     this.#keep = keep
+    this.#clientAddress = clientAddress
   }
 
   /** An operator looks at the calls: for a while the stages of more calls are timed. */
@@ -92,7 +95,7 @@ export class CallDetails {
       ...this.#argumentsOf(exchange),
       decision,
       decisionId,
-      clientAddress: peer.peerAddress,
+      clientAddress: this.#clientAddress(peer),
     }
   }
 

@@ -43,6 +43,8 @@ interface StageParts {
   readonly apiKeys: ApiKeyVerifier | undefined
   readonly quota: Quota
   /** Of the client that sent a request, through the trusted proxies or directly. */
+  readonly clientAddress: (peer: Peer) => string
+  /** Of that address. */
   readonly clientNetwork: (peer: Peer) => string
   /** Receives every decision; optional. */
   readonly decisions?: DecisionObserver
@@ -105,7 +107,7 @@ export function stages(parts: StageParts): readonly Stage[] {
     recordMetrics(parts.metrics),
     ...(parts.calls === undefined ? [] : [recordCall(parts.calls)]),
     ...(parts.traces === undefined ? [] : [parts.traces]),
-    logAccess(parts.accessLog, parts.accessLogSample), // its record includes the findings of all stages
+    logAccess(parts.accessLog, parts.clientAddress, parts.accessLogSample), // its record includes the findings of all stages
     parts.admission.leave, // when the response no longer waits
   ]
 }

@@ -1,13 +1,18 @@
 /** The record of each request to the control plane: who called which operation, with the ids of the response and of the audit, and no secret. */
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import type { RequestRecord } from '../../../src/control-plane/api/http/access-log.ts'
+import { clientAddresses } from '../../../src/shared/server/client-address.ts'
 import { openPlane, type Plane } from './plane.ts'
 
 const CANARY = 'canary-9b1f'
 
 let plane: Plane
 const records: RequestRecord[] = []
-const log = { sampled: 1, write: (record: RequestRecord) => void records.push(record) }
+const log = {
+  sampled: 1,
+  addressOf: clientAddresses(['198.51.100.0/24']),
+  write: (record: RequestRecord) => void records.push(record),
+}
 
 beforeAll(async () => {
   plane = await openPlane({ options: { requestLog: log } })
@@ -53,6 +58,17 @@ it('names the refusal, also of callers without a token and of addresses that do 
     [undefined, undefined, 404, 'not_found'],
     ['createPlan', 'user-platform', 400, 'validation_error'],
   ])
+})
+
+it.each([
+  ['198.51.100.7', '192.0.2.1'],
+  ['203.0.113.5', '203.0.113.5'],
+])('names the client of a request from %s: %s', async (peerAddress, client) => {
+  const request = new Request('https://api.example/v1/plans', {
+    headers: { 'x-forwarded-for': '192.0.2.1' },
+  })
+  await plane.control.fetch(request, { peerAddress, peerVerified: false })
+  expect(records).toMatchObject([{ operation: 'listPlans', client }])
 })
 
 it('holds no token, path, query or body', async () => {

@@ -55,13 +55,14 @@ export function openPipeline(parts: PipelineParts): OpenPipeline {
   const backendTokens = openBackendTokens(context, users, gatewayUrl)
   const usage = new UsageCounter(!usageComesFromEvents(settings))
   const admission = admitWithinBounds(settings.maxInFlight)
-  const addressOf = clientAddresses(settings.sse.trustedProxies)
+  const clientAddress = clientAddresses(settings.sse.trustedProxies)
   const builtIn = stages({
     admission,
     tokens,
     apiKeys,
     quota,
-    clientNetwork: peer => networkOf(addressOf(peer)),
+    clientAddress,
+    clientNetwork: peer => networkOf(clientAddress(peer)),
     egress,
     upstreams: parts.upstreams.ruled,
     mcpSessions,

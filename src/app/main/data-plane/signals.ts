@@ -11,6 +11,7 @@ import { RecordedCalls } from '../../../data-plane/calls/recorded-calls.ts'
 import type { ReportedCatalog } from '../../../data-plane/http/admin-overview.ts'
 import type { ToolReview } from '../../../data-plane/http/tool-report.ts'
 import { maskText } from '../../../shared/policy/log/mask.ts'
+import { clientAddresses } from '../../../shared/server/client-address.ts'
 import { listenerSupport } from '../../../shared/server/create.ts'
 import { VERSION } from '../../../shared/version.ts'
 import { CLIENTS } from '../../cli/doctor/clients.ts'
@@ -28,7 +29,9 @@ const SERVER_NAME = 'toolgate'
 const MIB = 1024 * 1024
 
 export function openRecordedCalls({ settings }: AppContext, thread: number): RecordedCalls {
-  return new RecordedCalls(new CallRing(thread, maskText), new CallDetails(keptArgumentsOf(settings)))
+  const clientAddress = clientAddresses(settings.sse.trustedProxies)
+  const details = new CallDetails(keptArgumentsOf(settings), clientAddress)
+  return new RecordedCalls(new CallRing(thread, maskText), details)
 }
 
 /** @param state of this thread */

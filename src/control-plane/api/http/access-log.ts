@@ -1,6 +1,7 @@
 /** Writes records of requests to the request log, and keeps what the steps of a request find out for it. It reads no body. */
 import type { Context, MiddlewareHandler } from 'hono'
 import type { Principal } from '../../../model/principal.ts'
+import type { HttpRequest } from '../../../shared/server/listener.ts'
 import type { WebPeer } from '../../../shared/server/web.ts'
 import { idsOf } from './headers.ts'
 import { problemOf } from './problem.ts'
@@ -17,7 +18,7 @@ export interface RequestRecord {
   readonly consumer: string | undefined
   /** Of the token. */
   readonly tenant: string | undefined
-  /** Of the peer; undefined for a request of a page that this process serves. */
+  /** Address of the client, behind trusted proxies too; undefined for a request of a page that this process serves. */
   readonly client: string | undefined
   readonly status: number
   /** Code of the refusal or failure. */
@@ -26,9 +27,13 @@ export interface RequestRecord {
   readonly duration_ms: number
 }
 
+/** The address of the client that sent a request, through trusted proxies or directly. */
+export type AddressOf = (request: Pick<HttpRequest, 'peerAddress' | 'header'>) => string
+
 export interface RequestLog {
   /** Share of the requests with a status below 400 that are written, 0 to 1. */
   readonly sampled: number
+  readonly addressOf: AddressOf
   write(record: RequestRecord): void
 }
 
@@ -67,10 +72,15 @@ export function logRequests(log: RequestLog): MiddlewareHandler {
       actor: principal?.subject,
       consumer: principal?.consumer,
       tenant: principal?.tenant,
-      client: peer?.peerAddress,
+      client: peer && log.addressOf({ peerAddress: peer.peerAddress, header: headerOf(context) }),
       status,
       error: context.error === undefined ? undefined : problemOf(context.error).code,
       duration_ms: Math.round((performance.now() - startedAt) * 1000) / 1000,
     })
   }
+}
+
+/** Reads headers of the request; '' for one that is absent. */
+export function headerOf(context: Context): (name: string) => string {
+  return name => context.req.header(name) ?? ''
 }

@@ -6,6 +6,7 @@ import { networkOf } from '../../../shared/server/client-address.ts'
 import type { WebPeer } from '../../../shared/server/web.ts'
 import type { VisitorOptions } from '../options.ts'
 import type { Standing } from './access.ts'
+import { headerOf } from './access-log.ts'
 import { notFound, Problem } from './problem.ts'
 
 const MINUTE_MS = 60_000
@@ -39,8 +40,9 @@ export class VisitorLimit {
     if (this.#options === undefined) throw notFound('address')
     const { perMinute, addressOf } = this.#options
     const { peer } = context.env as { readonly peer?: WebPeer }
-    const header = (name: string): string => context.req.header(name) ?? ''
-    const network = networkOf(addressOf({ peerAddress: peer?.peerAddress ?? '', header }))
+    const network = networkOf(
+      addressOf({ peerAddress: peer?.peerAddress ?? '', header: headerOf(context) }),
+    )
     const nowMs = this.#now()
     const minute = Math.floor(nowMs / MINUTE_MS)
     let entry = this.#counts.get(network)

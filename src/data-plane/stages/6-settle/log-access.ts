@@ -1,7 +1,7 @@
 /** Makes access records of exchanges for the access log, and leaves out a share of the successful ones where so configured. It formats no line. */
 import { maskText } from '../../../shared/policy/log/mask.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
-import type { StageTiming } from '../../pipeline/exchange-parts.ts'
+import type { Peer, StageTiming } from '../../pipeline/exchange-parts.ts'
 import { isCall } from '../../pipeline/operation.ts'
 import type { Stage } from '../../pipeline/stage.ts'
 import { outcomeOf, statusOf } from './record-metrics.ts'
@@ -15,7 +15,7 @@ export interface AccessRecord {
   readonly tool: string | undefined
   readonly tenant: string | undefined
   readonly consumer: string | undefined
-  /** Address of the peer. */
+  /** Address of the client, through trusted proxies or directly. */
   readonly client: string
   /** Under which the decision is kept in the decision log. */
   readonly decision_id: string | undefined
@@ -39,8 +39,11 @@ export interface AccessLog {
   write(record: AccessRecord): void
 }
 
-/** @param sampled share of the calls that succeed, 0 to 1; refused and failed ones are always logged */
-export function logAccess(log: AccessLog, sampled = 1): Stage {
+/**
+ * @param clientAddress of the client that sent a request
+ * @param sampled share of the calls that succeed, 0 to 1; refused and failed ones are always logged
+ */
+export function logAccess(log: AccessLog, clientAddress: (peer: Peer) => string, sampled = 1): Stage {
   return {
     id: 'log-access',
     phase: 'settle',
@@ -57,7 +60,7 @@ export function logAccess(log: AccessLog, sampled = 1): Stage {
         tool: exchange.tool?.tool.name,
         tenant,
         consumer: principal?.consumer,
-        client: exchange.peer.peerAddress,
+        client: clientAddress(exchange.peer),
         decision_id: exchange.decisionId,
         requested_tool: requestedTool(exchange),
         outcome,

@@ -4,6 +4,7 @@ import { originOf, socketPathOf } from '../../../model/upstream-url.ts'
 import type { RefusalReason } from '../../../shared/call/refusal.ts'
 import type { CallTraces } from '../../../shared/telemetry/traces.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
+import type { Peer } from '../../pipeline/exchange-parts.ts'
 import { type CallOperation, isCall, type Operation } from '../../pipeline/operation.ts'
 import type { Stage } from '../../pipeline/stage.ts'
 import { isRecorded, outcomeOf, statusOf } from './record-metrics.ts'
@@ -29,7 +30,12 @@ const MAX_USER_AGENT = 256
 /** `Mcp-Protocol-Version` comes from the caller: only dates are kept. */
 const PROTOCOL_VERSION = /^\d{4}-\d{2}-\d{2}$/
 
-export function traceCall(traces: CallTraces, server: TracedServer): Stage {
+/** @param clientAddress of the client that sent a request, through trusted proxies or directly */
+export function traceCall(
+  traces: CallTraces,
+  server: TracedServer,
+  clientAddress: (peer: Peer) => string,
+): Stage {
   return {
     id: 'trace-call',
     phase: 'settle',
@@ -51,7 +57,7 @@ export function traceCall(traces: CallTraces, server: TracedServer): Stage {
           'toolgate.outcome': outcome,
           'toolgate.request_id': exchange.requestId,
           'http.response.status_code': status,
-          'client.address': exchange.peer.peerAddress,
+          'client.address': clientAddress(exchange.peer),
           ...serverAttributes(exchange, server),
           ...(outcome === 'success' ? undefined : { 'error.type': outcome }),
           ...toolAttributes(exchange),

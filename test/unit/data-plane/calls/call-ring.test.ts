@@ -6,7 +6,7 @@ import { type EveryThread, ProcessCalls, readCursor } from '../../../../src/data
 import { RecordedCalls } from '../../../../src/data-plane/calls/recorded-calls.ts'
 import { shownSummary } from '../../../../src/link/call-summary.ts'
 import { SEPARATOR } from '../../../../src/model/call-figures.ts'
-import { aPrincipal, aTool, compiled, exchange } from '../../../fixtures/exchange.ts'
+import { aPrincipal, aTool, compiled, exchange, peerAddressOf } from '../../../fixtures/exchange.ts'
 
 const OPERATION = { action: 'tools.call', tool: 'get_order', arguments: {} } as const
 const NOW_MS = Date.parse('2026-11-22T20:00:00Z')
@@ -58,7 +58,7 @@ describe('a ring', () => {
 describe('a summary', () => {
   const WINDOW = { fromMs: NOW_MS, toMs: NOW_MS + 10_000, parts: 2 }
   const recorded = (capacity: number) =>
-    new RecordedCalls(new CallRing(1, name => name, capacity), new CallDetails('masked'))
+    new RecordedCalls(new CallRing(1, name => name, capacity), new CallDetails('masked', peerAddressOf))
   const key = (...parts: string[]) => parts.join(SEPARATOR)
 
   it('counts calls by tool, caller, reason and part of the time', () => {
@@ -138,7 +138,7 @@ describe('details', () => {
   const timed = (startedAt: number, durationMs = 0) => ({ timings: [], startedAt, durationMs })
 
   it('are kept of a bounded number of calls a second, of successful ones only with timings', () => {
-    const details = new CallDetails('masked')
+    const details = new CallDetails('masked', peerAddressOf)
     const kept = Array.from({ length: 250 }, () => details.takes(timed(5_000), true))
     expect(kept.filter(Boolean)).toHaveLength(40)
     expect(details.takes(timed(6_000), true)).toBe(true)
@@ -147,7 +147,7 @@ describe('details', () => {
   })
 
   it('are kept of no more calls a second where calls end in another order than they began', () => {
-    const details = new CallDetails('masked')
+    const details = new CallDetails('masked', peerAddressOf)
     details.watch(NOW_MS)
     let kept = 0
     for (let call = 0; call < 500; call++) {
@@ -161,7 +161,7 @@ describe('details', () => {
   })
 
   it('are wanted for a while after a look', () => {
-    const details = new CallDetails('none')
+    const details = new CallDetails('none', peerAddressOf)
     const wanted = (afterMs: number) =>
       details.wanted({ receivedAtMs: NOW_MS + afterMs, startedAt: 1_000 + afterMs })
     expect(wanted(0)).toBe(false)
@@ -172,7 +172,7 @@ describe('details', () => {
 
 describe('the rings of several threads', () => {
   const threads = [1, 2].map(
-    worker => new RecordedCalls(new CallRing(worker, name => name, 100), new CallDetails('masked')),
+    worker => new RecordedCalls(new CallRing(worker, name => name, 100), new CallDetails('masked', peerAddressOf)),
   )
   const every = (async (name: 'before' | 'after', query: object, positions: undefined, limit: number) =>
     threads.map(one => one[name](query, positions, limit, NOW_MS))) as unknown as EveryThread
@@ -197,7 +197,7 @@ describe('the rings of several threads', () => {
 
   it('continue after a position, with those of a thread that has started since', async () => {
     const { positions } = await calls.after({}, undefined, 10)
-    threads.push(new RecordedCalls(new CallRing(3, name => name, 100), new CallDetails('masked')))
+    threads.push(new RecordedCalls(new CallRing(3, name => name, 100), new CallDetails('masked', peerAddressOf)))
     threads[2]!.record(ended({ requestBytes: 100 }), 'success', 200)
     threads[0]!.record(ended({ requestBytes: 101 }), 'success', 200)
     const next = await calls.after({}, positions, 10)

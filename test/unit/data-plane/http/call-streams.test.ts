@@ -7,7 +7,7 @@ import { type Positions, RecordedCalls } from '../../../../src/data-plane/calls/
 import type { Call } from '../../../../src/data-plane/http/call.ts'
 import { positionsOf } from '../../../../src/data-plane/http/call-parameters.ts'
 import { CallStreams } from '../../../../src/data-plane/http/call-streams.ts'
-import { aPrincipal, aTool, compiled, exchange } from '../../../fixtures/exchange.ts'
+import { aPrincipal, aTool, compiled, exchange, peerAddressOf } from '../../../fixtures/exchange.ts'
 
 interface Event {
   readonly calls: readonly object[]
@@ -15,7 +15,7 @@ interface Event {
   readonly id: string
 }
 
-const thread = () => new RecordedCalls(new CallRing(1, name => name, 1000), new CallDetails('masked'))
+const thread = () => new RecordedCalls(new CallRing(1, name => name, 1000), new CallDetails('masked', peerAddressOf))
 
 describe('a stream of recorded calls', () => {
   let recorded: RecordedCalls

@@ -28,7 +28,15 @@ import type {
 import { BackendTokens } from '../../../../src/shared/egress/oauth/backend-tokens.ts'
 import { RuledUpstreams } from '../../../../src/shared/egress/ruled-upstreams.ts'
 import type { TokenVerifier } from '../../../../src/shared/identity/verifier.ts'
-import { aPolicy, aPrincipal, aSnapshot, aTool, compiled, exchange } from '../../../fixtures/exchange.ts'
+import {
+  aPolicy,
+  aPrincipal,
+  aSnapshot,
+  aTool,
+  compiled,
+  exchange,
+  peerAddressOf,
+} from '../../../fixtures/exchange.ts'
 import { mcpSessions } from '../../../fixtures/mcp-sessions.ts'
 
 const NO_EGRESS = createEgress({ allow: [], allowLoopback: true })
@@ -475,7 +483,7 @@ describe('log-access', () => {
     x.tenant = 'acme'
     x.tool = compiled(aTool())
     x.final = refuse('policy_denied')
-    void logAccess({ wanted: true, write: record => lines.push(record) }).run(x)
+    void logAccess({ wanted: true, write: record => lines.push(record) }, peerAddressOf).run(x)
     expect(lines[0]).toMatchObject({
       consumer: 'demo-agent',
       tool: 'get_order',
@@ -489,7 +497,7 @@ describe('log-access', () => {
     const lines: AccessRecord[] = []
     const x = exchange({ operation: CALL })
     x.final = refuse('policy_denied')
-    void logAccess({ wanted: false, write: record => lines.push(record) }).run(x)
+    void logAccess({ wanted: false, write: record => lines.push(record) }, peerAddressOf).run(x)
     expect(lines).toEqual([])
   })
 })

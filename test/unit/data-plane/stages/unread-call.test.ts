@@ -6,7 +6,7 @@ import { RecordedCalls } from '../../../../src/data-plane/calls/recorded-calls.t
 import { UNREAD_CALL } from '../../../../src/data-plane/pipeline/operation.ts'
 import { type AccessRecord, logAccess } from '../../../../src/data-plane/stages/6-settle/log-access.ts'
 import { refuse } from '../../../../src/shared/call/refusal.ts'
-import { exchange } from '../../../fixtures/exchange.ts'
+import { exchange, peerAddressOf } from '../../../fixtures/exchange.ts'
 
 function refused() {
   const unread = exchange({ operation: UNREAD_CALL })
@@ -16,13 +16,13 @@ function refused() {
 
 it('is logged as a call of an unknown tool', () => {
   const lines: AccessRecord[] = []
-  void logAccess({ wanted: true, write: record => lines.push(record) }).run(refused())
+  void logAccess({ wanted: true, write: record => lines.push(record) }, peerAddressOf).run(refused())
   expect(lines).toMatchObject([{ action: 'tools.call', outcome: 'token_missing', status: 401 }])
   expect(lines[0]!.requested_tool).toBeUndefined()
 })
 
 it('is recorded without tool, name and arguments', () => {
-  const calls = new RecordedCalls(new CallRing(1, name => name, 4), new CallDetails('all'))
+  const calls = new RecordedCalls(new CallRing(1, name => name, 4), new CallDetails('all', peerAddressOf))
   calls.record(refused(), 'token_missing', 401)
   const [row] = calls.before({}, undefined, 1, 0).rows
   expect(row).toMatchObject({ action: 'tools.call', tool: null, outcome: 'token_missing', detailed: true })

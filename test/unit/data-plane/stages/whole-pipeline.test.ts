@@ -102,6 +102,7 @@ beforeEach(() => {
       tokens: NO_TOKENS,
       apiKeys: createApiKeyVerifier({ lookup: keyLookup(() => snapshot) }),
       quota,
+      clientAddress: ({ peerAddress }) => peerAddress,
       clientNetwork: ({ peerAddress }) => peerAddress,
       egress,
       upstreams: new RuledUpstreams(egress),
