@@ -15,7 +15,10 @@ const KEPT = 10_000
 const freshId = (index: number): string => Buffer.from(`${index}-`.padEnd(32, '7c9e')).toString('latin1')
 
 function cases(): readonly BenchCase[] {
-  const calls = new RecordedCalls(new CallRing(1, name => name, KEPT), new CallDetails('masked', peerAddressOf))
+  const calls = new RecordedCalls(
+    new CallRing(1, name => name, KEPT),
+    new CallDetails('masked', peerAddressOf),
+  )
   const stage = recordCall(calls)
   const caller = aPrincipal()
   const tool = compiled(aTool())

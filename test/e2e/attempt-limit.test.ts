@@ -78,7 +78,8 @@ it('a recorded call has the address of the client, not that of the trusted proxy
   const headers = { ...from('192.0.2.77'), 'x-request-id': 'through-a-proxy' }
   expect((await gateway.post('/mcp/v1/tools', {}, undefined, headers)).status).toBe(401)
   const asked = { headers: { authorization: `Bearer ${admin}` } }
-  const show = async (path: string) => (await read(await fetch(`${gateway.url}/admin/calls${path}`, asked))).json
+  const show = async (path: string) =>
+    (await read(await fetch(`${gateway.url}/admin/calls${path}`, asked))).json
   const { calls } = await show('?request_id=through-a-proxy')
   expect((await show(`/${calls[0].id}`)).client_address).toBe('192.0.2.77')
 })

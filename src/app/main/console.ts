@@ -38,6 +38,11 @@ export function withPages(context: AppContext, parts: ConsoleParts, handler: Web
   }
 }
 
+/** The part that serves a path of the control plane's listener, as messages name it. */
+export function partAt(path: string): string {
+  return /^\/(console|portal)(?:\/|$)/.exec(path)?.[1] ?? 'control plane'
+}
+
 /** Serves `/console` for a handler of the listener, in each thread: the sessions are in cookies. */
 export function withGatewayConsole(
   context: AppContext,

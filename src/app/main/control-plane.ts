@@ -18,7 +18,7 @@ import {
   type OpenListener,
   openListener,
 } from './app-context.ts'
-import { withPages } from './console.ts'
+import { partAt, withPages } from './console.ts'
 import { untilIdle } from './data-plane/drain.ts'
 import type { DataPlane } from './data-plane.ts'
 import { openVerifier } from './identity.ts'
@@ -79,7 +79,8 @@ export async function openApi(context: AppContext): Promise<OpenApi> {
           // each endpoint has its own limit below this one
           maxBodyBytes: MAX_CONFIGURATION_BYTES,
           scheme: api.tls === undefined ? 'http' : 'https',
-          onError: error => context.log.error({ err: error }, 'a request to the control plane failed'),
+          onError: (error, path) =>
+            context.log.error({ err: error }, `a request to the ${partAt(path)} failed`),
         },
       ),
     )

@@ -15,8 +15,9 @@ export interface WebMountOptions {
   /**
    * Called with every error of the handler or its body stream except BodyTooLarge (413) and errors after a disconnect; the client
    * gets 500, or a broken connection once the response has begun.
+   * @param path of the request, without query
    */
-  readonly onError: (error: unknown) => void
+  readonly onError: (error: unknown, path: string) => void
 }
 
 /** Set by the listener, or without meaning beyond one connection. */
@@ -80,7 +81,7 @@ async function respond(
     // An error that follows from the client's disconnect is not a fault.
     if (gone.signal.aborted) return
     if (error instanceof BodyTooLarge) return refuse(response, 413, 'payload_too_large', error.message)
-    options.onError(error)
+    options.onError(error, request.path)
     // Once a response has begun this breaks the connection, so that half a response never looks whole.
     refuse(response, 500, 'internal_error', 'the request failed because of an internal error')
   }

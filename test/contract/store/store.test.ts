@@ -131,7 +131,11 @@ describe.each(ADAPTERS)('store on $name', adapter => {
     })
 
     it('reports an error of the database without the values of the statement', async () => {
-      const row = { ...aTenant('no-name', clock.nowMs), name: null as never, adminEmail: 'canary@example.com' }
+      const row = {
+        ...aTenant('no-name', clock.nowMs),
+        name: null as never,
+        adminEmail: 'canary@example.com',
+      }
       const error = await store
         .write(EVERY_TENANT, tx => tx.tenants.insert(row))
         .catch((reason: unknown) => reason)

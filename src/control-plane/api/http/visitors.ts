@@ -40,9 +40,7 @@ export class VisitorLimit {
     if (this.#options === undefined) throw notFound('address')
     const { perMinute, addressOf } = this.#options
     const { peer } = context.env as { readonly peer?: WebPeer }
-    const network = networkOf(
-      addressOf({ peerAddress: peer?.peerAddress ?? '', header: headerOf(context) }),
-    )
+    const network = networkOf(addressOf({ peerAddress: peer?.peerAddress ?? '', header: headerOf(context) }))
     const nowMs = this.#now()
     const minute = Math.floor(nowMs / MINUTE_MS)
     let entry = this.#counts.get(network)

@@ -172,7 +172,8 @@ describe('details', () => {
 
 describe('the rings of several threads', () => {
   const threads = [1, 2].map(
-    worker => new RecordedCalls(new CallRing(worker, name => name, 100), new CallDetails('masked', peerAddressOf)),
+    worker =>
+      new RecordedCalls(new CallRing(worker, name => name, 100), new CallDetails('masked', peerAddressOf)),
   )
   const every = (async (name: 'before' | 'after', query: object, positions: undefined, limit: number) =>
     threads.map(one => one[name](query, positions, limit, NOW_MS))) as unknown as EveryThread
@@ -197,7 +198,9 @@ describe('the rings of several threads', () => {
 
   it('continue after a position, with those of a thread that has started since', async () => {
     const { positions } = await calls.after({}, undefined, 10)
-    threads.push(new RecordedCalls(new CallRing(3, name => name, 100), new CallDetails('masked', peerAddressOf)))
+    threads.push(
+      new RecordedCalls(new CallRing(3, name => name, 100), new CallDetails('masked', peerAddressOf)),
+    )
     threads[2]!.record(ended({ requestBytes: 100 }), 'success', 200)
     threads[0]!.record(ended({ requestBytes: 101 }), 'success', 200)
     const next = await calls.after({}, positions, 10)

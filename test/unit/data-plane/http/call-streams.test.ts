@@ -15,7 +15,8 @@ interface Event {
   readonly id: string
 }
 
-const thread = () => new RecordedCalls(new CallRing(1, name => name, 1000), new CallDetails('masked', peerAddressOf))
+const thread = () =>
+  new RecordedCalls(new CallRing(1, name => name, 1000), new CallDetails('masked', peerAddressOf))
 
 describe('a stream of recorded calls', () => {
   let recorded: RecordedCalls
