@@ -14,7 +14,6 @@ import { invokeTool } from '../../../../src/data-plane/stages/5-invoke/invoke-to
 import { LargeTexts } from '../../../../src/data-plane/stages/5-invoke/large-texts.ts'
 import { listTools } from '../../../../src/data-plane/stages/5-invoke/list-tools.ts'
 import { ResultCache } from '../../../../src/data-plane/stages/5-invoke/result-cache.ts'
-import { type AccessRecord, logAccess } from '../../../../src/data-plane/stages/6-settle/log-access.ts'
 import type { Principal } from '../../../../src/model/principal.ts'
 import { Cancellation } from '../../../../src/shared/call/cancellation.ts'
 import { type Refusal, refuse } from '../../../../src/shared/call/refusal.ts'
@@ -28,15 +27,7 @@ import type {
 import { BackendTokens } from '../../../../src/shared/egress/oauth/backend-tokens.ts'
 import { RuledUpstreams } from '../../../../src/shared/egress/ruled-upstreams.ts'
 import type { TokenVerifier } from '../../../../src/shared/identity/verifier.ts'
-import {
-  aPolicy,
-  aPrincipal,
-  aSnapshot,
-  aTool,
-  compiled,
-  exchange,
-  peerAddressOf,
-} from '../../../fixtures/exchange.ts'
+import { aPolicy, aPrincipal, aSnapshot, aTool, compiled, exchange } from '../../../fixtures/exchange.ts'
 import { mcpSessions } from '../../../fixtures/mcp-sessions.ts'
 
 const NO_EGRESS = createEgress({ allow: [], allowLoopback: true })
@@ -469,35 +460,5 @@ describe('invoke-tool', () => {
       reason: 'cancelled',
     })
     expect(seen).toEqual([])
-  })
-})
-
-describe('log-access', () => {
-  it('records caller, operation and outcome, and nothing secret', () => {
-    const lines: AccessRecord[] = []
-    const x = exchange({
-      operation: { ...CALL, arguments: { id: 'canary-argument' } },
-      credentials: { authorization: 'Bearer canary-token', apiKey: '', tenant: '' },
-    })
-    x.principal = aPrincipal()
-    x.tenant = 'acme'
-    x.tool = compiled(aTool())
-    x.final = refuse('policy_denied')
-    void logAccess({ wanted: true, write: record => lines.push(record) }, peerAddressOf).run(x)
-    expect(lines[0]).toMatchObject({
-      consumer: 'demo-agent',
-      tool: 'get_order',
-      outcome: 'policy_denied',
-      status: 403,
-    })
-    expect(JSON.stringify(lines)).not.toContain('canary')
-  })
-
-  it('makes no record below the log level', () => {
-    const lines: AccessRecord[] = []
-    const x = exchange({ operation: CALL })
-    x.final = refuse('policy_denied')
-    void logAccess({ wanted: false, write: record => lines.push(record) }, peerAddressOf).run(x)
-    expect(lines).toEqual([])
   })
 })
