@@ -9,7 +9,7 @@ import { hasNginx, startNginx } from '../load/nginx.ts'
 import type { Part } from '../load/part.ts'
 import { bundledServer } from './bundle.ts'
 import { rungFigureText } from './judge.ts'
-import { GATEWAY, RUNGS, VARIANTS } from './rung-list.ts'
+import { GATEWAY, LEAST, RUNGS, VARIANTS } from './rung-list.ts'
 import { bytesPerCall, CALL, type ServedRung, startGatewayRung, startRung } from './rung-process.ts'
 import { BACKEND_PATH } from './rungs.ts'
 import { startVariantBackend } from './variant-backends.ts'
@@ -76,6 +76,7 @@ async function startSteps(part: Part, running: { stop(): Promise<void> }[]): Pro
       await add([id, name], counting => startRung(file, id, { ...options, counting }), callers)
     }
   }
+  await add(LEAST, counting => startRung(file, LEAST[0], { backend, side: 'server', counting }))
   await add(GATEWAY, counting => startGatewayRung({ backend, side: 'server', counting }))
   return steps
 }
@@ -114,9 +115,12 @@ function report(
     if (bytes !== undefined)
       part.write({ ...name_, metric: 'allocated', unit: 'B', better: 'lower', samples: [bytes] })
     const { median, min, max } = spread(cpuOf(id))
-    const added = id === 'nginx' || id === 'floor' ? '' : (median - previous).toFixed(1)
-    const addedBytes = bytes === undefined || id === 'floor' ? '' : String(Math.round(bytes - previousBytes))
-    if (id !== 'nginx' && !VARIANTS.some(one => one.id === id)) {
+    const added = ['nginx', 'floor', LEAST[0]].includes(id) ? '' : (median - previous).toFixed(1)
+    const addedBytes =
+      bytes === undefined || id === 'floor' || id === LEAST[0]
+        ? ''
+        : String(Math.round(bytes - previousBytes))
+    if (id !== 'nginx' && id !== LEAST[0] && !VARIANTS.some(one => one.id === id)) {
       previous = median
       previousBytes = bytes ?? 0
     }

@@ -28,5 +28,8 @@ export const VARIANTS = [
 ] as const
 export type Variant = (typeof VARIANTS)[number]['id']
 
+/** A whole program beside the line: `meter` without the stages. */
+export const LEAST = ['least', 'each check once, in place, without stages: a bound for a fast path'] as const
+
 /** The built program, with its listener, router and timers. */
 export const GATEWAY = ['gateway', '+ the program as it is deployed'] as const
