@@ -1,6 +1,6 @@
 /** Several requests in flight on one connection, of tools that opt in: each response belongs to its request, whatever the peer does. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { Cancellation } from '../../../src/shared/call/cancellation.ts'
 import type { Egress, EgressRequest } from '../../../src/shared/egress/egress.ts'
 import { httpBackend, rawBackend, type TestBackend } from './backend.ts'
@@ -45,6 +45,16 @@ async function fourBusy(egress: Egress, more: Partial<EgressRequest> = {}) {
 }
 
 describe('pipelining', () => {
+  // a response that takes long ends the sharing, and on a busy machine each one does
+  beforeEach(() => {
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'performance'] })
+    // at zero, the first pause would have no length
+    vi.advanceTimersByTime(60_000)
+  })
+  afterEach(() => {
+    vi.useRealTimers()
+  })
+
   it('is off without the option', async () => {
     const backend = keep(await lineBackend())
     const egress = client({ maxConnectionsPerOrigin: 2 })
