@@ -389,6 +389,33 @@ describe('clients that registered themselves', () => {
     expect(await row.json()).toMatchObject({ consumer_id: id, daily_count: 0, daily_limit: 10_000 })
   })
 
+  it('with names longer than a listing shows are listed by a digest, and reset by it and by their names', async () => {
+    const headers = { authorization: `Bearer ${await gateway.token('demo-admin')}` }
+    const read = async (method: string, path: string) => {
+      const response = await fetch(`${gateway.url}/admin/${path}`, { method, headers })
+      return { status: response.status, json: await response.json() }
+    }
+    for (const client of [`x-${'é'.repeat(120)}`, `y-${'é'.repeat(120)}`, 'z'.repeat(130)]) {
+      const bearer = await token(client)
+      const path = `quotas/${encodeURIComponent(client)}`
+      for (const id of [client, undefined]) {
+        expect(await limitOf(bearer)).toEqual([200, '5'])
+        await read('POST', 'cache/clear')
+        expect((await read('GET', path)).json).toMatchObject({
+          consumer_id: client,
+          daily_count: 1,
+          counters: [{ tenant: 'acme', limits_known: false, day: { count: 1 } }],
+        })
+        const rows = (await read('GET', 'quotas')).json as { consumer_id: string; daily_count: number }[]
+        const listed = rows.filter(row => row.consumer_id.startsWith('sha256:') && row.daily_count === 1)
+        expect(listed).toHaveLength(1)
+        const reset = await read('POST', id === client ? `${path}/reset` : `quotas/${listed[0]!.consumer_id}/reset`)
+        expect(reset).toMatchObject({ status: 200, json: { daily_count: 0, monthly_count: 0, daily_limit: 10_000 } })
+      }
+    }
+    expect((await read('POST', `quotas/${encodeURIComponent('é'.repeat(120))}/reset`)).status).toBe(404)
+  })
+
   it('without a rule have the default, and the plan of a name goes before a rule', async () => {
     expect(await limitOf(await token('dcr-5', 'joan'))).toEqual([200, '5'])
     expect(await limitOf(await token('dcr-6', 'grace'))).toEqual([200, '2'])

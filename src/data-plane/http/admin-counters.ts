@@ -1,4 +1,5 @@
 /** A counter in the response of `GET /admin/quotas/{consumer_id}`: its counts, beside the limits where they are known. It changes no count. */
+import { nameOfPart, partsOf } from '../quota/counter-key.ts'
 import type { QuotaStatistics, QuotaUse } from '../quota/quota.ts'
 import type { Snapshot } from '../snapshot/snapshot.ts'
 
@@ -21,15 +22,23 @@ interface CountedWindow {
   readonly limit: number | null
 }
 
-export function counterOf(row: QuotaStatistics, use: QuotaUse, snapshot: Snapshot): Counter {
-  const [tenant = '', consumer = '', subscriptionId] = row.key.split('/')
-  const entitlement = snapshot.countedEntitlement(tenant, consumer.replaceAll('%2F', '/'), subscriptionId)
+/** @param consumer its name; undefined where only the digest of it is known */
+export function counterOf(
+  row: QuotaStatistics,
+  use: QuotaUse,
+  snapshot: Snapshot,
+  consumer: string | undefined,
+): Counter {
+  const { tenant: part, subscriptionId } = partsOf(row.key)
+  const tenant = nameOfPart(part)
+  const isKnown = tenant !== undefined && (consumer !== undefined || subscriptionId !== undefined)
+  const entitlement = isKnown ? snapshot.countedEntitlement(tenant, consumer ?? '', subscriptionId) : undefined
   const { perSecond, perMinute, perDay, perMonth, burst } = entitlement?.limits ?? {}
   const counted = (count: number, limit = 0): CountedWindow => ({ count, limit: limit > 0 ? limit : null })
   const ifLimited = (count: number, limit = 0): CountedWindow | null =>
     limit > 0 || entitlement === undefined ? counted(count, limit) : null
   return {
-    tenant,
+    tenant: tenant ?? part,
     subscription_id: subscriptionId ?? null,
     plan: entitlement?.plan?.slug ?? null,
     limits_known: entitlement !== undefined,

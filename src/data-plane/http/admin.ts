@@ -1,5 +1,6 @@
 /** The admin endpoints for session statistics, quotas and caches (docs/reference/http.md, Administration). `admin-call.ts` runs the pipeline first. */
 import { type Principal, reachesEveryTenant } from '../../model/principal.ts'
+import { isConsumer, isPartOf, nameOfPart, partsOf } from '../quota/counter-key.ts'
 import { POLICY_LIMIT_KEY, type Quota, type QuotaStatistics } from '../quota/quota.ts'
 import type { Snapshot } from '../snapshot/snapshot.ts'
 import { adminAction, type RecordAdminAction } from './admin-audit.ts'
@@ -70,19 +71,20 @@ export class Admin {
   /** GET /admin/quotas/{consumer_id} */
   quota(call: Call, snapshot: Snapshot, consumerId: string): void {
     this.#serve(call, snapshot, 'quotas', async caller => {
-      const rows = visibleTo(caller, await this.#statistics(call.receivedAtMs)).filter(
-        ({ key }) => consumerOf(key) === consumerId && !key.startsWith(POLICY_LIMIT_KEY),
-      )
-      const [found] = byConsumer(rows)
+      const rows = rowsOf(consumerId, visibleTo(caller, await this.#statistics(call.receivedAtMs)))
+      const [found] = byConsumer(rows, consumerId)
       if (found === undefined) return this.#unknown(call, consumerId)
-      const tenants = [...new Set(rows.map(row => row.key.split('/', 1)[0]!))]
-      const plans = tenants.flatMap(tenant =>
-        snapshot
-          .plansOf(tenant, consumerId.replaceAll('%2F', '/'), call.receivedAtMs)
-          .map(choice => ({ tenant, ...choice })),
-      )
+      const consumer = nameOfPart(consumerId)
+      const tenants = [...new Set(rows.map(row => partsOf(row.key).tenant))]
+      const plans = tenants
+        .map(part => nameOfPart(part) ?? part)
+        .flatMap(tenant =>
+          snapshot
+            .plansOf(tenant, consumer ?? consumerId, call.receivedAtMs)
+            .map(choice => ({ tenant, ...choice })),
+        )
       const uses = await this.#parts.quota.useOf(rows.map(row => row.key))
-      const counters = rows.map((row, at) => counterOf(row, uses[at]!, snapshot))
+      const counters = rows.map((row, at) => counterOf(row, uses[at]!, snapshot, consumer))
       call.respond(200, { ...found, plans, counters })
     })
   }
@@ -91,21 +93,20 @@ export class Admin {
   reset(call: Call, snapshot: Snapshot, consumerId: string): void {
     ignoreBody(this.#gateway, call)
     this.#serve(call, snapshot, 'quotas', async caller => {
-      const rows = visibleTo(caller, await this.#parts.quota.statistics()).filter(
-        ({ key }) => consumerOf(key) === consumerId,
-      )
+      const rows = rowsOf(consumerId, visibleTo(caller, await this.#parts.quota.statistics()))
       if (rows.length === 0) return this.#unknown(call, consumerId)
       const keys = rows.map(row => row.key)
-      const [before = null] = byConsumer(rows)
+      const [before = null] = byConsumer(rows, consumerId)
       const resource = { type: 'quota', id: consumerId }
       await this.#parts.recordAction(adminAction(call, caller, 'admin.quotas.reset', resource, before))
       for (const key of keys) await this.#parts.quota.reset(key)
       this.#cached = undefined
       call.respond(
         200,
-        byConsumer(visibleTo(caller, await this.#parts.quota.statistics())).find(
-          row => row.consumer_id === consumerId,
-        ) ?? emptyRow(consumerId),
+        byConsumer(
+          rowsOf(consumerId, visibleTo(caller, await this.#parts.quota.statistics())),
+          consumerId,
+        )[0] ?? emptyRow(consumerId),
       )
     })
   }
@@ -163,9 +164,11 @@ export class Admin {
   }
 }
 
-/** Keys are `tenant/consumer` or `tenant/consumer/subscription` (take-quota). */
-function consumerOf(key: string): string {
-  return key.split('/')[1] ?? key
+/** @param consumerId its name, or the id under which it is listed */
+function rowsOf(consumerId: string, rows: readonly QuotaStatistics[]): readonly QuotaStatistics[] {
+  return rows.filter(
+    ({ key }) => isConsumer(partsOf(key).consumer, consumerId) && !key.startsWith(POLICY_LIMIT_KEY),
+  )
 }
 
 function emptyRow(consumer_id: string): ConsumerStatistics {
@@ -183,15 +186,19 @@ function emptyRow(consumer_id: string): ConsumerStatistics {
 /** The counters that belong to the caller's tenant; all of them for a caller who reaches every tenant. */
 function visibleTo(caller: Principal, rows: readonly QuotaStatistics[]): readonly QuotaStatistics[] {
   if (reachesEveryTenant(caller)) return rows
-  return rows.filter(row => row.key.startsWith(`${caller.tenant}/`))
+  const { tenant } = caller
+  return tenant === undefined ? [] : rows.filter(({ key }) => isPartOf(partsOf(key).tenant, tenant))
 }
 
-/** One row per consumer: counters of its tenants and subscriptions added up; one without a limit makes the sum unlimited. */
-function byConsumer(rows: readonly QuotaStatistics[]): readonly ConsumerStatistics[] {
+/**
+ * One row per consumer: counters of its tenants and subscriptions added up; one without a limit makes the sum unlimited.
+ * @param only the consumer of all rows, which may list it by its name and by a digest
+ */
+function byConsumer(rows: readonly QuotaStatistics[], only?: string): readonly ConsumerStatistics[] {
   const sums = new Map<string, ConsumerStatistics>()
   for (const row of rows) {
     if (row.key.startsWith(POLICY_LIMIT_KEY)) continue
-    const id = consumerOf(row.key)
+    const id = only ?? partsOf(row.key).consumer
     const sum = sums.get(id) ?? emptyRow(id)
     sums.set(id, {
       consumer_id: id,

@@ -1,9 +1,12 @@
-/** The interface of the quota store, its requests and results, and the key prefix for limits of the policy. It contains no counter. */
+/** The interface of the quota store, its requests and results, the key prefix for limits of the policy, and the longest listed name. It contains no counter. */
 import type { PlanLimits } from '../../model/plan.ts'
 import type { ToolRateLimit } from '../../model/tool.ts'
 
 /** Prefix of keys that count calls under an obligation of the policy, in addition to the consumer's limits. The admin API omits them. */
 export const POLICY_LIMIT_KEY = '~policy '
+
+/** Longest name of a key, in bytes of UTF-8, that stores list whole. `counterKey` makes no longer one. */
+export const MAX_NAME_BYTES = 127
 
 export type LimitKind = 'second' | 'minute' | 'day' | 'month' | 'burst' | 'tool'
 

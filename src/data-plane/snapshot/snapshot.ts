@@ -209,7 +209,7 @@ export interface Snapshot {
   /** Every plan that a token of the consumer may have in the tenant, except by plan rules; the first that concerns a call decides about it. */
   plansOf(tenant: string, consumer: string, nowMs: number): readonly PlanChoice[]
   /**
-   * The entitlement whose calls are counted under these names (`quotaKey`). undefined: the subscription has ended, or a rule may have
+   * The entitlement whose calls are counted under these names (`counterKey`). undefined: the subscription has ended, or a rule may have
    * given the caller another plan.
    */
   countedEntitlement(

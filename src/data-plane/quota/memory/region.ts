@@ -1,5 +1,6 @@
 /** Lays out the quota region of the shared memory, writes its header, and reads the clock that threads share. It counts nothing. */
 import { randomFillSync } from 'node:crypto'
+import { MAX_NAME_BYTES } from '../quota.ts'
 import {
   BUCKET_STRIDE,
   CONSUMER_STRIDE,
@@ -19,7 +20,7 @@ import {
 /** An index entry has 21 bits for the slot. */
 const MAX_SLOTS = 2 ** 21 - 2
 /** Length, then UTF-8 of the key as far as it fits. */
-export const NAME_BYTES = 128
+export const NAME_BYTES = 1 + MAX_NAME_BYTES
 /** Header words of the host: two Float64, milliseconds; BigUint64, number of the last lease request; Uint32, number of resets. */
 export const HEAD_EPOCH = 32
 export const HEAD_SKEW = 40

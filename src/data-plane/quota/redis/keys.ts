@@ -1,12 +1,10 @@
 /** Names of keys in Redis, the buckets of consumers, and their short names. It reads and writes no key. */
 import { createHash } from 'node:crypto'
 import { crc32 } from 'node:zlib'
-import type { QuotaKey } from '../quota.ts'
+import { MAX_NAME_BYTES, type QuotaKey } from '../quota.ts'
 
 /** Parts that the consumers are spread over; each recovers separately, and may be on a separate node. */
 export const BUCKETS = 8
-/** Longest name that the table lists unabridged. */
-const MAX_NAME_BYTES = 127
 
 export interface Keys {
   bucketOf(name: string): number

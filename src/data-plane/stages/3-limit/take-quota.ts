@@ -9,6 +9,7 @@ import type { Peer } from '../../pipeline/exchange-parts.ts'
 import { isCall } from '../../pipeline/operation.ts'
 import type { Outcome } from '../../pipeline/outcome.ts'
 import type { Stage } from '../../pipeline/stage.ts'
+import { counterKey } from '../../quota/counter-key.ts'
 import type { Quota, QuotaGrant, QuotaKey, QuotaRefusal, QuotaRequest } from '../../quota/quota.ts'
 import type { CompiledApi, CompiledTool, Entitlement } from '../../snapshot/snapshot.ts'
 import { apiOf, entitlementOf } from '../shared/entitlement.ts'
@@ -22,14 +23,7 @@ export function consumes(exchange: Exchange): boolean {
 /** The counter of a caller, who has limits as a consumer or, with `per: user`, as a user of any consumer. */
 export function quotaKeyOf(principal: Principal, { subscriptionId, per }: Entitlement): string {
   const consumer = per === 'user' ? `user:${principal.subject}` : principal.consumer
-  return quotaKey(principal.tenant, consumer, subscriptionId)
-}
-
-/** One counter per tenant and consumer (or user), and per subscription where one applies (docs/reference/http.md, Quotas per consumer). */
-function quotaKey(tenant: string | undefined, consumer: string, subscriptionId: string | undefined): string {
-  // a client may be named by the address of its document
-  const key = `${tenant ?? ''}/${consumer.replaceAll('/', '%2F')}`
-  return subscriptionId === undefined ? key : `${key}/${subscriptionId}`
+  return counterKey(principal.tenant ?? '', consumer, subscriptionId)
 }
 
 /** @param clientNetwork of the client that sent a request, through the trusted proxies or directly */
@@ -79,7 +73,7 @@ export function takeQuota(quota: Quota, clientNetwork: (peer: Peer) => string): 
         // a public API has no consumer to count for; its limit applies to the network of each client
         if (tool === undefined) return undefined
         request = {
-          key: quotaKey(undefined, `anonymous@${clientNetwork(exchange.peer)}`, undefined),
+          key: counterKey('', `anonymous@${clientNetwork(exchange.peer)}`),
           limits: {},
           nowMs,
           tool,

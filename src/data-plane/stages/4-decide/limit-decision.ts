@@ -4,6 +4,7 @@ import { andThen } from '../../../shared/call/and-then.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import type { Outcome } from '../../pipeline/outcome.ts'
 import type { Stage } from '../../pipeline/stage.ts'
+import { boundedName } from '../../quota/counter-key.ts'
 import { POLICY_LIMIT_KEY, type Quota, type QuotaGrant, type QuotaRefusal } from '../../quota/quota.ts'
 import { obligationsOf } from '../shared/obligations.ts'
 import { quotaRefusal } from '../shared/quota-refusal.ts'
@@ -38,5 +39,5 @@ function accept(taken: QuotaGrant | QuotaRefusal): Outcome {
 function keyOf({ operation, tenant, principal, tool }: Exchange): string {
   const thing =
     tool !== undefined ? tool.tool.name : operation.action === 'proxy' ? operation.api.id : operation.action
-  return `${POLICY_LIMIT_KEY}${JSON.stringify([tenant ?? null, principal!.consumer, thing])}`
+  return boundedName(POLICY_LIMIT_KEY, JSON.stringify([tenant ?? null, principal!.consumer, thing]))
 }
