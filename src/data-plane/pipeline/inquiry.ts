@@ -28,6 +28,11 @@ export interface Inquiry {
   readonly arguments: { readonly [name: string]: unknown }
   readonly principal: Principal
   readonly questions: Questions
+  /**
+   * Whose questions they are, where another part chose their names, which may equal those of the gateway and of the policy. Absent: the
+   * gateway's or the policy's, which have no name in common.
+   */
+  readonly asker?: 'server' | 'connect'
   /** Results count only if the questions were put for exactly this caller, tool and arguments. */
   readonly bound: boolean
 }

@@ -12,7 +12,7 @@ const MAX_CARRIED_BYTES = 64 * 1024
 
 /** Content of a state beside its signature; readable by the client. */
 export interface Carried {
-  /** Names of the questions that were asked of this call. */
+  /** Names of the questions that were asked of this call; those of an MCP server begin with `server:`. */
   readonly asked: readonly string[]
   /** Results of earlier rounds. */
   readonly answers: ClientAnswers

@@ -12,6 +12,8 @@ export type PendingInput =
   | 'state_rejected'
 
 const NOTHING: Carried = { asked: [], answers: {} }
+/** Between asker and name; names do not contain it. */
+const APART = ':'
 
 export class ModernClient implements ClientSide {
   readonly capabilities: ReadonlySet<string>
@@ -33,7 +35,10 @@ export class ModernClient implements ClientSide {
     this.capabilities = new Set([...Object.keys(capabilities), ...modes])
   }
 
-  /** Results sent unasked count too, except where the questions must have been put for this very call (`bound`). */
+  /**
+   * A result counts for the part that asked. One sent unasked counts for the policy, but not where the question must have been put for
+   * this very call (`bound`).
+   */
   ask(inquiry: Inquiry): InquiryOutcome {
     const carried = this.#carried(inquiry)
     if (carried === undefined) {
@@ -44,14 +49,18 @@ export class ModernClient implements ClientSide {
     const responses = isObject(given) ? (withDoubles(given) as ClientAnswers) : {}
     this.#answers ??= new Map([
       ...Object.entries(carried.answers),
-      ...Object.entries(responses).filter(([name]) => carried.asked.includes(name)),
+      ...carried.asked.flatMap(key => {
+        const response = own(responses, nameOf(key))
+        return response === undefined ? [] : [[key, response] as const]
+      }),
     ])
     const answers: Record<string, unknown> = {}
     const open: Record<string, object> = {}
     for (const [name, question] of Object.entries(inquiry.questions)) {
-      const response = inquiry.bound
-        ? own(carried.asked.includes(name) ? responses : {}, name)
-        : (own(responses, name) ?? own(carried.answers, name))
+      const key = keyOf(inquiry, name)
+      const response =
+        (counts(inquiry, name, carried.asked) ? own(responses, name) : undefined) ??
+        (inquiry.bound ? undefined : own(carried.answers, key))
       const verdict = verdictOn(question, response)
       // a confirmation with any other result is declined
       if (verdict === 'declined' || (inquiry.bound && verdict === 'unusable' && response !== undefined))
@@ -59,10 +68,10 @@ export class ModernClient implements ClientSide {
       if (verdict === 'accepted') answers[name] = response
       else open[name] = question
       // a confirmation is valid for one call only, so it is not carried
-      if (inquiry.bound || verdict !== 'accepted') this.#answers.delete(name)
-      else this.#answers.set(name, response)
+      if (inquiry.bound || verdict !== 'accepted') this.#answers.delete(key)
+      else this.#answers.set(key, response)
     }
-    const asked = Object.keys(open)
+    const asked = Object.keys(open).map(name => keyOf(inquiry, name))
     if (asked.length === 0) return answers
     const requestState = this.#states.issue(inquiry, { asked, answers: Object.fromEntries(this.#answers) })
     if (requestState === undefined) return 'declined'
@@ -79,6 +88,21 @@ export class ModernClient implements ClientSide {
     if (requestState === undefined) return NOTHING
     return typeof requestState === 'string' ? this.#states.open(requestState, inquiry) : undefined
   }
+}
+
+/** In a state, so that a result for one part is not taken for that of another which asks under the same name. */
+function keyOf({ asker }: Inquiry, name: string): string {
+  return asker === undefined ? name : asker + APART + name
+}
+
+function nameOf(key: string): string {
+  return key.slice(key.indexOf(APART) + 1)
+}
+
+/** @param asked keys of the questions that the request responds to */
+function counts(inquiry: Inquiry, name: string, asked: readonly string[]): boolean {
+  if (asked.includes(keyOf(inquiry, name))) return true
+  return !inquiry.bound && inquiry.asker === undefined && !asked.some(key => nameOf(key) === name)
 }
 
 function own(answers: ClientAnswers, name: string): unknown {

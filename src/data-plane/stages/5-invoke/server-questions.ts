@@ -8,6 +8,7 @@ import type { OnServerRequest } from '../../../shared/mcp-client/protocol.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import {
   CAPABILITY_OF,
+  type Inquiry,
   type InquiryOutcome,
   lackingCapabilities,
   type Question,
@@ -71,10 +72,14 @@ export function askToConnect(
   if (connectUrl === undefined || exchange.transport.client?.capabilities.has(URL_MODE) !== true)
     return undefined
   const params = { mode: 'url', url: connectUrl, elicitationId: connectUrl, message }
-  return ask(exchange, { connect: { method: 'elicitation/create', params } })
+  return ask(exchange, { connect: { method: 'elicitation/create', params } }, 'connect')
 }
 
-function ask(exchange: Exchange, questions: Questions): InquiryOutcome | Promise<InquiryOutcome> | undefined {
+function ask(
+  exchange: Exchange,
+  questions: Questions,
+  asker: NonNullable<Inquiry['asker']> = 'server',
+): InquiryOutcome | Promise<InquiryOutcome> | undefined {
   const { operation, transport, tool, principal } = exchange
   if (!isCall(operation) || declaredCapabilities(exchange) === undefined) return undefined
   if (lackingCapabilities(transport.client, questions).length > 0) return undefined
@@ -86,6 +91,7 @@ function ask(exchange: Exchange, questions: Questions): InquiryOutcome | Promise
     arguments: operation.arguments,
     principal: principal!,
     questions: Object.fromEntries(signed),
+    asker,
     bound: false,
   })
 }

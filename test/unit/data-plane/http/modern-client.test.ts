@@ -97,6 +97,19 @@ describe('a modern client', () => {
     expect(crooked.ask(inquiry({ confirm: FORM }, true))).not.toHaveProperty('confirm')
   })
 
+  it('takes no result of a question of an MCP server for that of another part', () => {
+    const server = with_({})
+    expect(server.ask({ ...inquiry({ confirm: FORM, why: FORM }), asker: 'server' })).toBe('pending')
+    const { requestState } = server.pendingInput() as { requestState: string }
+    const params = { requestState, inputResponses: { confirm: YES, why: YES } }
+    expect(with_(params).ask(inquiry({ confirm: FORM }, true))).toBe('pending')
+    expect(with_(params).ask(inquiry({ why: FORM }))).toBe('pending')
+    expect(with_(params).ask({ ...inquiry({ why: FORM }), asker: 'connect' })).toBe('pending')
+    const again = { ...inquiry({ confirm: FORM, why: FORM }), asker: 'server' as const }
+    expect(with_(params).ask(again)).toEqual({ confirm: YES, why: YES })
+    expect(with_({ inputResponses: { why: YES } }).ask({ ...inquiry({ why: FORM }), asker: 'server' })).toBe('pending')
+  })
+
   it('is asked again after an unusable result, but not for a confirmation', () => {
     const odd = { n: 'one' }
     expect(

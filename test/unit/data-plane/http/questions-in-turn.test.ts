@@ -115,6 +115,22 @@ describe('a call', () => {
     expect(asked.flat().filter(name => name !== 'confirm')).toEqual(['why', 'size', 'color'])
   })
 
+  it('about which the server asks under the name of another question has a result for each', async () => {
+    const confirmed = await converse({ confirm: {} }, [['confirm']])
+    expect(confirmed).toEqual({
+      asked: [['confirm'], ['confirm'], ['confirm']],
+      received: [{ confirm: yes('confirm') }],
+    })
+    // the first is the policy's
+    const asked = await converse({ ask: { why: form('why') } }, [['why', 'confirm']])
+    expect(asked).toEqual({
+      asked: [['why'], ['why', 'confirm']],
+      received: [{ why: yes('why'), confirm: yes('confirm') }],
+    })
+    const early = await converse({ ask: { why: form('why') } }, [['why']], { why: yes('why') })
+    expect(early).toEqual({ asked: [['why']], received: [{ why: yes('why') }] })
+  })
+
   it('is confirmed by no result that the client sent unasked', async () => {
     const { asked, received } = await converse({ confirm: {} }, [['size']], { confirm: yes('confirm') })
     expect(asked[0]).toEqual(['confirm'])
