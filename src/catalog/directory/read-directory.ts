@@ -1,7 +1,8 @@
 /** Lists the files of a directory, and reads resource files into resources and faults. `watch-directory.ts` watches the directory. */
-import { open, readdir, readFile, stat } from 'node:fs/promises'
+import { open, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { parseAllDocuments } from 'yaml'
+import { isMissing, namesIn } from '../../shared/fs/missing.ts'
 import { EXACT_NUMBERS } from '../document/yaml-numbers.ts'
 import type { ResourceFault } from '../resource/fields.ts'
 import { fillPlaceholders } from '../resource/placeholders.ts'
@@ -28,36 +29,61 @@ export interface FileStamp {
   readonly bytes: number
 }
 
-/** The files below the directory in name order, including referenced ones, up to MAX_FILES and MAX_DEPTH; a missing directory counts as empty. */
-export async function listFiles(directory: string): Promise<readonly FileStamp[]> {
-  const files: FileStamp[] = []
-  await list(directory, '', 0, files)
-  return files
+const ANY_TOOL: ToolTarget = { namespace: undefined, name: undefined }
+
+/** A file or folder below the directory that cannot be looked at (EACCES, EIO): what it holds is not known. */
+export interface UnknownPath {
+  readonly path: string
+  readonly fault: string
+  /** The tools that Tool resources in it may restrict; none for a folder, which may be one of the file system, such as `lost+found`. */
+  readonly targets: readonly ToolTarget[]
 }
 
-async function list(directory: string, below: string, depth: number, files: FileStamp[]): Promise<void> {
-  let names: string[]
-  try {
-    names = await readdir(join(directory, below))
-  } catch (error) {
-    if (depth === 0 && (error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
-    return
-  }
+export interface Listing {
+  readonly files: readonly FileStamp[]
+  readonly unknown: readonly UnknownPath[]
+}
+
+/**
+ * The files below the directory in name order, including referenced ones, up to MAX_FILES and MAX_DEPTH; a missing directory counts as empty.
+ * @throws Error of the file system when the directory itself cannot be read
+ */
+export async function listFiles(directory: string): Promise<Listing> {
+  const listing = { files: [] as FileStamp[], unknown: [] as UnknownPath[] }
+  await list(directory, await namesIn(directory), '', 0, listing)
+  return listing
+}
+
+async function list(
+  directory: string,
+  names: string[],
+  below: string,
+  depth: number,
+  { files, unknown }: { readonly files: FileStamp[]; readonly unknown: UnknownPath[] },
+): Promise<void> {
   for (const name of names.sort()) {
     // Names with a dot are files of editors and Kubernetes (`..data`), whose content also has a plain name.
     if (name.startsWith('.') || files.length >= MAX_FILES) continue
     const path = below === '' ? name : `${below}/${name}`
-    const found = await stat(join(directory, path)).catch(() => undefined)
-    if (found?.isDirectory() === true) {
-      if (depth < MAX_DEPTH) await list(directory, path, depth + 1, files)
-    } else if (found?.isFile() === true) {
-      const isResource = !REFERENCED.has(path.split('/', 1)[0]!) && isResourceName(name)
-      files.push({
-        path,
-        stamp: `${found.mtimeMs}:${found.size}:${found.ino}`,
-        isResource,
-        bytes: found.size,
-      })
+    const isResource = !REFERENCED.has(path.split('/', 1)[0]!) && isResourceName(name)
+    let isFolder = false
+    try {
+      const found = await stat(join(directory, path))
+      isFolder = found.isDirectory()
+      if (isFolder && depth < MAX_DEPTH)
+        await list(directory, await namesIn(join(directory, path)), path, depth + 1, { files, unknown })
+      else if (found.isFile())
+        files.push({
+          path,
+          stamp: `${found.mtimeMs}:${found.size}:${found.ino}`,
+          isResource,
+          bytes: found.size,
+        })
+    } catch (error) {
+      // removed since its folder was listed, or a link to nothing
+      if (isMissing(error)) continue
+      const targets = isResource && !isFolder ? [ANY_TOOL] : []
+      unknown.push({ path, fault: `cannot be read: ${(error as Error).message}`, targets })
     }
   }
 }
@@ -96,12 +122,10 @@ export async function readResourceFile(file: FileStamp, options: ReadOptions): P
     const text = error instanceof Error ? error.message.slice(0, 300) : String(error)
     const fault = code === undefined ? text : `cannot be read: ${text}`
     // removed since the directory was listed; another file that cannot be read may hold any resource
-    const targets = code === undefined ? targetsIn(content) : code === 'ENOENT' ? [] : [ANY_TOOL]
+    const targets = code === undefined ? targetsIn(content) : isMissing(error) ? [] : [ANY_TOOL]
     return { path, results: [], fault, targets }
   }
 }
-
-const ANY_TOOL: ToolTarget = { namespace: undefined, name: undefined }
 
 async function beginningOf(path: string): Promise<string> {
   const file = await open(path)

@@ -4,6 +4,7 @@ import { SerialQueue } from '../../shared/async/serial-queue.ts'
 import type { Egress } from '../../shared/egress/egress.ts'
 import type { OnDamage } from '../../shared/fs/damage.ts'
 import type { Log } from '../../shared/telemetry/log.ts'
+import type { Desired } from '../desired.ts'
 import { Reconciler } from '../reconcile.ts'
 import { fileReferences } from '../resource/references.ts'
 import type { PublishCatalog, ReportedStatus, ReportedView, ToolSource } from '../source.ts'
@@ -14,7 +15,7 @@ import { keyOf } from '../sync/resource-key.ts'
 import type { ReferenceReader } from '../sync/tool-set-sync.ts'
 import type { ViewReview } from '../views/view-book.ts'
 import { desiredFromFiles } from './desired-from-files.ts'
-import { type FileContent, type FileStamp, listFiles, readResourceFile } from './read-directory.ts'
+import { type FileContent, type FileStamp, listFiles, readResourceFile, type UnknownPath } from './read-directory.ts'
 import { StatusFiles, ViewStatusFiles } from './status-files.ts'
 import { watchDirectory } from './watch-directory.ts'
 
@@ -122,19 +123,18 @@ class DirectorySource implements ToolSource {
 
   async #readOnce(): Promise<void> {
     if (this.#closed) return
-    const files = await listFiles(this.#options.directory)
-    const signature = JSON.stringify(files)
+    const listing = await listFiles(this.#options.directory)
+    const { files, unknown } = listing
+    const signature = JSON.stringify(listing)
     if (signature === this.#signature) return
-    await this.#readContents(files.filter(file => file.isResource))
+    await this.#readContents(files.filter(file => file.isResource), unknown)
     const contents = [...this.#contents.values()].map(entry => entry.content)
     const desired = await desiredFromFiles(contents, this.#order, this.references)
     const first = this.#signature === undefined
     const referenced = JSON.stringify(files.filter(file => !file.isResource))
     const referencesChanged = !first && referenced !== this.#referenced
-    if (first) {
-      await this.#statuses.keepOnly(new Set(desired.toolSets.map(keyOf)))
-      await this.#viewStatuses.keepOnly(new Set(desired.views.map(keyOf)))
-    }
+    // what an unknown path holds may have a status file
+    if (first && unknown.length === 0) await this.#removeOldStatuses(desired)
     await this.#reconciler!.apply(desired)
     if (referencesChanged) await this.#reconciler!.refreshLocal()
     // after an error, the next look at the directory applies it again
@@ -142,8 +142,20 @@ class DirectorySource implements ToolSource {
     this.#referenced = referenced
   }
 
-  /** A file that is no longer readable keeps its last content, with the fault. */
-  async #readContents(files: readonly FileStamp[]): Promise<void> {
+  async #removeOldStatuses({ toolSets, views }: Desired): Promise<void> {
+    try {
+      await this.#statuses.keepOnly(new Set(toolSets.map(keyOf)))
+      await this.#viewStatuses.keepOnly(new Set(views.map(keyOf)))
+    } catch (error) {
+      this.#options.log.error(
+        { err: error },
+        'the status files of removed resources could not be deleted. Check the disk and permissions of DATA_DIR',
+      )
+    }
+  }
+
+  /** What is no longer readable keeps its last content, with the fault. */
+  async #readContents(files: readonly FileStamp[], unknown: readonly UnknownPath[]): Promise<void> {
     const { directory, apiGroup, variables } = this.#options
     const contents = new Map<string, { stamp: string; content: FileContent }>()
     for (const file of files) {
@@ -159,6 +171,13 @@ class DirectorySource implements ToolSource {
           ? content
           : { ...content, results: last, targets: [] }
       contents.set(file.path, { stamp: file.stamp, content: kept })
+    }
+    for (const { path, fault, targets } of unknown) {
+      const known = [...this.#contents].filter(([before]) => before === path || before.startsWith(`${path}/`))
+      // without a stamp: it is read again when it can be
+      for (const [before, { content }] of known)
+        contents.set(before, { stamp: '', content: { ...content, fault } })
+      if (known.length === 0) contents.set(path, { stamp: '', content: { path, results: [], fault, targets } })
     }
     this.#contents = contents
   }

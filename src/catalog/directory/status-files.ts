@@ -1,11 +1,12 @@
 /** Writes and removes the status files of tool sets and ToolViews, and reads which tool sets served tools before a restart. It computes no status. */
 
-import { mkdir, readdir, readFile, rm } from 'node:fs/promises'
+import { mkdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { parse, stringify } from 'yaml'
 import { isObject } from '../../model/is-object.ts'
 import type { ToolViewStatus } from '../../model/tool-view.ts'
 import type { OnDamage } from '../../shared/fs/damage.ts'
+import { namesIn } from '../../shared/fs/missing.ts'
 import type { StatusWriter } from '../reconcile.ts'
 import type { ResourceName } from '../sync/resource-key.ts'
 import { writeWhole } from '../sync/write-whole.ts'
@@ -17,6 +18,10 @@ function textOf({ tools, ...rest }: { readonly tools: readonly string[] }): stri
     tools.length === 0 ? ' []\n' : `\n${tools.map(name => `  - ${JSON.stringify(name)}\n`).join('')}`
   return `${stringify(rest, { lineWidth: 0 })}tools:${names}`
 }
+
+/** About a tool set whose status cannot be read. */
+const ASSUMED =
+  'if its tool set shares a tool name with another tool set, the gateway may serve the tool of the other tool set'
 
 export class StatusFiles implements StatusWriter {
   readonly #directory: string
@@ -43,23 +48,29 @@ export class StatusFiles implements StatusWriter {
   /** Keys of tool sets that served tools when the process last ended; they keep their names in a conflict. */
   async served(): Promise<ReadonlySet<string>> {
     const keys = new Set<string>()
-    for (const namespace of await namesIn(this.#directory)) {
-      for (const file of await namesIn(join(this.#directory, namespace))) {
+    for (const namespace of await this.#readable(this.#directory)) {
+      for (const file of await this.#readable(join(this.#directory, namespace))) {
         if (!file.endsWith('.yaml')) continue
         const path = join(this.#directory, namespace, file)
         const status = await readStatus(path)
-        if (!isObject(status) || typeof status.toolCount !== 'number')
-          this.#onDamage(
-            path,
-            'if the tool set of this file shares a tool name with another tool set, the gateway may serve the tool of the other tool set',
-          )
+        if (!isObject(status) || typeof status.toolCount !== 'number') this.#onDamage(path, ASSUMED)
         else if (status.toolCount > 0) keys.add(`${namespace}/${file.slice(0, -5)}`)
       }
     }
     return keys
   }
 
-  /** Deletes the files of other tool sets. */
+  /** The rest of the statuses, and the tool sets, are independent of a folder that cannot be read. */
+  async #readable(folder: string): Promise<readonly string[]> {
+    try {
+      return await namesIn(folder)
+    } catch {
+      this.#onDamage(folder, ASSUMED)
+      return []
+    }
+  }
+
+  /** Deletes the files of other tool sets. @throws Error of the file system */
   async keepOnly(keys: ReadonlySet<string>): Promise<void> {
     await keepFiles(this.#directory, keys)
   }
@@ -95,10 +106,6 @@ async function keepFiles(folder: string, keys: ReadonlySet<string>): Promise<voi
       if (!keys.has(key)) await rm(join(folder, namespace, file), { force: true })
     }
   }
-}
-
-async function namesIn(directory: string): Promise<string[]> {
-  return readdir(directory).catch(() => [])
 }
 
 async function readStatus(path: string): Promise<unknown> {

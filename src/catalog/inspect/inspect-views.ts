@@ -30,7 +30,7 @@ export async function inspectViews(
   options: InspectOptions & { readonly review: ViewReview },
 ): Promise<readonly ViewReport[]> {
   const directory = dirname(path)
-  const files = (await listFiles(directory)).filter(file => file.isResource)
+  const files = (await listFiles(directory)).files.filter(file => file.isResource)
   const own = files.find(file => file.path === basename(path))
   if (own === undefined) return []
   const content = await readResourceFile(own, { directory, ...options })

@@ -2,6 +2,7 @@
 import { readFile, realpath, stat } from 'node:fs/promises'
 import { join, sep } from 'node:path'
 import type { KeyReference } from '../../model/tool-set.ts'
+import { isMissing } from '../../shared/fs/missing.ts'
 import { MAX_DOCUMENT_BYTES } from '../document/parse-document.ts'
 import type { ReferenceReader } from '../sync/tool-set-sync.ts'
 
@@ -43,7 +44,7 @@ async function readBounded(path: string, shown: string): Promise<Buffer> {
     return await readFile(path)
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
-    if (code === 'ENOENT') throw new Error(`${shown} does not exist: create the file`)
+    if (isMissing(error)) throw new Error(`${shown} does not exist: create the file`)
     if (code === 'EISDIR') throw new Error(`${shown} is a folder: name a file`)
     if (code === 'EACCES' || code === 'EPERM')
       throw new Error(`${shown} cannot be read: check its permissions`)

@@ -4,6 +4,7 @@ import { createHash } from 'node:crypto'
 import { mkdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { OnDamage } from '../../shared/fs/damage.ts'
+import { isMissing } from '../../shared/fs/missing.ts'
 import { fileNameOf } from './resource-key.ts'
 import { writeWhole } from './write-whole.ts'
 
@@ -58,7 +59,7 @@ export class DocumentStore {
       }
       return stored
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'ENOENT')
+      if (!isMissing(error))
         this.#onDamage(
           file,
           'the tools generated from this file are unavailable until the gateway has fetched the document again',

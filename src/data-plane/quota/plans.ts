@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { LineCounter, parseDocument } from 'yaml'
 import { type Plan, type PlanLimits, type PlanRule, SEEDED_PLANS } from '../../model/plan.ts'
+import { isMissing } from '../../shared/fs/missing.ts'
 
 /** The content of the file; seeded plans that it does not define are added. */
 export interface PlanFile {
@@ -32,9 +33,8 @@ export function readPlans(path: string): PlanFile {
   try {
     text = readFileSync(path, 'utf8')
   } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException
-    if (code === 'ENOENT' && path === DEFAULT_PLANS_FILE) return { plans: SEEDED_PLANS, consumers: {} }
-    throw new Error(`${path}: the plans file cannot be read (${message}). Set PLANS to a readable file`)
+    if (isMissing(error) && path === DEFAULT_PLANS_FILE) return { plans: SEEDED_PLANS, consumers: {} }
+    throw new Error(`${path}: the plans file cannot be read (${(error as Error).message}). Set PLANS to a readable file`)
   }
   return parsePlans(text, path)
 }

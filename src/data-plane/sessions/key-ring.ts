@@ -1,9 +1,10 @@
 /** The rotating keys for session ids and request states: their interface and encoding, a ring in a file, and the log of a failed save. It signs nothing. */
 import { randomBytes } from 'node:crypto'
-import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { mkdirSync, renameSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { checkedLine, parseLines } from '../../shared/fs/checked-lines.ts'
 import type { OnDamage } from '../../shared/fs/damage.ts'
+import { readIfPresent } from '../../shared/fs/missing.ts'
 import type { Log } from '../../shared/telemetry/log.ts'
 
 export interface RingKey {
@@ -147,14 +148,14 @@ export function reportUnsavedKeys(log: Log): (error: Error) => void {
 }
 
 function readKeys(file: string): RingKey[] | undefined {
-  let text: string
+  let text: string | undefined
   try {
-    text = readFileSync(file, 'utf8')
+    text = readIfPresent(file)?.toString('utf8')
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return []
     // new keys in its place would end all sessions
     throw new Error(`${file} cannot be read: ${(error as Error).message}`)
   }
+  if (text === undefined) return []
   // earlier versions wrote no checksum
   if (text.startsWith('[')) return readRing(text)
   const { lines, fault } = parseLines(Buffer.from(text))

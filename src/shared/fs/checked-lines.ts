@@ -1,6 +1,7 @@
 /** Files of lines with checksums: replaces, appends, reads and checks them. It does not interpret the lines. */
 import { createHash } from 'node:crypto'
 import { type FileHandle, open, readFile, rename, rm } from 'node:fs/promises'
+import { unlessMissing } from './missing.ts'
 
 /** The files hold secrets: digests of keys, credentials for backends. */
 const MODE = 0o600
@@ -63,12 +64,8 @@ export interface CheckedLines {
 
 /** No file: no lines. @throws Error of the file system */
 export async function readLines(path: string): Promise<CheckedLines> {
-  try {
-    return parseLines(await readFile(path))
-  } catch (error) {
-    if ((error as { code?: unknown }).code === 'ENOENT') return { lines: [], fault: undefined, bytes: 0 }
-    throw error
-  }
+  const content = await unlessMissing(readFile(path))
+  return content === undefined ? { lines: [], fault: undefined, bytes: 0 } : parseLines(content)
 }
 
 export function parseLines(content: Buffer): CheckedLines {

@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { linkSync, readFileSync, renameSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { hostname } from 'node:os'
+import { readIfPresent } from './missing.ts'
 
 export interface DirectoryLock {
   /** Idempotent. */
@@ -145,12 +146,7 @@ function tryLink(from: string, to: string): boolean {
 
 /** @returns undefined when there is no such file. @throws when it cannot be read: its holder cannot be judged then */
 function read(path: string): string | undefined {
-  try {
-    return readFileSync(path, 'utf8')
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
-    throw error
-  }
+  return readIfPresent(path)?.toString('utf8')
 }
 
 function parse(text: string): Holder | undefined {

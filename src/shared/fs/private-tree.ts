@@ -10,6 +10,7 @@ import {
   readdirSync,
 } from 'node:fs'
 import { join } from 'node:path'
+import { isMissing } from './missing.ts'
 
 export interface PrivateTree {
   /** Files and folders whose mode was changed. */
@@ -39,9 +40,9 @@ export function makeTreePrivate(root: string): PrivateTree {
     try {
       return action()
     } catch (error) {
-      const { code, message } = error as NodeJS.ErrnoException
       // a file that another process has removed since
-      if (code === 'ENOENT') return undefined
+      if (isMissing(error)) return undefined
+      const { code, message } = error as NodeJS.ErrnoException
       failed++
       if (failures.length < MAX_REPORTED) failures.push({ path, reason: code ?? message })
       return undefined

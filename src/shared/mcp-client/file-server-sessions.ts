@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { link, mkdir, readdir, readFile, rename, rm, rmdir, stat, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { isMissing } from '../fs/missing.ts'
 import type { ServerSession, ServerSessionStore, SessionPlace } from './server-session-store.ts'
 
 interface FileOptions {
@@ -34,7 +35,7 @@ export class FileServerSessions implements ServerSessionStore {
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException
       // an error of the file system (too many open files, EIO) says nothing about the session
-      if (code !== undefined && code !== 'ENOENT') return 'unavailable'
+      if (code !== undefined && !isMissing(error)) return 'unavailable'
       // one with damaged content would keep others out
       if (code === undefined) await rm(path, { force: true }).catch(() => {})
     }
@@ -86,7 +87,7 @@ export class FileServerSessions implements ServerSessionStore {
       await rmdir(this.#folderOf(place.caller)).catch(() => {})
       return true
     } catch (error) {
-      return (error as NodeJS.ErrnoException).code === 'ENOENT' ? false : undefined
+      return isMissing(error) ? false : undefined
     }
   }
 

@@ -1,7 +1,8 @@
 /** Reads a key from a file, and creates the file where it is missing. It encrypts nothing. */
 import { createHash, randomBytes, randomUUID } from 'node:crypto'
-import { linkSync, mkdirSync, readFileSync, unlinkSync, writeFileSync } from 'node:fs'
+import { linkSync, mkdirSync, unlinkSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
+import { readIfPresent } from '../fs/missing.ts'
 
 const KEY_BYTES = 32
 const CHECK_LENGTH = 16
@@ -37,13 +38,8 @@ export function keptKey(path: string): KeptKey {
 const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/
 
 function read(path: string): string | undefined {
-  let text: string
-  try {
-    text = readFileSync(path, 'utf8')
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
-    throw error
-  }
+  const text = readIfPresent(path)?.toString('utf8')
+  if (text === undefined) return undefined
   const parts = text.trim().split(' ')
   // a key that an operator wrote has no checksum
   const [check, key] = parts.length === 2 ? (parts as [string, string]) : [undefined, parts[0]!]

@@ -290,7 +290,7 @@ export const policyEndpoints: readonly Endpoint[] = [
     success: { status: 200, description: 'The revision in force', schema: shownRevision },
     async run({ services, body }) {
       const workshop = workshopOf(services)
-      if (!(await workshop.isKept(body.revision)))
+      if (!(await orConflict(workshop.isKept(body.revision))))
         throw conflict(
           `Revision ${body.revision} is not in the history of the policy. Send a revision from history in the response to GET /v1/policy.`,
         )

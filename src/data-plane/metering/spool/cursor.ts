@@ -1,7 +1,7 @@
 /** Reads and writes the cursor of a spool reader: its position, in a file with a checksum. It reads no event. */
 import { createHash } from 'node:crypto'
-import { readFileSync } from 'node:fs'
 import { open, rename } from 'node:fs/promises'
+import { readIfPresent } from '../../../shared/fs/missing.ts'
 
 export interface CursorState {
   /** Segment → position of the next byte to read. Absent segments have not been read. */
@@ -14,13 +14,8 @@ const EMPTY: CursorState = { segments: {}, next: {} }
 
 /** No file: the beginning. @returns the state, and false when the file is damaged @throws Error of the file system */
 export function readCursor(path: string): { readonly state: CursorState; readonly whole: boolean } {
-  let text: string
-  try {
-    text = readFileSync(path, 'utf8')
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
-    return { state: EMPTY, whole: true }
-  }
+  const text = readIfPresent(path)?.toString('utf8')
+  if (text === undefined) return { state: EMPTY, whole: true }
   const end = text.indexOf('\n')
   const body = text.slice(0, end)
   if (end < 0 || digest(body) !== text.slice(end + 1).trim()) return { state: EMPTY, whole: false }

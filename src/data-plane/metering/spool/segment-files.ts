@@ -1,6 +1,7 @@
 /** Creates, completes, closes and removes the files of segments that grow. It writes no event and keeps no state. */
 import { closeSync, fsyncSync, mkdirSync, openSync, renameSync, unlinkSync } from 'node:fs'
 import { join } from 'node:path'
+import { isMissing } from '../../../shared/fs/missing.ts'
 import { segmentFile } from './segment-name.ts'
 
 /** The name of the new file is on disk when this returns. @returns the descriptor @throws Error of the file system; no file is left then */
@@ -28,7 +29,7 @@ export function completeSegment(directory: string, key: string): void {
   try {
     renameSync(join(directory, segmentFile(key, true)), join(directory, segmentFile(key, false)))
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+    if (!isMissing(error)) throw error
   }
 }
 

@@ -4,6 +4,7 @@ import { closeSync, fstatSync, openSync, readdirSync, readSync, unlinkSync } fro
 import { join } from 'node:path'
 import { getOrSet } from '../../../model/once-per.ts'
 import type { OnDamage } from '../../../shared/fs/damage.ts'
+import { isMissing } from '../../../shared/fs/missing.ts'
 import { readCursor, writeCursor } from './cursor.ts'
 import { findFrame, frameAt, MAX_FRAME_BYTES } from './frame.ts'
 import { type SegmentName, segmentsAmong } from './segment-name.ts'
@@ -248,11 +249,6 @@ export class SpoolReader {
       // the segments after it are read nevertheless
     }
   }
-}
-
-/** The only error that says what the directory holds: any other may end with the next call. */
-function isMissing(error: unknown): boolean {
-  return (error as NodeJS.ErrnoException).code === 'ENOENT'
 }
 
 function isLast(segments: readonly SegmentName[], index: number): boolean {

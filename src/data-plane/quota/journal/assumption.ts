@@ -1,7 +1,8 @@
 /** Stores the assumption that follows damage to the quota journal, and counts limits of a consumer as used under it. It reads no journal. */
-import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { PlanLimits } from '../../../model/plan.ts'
+import { readIfPresent } from '../../../shared/fs/missing.ts'
 import { BUSY, HASHED } from '../memory/abi.ts'
 import type { HashedKey } from '../memory/table.ts'
 import { clamp, type TableQuota } from '../memory/table-quota.ts'
@@ -34,9 +35,10 @@ export function assumptionIn(dir: string, damage: readonly string[], nowMs: numb
 }
 
 function readAssumption(path: string): Assumption | 'unreadable' | undefined {
-  if (!existsSync(path)) return undefined
   try {
-    const { sinceMs, reason } = JSON.parse(readFileSync(path, 'utf8')) as Partial<Assumption>
+    const text = readIfPresent(path)?.toString('utf8')
+    if (text === undefined) return undefined
+    const { sinceMs, reason } = JSON.parse(text) as Partial<Assumption>
     if (typeof sinceMs === 'number' && Number.isFinite(sinceMs) && typeof reason === 'string')
       return { sinceMs, reason }
   } catch {

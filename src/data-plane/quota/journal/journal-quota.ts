@@ -3,9 +3,10 @@
  * It writes no note: `journal.ts` does.
  */
 import { randomBytes } from 'node:crypto'
-import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { mkdirSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { lockDirectory } from '../../../shared/fs/directory-lock.ts'
+import { readIfPresent } from '../../../shared/fs/missing.ts'
 import type { KernelHandle } from '../../kernel/create.ts'
 import { RESERVING_CONSUMERS } from '../memory/abi.ts'
 import { createQuotaRegion, joinQuotaRegion, type SharedQuota, shareOf } from '../memory/kernel.ts'
@@ -158,11 +159,11 @@ function limitsOf({
 /** The secret of the key hash: without it, notes could not be assigned to consumers. */
 function seedOf(dir: string): Uint8Array {
   const path = join(dir, SEED_FILE)
-  if (existsSync(path)) {
-    const seed = readFileSync(path)
-    if (seed.length === SEED_BYTES) return seed
+  const before = readIfPresent(path)
+  if (before !== undefined) {
+    if (before.length === SEED_BYTES) return before
     throw new Error(
-      `${path} has ${seed.length} bytes instead of ${SEED_BYTES}. Restore the file from a backup. To restart all quota counts at zero instead, remove ${dir}`,
+      `${path} has ${before.length} bytes instead of ${SEED_BYTES}. Restore the file from a backup. To restart all quota counts at zero instead, remove ${dir}`,
     )
   }
   const seed = randomBytes(SEED_BYTES)

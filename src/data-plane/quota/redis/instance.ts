@@ -1,8 +1,9 @@
 /** The identity of this instance: kept in a directory over restarts, or new without a directory. It locks no directory. */
 import { randomBytes } from 'node:crypto'
-import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { crc32 } from 'node:zlib'
+import { readIfPresent } from '../../../shared/fs/missing.ts'
 
 export interface Instance {
   readonly id: string
@@ -19,7 +20,8 @@ const FILE = 'instance'
 export function instanceIn(dir: string | undefined): Instance {
   if (dir === undefined) return { id: newId(), incarnation: 1 }
   const path = join(dir, FILE)
-  const before = existsSync(path) ? parse(readFileSync(path, 'utf8'), path) : { id: newId(), incarnation: 0 }
+  const text = readIfPresent(path)?.toString('utf8')
+  const before = text === undefined ? { id: newId(), incarnation: 0 } : parse(text, path)
   const instance = { id: before.id, incarnation: before.incarnation + 1 }
   writeFileSync(`${path}.new`, JSON.stringify({ ...instance, check: checkOf(instance) }), {
     mode: 0o600,

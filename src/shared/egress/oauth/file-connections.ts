@@ -1,7 +1,8 @@
 /** Stores connections of users, and locks on them, in a folder. It encrypts nothing. */
 import { randomUUID } from 'node:crypto'
-import { mkdir, readdir, readFile, rename, rm, rmdir, stat, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, rename, rm, rmdir, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { namesIn, unlessMissing } from '../../fs/missing.ts'
 import type { ConnectionStore } from './connection-store.ts'
 
 /** Of renaming a folder to the place of one that is not empty; Windows refuses also an empty one, with EPERM. */
@@ -16,14 +17,7 @@ export function fileConnections(directory: string): ConnectionStore {
   const pathOf = (key: string): string => join(directory, `${key}.sealed`)
 
   return {
-    async read(key) {
-      try {
-        return await readFile(pathOf(key), 'utf8')
-      } catch (error) {
-        if (codeOf(error) === 'ENOENT') return undefined
-        throw error
-      }
-    },
+    read: key => unlessMissing(readFile(pathOf(key), 'utf8')),
 
     async write(key, sealed) {
       await mkdir(directory, { recursive: true, mode: 0o700 })
@@ -55,7 +49,7 @@ export function fileConnections(directory: string): ConnectionStore {
         await rename(draft, place)
       } catch (error) {
         await rm(draft, { recursive: true, force: true })
-        if (TAKEN.has(codeOf(error) ?? '')) return undefined
+        if (TAKEN.has((error as NodeJS.ErrnoException).code ?? '')) return undefined
         throw error
       }
       return () => released(place, own)
@@ -63,21 +57,8 @@ export function fileConnections(directory: string): ConnectionStore {
   }
 }
 
-async function namesIn(place: string): Promise<readonly string[]> {
-  try {
-    return await readdir(place)
-  } catch (error) {
-    if (codeOf(error) === 'ENOENT') return []
-    throw error
-  }
-}
-
 async function released(place: string, holder: string): Promise<void> {
   await rm(join(place, holder), { force: true })
   // fails when the next holder is in it already
   await rmdir(place).catch(() => {})
-}
-
-function codeOf(error: unknown): string | undefined {
-  return (error as NodeJS.ErrnoException).code
 }

@@ -10,6 +10,7 @@ import {
   importJWK,
   type JWK,
 } from 'jose'
+import { unlessMissing } from '../../fs/missing.ts'
 
 /**
  * The private JWK set in `dataDir`; a start reuses the key, so that tokens and clients outlive a restart of the process.
@@ -17,10 +18,7 @@ import {
  */
 export async function loadSigningKeys(dataDir: string): Promise<{ readonly keys: JWK[] }> {
   const file = join(dataDir, 'dev-identity', 'jwks.json')
-  const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return undefined
-    throw error
-  })
+  const text = await unlessMissing(readFile(file, 'utf8'))
   if (text !== undefined) {
     await chmod(file, 0o600)
     return checked(text, file)

@@ -1,7 +1,8 @@
 /** Keeps bundles that were in force in files, and reads them by revision. It serves none. */
-import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { SerialQueue } from '../../async/serial-queue.ts'
+import { namesIn, unlessMissing } from '../../fs/missing.ts'
 
 export interface KeptBundle {
   readonly revision: string
@@ -34,7 +35,10 @@ export class BundleHistory {
     })
   }
 
-  /** The newest first, each revision once: while it is kept again, and after a kill in between, its older file is there too. */
+  /**
+   * The newest first, each revision once: while it is kept again, and after a kill in between, its older file is there too.
+   * @throws Error naming the folder and the fix, as every method here
+   */
   async list(): Promise<readonly KeptBundle[]> {
     const files = await this.#files()
     return files
@@ -45,16 +49,28 @@ export class BundleHistory {
   /** undefined when it is not kept. */
   async read(revision: string): Promise<Uint8Array | undefined> {
     const found = (await this.#files()).find(file => file.revision === revision)
-    return found && readFile(join(this.#dir, found.name)).catch(() => undefined)
+    return found && this.#reading(unlessMissing(readFile(join(this.#dir, found.name))))
   }
 
   async #files(): Promise<readonly (KeptBundle & { readonly name: string })[]> {
-    const names = await readdir(this.#dir).catch(() => [])
+    const names = await this.#reading(namesIn(this.#dir))
     return names
       .flatMap(name => {
         const [, since, revision] = FILE.exec(name) ?? []
         return revision === undefined ? [] : [{ name, revision, since: Number(since) }]
       })
       .sort((a, b) => b.since - a.since)
+  }
+
+  /** A history that cannot be read is not an empty one. */
+  async #reading<T>(work: Promise<T>): Promise<T> {
+    try {
+      return await work
+    } catch (error) {
+      const { message } = error as Error
+      throw new Error(
+        `The history of the policy in ${this.#dir} cannot be read (${message}). Check the disk and the permissions of this folder.`,
+      )
+    }
   }
 }

@@ -1,5 +1,6 @@
 /** Finds a decision in a decision log by its id, and reads the files in chunks. It changes no file. */
 import { open } from 'node:fs/promises'
+import { unlessMissing } from '../../fs/missing.ts'
 import type { DecisionEntry } from './entry.ts'
 import { parsed } from './reader.ts'
 import { newestFilesOf } from './tail.ts'
@@ -20,7 +21,7 @@ export async function findDecision(path: string, id: string): Promise<DecisionEn
 }
 
 async function findIn(file: string, beginning: Buffer): Promise<DecisionEntry | undefined> {
-  const handle = await open(file, 'r').catch(() => undefined)
+  const handle = await unlessMissing(open(file, 'r'))
   // rotated away meanwhile
   if (handle === undefined) return undefined
   try {

@@ -1,5 +1,5 @@
 /** Reads the entries of a decision log one after another, lists its files and parses its lines. It changes nothing. */
-import { createReadStream, existsSync, readdirSync, statSync } from 'node:fs'
+import { createReadStream, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { readJson } from '../../../model/exact-number.ts'
@@ -30,10 +30,11 @@ export async function* readDecisionLog(
   }
 }
 
-/** The oldest of each thread first. @throws Error when the log does not exist. */
+/** The oldest of each thread first. @throws Error without a code when the log does not exist; Error of the file system */
 export function filesOf(path: string): string[] {
-  if (!existsSync(path)) throw new Error(`${path} does not exist: no decision log was written there`)
-  if (!statSync(path).isDirectory()) return [path]
+  const found = statSync(path, { throwIfNoEntry: false })
+  if (found === undefined) throw new Error(`${path} does not exist: no decision log was written there`)
+  if (!found.isDirectory()) return [path]
   const numbered = readdirSync(path).flatMap(name => {
     const match = /^decisions(?:-\d+)?(?:\.(\d+))?\.ndjson$/.exec(name)
     return match === null ? [] : [{ name, n: Number(match[1] ?? 0) }]

@@ -1,6 +1,7 @@
 /** Searches decisions by conditions and cursor, and reads the log of several threads from its end. It changes no file. */
 import { open } from 'node:fs/promises'
 import { nextTurn } from '../../async/slices.ts'
+import { unlessMissing } from '../../fs/missing.ts'
 import type { DecisionEntry } from './entry.ts'
 import { parsed } from './reader.ts'
 import { newestFilesByThread } from './tail.ts'
@@ -151,7 +152,7 @@ async function* entriesOf(
 }
 
 async function* linesFromEnd(file: string, budget: { bytes: number }): AsyncGenerator<string> {
-  const handle = await open(file, 'r').catch(() => undefined)
+  const handle = await unlessMissing(open(file, 'r'))
   // rotated meanwhile
   if (handle === undefined) return
   try {

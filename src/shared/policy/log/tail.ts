@@ -41,12 +41,13 @@ function lastOf(file: string, count: number): DecisionEntry[] {
   return lines.slice(-count - 1).flatMap(line => (line === '' ? [] : (parsed(line) ?? [])))
 }
 
-/** As `filesOf`, newest first; none when the log does not exist. */
+/** As `filesOf`, newest first; none when the log does not exist. @throws Error of the file system */
 export function newestFilesOf(path: string): string[] {
   try {
     return filesOf(path).reverse()
-  } catch {
-    return []
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === undefined) return []
+    throw error
   }
 }
 

@@ -4,6 +4,7 @@ import { mkdirSync } from 'node:fs'
 import { type FileHandle, open, rename, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { writeJson } from '../../../model/exact-number.ts'
+import { unlessMissing } from '../../fs/missing.ts'
 import type { Decision, PolicyInput } from '../engine.ts'
 import { type DecisionEntry, entryOf, type KeepArguments } from './entry.ts'
 
@@ -137,9 +138,7 @@ class FileDecisionLog implements DecisionLog {
     const aside = (n: number) => join(this.#options.dir, `${this.#stem}.${n}.ndjson`)
     await rm(maxFiles === 0 ? this.#file : aside(maxFiles), { force: true })
     for (let n = maxFiles - 1; n >= 0; n--) {
-      await rename(n === 0 ? this.#file : aside(n), aside(n + 1)).catch((error: NodeJS.ErrnoException) => {
-        if (error.code !== 'ENOENT') throw error
-      })
+      await unlessMissing(rename(n === 0 ? this.#file : aside(n), aside(n + 1)))
     }
   }
 

@@ -1,9 +1,13 @@
-/** The bundles that were in force, in a real directory: no revision is listed twice, also while it is kept again and after a kill in between; 20 are kept. */
+/**
+ * The bundles that were in force, in a real directory: no revision is listed twice, also while it is kept again and after a kill in between; 20 are
+ * kept. A history that cannot be read is an error.
+ */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { BundleHistory } from '../../../../src/shared/policy/live/history.ts'
+import { failingPromise } from '../../../fixtures/failing-disk.ts'
 
 let dir: string
 beforeEach(() => {
@@ -48,4 +52,22 @@ it('keeps the last 20 bundles', async () => {
   expect((await history.list()).map(({ since }) => since)).toEqual(
     Array.from({ length: 20 }, (_, n) => 25 - n),
   )
+})
+
+it('is not taken for empty while it cannot be read', async () => {
+  expect(await new BundleHistory(join(dir, 'none')).list()).toEqual([])
+  writeFileSync(join(dir, 'file'), '')
+  const unreadable = new BundleHistory(join(dir, 'file'))
+  await expect(unreadable.list()).rejects.toThrow(/cannot be read \(ENOTDIR.*Check the disk/)
+  await expect(unreadable.read('first')).rejects.toThrow(/cannot be read/)
+  const history = new BundleHistory(dir)
+  await history.keep({ revision: 'first', since: 1000 }, Buffer.from('bundle'))
+  const end = failingPromise('readFile', 'EIO', path => String(path).endsWith('1000-first.tar.gz'))
+  try {
+    await expect(history.read('first')).rejects.toThrow(/cannot be read \(EIO/)
+  } finally {
+    end()
+  }
+  expect(await history.read('second')).toBeUndefined()
+  expect(Buffer.from((await history.read('first'))!).toString()).toBe('bundle')
 })

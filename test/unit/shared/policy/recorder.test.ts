@@ -23,6 +23,7 @@ import { newestDecisions } from '../../../../src/shared/policy/log/search.ts'
 import { lastDecisions } from '../../../../src/shared/policy/log/tail.ts'
 import { createDecisionLog } from '../../../../src/shared/policy/log/writer.ts'
 import { aPolicy } from '../../../fixtures/exchange.ts'
+import { failing, failingPromise } from '../../../fixtures/failing-disk.ts'
 import { inputOf } from '../../../fixtures/policy/inputs.ts'
 
 const ALLOWED: Decision = { allow: true, reasons: [], revision: 'r' }
@@ -303,6 +304,22 @@ describe('what was kept', () => {
       writeFileSync(join(dir, 'shifted.ndjson'), pad + line('cut', 6))
       expect((await findDecision(join(dir, 'shifted.ndjson'), 'cut'))?.at).toBe(6)
     }
+  })
+
+  it('is not missing because the log cannot be read', async () => {
+    const line = `${JSON.stringify(entryOf('only', 1, inputOf(), DENIED, 'masked'))}\n`
+    writeFileSync(join(dir, 'decisions.ndjson'), line)
+    for (const end of [
+      failingPromise('open', 'EACCES', path => String(path).startsWith(dir)),
+      failing('readdirSync', 'EIO', path => path === dir),
+    ]) {
+      try {
+        await expect(findDecision(dir, 'only')).rejects.toThrow(/EACCES|EIO/)
+      } finally {
+        end()
+      }
+    }
+    expect((await findDecision(dir, 'only'))?.at).toBe(1)
   })
 
   it('is read from the end of the log, oldest first', () => {
