@@ -409,8 +409,14 @@ describe('clients that registered themselves', () => {
         const rows = (await read('GET', 'quotas')).json as { consumer_id: string; daily_count: number }[]
         const listed = rows.filter(row => row.consumer_id.startsWith('sha256:') && row.daily_count === 1)
         expect(listed).toHaveLength(1)
-        const reset = await read('POST', id === client ? `${path}/reset` : `quotas/${listed[0]!.consumer_id}/reset`)
-        expect(reset).toMatchObject({ status: 200, json: { daily_count: 0, monthly_count: 0, daily_limit: 10_000 } })
+        const reset = await read(
+          'POST',
+          id === client ? `${path}/reset` : `quotas/${listed[0]!.consumer_id}/reset`,
+        )
+        expect(reset).toMatchObject({
+          status: 200,
+          json: { daily_count: 0, monthly_count: 0, daily_limit: 10_000 },
+        })
       }
     }
     expect((await read('POST', `quotas/${encodeURIComponent('é'.repeat(120))}/reset`)).status).toBe(404)

@@ -15,7 +15,13 @@ import { keyOf } from '../sync/resource-key.ts'
 import type { ReferenceReader } from '../sync/tool-set-sync.ts'
 import type { ViewReview } from '../views/view-book.ts'
 import { desiredFromFiles } from './desired-from-files.ts'
-import { type FileContent, type FileStamp, listFiles, readResourceFile, type UnknownPath } from './read-directory.ts'
+import {
+  type FileContent,
+  type FileStamp,
+  listFiles,
+  readResourceFile,
+  type UnknownPath,
+} from './read-directory.ts'
 import { StatusFiles, ViewStatusFiles } from './status-files.ts'
 import { watchDirectory } from './watch-directory.ts'
 
@@ -127,7 +133,10 @@ class DirectorySource implements ToolSource {
     const { files, unknown } = listing
     const signature = JSON.stringify(listing)
     if (signature === this.#signature) return
-    await this.#readContents(files.filter(file => file.isResource), unknown)
+    await this.#readContents(
+      files.filter(file => file.isResource),
+      unknown,
+    )
     const contents = [...this.#contents.values()].map(entry => entry.content)
     const desired = await desiredFromFiles(contents, this.#order, this.references)
     const first = this.#signature === undefined
@@ -177,7 +186,8 @@ class DirectorySource implements ToolSource {
       // without a stamp: it is read again when it can be
       for (const [before, { content }] of known)
         contents.set(before, { stamp: '', content: { ...content, fault } })
-      if (known.length === 0) contents.set(path, { stamp: '', content: { path, results: [], fault, targets } })
+      if (known.length === 0)
+        contents.set(path, { stamp: '', content: { path, results: [], fault, targets } })
     }
     this.#contents = contents
   }

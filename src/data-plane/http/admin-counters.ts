@@ -32,7 +32,9 @@ export function counterOf(
   const { tenant: part, subscriptionId } = partsOf(row.key)
   const tenant = nameOfPart(part)
   const isKnown = tenant !== undefined && (consumer !== undefined || subscriptionId !== undefined)
-  const entitlement = isKnown ? snapshot.countedEntitlement(tenant, consumer ?? '', subscriptionId) : undefined
+  const entitlement = isKnown
+    ? snapshot.countedEntitlement(tenant, consumer ?? '', subscriptionId)
+    : undefined
   const { perSecond, perMinute, perDay, perMonth, burst } = entitlement?.limits ?? {}
   const counted = (count: number, limit = 0): CountedWindow => ({ count, limit: limit > 0 ? limit : null })
   const ifLimited = (count: number, limit = 0): CountedWindow | null =>

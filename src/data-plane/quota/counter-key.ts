@@ -23,7 +23,9 @@ export function counterKey(tenant: string, consumer: string, subscriptionId?: st
   if (subscriptionId !== undefined) parts.push(subscriptionId)
   const isLong = !fits(parts.join('/'))
   return parts
-    .map(part => (isReserved(part) || (isLong && Buffer.byteLength(part) > MAX_PART_BYTES) ? digestOf(part) : part))
+    .map(part =>
+      isReserved(part) || (isLong && Buffer.byteLength(part) > MAX_PART_BYTES) ? digestOf(part) : part,
+    )
     .join('/')
 }
 

@@ -34,7 +34,9 @@ export function readPlans(path: string): PlanFile {
     text = readFileSync(path, 'utf8')
   } catch (error) {
     if (isMissing(error) && path === DEFAULT_PLANS_FILE) return { plans: SEEDED_PLANS, consumers: {} }
-    throw new Error(`${path}: the plans file cannot be read (${(error as Error).message}). Set PLANS to a readable file`)
+    throw new Error(
+      `${path}: the plans file cannot be read (${(error as Error).message}). Set PLANS to a readable file`,
+    )
   }
   return parsePlans(text, path)
 }

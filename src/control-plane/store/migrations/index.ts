@@ -19,6 +19,7 @@ import { statements as products } from './0018-products.ts'
 import { statements as sharedApis } from './0019-shared-apis.ts'
 import { statements as scaleIndexes } from './0020-scale-indexes.ts'
 import { statements as scopeOnce } from './0021-scope-once.ts'
+import { statements as tenantIndexes } from './0022-tenant-indexes.ts'
 
 export interface Migration {
   readonly name: string
@@ -47,4 +48,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: '0019-shared-apis', statements: sharedApis },
   { name: '0020-scale-indexes', statements: scaleIndexes },
   { name: '0021-scope-once', statements: scopeOnce },
+  { name: '0022-tenant-indexes', statements: tenantIndexes },
 ]

@@ -53,19 +53,12 @@ export function tenantRepository({ db, scope, now }: SqlSession): TenantReposito
     },
     async removeHistory(id, limit) {
       const ofTenant = sql`tenant_id = ${id} and ${inScope(scope)}`
-      // usage has no index on the tenant
-      const ofSubscriptions = sql`subscription_id in (select id from subscriptions where ${ofTenant})`
-      const tables = [
-        ['metering_latencies', ofTenant],
-        ['metering_hours', ofTenant],
-        ['usage_daily', ofSubscriptions],
-      ] as const
       let removed = 0
-      for (const [name, rows] of tables) {
+      for (const name of ['metering_latencies', 'metering_hours', 'usage_daily']) {
         const table = sql.table(name)
         const { rows: counted } = await sql<{ count: number }>`with gone as (
             delete from ${table} where ctid = any(array(
-              select ctid from ${table} where ${rows} limit ${limit - removed})) returning 1)
+              select ctid from ${table} where ${ofTenant} limit ${limit - removed})) returning 1)
           select count(*)::int as count from gone`.execute(db)
         removed += counted[0]?.count ?? 0
         if (removed >= limit) break

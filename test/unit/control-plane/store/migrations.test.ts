@@ -29,5 +29,6 @@ test('the statements of the pinned migrations are unchanged', () => {
     '0019-shared-apis': 'be198c6945be50ce625b9ed81d07eb39c7557999928491eb43d2800ce632b68b',
     '0020-scale-indexes': 'b77f2166dab9df12472ec0e80f7793af3fa1a9c571b5f14ef02c0ce699ae043f',
     '0021-scope-once': 'f7fd1c6b7fb91b8b71ceea7321fe1919a1cb460f0ff3a542d4e3b9444a7b0b46',
+    '0022-tenant-indexes': '148b8327ecf47e82d80cdb050639e92f91abccb060c0b993276f876a684f9021',
   })
 })

@@ -107,7 +107,9 @@ describe('a modern client', () => {
     expect(with_(params).ask({ ...inquiry({ why: FORM }), asker: 'connect' })).toBe('pending')
     const again = { ...inquiry({ confirm: FORM, why: FORM }), asker: 'server' as const }
     expect(with_(params).ask(again)).toEqual({ confirm: YES, why: YES })
-    expect(with_({ inputResponses: { why: YES } }).ask({ ...inquiry({ why: FORM }), asker: 'server' })).toBe('pending')
+    expect(with_({ inputResponses: { why: YES } }).ask({ ...inquiry({ why: FORM }), asker: 'server' })).toBe(
+      'pending',
+    )
   })
 
   it('is asked again after an unusable result, but not for a confirmation', () => {

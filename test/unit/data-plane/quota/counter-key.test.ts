@@ -21,7 +21,11 @@ describe('a name', () => {
     expect(counterKey('acme', 'agent')).toBe('acme/agent')
     expect(counterKey('', 'agent', ID)).toBe(`/agent/${ID}`)
     expect(counterKey('a/b', 'https://x/y')).toBe('a%2Fb/https:%2F%2Fx%2Fy')
-    expect(partsOf(counterKey('a/b', 'c', ID))).toEqual({ tenant: 'a%2Fb', consumer: 'c', subscriptionId: ID })
+    expect(partsOf(counterKey('a/b', 'c', ID))).toEqual({
+      tenant: 'a%2Fb',
+      consumer: 'c',
+      subscriptionId: ID,
+    })
     // the last one that fits, in characters and in bytes
     expect(counterKey('t', 'x'.repeat(125))).toBe(`t/${'x'.repeat(125)}`)
     expect(counterKey('t', `${'é'.repeat(62)}x`)).toBe(`t/${'é'.repeat(62)}x`)
@@ -30,7 +34,11 @@ describe('a name', () => {
   test('that does not fit has digests for its long parts alone', () => {
     for (const consumer of ['x'.repeat(126), 'é'.repeat(63), '界'.repeat(42), '🛒'.repeat(32)]) {
       const parts = partsOf(counterKey('t', consumer))
-      expect(parts).toEqual({ tenant: 't', consumer: expect.stringMatching(DIGEST), subscriptionId: undefined })
+      expect(parts).toEqual({
+        tenant: 't',
+        consumer: expect.stringMatching(DIGEST),
+        subscriptionId: undefined,
+      })
       expect(isConsumer(parts.consumer, consumer)).toBe(true)
       expect(isConsumer(parts.consumer, parts.consumer)).toBe(true)
       expect(isConsumer(parts.consumer, `${consumer}x`)).toBe(false)

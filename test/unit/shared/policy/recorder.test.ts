@@ -309,10 +309,11 @@ describe('what was kept', () => {
   it('is not missing because the log cannot be read', async () => {
     const line = `${JSON.stringify(entryOf('only', 1, inputOf(), DENIED, 'masked'))}\n`
     writeFileSync(join(dir, 'decisions.ndjson'), line)
-    for (const end of [
-      failingPromise('open', 'EACCES', path => String(path).startsWith(dir)),
-      failing('readdirSync', 'EIO', path => path === dir),
+    for (const fail of [
+      () => failingPromise('open', 'EACCES', path => String(path).startsWith(dir)),
+      () => failing('readdirSync', 'EIO', path => path === dir),
     ]) {
+      const end = fail()
       try {
         await expect(findDecision(dir, 'only')).rejects.toThrow(/EACCES|EIO/)
       } finally {
