@@ -1,5 +1,6 @@
 /** Reads the settings of a deployment from the environment and checks them, also in combination. It starts nothing. */
-import { isCidr, isLoopback } from './settings/cidr.ts'
+import { isLoopback } from '../model/loopback.ts'
+import { isCidr } from './settings/cidr.ts'
 import { NO_PROVIDER, readIssuer } from './settings/issuer.ts'
 import { readMetering } from './settings/metering.ts'
 import { readPolicySettings } from './settings/policy.ts'

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import type { BridgeOptions } from '../../bridge/bridge.ts'
 import { parseDurationMs } from '../../model/duration.ts'
+import { isLoopback } from '../../model/loopback.ts'
 import {
   type CommandContext,
   CommandFailure,
@@ -26,7 +27,6 @@ interface Options {
 
 /** What a command needs to run at all; everything else is passed on by name. */
 const PASSED_ON = ['PATH', 'HOME', 'USER', 'LOGNAME', 'SHELL', 'TERM', 'LANG', 'LC_ALL', 'TMPDIR', 'TZ']
-const LOOPBACK = /^(?:127(?:\.\d{1,3}){3}|::1|localhost)$/
 
 export function addBridge(program: Command, context: CommandContext): void {
   program
@@ -87,7 +87,7 @@ COMMAND receives only the environment variables that --env names, and ${PASSED_O
 async function serve({ env }: CommandContext, command: readonly string[], options: Options): Promise<number> {
   const { host, port, maxSessions, idle: idleMs, cwd } = options
   const token = options.tokenFile === undefined ? undefined : readToken(options.tokenFile)
-  if (token === undefined && !LOOPBACK.test(host))
+  if (token === undefined && !isLoopback(host))
     throw new CommandFailure(
       `--host ${host} is reachable from other machines. Set --token-file, so that callers need a token.`,
       EXIT.usage,

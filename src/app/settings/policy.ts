@@ -1,6 +1,5 @@
 /** The settings of the policy, of its bundles and of its decision log, and their checks. It connects to nothing. */
-import { bareHost } from '../../model/bare-host.ts'
-import { isLoopback } from './cidr.ts'
+import { isLoopback } from '../../model/loopback.ts'
 import type { Reader } from './reader.ts'
 
 export type PolicySettings = ReturnType<typeof readAll>
@@ -67,7 +66,7 @@ function checkToken({ bundle, shadow }: PolicySettings, read: Reader): void {
     )
   const plain = remote
     .map(address => new URL(address))
-    .find(({ protocol, hostname }) => protocol === 'http:' && !isLoopback(bareHost(hostname)))
+    .find(({ protocol, hostname }) => protocol === 'http:' && !isLoopback(hostname))
   if (plain !== undefined)
     read.fault(
       'POLICY_TOKEN',

@@ -2,7 +2,7 @@
 import { BlockList, isIP } from 'node:net'
 import type { SmtpServer } from '../../control-plane/mail/smtp.ts'
 import { hostOf } from '../../model/bare-host.ts'
-import { isLoopback } from './cidr.ts'
+import { isLoopback } from '../../model/loopback.ts'
 import type { readKafka } from './kafka.ts'
 import { isRemote, type PolicySettings } from './policy.ts'
 import type { Reader } from './reader.ts'

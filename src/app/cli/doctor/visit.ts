@@ -1,7 +1,4 @@
-/**
- * The types of a step, of its outcome and of the state that the steps of a client share, and a test whether a URL names `localhost`,
- * `127.0.0.1` or `[::1]`. It sends nothing.
- */
+/** The types of a step, of its outcome and of the state that the steps of a client share. It sends nothing. */
 import type { ClientProfile } from './clients.ts'
 
 /** The fields of RFC 8414 §2 that clients read. */
@@ -61,6 +58,3 @@ export interface Step {
   /** @throws Fault when the client would fail here */
   run(visit: Visit): Promise<StepOutcome>
 }
-
-export const isLocal = (url: string): boolean =>
-  ['localhost', '127.0.0.1', '[::1]'].includes(new URL(url).hostname)

@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto'
 import { mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
+import { isLoopback } from '../../../model/loopback.ts'
 
 type Environment = Readonly<Record<string, string | undefined>>
 
@@ -10,7 +11,6 @@ const CONNECT_TIMEOUT_MS = 10_000
 const DOWNLOAD_TIMEOUT_MS = 10 * 60_000
 const MAX_PROGRAM_BYTES = 256 * 1024 * 1024
 const MAX_CHECKSUMS_BYTES = 64 * 1024
-const LOOPBACK = new Set(['localhost', '127.0.0.1', '[::1]'])
 
 export interface Release {
   /** `opa` or `regal`, also the folder on a mirror */
@@ -69,9 +69,9 @@ function releasesUrl(release: Release, env: Environment): string {
     throw new Error(`POLICY_TOOLS_URL is "${mirror}", which is not a URL. Set it to "https://HOST/PATH".`)
   const { protocol, hostname } = new URL(mirror)
   // over http another host could exchange the program and its digest together
-  if (protocol !== 'https:' && !LOOPBACK.has(hostname))
+  if (protocol !== 'https:' && !isLoopback(hostname))
     throw new Error(
-      'POLICY_TOOLS_URL must be an https URL, or a URL with the host "localhost", "127.0.0.1" or "[::1]".',
+      'POLICY_TOOLS_URL must be an https URL, or a URL with a loopback host such as "localhost", "127.0.0.1" or "[::1]".',
     )
   return `${mirror.replace(/\/+$/, '')}/${release.program}`
 }

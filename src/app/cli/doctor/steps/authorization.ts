@@ -1,8 +1,9 @@
 /** The authorization request up to the login page, and a token request with an invalid code. It completes no login. */
 import { createHash, randomBytes } from 'node:crypto'
+import { isLoopback } from '../../../../model/loopback.ts'
 import { ask, describeResponse, type FetchedResponse, objectOf } from '../ask.ts'
 import { demand, Fault } from '../fault.ts'
-import { isLocal, type Step, type Visit } from '../visit.ts'
+import type { Step, Visit } from '../visit.ts'
 
 const MAX_HOPS = 8
 const OPEN = { skipped: 'The server requires no token.' }
@@ -53,7 +54,7 @@ async function follow(url: URL, redirectUri: string): Promise<URL | FetchedRespo
   for (let hop = 0; hop < MAX_HOPS; hop++) {
     const jar = jars.get(at.hostname) ?? new Map<string, Cookie>()
     jars.set(at.hostname, jar)
-    const isSecure = at.protocol === 'https:' || isLocal(at.href)
+    const isSecure = at.protocol === 'https:' || isLoopback(at.hostname)
     const cookie = [...jar]
       .filter(([, { secure }]) => isSecure || !secure)
       .map(([name, { value }]) => `${name}=${value}`)

@@ -1,7 +1,8 @@
 /** Discovery of the protected resource and of its authorization server, at the addresses that clients try, and its checks. It registers no client. */
+import { isLoopback } from '../../../../model/loopback.ts'
 import { ask, describeResponse, type FetchedResponse, objectOf } from '../ask.ts'
 import { demand, Fault } from '../fault.ts'
-import { isLocal, type Step, type Visit } from '../visit.ts'
+import type { Step, Visit } from '../visit.ts'
 
 const ACCEPT = { headers: { accept: 'application/json', 'mcp-protocol-version': '2025-06-18' } }
 const OPEN = { skipped: 'The server requires no token.' }
@@ -74,7 +75,7 @@ export const server: Step = {
           : `Add ${name} to the authorization server metadata: clients cannot log in without this field.`,
       )
       demand(
-        new URL(value).protocol === 'https:' || isLocal(value),
+        new URL(value).protocol === 'https:' || isLoopback(new URL(value).hostname),
         `${name} is "${value}".`,
         'Clients send codes and tokens only over https, except to loopback addresses. Set GATEWAY_URL and AUTH_ISSUER to https URLs.',
       )

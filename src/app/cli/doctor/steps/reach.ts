@@ -1,9 +1,10 @@
 /** The first requests of a client, without a token, and the checks of the endpoint and of its challenge. It begins no login. */
 import { isObject } from '../../../../model/is-object.ts'
+import { isLoopback } from '../../../../model/loopback.ts'
 import { describeResponse, type FetchedResponse, objectOf } from '../ask.ts'
 import { demand, Fault } from '../fault.ts'
 import { initializeSession, sendRpc } from '../rpc.ts'
-import { isLocal, type Step, type StepOutcome, type Visit } from '../visit.ts'
+import type { Step, type StepOutcome, type Visit } from '../visit.ts'
 
 export const reach: Step = {
   id: 'reach',
@@ -53,9 +54,10 @@ export const reach: Step = {
       'initialize must return a result with serverInfo; see the log of the server at this address.',
     )
     const warnings: string[] = []
-    if (visit.client.callsFromTheInternet && isLocal(visit.url))
+    const { hostname, protocol } = new URL(visit.url)
+    if (visit.client.callsFromTheInternet && isLoopback(hostname))
       warnings.push(`${visit.client.title} connects from the internet and cannot reach a loopback address.`)
-    else if (!isLocal(visit.url) && new URL(visit.url).protocol === 'http:')
+    else if (!isLoopback(hostname) && protocol === 'http:')
       warnings.push(
         'The URL uses plain http: tokens can be read in transit, and most clients refuse the URL.',
       )
