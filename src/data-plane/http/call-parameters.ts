@@ -1,4 +1,5 @@
 /** Reads query parameters and cursors of the admin API and the tenant that a caller is limited to, and defines their fault. It reads no recorded call. */
+import { parseTimeMs } from '../../model/calendar-date.ts'
 import { type Principal, reachesEveryTenant } from '../../model/principal.ts'
 import type { CallQuery } from '../calls/call-query.ts'
 import { readCursor } from '../calls/process-calls.ts'
@@ -52,8 +53,8 @@ export class Parameters {
   time(name: string): number | undefined {
     const text = this.text(name)
     if (text === undefined) return undefined
-    const ms = Date.parse(text)
-    if (Number.isNaN(ms)) throw new ParameterFault(`${name} must be a time such as 2026-11-22T20:00:00Z.`)
+    const ms = parseTimeMs(text)
+    if (ms === undefined) throw new ParameterFault(`${name} must be a time such as 2026-11-22T20:00:00Z.`)
     return ms
   }
 }

@@ -1,6 +1,7 @@
 /** Reads metering events back, in protobuf and JSON. It writes none: `event-encoder.ts` and `kafka-producer.ts` do. */
 import { Reader } from 'protobufjs/minimal.js'
 import { ACCESSES, type MeteringEvent, OUTCOMES } from '../../link/metering-event.ts'
+import { parseTimeMs } from '../../model/calendar-date.ts'
 
 type Read = (reader: Reader) => unknown
 
@@ -81,7 +82,7 @@ export function readEvent(bytes: Uint8Array): MeteringEvent {
   const event = JSON.parse(
     Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString(),
   ) as MeteringEvent
-  if (typeof event.event_id !== 'string' || Number.isNaN(Date.parse(event.occurred_at)))
+  if (typeof event.event_id !== 'string' || parseTimeMs(event.occurred_at) === undefined)
     throw new Error('not a metering event')
   return event
 }

@@ -76,6 +76,27 @@ describe.each(DATABASES)('consumers on $name', database => {
       expect(await listed()).toHaveLength(1)
     })
 
+    it.each(['2026-02-31', '2026-04-31', '2025-02-29', '1999-12-31', '2026-2-1'])(
+      'a report with usage of the day %s gets 400 that names the field',
+      async day => {
+        const row = { subscription_id: world.subscription, day, requests: 1, errors: 0 }
+        const usage = [{ ...row, last_request_at: new Date(plane.clock.nowMs).toISOString() }]
+        const { status, body } = await plane.call('gateway', 'POST', '/v1/gateways/gw_any/reports', {
+          sequence: 1,
+          usage,
+        })
+        expect([status, body.error?.details]).toEqual([
+          400,
+          [
+            {
+              field: 'usage.0.day',
+              message: 'must be a date from 2000 to 2099 in the form YYYY-MM-DD.',
+            },
+          ],
+        ])
+      },
+    )
+
     it('a report that a gateway repeats after it was removed and connected again is counted once', async () => {
       const hello = { name: 'edge-10', url: '', version: '0.1.0', workers: 1, authConfig: {} }
       const connect = async () => {

@@ -16,6 +16,7 @@ import { EVERY_TENANT } from '../../store/store.ts'
 import { type Endpoint, type Subject, type SubjectQuestion, tagged } from '../http/endpoint.ts'
 import { conflict, found } from '../http/problem.ts'
 import {
+  calendarDay,
   count,
   envelope,
   listOf,
@@ -127,14 +128,6 @@ export const helloQuery = z.object({
   }),
 })
 
-const day = z
-  .string()
-  .regex(
-    /^20[0-9]{2}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])$/,
-    'must be a date from 2000 to 2099 in the form YYYY-MM-DD.',
-  )
-  .openapi({ example: '2026-01-31' })
-
 const report = z
   .strictObject({
     status: word(REPORTED_STATUSES).default('online'),
@@ -153,7 +146,7 @@ const report = z
       .array(
         z.strictObject({
           subscription_id: textField(100),
-          day,
+          day: calendarDay(2000, 2099),
           requests: count(0),
           errors: count(0),
           last_request_at: moment(),

@@ -1,5 +1,6 @@
 /** Routes and schemas of metrics. `services/metrics.ts` reads the metrics from the database. */
 import { type Endpoint, tagged } from '../http/endpoint.ts'
+import { calendarDay } from '../schemas/fields.ts'
 import { camelCased } from '../schemas/present.ts'
 import { z } from '../schemas/zod.ts'
 import { findApi } from '../services/apis.ts'
@@ -30,17 +31,7 @@ const shownMetrics = z
   })
   .openapi('Metrics')
 
-const date = z
-  .string()
-  .refine(isDate, 'must be a date from 1970 to 2999 in the form YYYY-MM-DD.')
-  .openapi({ format: 'date', example: '2026-01-31' })
-
-/** False for dates that do not exist, such as 2026-02-30. */
-function isDate(value: string): boolean {
-  if (!/^(19[7-9]|2\d\d)\d-\d\d-\d\d$/.test(value)) return false
-  const at = new Date(`${value}T00:00:00Z`)
-  return !Number.isNaN(at.getTime()) && at.toISOString().startsWith(value)
-}
+const date = calendarDay(1970, 2999)
 
 const query = z.object({
   start_date: date.optional(),

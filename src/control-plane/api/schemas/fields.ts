@@ -1,4 +1,5 @@
 /** Schemas of fields, query parameters and lists, with the body of a page and a check between two fields. It defines no resource. */
+import { isCalendarDate } from '../../../model/calendar-date.ts'
 import { parseDurationMs } from '../../../model/duration.ts'
 import { isUnixUrl, readUnixUrl } from '../../../model/upstream-url.ts'
 import type { ListPage, PageRequest } from '../../store/repositories.ts'
@@ -69,6 +70,18 @@ export function moment() {
   return z.iso
     .datetime({ offset: true, error: 'must be a date and time such as "2026-01-31T12:00:00Z".' })
     .openapi({ example: '2027-01-31T12:00:00Z' })
+}
+
+/** A day `YYYY-MM-DD` that exists, of the years from `minYear` to `maxYear`. */
+export function calendarDay(minYear: number, maxYear: number) {
+  const isAccepted = (value: string): boolean => {
+    const year = Number(value.slice(0, 4))
+    return isCalendarDate(value) && year >= minYear && year <= maxYear
+  }
+  return z
+    .string()
+    .refine(isAccepted, `must be a date from ${minYear} to ${maxYear} in the form YYYY-MM-DD.`)
+    .openapi({ format: 'date', example: '2026-01-31' })
 }
 
 /** False when a value exceeds a limit that another field sets; a limit that is not valid is the only fault. */

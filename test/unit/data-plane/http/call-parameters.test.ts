@@ -15,3 +15,9 @@ it('refuses texts and cursors beyond their bounds', () => {
   expect(() => parameters.text('tool')).toThrow(ParameterFault)
   expect(() => parameters.cursor()).toThrow(ParameterFault)
 })
+
+it('refuses a time on a day that does not exist', () => {
+  const parameters = new Parameters('since=2026-02-31T20:00:00Z&until=2026-02-28T20:00:00Z')
+  expect(() => parameters.time('since')).toThrow('since must be a time such as 2026-11-22T20:00:00Z.')
+  expect(parameters.time('until')).toBe(Date.UTC(2026, 1, 28, 20))
+})
