@@ -40,6 +40,15 @@ export function createSealer(secret: string | Uint8Array): Sealer {
   }
 }
 
+/** undefined where `open` throws. */
+export function tryOpen(sealer: Sealer, sealed: string, place: string): string | undefined {
+  try {
+    return sealer.open(sealed, place)
+  } catch {
+    return undefined
+  }
+}
+
 /** For a store that is opened without a key: sealing and opening throw. */
 export const NO_SEALER: Sealer = Object.freeze({ keyId: '', seal: missingKey, open: missingKey })
 

@@ -89,7 +89,7 @@ describe.each(DATABASES)('consumers on $name', database => {
           400,
           [
             {
-              field: 'usage.0.day',
+              field: 'usage[0].day',
               message: 'must be a date from 2000 to 2099 in the form YYYY-MM-DD.',
             },
           ],

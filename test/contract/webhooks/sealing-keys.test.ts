@@ -127,6 +127,60 @@ describe.each(DATABASES)('sealing keys on $name', { timeout: 60_000 }, database 
         [['shown-once'], undefined],
       ])
     })
+
+    it('name in each delivery the part whose ciphertext was altered, with its fix, and send again once it is set', async () => {
+      await reopen(NEW)
+      await write(async tx => {
+        for (const { id } of (await tx.webhooks.list({}, { page: 1, limit: 100 })).items)
+          await tx.webhooks.remove(id)
+      })
+      const altered = async (column: string, name: string): Promise<Webhook> => {
+        const webhook = await add(name, 'a secret of the receiver', { 'x-token': 'of the receiver' })
+        await statement(`update webhooks set ${column} = 'AAAA' || ${column} where id = '${webhook.id}'`)
+        await reopen(NEW)
+        return webhook
+      }
+      const secret = await altered('secret', 'secret')
+      await altered('sealed_headers', 'headers')
+      await add('body', 'a secret of the receiver')
+      const claims = async (): Promise<Record<string, string | undefined>> => {
+        await write(async tx =>
+          tx.events.append({
+            kind: 'subscription.approved',
+            tenantId: tenant.id,
+            resourceId: tenant.id,
+            data: { subscription_id: tenant.id },
+            once: { application: 'web', data: { api_key: 'shown-once' } },
+          }),
+        )
+        const body = `update deliveries set sealed_body = 'AAAA' || sealed_body
+          where webhook_id = (select id from webhooks where name = 'body')`
+        await statement(body)
+        await reopen(NEW)
+        return write(async tx => {
+          const claimed = await tx.deliveries.claim({ ...BOUNDS, lease: newId('delivery', NOW) })
+          const named = claimed.map(async ({ webhookId, unreadable }) => [
+            (await tx.webhooks.find(webhookId))!.name,
+            unreadable,
+          ])
+          return Object.fromEntries(await Promise.all(named))
+        })
+      }
+      expect(await claims()).toEqual({
+        body: expect.stringMatching(/^the encrypted body of this delivery .*: rotate the API key/),
+        headers: expect.stringMatching(/^the encrypted headers of the webhook .*: set custom_headers/),
+        secret: expect.stringMatching(/^the encrypted secret of the webhook .*: set a new secret/),
+      })
+      // a comparison with the stored values does not fail: they differ
+      expect(await write(tx => tx.webhooks.holds(secret.id, { secret: 'any', headers: {} }))).toMatchObject({
+        secret: false,
+      })
+      await write(async tx => {
+        const previousUntil = new Date(NOW + 86_400_000)
+        await tx.webhooks.update(secret, { secret: 'the next secret of the receiver', previousUntil })
+      })
+      expect(Object.entries(await claims())).toContainEqual(['secret', undefined])
+    })
   })
 })
 

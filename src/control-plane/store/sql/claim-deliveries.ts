@@ -1,5 +1,6 @@
 /** Claims due deliveries under a lease, within the bounds given, and decrypts their contents. It settles no delivery. */
 import { sql, type Transaction as Trx } from 'kysely'
+import { tryOpen } from '../../../shared/secrets/sealer.ts'
 import type { ClaimBounds, ClaimedDelivery } from '../webhook-repositories.ts'
 import type { SqlSession } from './session.ts'
 import type { Tables } from './tables.ts'
@@ -130,24 +131,36 @@ async function lease(
   return claimed.rows
 }
 
+/** What cannot be decrypted, with the fix; `key_id` names the key of this instance, so the key is the right one. */
+const UNREADABLE = {
+  body: 'the encrypted body of this delivery cannot be decrypted, because its ciphertext was altered: rotate the API key that the body contains, and pass the new key to its user',
+  headers:
+    'the encrypted headers of the webhook cannot be decrypted, because their ciphertext was altered: set custom_headers of the webhook again, and retry failed deliveries',
+  secret:
+    'the encrypted secret of the webhook cannot be decrypted, because its ciphertext was altered: set a new secret of the webhook, and retry failed deliveries',
+} as const
+
 function opened(row: Row, sealer: SqlSession['sealer']): ClaimedDelivery {
-  const { sealedBody, sealedHeaders, secret, previousSecret, body, ...rest } = row
-  try {
-    const [sent, confidential] =
-      sealedBody === null
-        ? [body, []]
-        : (JSON.parse(sealer.open(sealedBody, row.webhookId)) as [string, string[]])
-    const secrets = [secret, previousSecret]
-      .filter(sealed => sealed !== null)
-      .map(sealed => sealer.open(sealed, row.webhookId))
-    const customHeaders: ClaimedDelivery['customHeaders'] =
-      sealedHeaders === null
-        ? row.customHeaders
-        : JSON.parse(sealer.open(sealedHeaders, placeOfHeaders(row.webhookId)))
-    return { ...rest, customHeaders, body: sent, confidential, secrets, unreadable: undefined }
-  } catch {
-    const unreadable =
-      'the encrypted body, headers or secret of this delivery cannot be decrypted: the stored ciphertext was altered. Set the headers and the secret of the webhook again'
-    return { ...rest, body, confidential: [], secrets: [], unreadable }
+  const { sealedBody, sealedHeaders, secret, previousSecret, ...rest } = row
+  const read = (sealed: string | null, place: string) =>
+    sealed === null ? undefined : tryOpen(sealer, sealed, place)
+  const texts = {
+    body: read(sealedBody, row.webhookId),
+    headers: read(sealedHeaders, placeOfHeaders(row.webhookId)),
+    secret: read(secret, row.webhookId),
   }
+  const sealed = { body: sealedBody, headers: sealedHeaders, secret }
+  const parts = ['body', 'headers', 'secret'] as const
+  const faults = parts.filter(part => sealed[part] !== null && texts[part] === undefined)
+  if (faults.length > 0) {
+    const unreadable = faults.map(part => UNREADABLE[part]).join('; ')
+    return { ...rest, confidential: [], secrets: [], unreadable }
+  }
+  const [body, confidential] =
+    texts.body === undefined ? [row.body, []] : (JSON.parse(texts.body) as [string, string[]])
+  const customHeaders: ClaimedDelivery['customHeaders'] =
+    texts.headers === undefined ? row.customHeaders : JSON.parse(texts.headers)
+  // an altered previous secret is left out: a new secret is the fix of an altered one, which becomes the previous one
+  const secrets = [texts.secret, read(previousSecret, row.webhookId)].filter(text => text !== undefined)
+  return { ...rest, customHeaders, body, confidential, secrets, unreadable: undefined }
 }

@@ -1,6 +1,7 @@
 /** Queries on webhooks, and the sealing of their secrets and header values. `claim-deliveries.ts` decrypts these for a delivery. */
 import { type SelectQueryBuilder, sql } from 'kysely'
 import { maskedHeaders, type Webhook } from '../../../model/webhook.ts'
+import { tryOpen } from '../../../shared/secrets/sealer.ts'
 import type { WebhookRepository } from '../webhook-repositories.ts'
 import { first, given, inScope, isRow, matches, page } from './listing.ts'
 import type { SqlSession } from './session.ts'
@@ -121,7 +122,7 @@ export function webhookRepository({ db, scope, now, sealer }: SqlSession): Webho
         .select(['secret', 'keyId', 'sealedHeaders', 'headersKeyId'])
         .executeTakeFirst()
       const opened = (sealed: string | null | undefined, keyId: string | null | undefined, place: string) =>
-        sealed != null && keyId === sealer.keyId ? sealer.open(sealed, place) : undefined
+        sealed != null && keyId === sealer.keyId ? tryOpen(sealer, sealed, place) : undefined
       const held = opened(row?.sealedHeaders, row?.headersKeyId, placeOfHeaders(id))
       const kept = held === undefined ? {} : (JSON.parse(held) as Webhook['customHeaders'])
       return {
