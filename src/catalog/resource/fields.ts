@@ -34,7 +34,12 @@ export class ResourceFields {
   }
 
   fault(name: string, reason: string, fix: string): void {
-    this.#faults.push({ field: this.at(name), reason, fix })
+    this.faultAt(this.at(name), reason, fix)
+  }
+
+  /** @param field path from the top of the resource, such as `metadata.name` */
+  faultAt(field: string, reason: string, fix: string): void {
+    this.#faults.push({ field, reason, fix })
   }
 
   /** The value; null counts as absent, as in Kubernetes. */

@@ -1,4 +1,4 @@
-/** Reads the spec of a ToolView resource, and reports its faults. It knows no tool. */
+/** Reads the spec of a ToolView resource, and reports its faults and that of a reserved name. It knows no tool. */
 import { tenantOfNamespace } from '../../model/tool-set.ts'
 import type { ToolChange, ToolView, ViewBinding, ViewIcon, ViewSelection } from '../../model/tool-view.ts'
 import { normalizeBaseUrl } from '../compile/servers.ts'
@@ -24,9 +24,9 @@ const RESERVED = new Set(['sse', 'capabilities', 'health', 'tools', 'v1'])
 export function readToolView(meta: ResourceMeta, spec: ResourceFields): ToolView {
   const tenant = tenantOfNamespace(meta.namespace) ?? null
   if (RESERVED.has(meta.name))
-    spec.fault(
-      '',
-      `describes a view at /mcp/${meta.name}, but the gateway uses this path for another endpoint`,
+    spec.faultAt(
+      'metadata.name',
+      `is "${meta.name}", but the gateway uses the path /mcp/${meta.name} for another endpoint`,
       'rename the view',
     )
   const texts = {
