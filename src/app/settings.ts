@@ -3,6 +3,7 @@ import { isLoopback } from '../model/loopback.ts'
 import { isCidr } from './settings/cidr.ts'
 import { NO_PROVIDER, readIssuer } from './settings/issuer.ts'
 import { readMetering } from './settings/metering.ts'
+import { readNodeEnv } from './settings/node-env.ts'
 import { readPolicySettings } from './settings/policy.ts'
 import { readPresentation } from './settings/presentation.ts'
 import { guardProduction } from './settings/production.ts'
@@ -38,7 +39,7 @@ type Environment = Readonly<Record<string, string | undefined>>
 
 /** Each setting with its default; an invalid one adds its fault to the reader, and a process must not start with its value. */
 function readAll(read: Reader) {
-  const nodeEnv = read.oneOf('NODE_ENV', ['development', 'production', 'test'], 'development')
+  const nodeEnv = readNodeEnv(read)
   const isProduction = nodeEnv === 'production'
   const issuer = readIssuer(read)
   return {

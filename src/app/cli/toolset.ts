@@ -5,7 +5,9 @@ import type { ViewReport } from '../../catalog/inspect/inspect-views.ts'
 import { writeJson } from '../../model/exact-number.ts'
 import type { ObjectSchema } from '../../model/json-schema.ts'
 import type { Egress } from '../../shared/egress/egress.ts'
+import { readNodeEnv } from '../settings/node-env.ts'
 import { Reader } from '../settings/reader.ts'
+import { SettingsError } from '../settings.ts'
 import { assignment, type CommandContext, CommandFailure, EXIT, footer, print } from './command.ts'
 import { shownText } from './shown-text.ts'
 
@@ -45,7 +47,7 @@ export function addToolset(program: Command, context: CommandContext): void {
       'after',
       footer(
         ['toolgate toolset lint openapi.yaml', 'toolgate toolset lint toolsets/shop.yaml --json'],
-        '0 no findings, 1 findings or a file that cannot be used, 78 an invalid EGRESS_ALLOW',
+        '0 no findings, 1 findings or a file that cannot be used, 78 an invalid setting',
       ),
     )
     .action(async (file: string, options: ToolsetOptions) => {
@@ -62,7 +64,7 @@ export function addToolset(program: Command, context: CommandContext): void {
           'toolgate toolset render openapi.yaml',
           'toolgate toolset render toolsets/shop.yaml --json --set EXAMPLE_URL=https://shop.example.com',
         ],
-        '0 printed, 1 a file that cannot be used, 78 an invalid EGRESS_ALLOW',
+        '0 printed, 1 a file that cannot be used, 78 an invalid setting',
       ),
     )
     .action(async (file: string, options: ToolsetOptions) => {
@@ -114,20 +116,16 @@ async function inspect(
   }
 }
 
-/** With the guard that `serve` has in this environment. */
+/** With the guard that `serve` has in this environment. @throws SettingsError with all faults */
 async function egressOf(env: CommandContext['env']): Promise<Egress> {
   const { createEgress } = await import('../../shared/egress/client.ts')
+  const { findEgressFaults } = await import('../settings/files.ts')
   const read = new Reader(env)
   const allow = read.list('EGRESS_ALLOW', '')
-  try {
-    return createEgress({
-      allow,
-      allowLoopback: read.text('NODE_ENV', 'development') !== 'production',
-      unixSockets: true,
-    })
-  } catch (error) {
-    throw new CommandFailure((error as Error).message, EXIT.config)
-  }
+  const allowLoopback = readNodeEnv(read) !== 'production'
+  const faults = [...read.faults, ...(await findEgressFaults(allow))]
+  if (faults.length > 0) throw new SettingsError(faults)
+  return createEgress({ allow, allowLoopback, unixSockets: true })
 }
 
 /** JSON of one report is an object, of several resources in one file a list. */

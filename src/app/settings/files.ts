@@ -4,19 +4,13 @@ import type { Settings } from '../settings.ts'
 import { isRemote } from './policy.ts'
 import type { SettingFault } from './reader.ts'
 
+type Check = readonly [name: string, check: () => Promise<unknown>]
+
 /** Runs all checks. `STAGES` is loaded, so its module runs; the other checks only read. Each check loads its code only in the roles that need it. */
 export async function findFileFaults(settings: Settings): Promise<SettingFault[]> {
   const { role, policy, plansFile, stages, databaseUrl, databaseDirectUrl, dataDir, egressAllow, portal } =
     settings
-  const checks: [name: string, check: () => Promise<unknown>][] = [
-    [
-      'EGRESS_ALLOW',
-      async () => {
-        const { createAddressGuard } = await import('../../shared/egress/address-guard.ts')
-        createAddressGuard({ allow: egressAllow, allowLoopback: false })
-      },
-    ],
-  ]
+  const checks: Check[] = [egressCheck(egressAllow)]
   if (policy.engine === 'opa-wasm' && !isRemote(policy.bundle))
     checks.push([
       'POLICY_BUNDLE',
@@ -47,6 +41,25 @@ export async function findFileFaults(settings: Settings): Promise<SettingFault[]
         if (databaseDirectUrl !== undefined) checkDatabaseFiles('DATABASE_DIRECT_URL', databaseDirectUrl)
       },
     ])
+  return faultsOf(checks)
+}
+
+/** The faults of `EGRESS_ALLOW`, for a command that reads only this setting of an egress client. */
+export function findEgressFaults(allow: readonly string[]): Promise<SettingFault[]> {
+  return faultsOf([egressCheck(allow)])
+}
+
+function egressCheck(allow: readonly string[]): Check {
+  return [
+    'EGRESS_ALLOW',
+    async () => {
+      const { createAddressGuard } = await import('../../shared/egress/address-guard.ts')
+      createAddressGuard({ allow, allowLoopback: false })
+    },
+  ]
+}
+
+async function faultsOf(checks: readonly Check[]): Promise<SettingFault[]> {
   const faults = await Promise.all(
     checks.map(([name, check]) =>
       check().then(

@@ -1,0 +1,6 @@
+/** Reads `NODE_ENV`, which `serve` and other commands share. It reads no other setting. */
+import type { Reader } from './reader.ts'
+
+export function readNodeEnv(read: Reader) {
+  return read.oneOf('NODE_ENV', ['development', 'production', 'test'], 'development')
+}
