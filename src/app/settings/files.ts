@@ -4,7 +4,8 @@ import type { Settings } from '../settings.ts'
 import { isRemote } from './policy.ts'
 import type { SettingFault } from './reader.ts'
 
-type Check = readonly [name: string, check: () => Promise<unknown>]
+/** @param fix absent: the value may name a file */
+type Check = readonly [name: string, check: () => Promise<unknown>, fix?: string]
 
 /** Runs all checks. `STAGES` is loaded, so its module runs; the other checks only read. Each check loads its code only in the roles that need it. */
 export async function findFileFaults(settings: Settings): Promise<SettingFault[]> {
@@ -56,21 +57,16 @@ function egressCheck(allow: readonly string[]): Check {
       const { createAddressGuard } = await import('../../shared/egress/address-guard.ts')
       createAddressGuard({ allow, allowLoopback: false })
     },
+    'Correct or remove this entry.',
   ]
 }
 
 async function faultsOf(checks: readonly Check[]): Promise<SettingFault[]> {
   const faults = await Promise.all(
-    checks.map(([name, check]) =>
+    checks.map(([name, check, fix = 'Correct the value, or the file that the value names.']) =>
       check().then(
         () => [],
-        (error: unknown) => [
-          {
-            name,
-            reason: reasonOf(name, error),
-            fix: 'Correct the value, or the file that the value names.',
-          },
-        ],
+        (error: unknown) => [{ name, reason: reasonOf(name, error), fix }],
       ),
     ),
   )

@@ -18,6 +18,14 @@ const UNIT_BYTES: Readonly<Record<string, number>> = {
   TiB: 2 ** 40,
 }
 
+/** By the code of the error of the file system. */
+const FILE_FIXES: Readonly<Record<string, string>> = {
+  ENOENT: 'Correct the path, or create the file.',
+  ENOTDIR: 'Correct the path.',
+  EISDIR: 'Name a file: this is a folder.',
+  EACCES: 'Give the user that runs this process read permission for the file and its folders.',
+}
+
 /** The folder of package.json; sources and build have the same depth. */
 const PACKAGE = new URL('../../../', import.meta.url)
 
@@ -46,11 +54,13 @@ export class Reader {
     }
     try {
       return readFileSync(file, 'utf8').trim()
-    } catch {
+    } catch (error) {
+      // without the path: it may be a secret that was set in the wrong variable
+      const { code = '' } = error as NodeJS.ErrnoException
       this.fault(
         `${name}_FILE`,
-        'names a file that cannot be read.',
-        'Check the path and the permissions of the file.',
+        `names a file that cannot be read (${code}).`,
+        FILE_FIXES[code] ?? 'Check the file and its disk.',
       )
       return undefined
     }

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { parse, stringify } from 'yaml'
 import { isObject } from '../../model/is-object.ts'
 import type { ToolViewStatus } from '../../model/tool-view.ts'
-import type { OnDamage } from '../../shared/fs/damage.ts'
+import { fileSystemError, type OnDamage } from '../../shared/fs/damage.ts'
 import { namesIn } from '../../shared/fs/missing.ts'
 import type { StatusWriter } from '../reconcile.ts'
 import type { ResourceName } from '../sync/resource-key.ts'
@@ -52,9 +52,9 @@ export class StatusFiles implements StatusWriter {
       for (const file of await this.#readable(join(this.#directory, namespace))) {
         if (!file.endsWith('.yaml')) continue
         const path = join(this.#directory, namespace, file)
-        const status = await readStatus(path)
-        if (!isObject(status) || typeof status.toolCount !== 'number') this.#onDamage(path, ASSUMED)
-        else if (status.toolCount > 0) keys.add(`${namespace}/${file.slice(0, -5)}`)
+        const { toolCount, error } = await readStatus(path)
+        if (toolCount === undefined) this.#onDamage(path, ASSUMED, error)
+        else if (toolCount > 0) keys.add(`${namespace}/${file.slice(0, -5)}`)
       }
     }
     return keys
@@ -64,8 +64,8 @@ export class StatusFiles implements StatusWriter {
   async #readable(folder: string): Promise<readonly string[]> {
     try {
       return await namesIn(folder)
-    } catch {
-      this.#onDamage(folder, ASSUMED)
+    } catch (error) {
+      this.#onDamage(folder, ASSUMED, fileSystemError(error))
       return []
     }
   }
@@ -108,10 +108,14 @@ async function keepFiles(folder: string, keys: ReadonlySet<string>): Promise<voi
   }
 }
 
-async function readStatus(path: string): Promise<unknown> {
+/** The count is undefined for a file that is damaged or cannot be read; only the latter has an error. */
+async function readStatus(
+  path: string,
+): Promise<{ readonly toolCount?: number; readonly error?: NodeJS.ErrnoException | undefined }> {
   try {
-    return parse(await readFile(path, 'utf8'), { logLevel: 'silent' })
-  } catch {
-    return undefined
+    const status: unknown = parse(await readFile(path, 'utf8'), { logLevel: 'silent' })
+    return isObject(status) && typeof status.toolCount === 'number' ? { toolCount: status.toolCount } : {}
+  } catch (error) {
+    return { error: fileSystemError(error) }
   }
 }

@@ -14,6 +14,7 @@ import type { PublishCatalog, ReportedStatus, ReportedView, ToolSource } from '.
 import { createCompiler } from '../sync/compiler.ts'
 import { DefinitionStore } from '../sync/definition-store.ts'
 import { DocumentStore } from '../sync/document-store.ts'
+import { FileError } from '../sync/load-files.ts'
 import { keyOf } from '../sync/resource-key.ts'
 import type { ReferenceReader } from '../sync/tool-set-sync.ts'
 import type { ViewReview } from '../views/view-book.ts'
@@ -281,7 +282,10 @@ function references(api: KubernetesApi): ReferenceReader {
       api.readKey(kind === 'secret' ? 'Secret' : 'ConfigMap', namespace, name, key),
     async readFile(namespace, { name }, path) {
       if (path.includes('/'))
-        throw new Error(`the path ${path} contains a folder, but a ConfigMap has only keys: refer to a key`)
+        throw new FileError(
+          `the path ${path} contains a folder, but a ConfigMap has only keys`,
+          'refer to a key',
+        )
       return api.readKey('ConfigMap', namespace, name, path)
     },
     readSecret: async (namespace, { name, key }) =>

@@ -4,6 +4,7 @@ import { join, sep } from 'node:path'
 import type { KeyReference } from '../../model/tool-set.ts'
 import { isMissing } from '../../shared/fs/missing.ts'
 import { MAX_DOCUMENT_BYTES } from '../document/parse-document.ts'
+import { FileError } from '../sync/load-files.ts'
 import type { ReferenceReader } from '../sync/tool-set-sync.ts'
 
 /** Names were validated with the resource: they contain no separator and no dot segment. */
@@ -31,8 +32,9 @@ async function read(
 export async function readBelow(folder: string, path: string): Promise<Buffer> {
   const target = await realpath(join(folder, path)).catch(() => undefined)
   if (target !== undefined && !target.startsWith(`${await realpath(folder)}${sep}`))
-    throw new Error(
-      `${path} is a symbolic link to a file outside the folder of the document: move the file into this folder`,
+    throw new FileError(
+      `${path} is a symbolic link to a file outside the folder of the document`,
+      'move the file into this folder',
     )
   return readBounded(join(folder, path), path)
 }
@@ -44,10 +46,10 @@ async function readBounded(path: string, shown: string): Promise<Buffer> {
     return await readFile(path)
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
-    if (isMissing(error)) throw new Error(`${shown} does not exist: create the file`)
-    if (code === 'EISDIR') throw new Error(`${shown} is a folder: name a file`)
+    if (isMissing(error)) throw new FileError(`${shown} does not exist`, 'create the file')
+    if (code === 'EISDIR') throw new FileError(`${shown} is a folder`, 'name a file')
     if (code === 'EACCES' || code === 'EPERM')
-      throw new Error(`${shown} cannot be read: check its permissions`)
+      throw new FileError(`${shown} cannot be read`, 'check its permissions')
     if (code !== undefined) throw new Error(`${shown} cannot be read: ${(error as Error).message}`)
     throw error
   }

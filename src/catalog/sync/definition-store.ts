@@ -4,7 +4,7 @@ import { mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { isObject } from '../../model/is-object.ts'
 import { readLines, replaceLines } from '../../shared/fs/checked-lines.ts'
-import type { OnDamage } from '../../shared/fs/damage.ts'
+import { fileSystemError, type OnDamage } from '../../shared/fs/damage.ts'
 import type { DefinitionRecord } from './definitions.ts'
 import { fileNameOf } from './resource-key.ts'
 
@@ -17,18 +17,20 @@ export class DefinitionStore {
     this.#onDamage = onDamage
   }
 
-  /** undefined when the file is missing or damaged. */
+  /** undefined when the file is missing, damaged or not readable. */
   async read(namespace: string, name: string): Promise<DefinitionRecord | undefined> {
     const file = this.#file(namespace, name)
+    let unreadable: NodeJS.ErrnoException | undefined
     try {
       const { lines, fault } = await readLines(file)
       if (fault === undefined) return lines[0] === undefined ? undefined : recordOf(lines[0])
-    } catch {
-      // reported below
+    } catch (error) {
+      unreadable = fileSystemError(error)
     }
     this.#onDamage(
       file,
       'the gateway cannot compare the tool definitions with those of the previous run, so it does not report changes made since then; it serves the current definitions',
+      unreadable,
     )
     return undefined
   }

@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto'
 import { mkdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { OnDamage } from '../../shared/fs/damage.ts'
+import { fileSystemError, type OnDamage } from '../../shared/fs/damage.ts'
 import { isMissing } from '../../shared/fs/missing.ts'
 import { fileNameOf } from './resource-key.ts'
 import { writeWhole } from './write-whole.ts'
@@ -38,7 +38,7 @@ export class DocumentStore {
     this.#onDamage = onDamage
   }
 
-  /** undefined when the file is missing, damaged or of another URL. */
+  /** undefined when the file is missing, damaged, not readable or of another URL. */
   async read(namespace: string, name: string, url: string): Promise<StoredDocument | undefined> {
     const file = this.#file(namespace, name)
     try {
@@ -63,6 +63,7 @@ export class DocumentStore {
         this.#onDamage(
           file,
           'the tools generated from this file are unavailable until the gateway has fetched the document again',
+          fileSystemError(error),
         )
       return undefined
     }

@@ -41,6 +41,7 @@ export function originFiles(
         throw error
       }
     },
+    fix: 'correct the reference, or check that the gateway can fetch the file from its address',
   }
 }
 
@@ -54,6 +55,7 @@ export function storedFiles(uri: string, stored: ReadonlyMap<string, StoredFile>
       if (file === undefined) throw new Error(`the gateway has no stored copy of ${address.slice(0, 200)}`)
       return file.bytes
     },
+    fix: 'make the document available at its address: the gateway then fetches the files again',
   }
 }
 
@@ -74,6 +76,7 @@ export function folderFiles(uri: string, read: (path: string) => Promise<string 
       }
     },
     read: address => read(pathIn(folder, address)!),
+    fix: 'correct the reference, or add the file',
   }
 }
 
@@ -87,14 +90,28 @@ function pathIn(folder: string, address: string): string | undefined {
   }
 }
 
-/** For documents that have no files beside them. `source` says which: "an inline document". */
-export function noFiles(source: string): FileReader {
+/** Documents that have no files beside them, with the fix for a reference to one. */
+const WITHOUT_FILES = {
+  inline: {
+    source: 'an inline document',
+    fix: 'provide the document by url or configMapRef, or join the files into one document with a bundler',
+  },
+  secret: {
+    source: 'a document in a Secret',
+    fix: 'move the document and its files to a ConfigMap, or join the files into one document with a bundler',
+  },
+  listing: {
+    source: 'a list of tools',
+    fix: 'correct the schemas at the MCP server: each $ref must begin with "#"',
+  },
+} as const
+
+export function noFiles(kind: keyof typeof WITHOUT_FILES): FileReader {
+  const { source, fix } = WITHOUT_FILES[kind]
   return {
     uri: 'document:///document',
-    refusal: () => ({
-      reason: `${source} cannot refer to other files`,
-      fix: 'provide the document by url or configMapRef, or join the files into one document with a bundler',
-    }),
+    refusal: () => ({ reason: `${source} cannot refer to other files`, fix }),
     read: () => Promise.reject(new Error('not read')),
+    fix,
   }
 }

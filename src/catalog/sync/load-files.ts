@@ -10,6 +10,19 @@ export interface FileReader {
   refusal(uri: string): { readonly reason: string; readonly fix: string } | undefined
   /** @throws Error with the reason; a `RequiredFileError` ends the synchronization */
   read(uri: string): Promise<string | Uint8Array>
+  /** What to do when `read` throws an error that is not a `FileError`. */
+  readonly fix: string
+}
+
+/** Why a file cannot be read, with the fix of this reason. */
+export class FileError extends Error {
+  readonly reason: string
+  readonly fix: string
+  constructor(reason: string, fix: string) {
+    super(`${reason}: ${fix}`)
+    this.reason = reason
+    this.fix = fix
+  }
 }
 
 /** A file that was read before is unavailable: its operations must not disappear. */
@@ -100,8 +113,8 @@ export class FileLoader {
     } catch (error) {
       if (error instanceof RequiredFileError) throw error
       this.failed = true
-      const reason = error instanceof Error ? error.message : String(error)
-      return { reason, fix: 'correct the reference, or add the file' }
+      if (error instanceof FileError) return { reason: error.reason, fix: error.fix }
+      return { reason: error instanceof Error ? error.message : String(error), fix: this.#reader.fix }
     }
   }
 }

@@ -181,7 +181,7 @@ export class ToolSetSync {
       const uri = `configmap:///_/${encodeURIComponent(ref.name)}/${encodeURIComponent(ref.key)}`
       return folderFiles(uri, path => this.#parts.references.readFile(namespace, ref, path))
     }
-    return noFiles(source?.kind === 'secret' ? 'a document in a Secret' : 'an inline document')
+    return noFiles(source?.kind === 'secret' ? 'secret' : 'inline')
   }
 
   /** Uses the stored document when the source is unavailable or its document cannot be compiled, and when it is unmodified. */
@@ -217,7 +217,7 @@ export class ToolSetSync {
     try {
       const bytes = await this.#listing.read(toolSet, local.credential)
       copy = Uint8Array.from(bytes)
-      outcome = await this.#compile(bytes, new FileLoader(noFiles('a list of tools')), local)
+      outcome = await this.#compile(bytes, new FileLoader(noFiles('listing')), local)
     } catch (error) {
       return this.#fallback({ kind: 'fault', message: messageOf(error) }, stored, local)
     }

@@ -2,6 +2,7 @@
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { failingPromise } from '../../fixtures/failing-disk.ts'
 import { Deployment, serve, toolSetResource, until } from '../../unit/catalog/deployment.ts'
 
 type Files = { [path: string]: unknown }
@@ -224,18 +225,54 @@ describe('ConfigMap in a folder', () => {
   })
 })
 
+describe('the fix of a file that is not available', () => {
+  const paths = { '/a': get('a'), '/b': { $ref: 'b.yaml' } }
+  const source = { openAPISpec: { configMapRef: { name: 'docs', key: 'openapi.yaml' } } }
+
+  it('is to check the permissions of a file that must not be read', async () => {
+    deployment.write('configmaps/docs/openapi.yaml', { ...INFO, paths })
+    deployment.write('configmaps/docs/b.yaml', get('b'))
+    const end = failingPromise('readFile', 'EACCES', path => String(path).endsWith('/b.yaml'))
+    try {
+      await start(source)
+    } finally {
+      end()
+    }
+    expect(degraded()?.message).toContain('b.yaml cannot be read; check its permissions')
+  })
+
+  it('is to create a file that is missing', async () => {
+    deployment.write('configmaps/docs/openapi.yaml', { ...INFO, paths })
+    await start(source)
+    expect(degraded()?.message).toContain('b.yaml does not exist; create the file')
+  })
+
+  it('is to check the address of a file that cannot be fetched', async () => {
+    const { url } = await serveFiles({ '/openapi.json': { ...INFO, paths }, '/b.yaml': 503 })
+    await start({ openAPISpec: { url: `${url}/openapi.json` } })
+    expect(degraded()?.message).toMatch(
+      /b\.yaml responded with status 503; correct the reference, or check that the gateway can fetch/,
+    )
+  })
+})
+
 describe.each([
   [
     'an inline document',
+    'provide the document by url or configMapRef, or join the files',
     { inline: JSON.stringify({ ...INFO, paths: { '/a': get('a'), '/b': { $ref: 'b.yaml' } } }) },
   ],
-  ['a document in a Secret', { secretRef: { name: 's', key: 'doc' } }],
-])('%s', (what, openAPISpec) => {
+  [
+    'a document in a Secret',
+    'move the document and its files to a ConfigMap, or join the files',
+    { secretRef: { name: 's', key: 'doc' } },
+  ],
+])('%s', (what, fix, openAPISpec) => {
   it('has no files, which is reported', async () => {
     deployment.write('secrets/s/doc', { ...INFO, paths: { '/a': get('a'), '/b': { $ref: 'b.yaml' } } })
     deployment.write('secrets/s/b.yaml', get('stolen'))
     await start({ openAPISpec })
     expect(deployment.names).toEqual(['a'])
-    expect(degraded()?.message).toContain(`${what} cannot refer to other files`)
+    expect(degraded()?.message).toContain(`${what} cannot refer to other files; ${fix}`)
   })
 })

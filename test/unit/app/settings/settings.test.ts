@@ -84,6 +84,24 @@ describe('settings', () => {
     expect(faultsOf({ AUTH_ISSUER_FILE: `${file}-missing` })).toEqual(['AUTH_ISSUER_FILE'])
   })
 
+  it('names the reason why the file of a setting cannot be read, with its fix', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'settings-'))
+    const textOf = (file: string): string => {
+      try {
+        readSettings({ AUTH_ISSUER_FILE: file })
+      } catch (error) {
+        return (error as Error).message
+      }
+      return ''
+    }
+    expect(textOf(join(folder, 'missing'))).toContain(
+      'AUTH_ISSUER_FILE names a file that cannot be read (ENOENT). Correct the path, or create the file.',
+    )
+    expect(textOf(folder)).toContain(
+      'AUTH_ISSUER_FILE names a file that cannot be read (EISDIR). Name a file: this is a folder.',
+    )
+  })
+
   it('asks for POLICY_URL when the engine is opa-http', () => {
     expect(faultsOf({ POLICY_ENGINE: 'opa-http' })).toEqual(['POLICY_URL'])
   })
