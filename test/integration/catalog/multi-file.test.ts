@@ -249,7 +249,7 @@ describe('the fix of a file that is not available', () => {
 
   it('is to check the address of a file that cannot be fetched', async () => {
     const { url } = await serveFiles({ '/openapi.json': { ...INFO, paths }, '/b.yaml': 503 })
-    await start({ openAPISpec: { url: `${url}/openapi.json` } })
+    await start({ openAPISpec: { url } })
     expect(degraded()?.message).toMatch(
       /b\.yaml responded with status 503; correct the reference, or check that the gateway can fetch/,
     )
