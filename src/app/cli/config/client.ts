@@ -31,6 +31,8 @@ export interface ConfigRequest {
   readonly query: { readonly [name: string]: string | undefined }
   readonly body?: object
   readonly ifMatch?: string
+  /** Up to the end of the response; absent: time for an apply of thousands of resources. */
+  readonly timeoutMs?: number
 }
 
 export type ConfigClient = (request: ConfigRequest) => Promise<ConfigResponse>
@@ -40,14 +42,14 @@ export async function connect(options: ConfigOptions, env: CommandContext['env']
   const read = new Reader(env)
   const base = (options.url ?? read.text('API_URL', DEFAULT_URL)).replace(/\/+$/, '')
   const token = await tokenOf(read)
-  return async ({ method, path = 'config', query, body, ifMatch }) => {
+  return async ({ method, path = 'config', query, body, ifMatch, timeoutMs = TIMEOUT_MS }) => {
     const url = new URL(`${base}/v1/${path}`)
     for (const [name, value] of Object.entries(query))
       if (value !== undefined) url.searchParams.set(name, value)
     const sent = {
       method,
       redirect: 'error',
-      signal: AbortSignal.timeout(TIMEOUT_MS),
+      signal: AbortSignal.timeout(timeoutMs),
       headers: {
         accept: 'application/json',
         authorization: `Bearer ${token}`,
@@ -57,15 +59,17 @@ export async function connect(options: ConfigOptions, env: CommandContext['env']
       },
       ...(body === undefined ? {} : { body: writeJson(body) }),
     } as const
+    const within = ` within ${timeoutMs / 1000} s`
     // a change is made before its response begins
     const changes = method !== 'GET' && query.dry_run !== 'true'
     const response = await fetch(url, sent).catch(error => {
       const fix = changes && !isUnsent(error) ? CHECK : 'Check --url, and check that the control plane runs'
-      throw new CommandFailure(`${base} did not respond: ${reasonOf(error)}. ${fix}.`)
+      throw new CommandFailure(`${base} did not respond${isLate(error) ? within : `: ${reasonOf(error)}`}. ${fix}.`)
     })
     const text = await response.text().catch(error => {
       const fix = changes ? CHECK : 'Retry'
-      throw new CommandFailure(`The response from ${base} is incomplete: ${reasonOf(error)}. ${fix}.`)
+      const reason = isLate(error) ? `it did not end${within}` : reasonOf(error)
+      throw new CommandFailure(`The response from ${base} is incomplete: ${reason}. ${fix}.`)
     })
     const json = jsonOf(text)
     if (!response.ok) throw new CommandFailure(refusalOf(response.status, json, base))
@@ -143,6 +147,11 @@ function isUnsent(error: unknown): boolean {
   return (
     code !== undefined && ['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'UND_ERR_CONNECT_TIMEOUT'].includes(code)
   )
+}
+
+/** The time of the request is over. */
+function isLate(error: unknown): boolean {
+  return error instanceof Error && error.name === 'TimeoutError'
 }
 
 function reasonOf(error: unknown): string {

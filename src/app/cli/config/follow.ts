@@ -13,6 +13,12 @@ import type { ConfigOptions } from './options.ts'
 
 /** Shorter than tokens live. */
 const TOKEN_MS = 60_000
+/** The objects show what these requests return: a control plane that accepts connections and is silent must be noticed soon. */
+const TIMEOUTS = {
+  readMs: 10_000,
+  /** Of the one API of a binding. */
+  applyMs: 30_000,
+}
 const PAGE = 100
 /** Of a longer list of gateways or APIs, only the first pages are read. */
 const MAX_PAGES = 10
@@ -71,9 +77,11 @@ function renewing(first: ConfigClient, connectAgain: () => Promise<ConfigClient>
   }
 }
 
-function accessOf(call: ConfigClient): ControlPlaneAccess {
+/** @throws CommandFailure from each method, when the control plane refuses, fails or is silent */
+export function accessOf(call: ConfigClient, { readMs, applyMs } = TIMEOUTS): ControlPlaneAccess {
   const list = async (path: string, query: ConfigRequest['query']): Promise<readonly object[]> => {
-    const { body } = await call({ method: 'GET', path, query: { limit: String(PAGE), ...query } })
+    const request = { path, query: { limit: String(PAGE), ...query }, timeoutMs: readMs }
+    const { body } = await call({ method: 'GET', ...request })
     if (!isObject(body) || !Array.isArray(body.items))
       throw new Error(`The response from the control plane to GET /v1/${path} has no list "items".`)
     return body.items as readonly object[]
@@ -90,7 +98,7 @@ function accessOf(call: ConfigClient): ControlPlaneAccess {
   return {
     async apply(tree, { overwriteDrift }) {
       const query = { prune: 'true', overwrite_drift: overwriteDrift ? 'true' : undefined }
-      await call({ method: 'POST', query, body: tree })
+      await call({ method: 'POST', query, body: tree, timeoutMs: applyMs })
     },
     gateways: async () => (await listAll('gateways', {})) as readonly ShownGateway[],
     async apiId(tenant, key) {
