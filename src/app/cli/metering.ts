@@ -25,9 +25,9 @@ interface Places {
 export function addMetering(program: Command, context: CommandContext): void {
   const metering = program
     .command('metering')
-    .summary('print metering events, or verify that none is missing')
+    .summary('print metering events, or find gaps in their numbers')
     .description(
-      `Prints metering events, or verifies that none is missing. Reads the environment variables of the gateway: DATA_DIR, KAFKA_*, METERING_TOPIC and DATABASE_URL. ${SPOOL}`,
+      `Prints metering events, or finds gaps in their numbers. Reads the environment variables of the gateway: DATA_DIR, KAFKA_*, METERING_TOPIC and DATABASE_URL. ${SPOOL}`,
     )
   metering
     .command('tail')
@@ -51,14 +51,16 @@ export function addMetering(program: Command, context: CommandContext): void {
     .description(
       `Reads the spool and, if KAFKA_BROKERS is set, the Kafka topic METERING_TOPIC. For each writer (a thread of a gateway), lists the numbers of the events \
 that are missing in both, counts the duplicates in the topic, and shows how many events the control plane has counted, if the command can open its \
-database (DATABASE_URL). ${SPOOL}`,
+database (DATABASE_URL). An event is missing if the number of a later event was found, or if the control plane has counted more events of the writer than the \
+highest number found. The command cannot find a loss before the first event of a writer, because METERING_SPOOL_MAX and the retention of the topic remove old \
+events; nor a loss of the last events of a writer that were not counted; nor a writer without any event. ${SPOOL}`,
     )
     .option('--json', 'print one JSON object')
     .addHelpText(
       'after',
       footer(
         ['toolgate metering verify', 'KAFKA_BROKERS=kafka.example.com:9092 toolgate metering verify --json'],
-        '0 no event is missing, 1 missing or unreadable events or a failure, 78 an invalid setting',
+        '0 no gap found, 1 missing or unreadable events or a failure, 78 an invalid setting',
       ),
     )
     .action(async ({ json = false }) => {
@@ -130,23 +132,23 @@ async function verify(
 ): Promise<number> {
   const { Ledger } = await import('../../data-plane/metering/ledger.ts')
   const ledger = new Ledger()
+  // first: an event that is counted by then is in the spool or the topic when they are read
+  const note = await countersInto(ledger, databaseUrl, dataDir)
   const reader = await openSpool(spool, 'verify')
   await readSpool(reader, event => ledger.see('spool', event))
   const notes: string[] = []
   let unreadable = 0
   if (settings.brokers.length === 0)
     notes.push('The metering topic was not read, because KAFKA_BROKERS is not set')
-  else {
-    const { readTopic } = await import('../../data-plane/metering/kafka/read-topic.ts')
-    const { SILENT } = await import('../../shared/telemetry/log.ts')
-    const { accessKafka } = await import('../main/kafka-access.ts')
-    const { close, ...access } = accessKafka(settings)
-    await readTopic({ ...access, clientId: 'toolgate-verify', log: SILENT }, event => {
+  else
+    await readTopicOf(settings, event => {
       if (event === undefined) unreadable++
       else ledger.see('topic', event)
-    }).finally(close)
-  }
-  const note = await countersInto(ledger, databaseUrl, dataDir)
+    })
+  if (ledger.unseen > 0)
+    notes.push(
+      `The control plane has counted events of ${ledger.unseen} writers of which no event was found: they were not verified`,
+    )
   if (note !== undefined) notes.push(note)
   const writers = ledger.report()
   const missing = writers
@@ -157,6 +159,29 @@ async function verify(
     print(`${JSON.stringify({ writers, missing, damaged, unreadable, foreign: ledger.foreign, notes })}\n`)
   else show(writers, missing, damaged, unreadable, notes)
   return missing + damaged + unreadable > 0 ? EXIT.failed : EXIT.ok
+}
+
+/** @throws CommandFailure when the brokers cannot be reached, refuse, or do not have the topic */
+async function readTopicOf(
+  settings: Places['metering'],
+  onEvent: (event: MeteringEvent | undefined) => void,
+): Promise<void> {
+  const { readTopic } = await import('../../data-plane/metering/kafka/read-topic.ts')
+  const { SILENT } = await import('../../shared/telemetry/log.ts')
+  const { accessKafka } = await import('../main/kafka-access.ts')
+  const { brokers, topic } = settings
+  const { close, ...access } = accessKafka(settings)
+  const exists = await readTopic({ ...access, clientId: 'toolgate-verify', log: SILENT }, onEvent)
+    .catch(error => {
+      throw new CommandFailure(
+        `the topic ${topic} cannot be read from the brokers in KAFKA_BROKERS (${brokers.join(', ')}): ${(error as Error).message}. Check KAFKA_BROKERS and the network, and set KAFKA_TLS and KAFKA_SASL as on the gateways; or unset KAFKA_BROKERS to verify only the spool.`,
+      )
+    })
+    .finally(close)
+  if (!exists)
+    throw new CommandFailure(
+      `the brokers in KAFKA_BROKERS (${brokers.join(', ')}) have no topic ${topic}, which METERING_TOPIC names. Set METERING_TOPIC as on the gateways; the topic exists once a gateway has sent an event.`,
+    )
 }
 
 /** @returns why the counters were not checked */
@@ -194,10 +219,18 @@ function show(
     print(
       `writer ${writer} of the gateway ${gateway}: events ${first}–${last}; in the spool: ${spool}; in the topic: ${topic} (duplicates: ${duplicates}); counted by the control plane: ${counted ?? 'unknown'}\n`,
     )
-    for (const [from, to] of gaps) print(`  missing: ${from === to ? from : `${from}–${to}`}\n`)
+    for (const [from, to] of gaps) print(`  missing: ${rangeOf(from, to)}\n`)
+    if (first > 1) print(`  removed or missing before the first event: ${rangeOf(1, first - 1)}\n`)
   }
   for (const note of notes) print(`${note}.\n`)
   print(
     `Events: ${missing} missing, ${damaged} damaged in the spool, ${unreadable} unreadable in the topic.\n`,
   )
+  print(
+    'Not verified: events before the first one of each writer, and events after the last one that the control plane has not counted.\n',
+  )
+}
+
+function rangeOf(first: number, last: number): string {
+  return first === last ? String(first) : `${first}–${last}`
 }

@@ -4,6 +4,8 @@ import type { MeteringEvent } from '../../link/metering-event.ts'
 import { getOrSet } from '../../model/once-per.ts'
 import { writerOf } from './event-id.ts'
 
+const WRITER_NAME = /^[0-9a-f]{16}$/
+
 export type Place = 'spool' | 'topic'
 
 export interface WriterReport {
@@ -18,7 +20,10 @@ export interface WriterReport {
   readonly duplicates: number
   /** Events that the control plane has counted; undefined when it was not asked, or has counted none. */
   readonly counted: number | undefined
-  /** Ranges of sequence numbers that are neither in the spool nor in the topic. */
+  /**
+   * Ranges of sequence numbers that are neither in the spool nor in the topic: between `first` and `last`, and after `last` where more
+   * events were counted than `last`; there may be further ones at the end.
+   */
   readonly gaps: readonly (readonly [first: number, last: number])[]
 }
 
@@ -28,11 +33,11 @@ interface Seen {
   readonly spool: Set<number>
   readonly topic: Set<number>
   duplicates: number
-  counted: number | undefined
 }
 
 export class Ledger {
   readonly #writers = new Map<string, Seen>()
+  readonly #counted = new Map<string, number>()
   /** Events whose id names no writer, because it is not a UUIDv7. */
   foreign = 0
 
@@ -50,8 +55,13 @@ export class Ledger {
 
   /** @param events how many of the writer's events the control plane has counted, from one of its sources */
   count(writer: string, events: number): void {
-    const seen = this.#writers.get(writer)
-    if (seen !== undefined) seen.counted = (seen.counted ?? 0) + events
+    // the id of an event that names no writer is counted as a writer by itself
+    if (WRITER_NAME.test(writer)) this.#counted.set(writer, (this.#counted.get(writer) ?? 0) + events)
+  }
+
+  /** Number of writers whose events were counted, and of which none was seen. */
+  get unseen(): number {
+    return [...this.#counted.keys()].filter(writer => !this.#writers.has(writer)).length
   }
 
   report(): readonly WriterReport[] {
@@ -62,15 +72,19 @@ export class Ledger {
         const before = all[index - 1] ?? sequence - 1
         if (sequence > before + 1) gaps.push([before + 1, sequence - 1])
       }
+      const last = all.at(-1) ?? 0
+      const counted = this.#counted.get(seen.writer)
+      // a writer numbers its events from 1, and each is counted once
+      if (counted !== undefined && counted > last) gaps.push([last + 1, counted])
       return {
         writer: seen.writer,
         gateway: seen.gateway,
         first: all[0] ?? 0,
-        last: all.at(-1) ?? 0,
+        last,
         spool: seen.spool.size,
         topic: seen.topic.size,
         duplicates: seen.duplicates,
-        counted: seen.counted,
+        counted,
         gaps,
       }
     })
@@ -83,7 +97,6 @@ export class Ledger {
       spool: new Set(),
       topic: new Set(),
       duplicates: 0,
-      counted: undefined,
     }))
   }
 }

@@ -5,24 +5,25 @@ import { readEvent } from '../event-codec.ts'
 import { type KafkaOptions, kafkaClient } from './client.ts'
 
 /**
+ * @returns false when the topic does not exist
  * @param onEvent undefined for a message that is not a metering event
- * @throws Error when the brokers cannot be reached
+ * @throws Error when the brokers cannot be reached or refuse
  */
 export async function readTopic(
   options: KafkaOptions,
   onEvent: (event: MeteringEvent | undefined) => void,
-): Promise<void> {
+): Promise<boolean> {
   const kafka = kafkaClient(options)
   const admin = kafka.admin({ retry: { retries: 3 } })
   const groupId = `toolgate-verify-${randomUUID()}`
   const consumer = kafka.consumer({ groupId, retry: { retries: 5, initialRetryTime: 200 } })
   await admin.connect()
   try {
-    if (!(await admin.listTopics()).includes(options.topic)) return
+    if (!(await admin.listTopics()).includes(options.topic)) return false
     const ends = new Map<number, bigint>()
     for (const { partition, low, high } of await admin.fetchTopicOffsets(options.topic))
       if (BigInt(high) > BigInt(low)) ends.set(partition, BigInt(high))
-    if (ends.size === 0) return
+    if (ends.size === 0) return true
     await consumer.connect()
     await consumer.subscribe({ topic: options.topic, fromBeginning: true })
     await new Promise<void>((resolve, reject) => {
@@ -40,6 +41,7 @@ export async function readTopic(
       }
       consumer.run(eachBatch).catch(reject)
     })
+    return true
   } finally {
     await consumer.disconnect().catch(() => undefined)
     await admin.deleteGroups([groupId]).catch(() => undefined)

@@ -1,6 +1,9 @@
 /** `toolgate metering` on a spool, and the ledger that joins spool, topic and counters. Reading the topic is tested in test/services. */
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { once } from 'node:events'
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
+import { setImmediate } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import { Ledger } from '../../../../src/data-plane/metering/ledger.ts'
 import { runToolgate } from '../../../fixtures/command.ts'
@@ -81,6 +84,44 @@ describe('toolgate metering', () => {
     )
   })
 
+  it.each([[], ['--json']])(
+    'says in `verify` %j that the brokers cannot be reached, in one line',
+    { timeout: 120_000 },
+    async (...options) => {
+      const { dataDir } = spooled(1)
+      // opened and closed: nothing listens on the port
+      const closed = createServer().listen(0, '127.0.0.1')
+      await once(closed, 'listening')
+      const brokers = `127.0.0.1:${(closed.address() as AddressInfo).port}`
+      closed.close()
+      await once(closed, 'close')
+      const env = { DATA_DIR: dataDir, KAFKA_BROKERS: brokers }
+      const { code, out, err } = await metering(env, 'verify', ...options)
+      expect([code, out]).toEqual([1, ''])
+      expect(err).toMatch(
+        /^toolgate: the topic platform\.metering cannot be read from the brokers in KAFKA_BROKERS \(127\.0\.0\.1:\d+\): .*ECONNREFUSED.*\. Check KAFKA_BROKERS and the network.*\n$/,
+      )
+    },
+  )
+
+  it('says in `verify` what it does not verify, and which numbers before the first event were not found', async () => {
+    const dataDir = spoolDirectory()
+    const directory = join(dataDir, 'metering')
+    // a small segment for each few events: the first segments are removed, as METERING_SPOOL_MAX removes them
+    const writer = aWriter(directory, { segmentBytes: 1024 })
+    for (let number = 1; number <= 40; number++) {
+      writer.record(anOrigin(), aCall({ requestId: `req-${number}` }))
+      await setImmediate()
+    }
+    writer.close()
+    const segments = readdirSync(directory).sort()
+    expect(segments.length).toBeGreaterThan(1)
+    rmSync(join(directory, segments[0]!))
+    const { code, out } = await metering({ DATA_DIR: dataDir }, 'verify')
+    expect([code, out]).toEqual([0, expect.stringMatching(/^ {2}removed or missing before the first event: 1–\d+$/m)])
+    expect(out).toMatch(/^Not verified: events before the first one of each writer, and events after the last one/m)
+  })
+
   it('refuses unknown commands, unknown options and invalid settings', async () => {
     expect((await metering({}, 'look')).code).toBe(64)
     expect((await metering({}, 'tail', '--all')).code).toBe(64)
@@ -102,7 +143,9 @@ describe('the ledger', () => {
     for (const sequence of [3, 4, 8]) ledger.see('spool', event(sequence))
     ledger.see('topic', { event_id: 'other' } as never)
     ledger.count('923456789abcdef0', 3)
-    ledger.count('ffffffffffffffff', 3)
+    ledger.count('bfffffffffffffff', 3)
+    ledger.count('the id of an event that is not a UUIDv7', 1)
+    expect(ledger.unseen).toBe(1)
     expect(ledger.foreign).toBe(1)
     expect(ledger.report()).toEqual([
       {
@@ -117,5 +160,14 @@ describe('the ledger', () => {
         gaps: [[5, 7]],
       },
     ])
+    ledger.count('923456789abcdef0', 7)
+    expect(ledger.report()[0]).toMatchObject({
+      last: 8,
+      counted: 10,
+      gaps: [
+        [5, 7],
+        [9, 10],
+      ],
+    })
   })
 })
