@@ -3,7 +3,6 @@ import { once } from 'node:events'
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
-import { setImmediate } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import { Ledger } from '../../../../src/data-plane/metering/ledger.ts'
 import { runToolgate } from '../../../fixtures/command.ts'
@@ -107,15 +106,14 @@ describe('toolgate metering', () => {
   it('says in `verify` what it does not verify, and which numbers before the first event were not found', async () => {
     const dataDir = spoolDirectory()
     const directory = join(dataDir, 'metering')
-    // a small segment for each few events: the first segments are removed, as METERING_SPOOL_MAX removes them
-    const writer = aWriter(directory, { segmentBytes: 1024 })
-    for (let number = 1; number <= 40; number++) {
-      writer.record(anOrigin(), aCall({ requestId: `req-${number}` }))
-      await setImmediate()
-    }
+    const writer = aWriter(directory, { segmentBytes: 1_000, durability: 'sync' })
+    for (let number = 1; number <= 40; number++) await writer.record(anOrigin(), aCall())
     writer.close()
-    const segments = readdirSync(directory).sort()
+    const segments = readdirSync(directory)
+      .filter(file => file.endsWith('.events'))
+      .sort()
     expect(segments.length).toBeGreaterThan(1)
+    // as METERING_SPOOL_MAX removes it
     rmSync(join(directory, segments[0]!))
     const { code, out } = await metering({ DATA_DIR: dataDir }, 'verify')
     expect([code, out]).toEqual([0, expect.stringMatching(/^ {2}removed or missing before the first event: 1–\d+$/m)])
