@@ -64,7 +64,9 @@ export async function connect(options: ConfigOptions, env: CommandContext['env']
     const changes = method !== 'GET' && query.dry_run !== 'true'
     const response = await fetch(url, sent).catch(error => {
       const fix = changes && !isUnsent(error) ? CHECK : 'Check --url, and check that the control plane runs'
-      throw new CommandFailure(`${base} did not respond${isLate(error) ? within : `: ${reasonOf(error)}`}. ${fix}.`)
+      throw new CommandFailure(
+        `${base} did not respond${isLate(error) ? within : `: ${reasonOf(error)}`}. ${fix}.`,
+      )
     })
     const text = await response.text().catch(error => {
       const fix = changes ? CHECK : 'Retry'

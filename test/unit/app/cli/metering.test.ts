@@ -108,8 +108,13 @@ describe('toolgate metering', () => {
     // as METERING_SPOOL_MAX removes it
     rmSync(join(directory, segments[0]!))
     const { code, out } = await metering({ DATA_DIR: dataDir }, 'verify')
-    expect([code, out]).toEqual([0, expect.stringMatching(/^ {2}removed or missing before the first event: 1–\d+$/m)])
-    expect(out).toMatch(/^Not verified: events before the first one of each writer, and events after the last one/m)
+    expect([code, out]).toEqual([
+      0,
+      expect.stringMatching(/^ {2}removed or missing before the first event: 1–\d+$/m),
+    ])
+    expect(out).toMatch(
+      /^Not verified: events before the first one of each writer, and events after the last one/m,
+    )
   })
 
   it('refuses unknown commands, unknown options and invalid settings', async () => {

@@ -4,7 +4,7 @@ import { isLoopback } from '../../../../model/loopback.ts'
 import { describeResponse, type FetchedResponse, objectOf } from '../ask.ts'
 import { demand, Fault } from '../fault.ts'
 import { initializeSession, sendRpc } from '../rpc.ts'
-import type { Step, type StepOutcome, type Visit } from '../visit.ts'
+import type { Step, StepOutcome, Visit } from '../visit.ts'
 
 export const reach: Step = {
   id: 'reach',
