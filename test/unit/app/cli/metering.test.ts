@@ -81,10 +81,13 @@ describe('toolgate metering', () => {
     )
   })
 
-  it.each([[], ['--json']])(
-    'says in `verify` %j that the brokers cannot be reached, in one line',
+  it.each([
+    ['as text', []],
+    ['as JSON', ['--json']],
+  ])(
+    'says in `verify`, %s, that the brokers cannot be reached, in one line',
     { timeout: 120_000 },
-    async (...options) => {
+    async (_, options) => {
       const { dataDir } = spooled(1)
       const env = { DATA_DIR: dataDir, KAFKA_BROKERS: '127.0.0.1:9' }
       const { code, out, err } = await metering(env, 'verify', ...options)
