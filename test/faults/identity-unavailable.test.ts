@@ -68,6 +68,12 @@ async function statuses(deployment: Deployment, token: string) {
 }
 const UNAVAILABLE = [503, true]
 
+/** Status and body of `/ready` of the control plane. */
+async function readiness({ running }: Deployment) {
+  const response = await fetch(`${running.addresses.api_url}/ready`)
+  return [response.status, await response.json()]
+}
+
 describe.each(FAULTS)('with a provider that fails by %s', fault => {
   let provider: Provider
   let deployment: Deployment
@@ -90,6 +96,9 @@ describe.each(FAULTS)('with a provider that fails by %s', fault => {
     const token = await provider.token('known')
     expect(await statuses(deployment, token)).toEqual([UNAVAILABLE, UNAVAILABLE, UNAVAILABLE])
     expect((await fetch(`${deployment.url}/mcp/health`)).status).toBe(503)
+    await expect
+      .poll(() => readiness(deployment), { timeout: 60_000 })
+      .toEqual([503, { status: 'not_ready', waiting_for: ['signing_keys'] }])
     provider.fault = undefined
     await expect
       .poll(async () => (await statuses(deployment, token)).map(([status]) => status), {
@@ -97,6 +106,7 @@ describe.each(FAULTS)('with a provider that fails by %s', fault => {
         interval: 100,
       })
       .toEqual([200, 200, 200])
+    await expect.poll(() => readiness(deployment), { timeout: 60_000 }).toEqual([200, { status: 'ready' }])
   })
 
   it('later, loaded keys continue to serve, and a token of an unknown key gets 503', async () => {

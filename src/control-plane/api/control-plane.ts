@@ -51,9 +51,13 @@ const BULK_DEADLINE_MS = 60_000
 
 /** @param readiness given by a process that serves it while the database is opened */
 export function createControlPlane(options: ControlPlaneOptions, readiness = new Readiness()): ControlPlane {
-  const { store, now, onFault } = options
+  const { store, verifier, now, onFault } = options
   const publisher = new Publisher(options)
-  readiness.opened(store, () => publisher.isPublished)
+  readiness.opened(
+    store,
+    () => publisher.isPublished,
+    () => verifier.ready,
+  )
   const requestStore = withDeadline(store, onFault)
   const fleet = new Fleet({ store, requestStore, publisher, onAcknowledged: () => maintenance.nudge() })
   const maintenance = new Maintenance({
@@ -97,7 +101,7 @@ export function createControlPlane(options: ControlPlaneOptions, readiness = new
   app.all('*', async context => {
     // Without a token, the response does not reveal which addresses exist.
     if (context.req.path.startsWith(`${BASE}/`))
-      await authenticateRequest(options.verifier, context.req.raw, context.env as CallOrigin, now())
+      await authenticateRequest(verifier, context.req.raw, context.env as CallOrigin, now())
     const allowed = methodsAt(context.req.path)
     if (allowed.length === 0) throw notFound('address')
     throw new Problem(
@@ -117,7 +121,7 @@ export function createControlPlane(options: ControlPlaneOptions, readiness = new
   const unrecorded = options.unrecordedPolicy ?? options.policy
   async function permissions(request: Request): Promise<Response> {
     try {
-      const principal = await authenticateRequest(options.verifier, request, FOR_USER, now())
+      const principal = await authenticateRequest(verifier, request, FOR_USER, now())
       const tenant = request.headers.get('x-tenant-id') ?? ''
       const standing = await locate(requestStore, principal, undefined, tenant)
       return Response.json(await permissionsOf(ENDPOINTS, unrecorded(), standing, now()))

@@ -25,15 +25,17 @@ interface DatabaseState {
 export class Readiness {
   #store: Store | undefined
   #isPublished = (): boolean => false
+  #areKeysReady = (): boolean => true
   #isDraining = false
   #database: DatabaseState = unavailableFor('starting')
   #check: Promise<void> | undefined
   #checkedAtMs = Number.NEGATIVE_INFINITY
 
-  /** The database is open, and the publisher reads it. */
-  opened(store: Store, isPublished: () => boolean): void {
+  /** The database is open, the publisher reads it, and requests are served as soon as their tokens can be verified. */
+  opened(store: Store, isPublished: () => boolean, areKeysReady: () => boolean): void {
     this.#store = store
     this.#isPublished = isPublished
+    this.#areKeysReady = areKeysReady
     this.#checkedAtMs = Number.NEGATIVE_INFINITY
   }
 
@@ -53,6 +55,7 @@ export class Readiness {
     return [
       ...(status === 'available' ? [] : ['database']),
       ...(this.#isPublished() ? [] : ['first_publication']),
+      ...(this.#areKeysReady() ? [] : ['signing_keys']),
       ...(this.#isDraining ? ['draining'] : []),
     ]
   }
