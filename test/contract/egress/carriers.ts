@@ -35,7 +35,8 @@ export function get(backend: TestBackend, more: Partial<EgressRequest> = {}): Eg
     method: 'GET',
     url: `${backend.url}/`,
     headers: [],
-    timeoutMs: 2000,
+    // only against what hangs: a test of a time-out sets a shorter one
+    timeoutMs: 20_000,
     maxResponseBytes: 1 << 20,
     ...more,
   }
