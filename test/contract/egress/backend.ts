@@ -62,6 +62,11 @@ async function listen(server: Server, host: string): Promise<TestBackend> {
   }
 }
 
+/** Lets both ends of the open connections read what the other has sent or closed: after a sleep, a busy process may not have. */
+export async function readArrived(): Promise<void> {
+  for (let turn = 0; turn < 5; turn++) await new Promise(resolve => setImmediate(resolve))
+}
+
 /** A promise and the function that keeps it (Node 20 has no Promise.withResolvers). */
 export function deferred<T>(): { readonly promise: Promise<T>; readonly resolve: (value: T) => void } {
   let resolve!: (value: T) => void

@@ -1,10 +1,8 @@
 /** What a caller of the egress client can rely on, shown against real loopback servers that behave and misbehave. */
-import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
 import { expect, it } from 'vitest'
 import { Cancellation } from '../../../src/shared/call/cancellation.ts'
-import type { EgressRequest } from '../../../src/shared/egress/egress.ts'
 import { startOwnTime } from '../../fixtures/own-time.ts'
 import { deferred, httpBackend, rawBackend } from './backend.ts'
 import { client, get, keep, overBoth, text } from './carriers.ts'
@@ -131,12 +129,14 @@ overBoth('an exchange', () => {
   })
 
   it('passes the observer the head first and each piece as it arrives', async () => {
+    let observed = deferred<void>()
     const backend = keep(
       await httpBackend(async (_, response) => {
         response.writeHead(200, { 'content-type': 'text/event-stream' })
         for (const piece of ['one', 'two', 'three']) {
+          observed = deferred<void>()
           response.write(piece)
-          await sleep(20)
+          await observed.promise
         }
         response.end()
       }),
@@ -145,7 +145,10 @@ overBoth('an exchange', () => {
     const reply = await client().request(
       get(backend, {
         onHead: (status, headers) => seen.push(`${status} ${headers.get('content-type')}`),
-        onChunk: chunk => seen.push(text(chunk)),
+        onChunk: chunk => {
+          seen.push(text(chunk))
+          observed.resolve()
+        },
       }),
     )
     expect(seen).toEqual(['200 text/event-stream', 'one', 'two', 'three'])
@@ -377,13 +380,16 @@ overBoth('backends that misbehave', () => {
 
   it('says truncated when the response breaks off, whichever way its length was given', async () => {
     for (const head of ['Content-Length: 100', 'Transfer-Encoding: chunked']) {
+      let breakOff = (): void => {}
       const backend = keep(
         await rawBackend(socket => {
           socket.write(`HTTP/1.1 200 OK\r\n${head}\r\n\r\n5\r\nhello\r\n`)
-          setTimeout(() => socket.resetAndDestroy(), 20)
+          breakOff = () => void socket.resetAndDestroy()
         }),
       )
-      expect(await client().request(get(backend))).toMatchObject({ reason: 'truncated', sent: true })
+      // a reset discards what the system holds for the client, so the client reads first
+      const request = get(backend, { onChunk: () => breakOff() })
+      expect(await client().request(request)).toMatchObject({ reason: 'truncated', sent: true })
     }
   })
 
@@ -458,50 +464,5 @@ overBoth('backends that misbehave', () => {
       sent: true,
     })
     expect(requests).toHaveLength(2)
-  })
-})
-
-overBoth('requests that must not leave', () => {
-  const bad: Record<string, Partial<EgressRequest>> = {
-    'a relative address': { url: '/x' },
-    'another scheme': { url: 'ftp://127.0.0.1/' },
-    'a file': { url: 'file:///etc/passwd' },
-    'credentials in the address': { url: 'http://user:secret@127.0.0.1/' },
-    'a backslash in the host': { url: 'http://127.0.0.1\\@example.com/' },
-    'a space in the path': { url: 'http://127.0.0.1/a b' },
-    'a line break in the path': { url: 'http://127.0.0.1/a\r\nX: y' },
-    'a line break in a header value': { headers: ['x', 'a\r\ny: b'] },
-    'a line break in a header name': { headers: ['x\r\ny', 'b'] },
-    'a method that is not a token': { method: 'GET /\r\n' },
-    'a port out of range': { url: 'http://127.0.0.1:99999/' },
-  }
-  for (const [name, part] of Object.entries(bad)) {
-    it(`refuses ${name} without a connection, without throwing, without showing a secret`, async () => {
-      const backend = keep(await httpBackend((_, response) => response.end()))
-      const request = { ...get(backend), ...part }
-      const egress = client()
-      const reply = await egress.request(request)
-      expect(reply).toMatchObject({ kind: 'failure', reason: 'protocol', sent: false })
-      expect(JSON.stringify(reply)).not.toContain('secret')
-      const { body: _, ...head } = request
-      expect(await egress.stream(head)).toMatchObject({ kind: 'failure', reason: 'protocol', sent: false })
-    })
-  }
-
-  it('responds after close with a failure', async () => {
-    const backend = keep(await httpBackend((_, response) => response.end()))
-    const egress = client()
-    await egress.close()
-    expect(await egress.request(get(backend))).toMatchObject({ kind: 'failure', sent: false })
-    expect(backend.connections()).toBe(0)
-  })
-
-  it('fails what is in flight when it is closed', async () => {
-    const backend = keep(await httpBackend(() => {}))
-    const egress = client()
-    const pending = egress.request(get(backend))
-    await once(process, 'beforeExit', { signal: AbortSignal.timeout(50) }).catch(() => {})
-    await egress.close()
-    expect(await pending).toMatchObject({ kind: 'failure' })
   })
 })

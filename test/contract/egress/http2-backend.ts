@@ -21,6 +21,8 @@ export interface Http2Backend extends TestBackend {
   readonly lastHeaders: IncomingHttpHeaders
   /** Resolves when so many requests have come. */
   seen(count: number): Promise<void>
+  /** Resolves when the clients have read everything that was sent to them. */
+  readBySessions(): Promise<void>
   destroySockets(): void
   /** The sockets that are open read no more. */
   pauseSockets(): void
@@ -72,6 +74,13 @@ export async function http2Backend(
     },
     connections: () => connections,
     seen: count => log.seen(count),
+    async readBySessions() {
+      // a ping may pass what waits to be sent, so the response to the first one only shows that this was sent
+      for (let time = 0; time < 2; time++)
+        await Promise.all(
+          [...sessions].map(session => new Promise<void>(resolve => void session.ping(() => resolve()))),
+        )
+    },
     destroySockets() {
       for (const socket of sockets) socket.destroy()
     },

@@ -7,6 +7,7 @@ import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { Egress, EgressFailure, EgressRequest } from '../../../src/shared/egress/egress.ts'
 import { httpOnly } from '../../../src/shared/egress/http-only.ts'
+import { readArrived } from './backend.ts'
 import { client, keep, overBoth, text } from './carriers.ts'
 import { socketFolder, type UnixBackend, unixBackend, unixUrl } from './unix-backend.ts'
 
@@ -133,7 +134,7 @@ overBoth('a listed Unix socket', () => {
       const server = await start()
       expect(await json(egress, unixUrl(path))).toBe('up')
       await server.close()
-      await sleep(20)
+      await readArrived()
       const gone = await failed(egress, unixUrl(path))
       expect(gone).toMatchObject({ reason: 'unreachable', sent: false })
       expect(gone.message).toBe(`cannot connect to ${unixUrl(path)}: ENOENT`)
@@ -148,7 +149,7 @@ overBoth('a listed Unix socket', () => {
     renameSync(path, `${path}.old`)
     const next = await start()
     old.server.closeAllConnections()
-    await sleep(20)
+    await readArrived()
     expect(await json(egress, unixUrl(path))).toBe('up')
     expect(next.connections()).toBe(1)
     await next.close()
