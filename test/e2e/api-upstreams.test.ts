@@ -14,6 +14,7 @@ import { type TwoTenants, twoTenants } from '../fixtures/two-tenants.ts'
 
 const SOON = { timeout: 20_000, interval: 20 }
 const CHECK = '/healthz'
+const CHECKED_EVERY_MS = 500
 
 let world: TwoTenants
 let backends: ScriptedBackend[]
@@ -49,7 +50,8 @@ beforeAll(async () => {
   ]
   const retry = { max_attempts: 3, first_delay_ms: 1, budget_percent: 100 }
   const circuit_breaker = { opens_after: 1, open_ms: 60_000, max_open_ms: 60_000 }
-  const health_check = { path: CHECK, interval_ms: 500, timeout_ms: 300, unhealthy_after: 2 }
+  // as long as it may be: a check on a busy machine takes its time
+  const health_check = { path: CHECK, interval_ms: CHECKED_EVERY_MS, timeout_ms: CHECKED_EVERY_MS, unhealthy_after: 2 }
   weighted = await publishRuled(world, 'weighted', gone, { upstreams: { addresses } })
   checked = await publishRuled(world, 'checked', gone, { upstreams: { addresses, health_check } })
   ejecting = await publishRuled(world, 'ejecting', gone, { upstreams: { addresses }, retry, circuit_breaker })
@@ -107,11 +109,13 @@ it('checks that hang or are slow fail; with no address left calls get 503 with R
 
 it('each address is checked about once per interval', async () => {
   for (const { seen } of backends) seen.length = 0
+  const beganAtMs = performance.now()
   await new Promise(resolve => setTimeout(resolve, 3000))
+  const intervals = (performance.now() - beganAtMs) / CHECKED_EVERY_MS
   for (const backend of backends) {
     const count = backend.seen.filter(({ url }) => url === CHECK).length
     expect(count).toBeGreaterThanOrEqual(1)
-    expect(count).toBeLessThanOrEqual(7)
+    expect(count).toBeLessThanOrEqual(Math.ceil(intervals) + 1)
   }
 })
 

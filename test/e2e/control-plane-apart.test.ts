@@ -99,7 +99,7 @@ it('refuses a revoked key within a second, in the median', async () => {
     await expect.poll(async () => (await call(key)).status, SOON).toBe(200)
     expect((await planes.api('DELETE', `${base}/${id}`)).status).toBe(204)
     const revokedAt = performance.now()
-    await expect.poll(async () => (await call(key)).status, { timeout: 5_000, interval: 2 }).toBe(401)
+    await expect.poll(async () => (await call(key)).status, { ...SOON, interval: 2 }).toBe(401)
     took.push(performance.now() - revokedAt)
   }
   took.sort((a, b) => a - b)

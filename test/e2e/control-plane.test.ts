@@ -3,6 +3,7 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { type Deployment, deploy, read } from '../fixtures/deployment.ts'
+import { startOwnTime } from '../fixtures/own-time.ts'
 
 let gateway: Deployment
 let admin: string
@@ -184,9 +185,9 @@ it('walks from tenant to revoked key', async () => {
   async function revoke(id: string, init: RequestInit): Promise<number> {
     const revoked = await api('DELETE', `/tenants/${tenantId}/apikeys/${id}`, undefined, as('acme'))
     expect(revoked.status).toBe(204)
-    const revokedAt = performance.now()
+    const elapsedMs = startOwnTime()
     await statusIs(401, init)
-    return performance.now() - revokedAt
+    return elapsedMs()
   }
   const keys = await api('GET', `/tenants/${tenantId}/apikeys`, undefined, as('acme'))
   const tookMs = [await revoke(keys.json.items[0].id, withKey)]

@@ -6,6 +6,7 @@ import { Cancellation } from '../../../src/shared/call/cancellation.ts'
 import { createEgress } from '../../../src/shared/egress/client.ts'
 import type { Egress } from '../../../src/shared/egress/egress.ts'
 import { type UpstreamRequest, Upstreams } from '../../../src/shared/egress/upstreams.ts'
+import { freePort } from '../../fixtures/free-ports.ts'
 
 const CIRCUIT = { opensAfter: 3, openMs: 300, maxOpenMs: 600, maxCircuits: 16 }
 const closers: (() => unknown)[] = []
@@ -26,14 +27,6 @@ async function listen(server: Server | SocketServer, port = 0): Promise<number> 
     server.close()
   })
   return (server.address() as AddressInfo).port
-}
-
-/** Of a server that has gone: no one listens there. */
-async function deadPort(): Promise<number> {
-  const server = createServer()
-  const port = await listen(server)
-  await new Promise(resolve => server.close(resolve))
-  return port
 }
 
 function counted(egress: Egress) {
@@ -78,7 +71,7 @@ describe('a request that never reached the upstream', () => {
     ['PATCH', 0],
   ])('of method %s is tried again %i times when the connection is refused', async (method, retries) => {
     const { upstreams, counts } = counted(keep(createEgress({ allow: [], allowLoopback: true })))
-    expect(await outcome(upstreams, request(await deadPort(), { method }))).toBe('unreachable')
+    expect(await outcome(upstreams, request(await freePort(), { method }))).toBe('unreachable')
     expect(counts.retries).toBe(retries)
   })
 
@@ -144,7 +137,7 @@ describe('a request that never reached the upstream', () => {
 
   it('is not repeated once its body has been read, nor after its caller has gone', async () => {
     const { upstreams, counts } = counted(keep(createEgress({ allow: [], allowLoopback: true })))
-    const port = await deadPort()
+    const port = await freePort()
     await outcome(upstreams, request(port, { method: 'PUT', unread: () => false }))
     const cancellation = new Cancellation()
     const waiting = outcome(upstreams, request(port, { cancellation }))
@@ -200,7 +193,7 @@ describe('the circuit of an upstream', () => {
     vi.useFakeTimers({ toFake: ['Date'] })
     onTestFinished(() => void vi.useRealTimers())
     const { upstreams, counts } = counted(keep(createEgress({ allow: [], allowLoopback: true })))
-    const port = await deadPort()
+    const port = await freePort()
     for (let time = 0; time < 3; time++) expect(await outcome(upstreams, request(port))).toBe('unreachable')
     expect(await outcome(upstreams, request(port))).toBe('open 1')
     expect([upstreams.openCircuits, counts.refused]).toEqual([1, 1])
@@ -213,7 +206,7 @@ describe('the circuit of an upstream', () => {
 
   it('is one for all paths and queries, also of an address without a path', async () => {
     const { upstreams } = counted(keep(createEgress({ allow: [], allowLoopback: true })))
-    const port = await deadPort()
+    const port = await freePort()
     const to = (end: string) => outcome(upstreams, request(port, { url: `http://127.0.0.1:${port}${end}` }))
     for (const end of ['?id=1', '?id=2/orders', '/x?id=3']) expect(await to(end)).toBe('unreachable')
     expect(await to('?id=4')).toBe('open 1')

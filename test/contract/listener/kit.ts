@@ -19,6 +19,9 @@ import {
   type ListenerRefusal,
 } from '../../../src/shared/server/listener.ts'
 
+/** Only against what hangs. */
+const WAIT_MS = 20_000
+
 export interface OpenListener {
   readonly listener: Listener
   readonly port: number
@@ -111,7 +114,7 @@ export class RawClient {
   }
 
   /** Waits until the received text holds what is looked for. */
-  async until(needle: string | RegExp, timeoutMs = 5_000): Promise<string> {
+  async until(needle: string | RegExp, timeoutMs = WAIT_MS): Promise<string> {
     await waitFor(
       () => (typeof needle === 'string' ? this.text.includes(needle) : needle.test(this.text)),
       timeoutMs,
@@ -121,7 +124,7 @@ export class RawClient {
   }
 
   /** Waits until the server has closed the connection; the text received by then. */
-  async untilClosed(timeoutMs = 5_000): Promise<string> {
+  async untilClosed(timeoutMs = WAIT_MS): Promise<string> {
     await waitFor(
       () => this.closed,
       timeoutMs,
@@ -133,7 +136,7 @@ export class RawClient {
 
 export async function waitFor(
   isTrue: () => boolean,
-  timeoutMs = 5_000,
+  timeoutMs = WAIT_MS,
   what: () => string = () => 'a condition',
 ): Promise<void> {
   const end = performance.now() + timeoutMs

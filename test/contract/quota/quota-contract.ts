@@ -1,6 +1,6 @@
 /** The contract of every quota store, in real time: each kind of limit, changed limits, resets, statistics, use of a key, prepared keys. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type {
   Quota,
   QuotaGrant,
@@ -9,6 +9,7 @@ import type {
   QuotaUse,
 } from '../../../src/data-plane/quota/quota.ts'
 import type { PlanLimits } from '../../../src/model/plan.ts'
+import { passMidnight } from '../../fixtures/same-day.ts'
 
 export interface Opened {
   readonly quota: Quota
@@ -30,10 +31,32 @@ export function quotaContract(
       quota = opened.quota
     })
     afterAll(() => opened?.close())
+    beforeEach(() => passMidnight(20_000), 30_000)
 
     const fresh = () => `tenant/consumer-${process.pid}-${consumer++}`
-    const ask = (key: QuotaRequest['key'], limits: PlanLimits, more: Partial<QuotaRequest> = {}) =>
+    const askOnce = (key: QuotaRequest['key'], limits: PlanLimits, more: Partial<QuotaRequest> = {}) =>
       Promise.resolve(quota.take({ key, limits, nowMs: Date.now(), ...more }))
+    /** On a busy machine a store may not respond in time; such a call counts nothing and is repeated. */
+    async function ask(key: QuotaRequest['key'], limits: PlanLimits, more?: Partial<QuotaRequest>) {
+      for (let tries = 1; ; tries++) {
+        const response = await askOnce(key, limits, more)
+        if (response.granted || response.cause === undefined || tries === 50) return response
+        await sleep(20)
+      }
+    }
+    /** For calls that count in one short window: repeated with another consumer if a busy machine let too much time pass between them. */
+    async function swiftly(maxMs: number, calls: (key: string) => Promise<void>): Promise<string> {
+      for (let tries = 1; ; tries++) {
+        const key = fresh()
+        const begunAtMs = performance.now()
+        try {
+          await calls(key)
+          return key
+        } catch (error) {
+          if (performance.now() - begunAtMs < maxMs || tries === 10) throw error
+        }
+      }
+    }
     async function granted(key: QuotaRequest['key'], limits: PlanLimits, more?: Partial<QuotaRequest>) {
       const response = await ask(key, limits, more)
       expect(response.granted).toBe(true)
@@ -46,21 +69,23 @@ export function quotaContract(
     }
 
     test('per second: rolling, free again after one second', async () => {
-      const key = fresh()
-      for (let i = 0; i < 5; i++) (await granted(key, { perSecond: 5 })).release()
-      const refusal = await refused(key, { perSecond: 5 })
-      expect(refusal).toMatchObject({ kind: 'second', used: 5, limit: 5, retryAfterSecs: 1 })
+      const key = await swiftly(1000, async one => {
+        for (let i = 0; i < 5; i++) (await granted(one, { perSecond: 5 })).release()
+        const refusal = await refused(one, { perSecond: 5 })
+        expect(refusal).toMatchObject({ kind: 'second', used: 5, limit: 5, retryAfterSecs: 1 })
+      })
       await sleep(1100)
       ;(await granted(key, { perSecond: 5 })).release()
     })
 
     test('per minute: the wait is at most sixty seconds', async () => {
-      const key = fresh()
-      for (let i = 0; i < 3; i++) (await granted(key, { perMinute: 3 })).release()
-      const refusal = await refused(key, { perMinute: 3 })
-      expect(refusal).toMatchObject({ kind: 'minute', used: 3, limit: 3 })
-      expect(refusal.retryAfterSecs).toBeGreaterThanOrEqual(58)
-      expect(refusal.retryAfterSecs).toBeLessThanOrEqual(60)
+      await swiftly(1000, async key => {
+        for (let i = 0; i < 3; i++) (await granted(key, { perMinute: 3 })).release()
+        const refusal = await refused(key, { perMinute: 3 })
+        expect(refusal).toMatchObject({ kind: 'minute', used: 3, limit: 3 })
+        expect(refusal.retryAfterSecs).toBeGreaterThanOrEqual(58)
+        expect(refusal.retryAfterSecs).toBeLessThanOrEqual(60)
+      })
     })
 
     test('daily: until 00:00 UTC', async () => {
@@ -101,13 +126,14 @@ export function quotaContract(
     })
 
     test('tool: a bucket per tool and consumer, on top', async () => {
-      const key = fresh()
       const rateLimit = { requestsPerMinute: 60, burst: 2 }
       const x = { tool: { key: 'x', rateLimit } }
-      await granted(key, {}, x)
-      await granted(key, {}, x)
-      const refusal = await refused(key, {}, x)
-      expect(refusal).toMatchObject({ kind: 'tool', limit: 60, retryAfterSecs: 1 })
+      const key = await swiftly(1000, async one => {
+        await granted(one, {}, x)
+        await granted(one, {}, x)
+        const refusal = await refused(one, {}, x)
+        expect(refusal).toMatchObject({ kind: 'tool', limit: 60, retryAfterSecs: 1 })
+      })
       await granted(key, {}, { tool: { key: 'y', rateLimit } })
       await granted(fresh(), {}, x)
       await sleep(1100)
@@ -198,7 +224,7 @@ export function quotaContract(
       // On a busy machine a store may not respond in time; the refused call is repeated here.
       for (let round = 0; calls > 0 && round < 20; round++) {
         const responses = await Promise.all(
-          Array.from({ length: calls }, () => ask(key, { perDay: 130, perMinute: 200 })),
+          Array.from({ length: calls }, () => askOnce(key, { perDay: 130, perMinute: 200 })),
         )
         granted += responses.filter(response => response.granted).length
         calls = responses.filter(response => !response.granted && response.cause !== undefined).length

@@ -9,7 +9,7 @@ import { joinRedisQuota } from '../../../src/data-plane/quota/redis/joined-quota
 import { openRedisQuota, type RedisQuota } from '../../../src/data-plane/quota/redis/redis-quota.ts'
 import { hasRedis, REDIS_HINT, type RedisServer, startRedis } from '../../fixtures/redis-server.ts'
 
-const SOON = { timeout: 3_000, interval: 5 }
+const SOON = { timeout: 15_000, interval: 5 }
 
 describe.skipIf(!hasRedis())(`a thread that joined (${REDIS_HINT})`, () => {
   let server: RedisServer
@@ -127,11 +127,12 @@ describe.skipIf(!hasRedis())(`a thread that joined (${REDIS_HINT})`, () => {
 
   test('shares the bucket of a tool, which other tools and the consumer do not use up', async () => {
     const tool = { key: 'search', rateLimit: { requestsPerMinute: 60, burst: 4 } }
+    const begunAtMs = performance.now()
     expect((await spend(one, { tool }, 1)).granted).toBe(1)
     const { granted, refusal } = await spend(joined, { tool })
     // one token comes back each second
     expect(granted).toBeGreaterThanOrEqual(3)
-    expect(granted).toBeLessThanOrEqual(4)
+    expect(granted).toBeLessThanOrEqual(3 + Math.ceil((performance.now() - begunAtMs) / 1000))
     expect(refusal).toMatchObject({ kind: 'tool', used: 60, limit: 60, retryAfterSecs: 1 })
     for (const free of [{ tool: { ...tool, key: 'list' } }, { tool, key: `${consumer}-other` }, {}])
       expect((await spend(joined, free, 1)).granted).toBe(1)

@@ -132,9 +132,14 @@ describe.each(DATABASES)('instances on $name', database => {
 
     it('send nothing of a suspended tenant, and everything when it is active again', async () => {
       const store = stores[0]!
-      const held = await queue('held', response => setTimeout(() => response.end(), 300), 24)
+      let release = (): void => {}
+      const released = new Promise<void>(resolve => {
+        release = resolve
+      })
+      const held = await queue('held', response => void released.then(() => response.end()), 24)
       await until('the first deliveries', () => held.one.received.length > 0)
       await store.write(EVERY_TENANT, tx => tx.tenants.update({ ...held.tenant, status: 'suspended' }))
+      release()
       await until('those that were claimed before', () => instances.every(({ inFlight }) => inFlight === 0))
       const sent = held.one.received.length
       expect(sent).toBeLessThan(24)
@@ -149,7 +154,7 @@ describe.each(DATABASES)('instances on $name', database => {
     it('take over what an instance leaves when it dies, once its lease has ended', async () => {
       await Promise.all(instances.splice(0).map(one => one.close()))
       const left = await queue('left', undefined, 3)
-      const bounds = { slots: 9, perWebhook: 4, perTenant: 9, leaseMs: 4_000, lease: 'of a dead one' }
+      const bounds = { slots: 9, perWebhook: 4, perTenant: 9, leaseMs: 8_000, lease: 'of a dead one' }
       const claimed = await stores[0]!.write(EVERY_TENANT, tx => tx.deliveries.claim(bounds))
       expect(claimed).toHaveLength(3)
       expect(claimed.every(each => each.secrets[0] === SECRET && each.unreadable === undefined)).toBe(true)

@@ -4,6 +4,7 @@ import type { BackendAuthentication } from '../../../src/model/tool.ts'
 import { createEgress } from '../../../src/shared/egress/client.ts'
 import { BackendTokens } from '../../../src/shared/egress/oauth/backend-tokens.ts'
 import { ResourceWatches } from '../../../src/shared/mcp-client/resource-watches.ts'
+import { startOwnTime } from '../../fixtures/own-time.ts'
 import { result, startScriptedServer } from '../../fixtures/scripted-mcp-server.ts'
 
 const closing: (() => unknown)[] = []
@@ -11,9 +12,10 @@ afterEach(async () => {
   for (const close of closing.splice(0).reverse()) await close()
 })
 
-/** When the server was asked to report changes, ms. */
+/** When the server was asked to report changes, in ms of the time that this process had. */
 async function askedAt(streamed: string, times: number): Promise<readonly number[]> {
   const at: number[] = []
+  const elapsedMs = startOwnTime()
   const server = await startScriptedServer(({ method, id }, response) => {
     if (method === 'server/discover')
       return result(response, id, {
@@ -24,7 +26,7 @@ async function askedAt(streamed: string, times: number): Promise<readonly number
         cacheScope: 'public',
       })
     if (method !== 'subscriptions/listen') return undefined
-    at.push(performance.now())
+    at.push(elapsedMs())
     response.writeHead(200, { 'content-type': 'text/event-stream' })
     response.end(streamed)
     return true

@@ -9,7 +9,7 @@ import { createLogger } from '../../../../src/shared/telemetry/logger.ts'
 import { failing } from '../../../fixtures/failing-disk.ts'
 import { aCall, anOrigin, aReader, aWriter, drain, spoolDirectory } from '../../../fixtures/metering.ts'
 
-const SOON = { timeout: 5_000, interval: 5 }
+const SOON = { timeout: 20_000, interval: 5 }
 
 function open(options: Partial<SpoolWriterOptions> = {}) {
   const directory = spoolDirectory()
@@ -24,7 +24,7 @@ const turn = () => new Promise(resolve => setImmediate(resolve))
 
 /** Records an event in each turn, so that some arrive during every fdatasync. */
 async function recordUntil({ writer }: Open, isOver: () => boolean): Promise<void> {
-  for (const end = Date.now() + 5_000; !isOver() && Date.now() < end; await turn())
+  for (const end = Date.now() + 20_000; !isOver() && Date.now() < end; await turn())
     void writer.record(anOrigin(), aCall())
   expect(isOver()).toBe(true)
 }

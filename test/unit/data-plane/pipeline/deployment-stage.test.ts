@@ -166,7 +166,7 @@ describe('a run', () => {
       )
       expect(pipeline(exchange({ requestId: 'req-7' }))).toBeUndefined()
       expect(reported).toEqual([])
-      await expect.poll(() => reported, { timeout: 5_000, interval: 5 }).toHaveLength(1)
+      await expect.poll(() => reported, { timeout: 20_000, interval: 5 }).toHaveLength(1)
       expect(reported[0]).toMatch(/^late of req-7: Error: /)
       expect(reported[0]).toContain(bug)
     },

@@ -10,6 +10,7 @@ import {
   startDevProvider,
 } from '../../../../../src/shared/identity/dev-provider/dev-provider.ts'
 import { SILENT } from '../../../../../src/shared/telemetry/log.ts'
+import { startOwnTime } from '../../../../fixtures/own-time.ts'
 import { FORM, frontOf, providerThat, read } from './front.ts'
 
 const closers: (() => Promise<void>)[] = []
@@ -184,16 +185,16 @@ describe('what comes back', () => {
 
   it('is not waited for when the client has gone', async () => {
     const cancellation = new Cancellation()
-    let cancelledAt = Number.NaN
+    let sinceCancelledMs = () => Number.NaN
     const provider = await providerThat((request, response) => {
       if (request.method === 'GET') return void response.writeHead(404).end()
-      cancelledAt = performance.now()
+      sinceCancelledMs = startOwnTime()
       cancellation.cancel()
     })
     closers.push(provider.close)
     expect((await front(provider.issuer).token({ ...form(AGENT), cancellation })).status).toBe(502)
     // without the cancellation, 10 s
-    expect(performance.now() - cancelledAt).toBeLessThan(5_000)
+    expect(sinceCancelledMs()).toBeLessThan(5_000)
   })
 })
 
@@ -209,7 +210,7 @@ it('the first forms wait for the discovery of the provider, and reach its endpoi
   closers.push(provider.close)
   const made = front(provider.issuer)
   const replies = Promise.all([made.token(form(AGENT)), made.token(form(AGENT))])
-  await expect.poll(() => provider.received.length, { timeout: 5_000, interval: 5 }).toBeGreaterThan(0)
+  await expect.poll(() => provider.received.length, { timeout: 15_000, interval: 5 }).toBeGreaterThan(0)
   publish()
   expect((await replies).map(reply => reply.status)).toEqual([200, 200])
   expect(provider.received.map(({ method, url }) => `${method} ${url}`)).toEqual([
