@@ -203,8 +203,11 @@ describe('GET /admin/calls/stream', () => {
     for (let at = 0; at < 8; at++)
       await call('shop_getProduct', { productId: 'P-1001' }, agent, { 'x-request-id': `live-${at}` })
     await call('shop_listProducts', {}, agent)
-    // a second of turns of this process, of which a machine that stalls uses up none
-    for (let turn = 0; turn < 50 && stream.calls().length < 8; turn++) await sleep(20)
+    // a second of turns of this process and of both threads, of which a machine that stalls uses up none
+    for (let turn = 0; turn < 50 && stream.calls().length < 8; turn++) {
+      await sleep(20)
+      if (turn % 5 === 0) expect((await get('/admin/workers')).json.workers).toHaveLength(2)
+    }
     expect(stream.calls()).toHaveLength(8)
     expect(new Set(stream.calls().map(row => row.tool))).toEqual(new Set(['shop_getProduct']))
     const last = stream.events().at(-1)!.id

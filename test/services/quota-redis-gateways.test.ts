@@ -8,6 +8,8 @@ import { type DevProvider, startDevProvider } from '../../src/shared/identity/de
 import { SILENT } from '../../src/shared/telemetry/log.ts'
 import { post, type ReadResponse, read, shownFaults } from '../fixtures/deployment.ts'
 import { type GatewayProcess, startGatewayProcess } from '../fixtures/gateway-process.ts'
+import { startOwnTime } from '../fixtures/own-time.ts'
+import { passMidnight } from '../fixtures/same-day.ts'
 import { clientToken } from '../fixtures/tokens.ts'
 import { REDIS_HINT, RedisServer, withoutRedis } from './redis/redis-server.ts'
 
@@ -24,6 +26,7 @@ describe.skipIf(withoutRedis)(`two gateways on one Redis${REDIS_HINT}`, () => {
   let wide: string
 
   beforeAll(async () => {
+    await passMidnight(90_000)
     server = await RedisServer.start()
     dir = mkdtempSync(join(tmpdir(), 'quota-gateways-'))
     writeFileSync(
@@ -112,7 +115,13 @@ describe.skipIf(withoutRedis)(`two gateways on one Redis${REDIS_HINT}`, () => {
 
     const reset = await order(one, '/admin/quotas/tiny/reset')
     expect(reset.json).toMatchObject({ daily_count: 0, monthly_count: 0 })
-    await expect.poll(async () => (await listed(two, 'tiny')).daily_count, { timeout: 1000 }).toBe(0)
+    // within twenty responses, which the other gateway sends as fast as the machine lets it
+    let count = (await listed(two, 'tiny')).daily_count
+    for (let looks = 20; count !== 0 && looks > 0; looks--) {
+      await new Promise(resolve => setTimeout(resolve, 50))
+      count = (await listed(two, 'tiny')).daily_count
+    }
+    expect(count).toBe(0)
     expect((await decided(two)).status).toBe(200)
     expect(await grantedOf(12)).toBe(5)
   }, 60_000)
@@ -146,9 +155,9 @@ describe.skipIf(withoutRedis)(`two gateways on one Redis${REDIS_HINT}`, () => {
     await expect.poll(() => one.metrics()).toMatch(/^platform_quota_store_up 0$/m)
     for (let i = 0; i < 3; i++) expect([200, 429]).toContain((await call(two, wide)).status)
     await server.start()
-    const backAt = Date.now()
-    await expect.poll(async () => (await health(one)).status, { timeout: 5000 }).toBe('healthy')
-    await expect.poll(async () => (await call(two, wide)).status, { timeout: 5000 }).toBe(200)
-    expect(Date.now() - backAt).toBeLessThan(5000)
+    const sinceBackMs = startOwnTime()
+    await expect.poll(async () => (await health(one)).status).toBe('healthy')
+    await expect.poll(async () => (await call(two, wide)).status).toBe(200)
+    expect(sinceBackMs()).toBeLessThan(5000)
   }, 60_000)
 })

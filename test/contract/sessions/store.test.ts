@@ -445,7 +445,8 @@ describe.skipIf(!hasRedis())(`redis (${REDIS_HINT})`, () => {
       log: SILENT,
       now: clock.now,
     })
-    await new Promise(resolve => setTimeout(resolve, 100))
+    // responses come in order: when the second one is here, the store is subscribed too
+    for (const channel of ['first', 'second']) await subscriber.subscribe(channel)
     return store
   }
   contract(open)
