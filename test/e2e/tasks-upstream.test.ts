@@ -212,7 +212,7 @@ it('puts a question of a task once while the server is late to take its response
   states = [waiting, waiting, waiting, waiting, done]
   const { taskId } = await modern('tools/call', { name: 'paint' })
   let shown: ReadResponse['json']
-  for (let i = 0; i < 100 && shown?.status !== 'input_required'; i++) {
+  for (let i = 0; i < 600 && shown?.status !== 'input_required'; i++) {
     await sleep(50)
     shown = await modern('tasks/get', { taskId })
   }
@@ -221,7 +221,7 @@ it('puts a question of a task once while the server is late to take its response
     taskId,
     inputResponses: { [name!]: { action: 'accept', content: { color: 'blue' } } },
   })
-  for (let i = 0; i < 100 && shown.status !== 'completed'; i++) {
+  for (let i = 0; i < 600 && shown.status !== 'completed'; i++) {
     await sleep(50)
     shown = await modern('tasks/get', { taskId })
     if (shown.status !== 'completed') expect(shown.inputRequests).toBeUndefined()
@@ -241,7 +241,7 @@ it('reads the state of a task at its interval while its questions are declined',
   const startedAtMs = performance.now()
   const { taskId } = await modern('tools/call', { name: 'paint' }, {})
   let shown: ReadResponse['json']
-  for (let i = 0; i < 100 && shown?.status !== 'completed'; i++) {
+  for (let i = 0; i < 600 && shown?.status !== 'completed'; i++) {
     await sleep(50)
     shown = await modern('tasks/get', { taskId }, {})
   }

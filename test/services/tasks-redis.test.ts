@@ -50,7 +50,7 @@ describe.skipIf(!hasRedis())(`tasks in a Redis that stops responding (${REDIS_HI
     )
     gateway = await deploy({ TOOLSETS: tools, REDIS_URL: `redis://127.0.0.1:${link.port}` })
     token = await gateway.token('demo-admin')
-    for (let i = 0; i < 100 && (await ask('tools/list', {})).result?.tools.length !== 1; i++) await sleep(100)
+    for (let i = 0; i < 300 && (await ask('tools/list', {})).result?.tools.length !== 1; i++) await sleep(100)
   }, 120_000)
   afterAll(async () => {
     await link?.recover()

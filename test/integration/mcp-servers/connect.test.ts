@@ -117,11 +117,12 @@ it('passes progress on, and cancels a call at the server', async () => {
   expect(steps).toEqual([1, 2, 3].map(step => [step, 3, `step ${step}`]))
 
   const cancellation = new Cancellation()
-  setTimeout(() => cancellation.cancel(), 100)
-  const outcome = await call(sessions, server.url, 'slow', { steps: 100 }, { cancellation })
+  // once the server runs the call
+  const cancel = { cancellation, onProgress: () => cancellation.cancel() }
+  const outcome = await call(sessions, server.url, 'slow', { steps: 100 }, cancel)
   expect(outcome).toMatchObject({ kind: 'failure', reason: 'cancelled' })
   await expect.poll(() => server.cancelled).toHaveLength(1)
-  expect(await call(sessions, server.url, 'slow', { steps: 100 }, { timeoutMs: 300 })).toMatchObject({
+  expect(await call(sessions, server.url, 'slow', { steps: 100 }, { timeoutMs: 1_500 })).toMatchObject({
     reason: 'timeout',
   })
   await expect.poll(() => server.cancelled).toHaveLength(2)

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { createEgress } from '../../../../src/shared/egress/client.ts'
 import { BUNDLE_LIMITS } from '../../../../src/shared/policy/bundle.ts'
 import { fileSource } from '../../../../src/shared/policy/live/file-source.ts'
@@ -176,6 +176,8 @@ describe('a source that is watched', () => {
   })
 
   it('names the next attempt: after one second, then twice as long, a minute at most', () => {
+    vi.useFakeTimers({ toFake: ['Date'] })
+    onTestFinished(() => void vi.useRealTimers())
     const waits = [1, 2, 3, 7, 50].map(attempts => {
       const nowMs = Date.now()
       const retry = retryAfter(attempts)
