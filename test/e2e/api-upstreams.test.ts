@@ -51,7 +51,12 @@ beforeAll(async () => {
   const retry = { max_attempts: 3, first_delay_ms: 1, budget_percent: 100 }
   const circuit_breaker = { opens_after: 1, open_ms: 60_000, max_open_ms: 60_000 }
   // as long as it may be: a check on a busy machine takes its time
-  const health_check = { path: CHECK, interval_ms: CHECKED_EVERY_MS, timeout_ms: CHECKED_EVERY_MS, unhealthy_after: 2 }
+  const health_check = {
+    path: CHECK,
+    interval_ms: CHECKED_EVERY_MS,
+    timeout_ms: CHECKED_EVERY_MS,
+    unhealthy_after: 2,
+  }
   weighted = await publishRuled(world, 'weighted', gone, { upstreams: { addresses } })
   checked = await publishRuled(world, 'checked', gone, { upstreams: { addresses, health_check } })
   ejecting = await publishRuled(world, 'ejecting', gone, { upstreams: { addresses }, retry, circuit_breaker })

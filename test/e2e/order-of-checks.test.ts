@@ -8,12 +8,7 @@ const SILENT_MS = 5_000
 const CHUNKED = 'Transfer-Encoding: chunked'
 
 /** Sends a head that announces a body, and of the body at most the first chunk. @returns the head of the response, or what arrives in the time */
-function headOnly(
-  url: string,
-  path: string,
-  headers: readonly string[],
-  withinMs = 30_000,
-): Promise<string> {
+function headOnly(url: string, path: string, headers: readonly string[], withinMs = 30_000): Promise<string> {
   const { hostname, port, host } = new URL(url)
   return new Promise((resolve, reject) => {
     const socket = connect(Number(port), hostname)

@@ -63,7 +63,9 @@ async function open(): Promise<World> {
     async verify() {
       // the circuit of the proxied API is open for up to 2 s after the backend is back
       for (const way of [callTool, callApi])
-        await expect.poll(async () => (await way()).status, { timeout: CLOSED_WITHIN_MS, interval: 50 }).toBe(200)
+        await expect
+          .poll(async () => (await way()).status, { timeout: CLOSED_WITHIN_MS, interval: 50 })
+          .toBe(200)
       expect((await counted()) - before, 'failed calls in the metrics').toBeGreaterThanOrEqual(failed)
     },
     async close() {

@@ -66,7 +66,8 @@ describe.skipIf(withoutRedis)(`threads on Redis${REDIS_HINT}`, () => {
       if (tries > 1 && (used < 0.97 || alone < 0.85)) continue
       // Threads that could make only some of their calls say nothing about the others.
       const made = Math.min(...reports.map(report => report.calls)) / dueOfThread
-      if (made < MIN_PACE) return console.log(`not judged: a thread could make ${(made * 100).toFixed(0)} % of its calls`)
+      if (made < MIN_PACE)
+        return console.log(`not judged: a thread could make ${(made * 100).toFixed(0)} % of its calls`)
       expect(used).toBeGreaterThanOrEqual(0.97)
       // All threads of the machine share its few processors here: how few wait on their own instances is shown by the load test.
       expect(alone).toBeGreaterThanOrEqual(0.85)

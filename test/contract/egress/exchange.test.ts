@@ -241,7 +241,9 @@ overBoth('bounds', () => {
     )
     const egress = client()
     // with its connection open, the next call is sent at once, however busy the machine is
-    expect(await egress.request(get(backend, { url: `${backend.url}/connect` }))).toMatchObject({ status: 200 })
+    expect(await egress.request(get(backend, { url: `${backend.url}/connect` }))).toMatchObject({
+      status: 200,
+    })
     const elapsedMs = startOwnTime()
     expect(await egress.request(get(backend, { timeoutMs: 100 }))).toMatchObject({
       kind: 'failure',
