@@ -121,6 +121,12 @@ describe('a request that never reached the upstream', () => {
         return egress.stream(tried)
       },
     })
+    expect(await outcome(upstreams, request(port, { timeoutMs: 615 }, 'up.example'))).toMatch(
+      /^(unreachable|timeout)$/,
+    )
+    expect(counts.retries).toBe(0)
+    tries.length = 0
+    asked = 0
     const timeoutMs = 30_000
     expect(await outcome(upstreams, request(port, { timeoutMs }, 'up.example'))).toBe('200')
     expect([tries.length, tries[0]!.timeoutMs, counts.retries]).toEqual([2, timeoutMs, 1])
@@ -128,11 +134,6 @@ describe('a request that never reached the upstream', () => {
     const tookMs = lookedUpAtMs - tries[0]!.atMs
     expect(tookMs).toBeGreaterThan(590)
     expect(tries[1]!.timeoutMs).toBeLessThanOrEqual(Math.ceil(timeoutMs - tookMs))
-    asked = 0
-    expect(await outcome(upstreams, request(port, { timeoutMs: 615 }, 'up.example'))).toMatch(
-      /^(unreachable|timeout)$/,
-    )
-    expect(counts.retries).toBe(1)
   })
 
   it('is not repeated once its body has been read, nor after its caller has gone', async () => {
