@@ -10,7 +10,7 @@ let upstream: Server
 beforeAll(async () => {
   upstream = createServer((_, response) => response.end('ok'))
   await new Promise<void>(resolve => upstream.listen(0, '127.0.0.1', resolve))
-  gateway = await deploy({ DATABASE_URL: 'pglite:memory', SSE_TRUSTED_PROXIES: '127.0.0.0/8, 10.0.0.0/8' })
+  gateway = await deploy({ SSE_TRUSTED_PROXIES: '127.0.0.0/8, 10.0.0.0/8' })
 }, 120_000)
 afterAll(async () => {
   await gateway?.stop()

@@ -32,7 +32,7 @@ beforeAll(async () => {
   })
   await new Promise<void>(resolve => upstream.listen(0, '127.0.0.1', resolve))
   upstreamUrl = `http://127.0.0.1:${(upstream.address() as AddressInfo).port}`
-  gateway = await deploy({ DATABASE_URL: 'pglite:memory' })
+  gateway = await deploy()
   admin = await gateway.token('demo-admin')
 })
 afterAll(async () => {

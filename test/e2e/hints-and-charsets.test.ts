@@ -29,7 +29,7 @@ beforeAll(async () => {
   toolSets = mkdtempSync(join(tmpdir(), 'hints-'))
   const baseURL = `http://127.0.0.1:${(backend.address() as AddressInfo).port}`
   writeFileSync(join(toolSets, 'texts.json'), JSON.stringify(toolSet(baseURL)))
-  gateway = await deploy({ TOOLSETS: toolSets, DATABASE_URL: 'pglite:memory', EXAMPLE: 'false' })
+  gateway = await deploy({ TOOLSETS: toolSets, EXAMPLE: 'false' })
   token = await gateway.token('demo-admin')
 }, 120_000)
 afterAll(async () => {

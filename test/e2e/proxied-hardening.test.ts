@@ -112,7 +112,7 @@ beforeAll(async () => {
   })
   await new Promise<void>(resolve => upstream.listen(0, '127.0.0.1', resolve))
   // the parser of uWS does not accept a name with `_` at all
-  gateway = await deploy({ DATABASE_URL: 'pglite:memory', HTTP_SERVER: 'node' })
+  gateway = await deploy({ HTTP_SERVER: 'node' })
   admin = await gateway.token('demo-admin')
 })
 afterAll(async () => {

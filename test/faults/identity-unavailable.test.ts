@@ -90,14 +90,13 @@ describe.each(FAULTS)('with a provider that fails by %s', fault => {
     provider.fault = fault
     deployment = await deploy({
       AUTH_ISSUER: provider.issuer,
-      DATABASE_URL: 'pglite:memory',
       EXAMPLE: 'false',
     })
     const token = await provider.token('known')
     expect(await statuses(deployment, token)).toEqual([UNAVAILABLE, UNAVAILABLE, UNAVAILABLE])
     expect((await fetch(`${deployment.url}/mcp/health`)).status).toBe(503)
     await expect
-      .poll(() => readiness(deployment), { timeout: 60_000 })
+      .poll(() => readiness(deployment), { timeout: 30_000 })
       .toEqual([503, { status: 'not_ready', waiting_for: ['signing_keys'] }])
     provider.fault = undefined
     await expect
@@ -106,7 +105,7 @@ describe.each(FAULTS)('with a provider that fails by %s', fault => {
         interval: 100,
       })
       .toEqual([200, 200, 200])
-    await expect.poll(() => readiness(deployment), { timeout: 60_000 }).toEqual([200, { status: 'ready' }])
+    await expect.poll(() => readiness(deployment), { timeout: 30_000 }).toEqual([200, { status: 'ready' }])
   })
 
   it('later, loaded keys continue to serve, and a token of an unknown key gets 503', async () => {
