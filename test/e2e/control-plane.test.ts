@@ -257,6 +257,9 @@ it('holds the hourly rate of an API for its proxied address and its tools togeth
   expect((await proxied()).status).toBe(200)
   const asTool = () =>
     gateway.post('/mcp/v1/tools/invoke', { name: 'rated_hello', arguments: {} }, undefined, withKey)
+  // compiled beside the address, which is served first
+  const list = async () => (await gateway.post('/mcp/v1/tools', {}, admin)).text
+  await expect.poll(list, { timeout: 15_000 }).toContain('"rated_hello"')
   expect((await asTool()).status).toBe(200)
   for (const refused of [await proxied(), await asTool()]) {
     expect([refused.status, refused.json.message]).toEqual([

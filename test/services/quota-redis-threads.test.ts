@@ -9,8 +9,8 @@ import { mostSurelyInside } from '../unit/data-plane/kernel/window/oracle.ts'
 import { REDIS_HINT, RedisServer, withoutRedis } from './redis/redis-server.ts'
 
 const MAX_MS = 50
-/** Of the calls that are due: on a machine without other work all threads make this part. */
-const MIN_PACE = 0.8
+/** Of the calls that are due: on a machine without other work each thread makes more. */
+const MIN_PACE = 0.75
 
 describe.skipIf(withoutRedis)(`threads on Redis${REDIS_HINT}`, () => {
   let server: RedisServer
@@ -63,10 +63,11 @@ describe.skipIf(withoutRedis)(`threads on Redis${REDIS_HINT}`, () => {
       const lagMs = Math.max(...reports.map(report => report.lagMs))
       for (const { longestMs } of reports) expect(longestMs).toBeLessThanOrEqual(MAX_MS + lagMs)
       const used = grants.length / (200 * seconds)
-      if (tries > 1 && (used < 0.97 || alone < 0.85)) continue
-      // Threads that could make only some of their calls say nothing about the others.
+      const isGood = used >= 0.97 && alone >= 0.85
+      if (tries > 1 && !isGood) continue
+      // bad figures of threads that could make only some of their calls say nothing about a machine on which they can
       const made = Math.min(...reports.map(report => report.calls)) / dueOfThread
-      if (made < MIN_PACE)
+      if (!isGood && made < MIN_PACE)
         return console.log(`not judged: a thread could make ${(made * 100).toFixed(0)} % of its calls`)
       expect(used).toBeGreaterThanOrEqual(0.97)
       // All threads of the machine share its few processors here: how few wait on their own instances is shown by the load test.
