@@ -954,7 +954,10 @@ export interface components {
             status: "online" | "degraded" | "draining";
             /** @default [] */
             usage: {
-                /** @example 2026-01-31 */
+                /**
+                 * Format: date
+                 * @example 2026-01-31
+                 */
                 day: string;
                 errors: number;
                 /**
