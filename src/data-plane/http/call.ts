@@ -1,6 +1,7 @@
 /** One HTTP request at the gateway: ids, credentials, trace and response. It knows no endpoint. */
 
 import { writeJson } from '../../model/exact-number.ts'
+import { joinedHeaders } from '../../shared/call/joined-headers.ts'
 import { randomHex } from '../../shared/call/random-ids.ts'
 import type { HttpRequest, HttpResponse, ResponseStream } from '../../shared/server/listener.ts'
 import type { Credentials } from '../pipeline/exchange-parts.ts'
@@ -141,8 +142,7 @@ export class Call {
   /** @param first of the headers */
   #with(headers: readonly string[], first: readonly string[] = NO_HEADERS): string[] {
     const own = ['x-request-id', this.requestId, 'x-trace-id', this.traceId, ...NOSNIFF]
-    // one allocation of the right size, where a list that grows takes three
-    const all = own.concat(this.corsHeaders, this.notices, first, headers)
+    const all = joinedHeaders(own, this.corsHeaders, this.notices, first, headers)
     if (this.serverTiming !== undefined)
       all.push('server-timing', this.serverTiming.render(performance.now()))
     return all

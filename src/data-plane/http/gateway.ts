@@ -3,6 +3,7 @@ import type { Presentation } from '../../model/presentation.ts'
 import type { Principal } from '../../model/principal.ts'
 import { andThen, continueWith, type MaybePending, type MaybePromise } from '../../shared/call/and-then.ts'
 import type { Cancellation } from '../../shared/call/cancellation.ts'
+import { joinedHeaders } from '../../shared/call/joined-headers.ts'
 import type { Refusal } from '../../shared/call/refusal.ts'
 import type { McpSessions } from '../../shared/mcp-client/sessions.ts'
 import type { Log } from '../../shared/telemetry/log.ts'
@@ -125,7 +126,7 @@ export function callHeaders({ quota, decision, optimized }: Exchange): readonly 
     'x-ratelimit-reset',
     String(standing.resetAtSecs),
   ]
-  return own.concat(rest)
+  return joinedHeaders(own, rest)
 }
 
 /** The protected-resource document that a challenge of this path points at. */

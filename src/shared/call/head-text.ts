@@ -9,6 +9,10 @@ const MAX_CACHED_VALUE = 256
 /** Of one name, one after the other: from then on one value in so many is cached, in case values repeat again. */
 const MAX_MISSES = 16
 const MISSES_PER_TRIAL = 64
+/** Fields of a head whose places are kept. */
+const MAX_PLACES = 64
+/** Bytes; fewer are copied one by one, in half the time of a call of `set`. */
+const MIN_SET_BYTES = 64
 
 /** The bytes of a field that many heads have. */
 interface CachedField {
@@ -22,14 +26,30 @@ interface CachedField {
   misses: number
 }
 
+/** Of a field in the buffer. */
+interface Place {
+  /** Of its line break. */
+  start: number
+  end: number
+  name: string
+  value: string
+  isAscii: boolean
+}
+
 /**
  * One per use: a head is built in one go, and no other one meanwhile. Joining the pieces as strings takes 1 KB of short-lived objects for ten
- * fields, and one more copy when the string leaves the runtime; going through them character by character takes 2 ns for each.
+ * fields, and one more copy when the string leaves the runtime; going through them character by character takes 2 ns for each. Heads of one
+ * use resemble one another: a field that begins where one with the same name and value stood in the head before is not written again.
  */
 export class HeadText {
   #bytes = Buffer.allocUnsafeSlow(KEPT_BYTES)
   #end = 0
   readonly #fields = new Map<string, CachedField>()
+  /** Of this head and, beyond, of heads before; the bytes of the first `#kept` are in the buffer. */
+  readonly #places: Place[] = []
+  #kept = 0
+  /** Fields of this head so far. */
+  #count = 0
   /** Of the kept buffer, by their length: making one costs more than a field. */
   readonly #views: Uint8Array[] = []
 
@@ -38,8 +58,10 @@ export class HeadText {
     if (this.#bytes.length > KEPT_BYTES) {
       this.#bytes = Buffer.allocUnsafeSlow(KEPT_BYTES)
       this.#views.length = 0
+      this.#kept = 0
     }
     this.#end = 0
+    this.#count = 0
     this.add(line)
   }
 
@@ -49,6 +71,16 @@ export class HeadText {
     const bytes = this.#reserve(length)
     for (let at = 0, to = this.#end; at < length; at++) bytes[to++] = codeAt(text, at)
     this.#end += length
+    // what it has overwritten
+    if (this.#count > 0) this.#kept = Math.min(this.#kept, this.#count)
+    else if (this.#kept > 0 && this.#end > this.#places[0]!.start) this.#kept = 0
+  }
+
+  /** Whether the next field would begin where one with this name stood in the head before. */
+  repeats(name: string): boolean {
+    if (this.#count >= this.#kept) return false
+    const place = this.#places[this.#count]!
+    return place.start === this.#end && place.name === name
   }
 
   /**
@@ -57,16 +89,19 @@ export class HeadText {
    * @returns whether the value is ASCII; undefined when no field may have it, and the head is of no use then
    */
   addField(name: string, value: string): boolean | undefined {
-    const field = this.#fields.get(name) ?? this.#cache(name)
-    if (field.value === value) {
-      field.misses = 0
-      this.#copy(field.whole)
-      return field.isAscii
+    if (this.repeats(name)) {
+      const place = this.#places[this.#count]!
+      if (place.value === value) {
+        this.#count++
+        this.#end = place.end
+        return place.isAscii
+      }
+      if (place.value.length === value.length) return this.#replaceValue(place, value)
     }
-    const from = this.#end
-    this.#copy(field.start)
-    const isAscii = this.#addValue(value)
-    if (isAscii !== undefined && isTrial(++field.misses)) this.#cacheValue(field, value, isAscii, from)
+    const start = this.#end
+    this.#kept = Math.min(this.#kept, this.#count++)
+    const isAscii = this.#appendField(name, value)
+    if (isAscii !== undefined) this.#keepPlace(start, name, value, isAscii)
     return isAscii
   }
 
@@ -87,6 +122,48 @@ export class HeadText {
     return this.#views[this.#end]!
   }
 
+  /** With one of the same length: what stands behind it stays. */
+  #replaceValue(place: Place, value: string): boolean | undefined {
+    const at = this.#count++
+    this.#end = place.end - value.length
+    const isAscii = this.#addValue(value)
+    if (isAscii === undefined) this.#kept = at
+    else {
+      place.value = value
+      place.isAscii = isAscii
+    }
+    return isAscii
+  }
+
+  #keepPlace(start: number, name: string, value: string, isAscii: boolean): void {
+    const at = this.#count - 1
+    if (at !== this.#kept || at === MAX_PLACES) return
+    const place = this.#places[at]
+    if (place === undefined) this.#places.push({ start, end: this.#end, name, value, isAscii })
+    else {
+      place.start = start
+      place.end = this.#end
+      place.name = name
+      place.value = value
+      place.isAscii = isAscii
+    }
+    this.#kept = at + 1
+  }
+
+  #appendField(name: string, value: string): boolean | undefined {
+    const field = this.#fields.get(name) ?? this.#cache(name)
+    if (field.value === value) {
+      field.misses = 0
+      this.#copy(field.whole)
+      return field.isAscii
+    }
+    const from = this.#end
+    this.#copy(field.start)
+    const isAscii = this.#addValue(value)
+    if (isAscii !== undefined && isTrial(++field.misses)) this.#cacheValue(field, value, isAscii, from)
+    return isAscii
+  }
+
   #cache(name: string): CachedField {
     if (this.#fields.size >= MAX_NAMES) this.#fields.clear()
     const start = Uint8Array.from(Buffer.from(`\r\n${name}: `, 'latin1'))
@@ -104,8 +181,11 @@ export class HeadText {
   }
 
   #copy(from: Uint8Array): void {
-    this.#reserve(from.length).set(from, this.#end)
-    this.#end += from.length
+    const { length } = from
+    const bytes = this.#reserve(length)
+    if (length >= MIN_SET_BYTES) bytes.set(from, this.#end)
+    else for (let at = 0, to = this.#end; at < length; at++) bytes[to++] = from[at]!
+    this.#end += length
   }
 
   #addValue(value: string): boolean | undefined {
@@ -129,6 +209,8 @@ export class HeadText {
       larger.set(this.#bytes.subarray(0, this.#end))
       this.#bytes = larger
       this.#views.length = 0
+      // what stood behind is not copied
+      this.#kept = Math.min(this.#kept, this.#count)
     }
     return this.#bytes
   }

@@ -1,6 +1,7 @@
 /** The outgoing HTTP client: admits calls to pools of guarded connections and dispatches them. It follows no redirect. */
 import type { UpstreamTransport } from '../../model/upstream-transport.ts'
 import { socketPathOf } from '../../model/upstream-url.ts'
+import { joinedHeaders } from '../call/joined-headers.ts'
 import type { ClientTls } from '../tls/client-tls.ts'
 import type { KnownPeer } from '../tls/known-peer.ts'
 import { type AddressGuardOptions, createAddressGuard } from './address-guard.ts'
@@ -168,5 +169,5 @@ function askForIdentity(headers: readonly string[]): string[] {
   for (let at = 0; at < headers.length; at += 2)
     if (headers[at]!.length === 15 && headers[at]!.toLowerCase() === 'accept-encoding')
       return headers as string[]
-  return headers.concat(IDENTITY)
+  return joinedHeaders(headers, IDENTITY)
 }

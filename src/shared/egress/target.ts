@@ -14,6 +14,8 @@ const ORIGINS_CACHED = 1024
 
 export class TargetParser {
   readonly #origins = new Map<string, string>()
+  /** The last one of them, which the next URL usually has too. */
+  #last = { spelled: '', origin: '' }
   readonly #takesSockets: boolean
 
   /** @param takesSockets whether a Unix socket may be called at all */
@@ -23,17 +25,18 @@ export class TargetParser {
 
   /** The two parts, or the reason why the URL cannot be called. */
   parse(url: string): Target | string {
-    const scheme = url.indexOf('://')
-    if (scheme < 0) return 'the address is not an absolute URL'
-    let end = scheme + 3
-    for (const { length } = url; end < length; end++) {
-      const code = codeAt(url, end)
-      if (code === SLASH || code === QUESTION || code === HASH) break
+    let { spelled, origin } = this.#last
+    let end = spelled.length
+    if (end === 0 || !url.startsWith(spelled) || !endsAuthority(url, end)) {
+      const scheme = url.indexOf('://')
+      if (scheme < 0) return 'the address is not an absolute URL'
+      end = scheme + 3
+      while (!endsAuthority(url, end)) end++
+      spelled = url.slice(0, end)
+      origin = this.#origins.get(spelled) ?? this.#learn(spelled)
+      if (!origin.startsWith('http')) return origin
+      this.#last = { spelled, origin }
     }
-    const spelled = url.slice(0, end)
-    const origin = this.#origins.get(spelled) ?? this.#learn(spelled)
-    if (!origin.startsWith('http')) return origin
-
     const hash = url.indexOf('#', end)
     const path = hash < 0 ? url.slice(end) : url.slice(end, hash)
     if (!isVisibleAscii(path))
@@ -49,6 +52,13 @@ export class TargetParser {
     }
     return origin
   }
+}
+
+/** RFC 3986 §3.2: the authority ends at the next slash, question mark or number sign, or with the URL. */
+function endsAuthority(url: string, at: number): boolean {
+  if (at === url.length) return true
+  const code = codeAt(url, at)
+  return code === SLASH || code === QUESTION || code === HASH
 }
 
 const SLASH = 0x2f

@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { within } from '../async/within.ts'
 import { continueWith, type MaybePending, type Pending } from '../call/and-then.ts'
 import { Cancellation } from '../call/cancellation.ts'
+import { joinedHeaders } from '../call/joined-headers.ts'
 import type { Egress, EgressFailure, EgressStreamResponse } from '../egress/egress.ts'
 import { serverEvents } from '../egress/server-events.ts'
 import { addressHeaders } from './address.ts'
@@ -246,7 +247,7 @@ export class StreamableHttp implements Wire {
   }
 
   #headers(own: readonly string[], first: readonly string[]): readonly string[] {
-    const headers = first.concat(own, addressHeaders(this.#address, own))
+    const headers = joinedHeaders(first, own, addressHeaders(this.#address, own))
     if (this.#sessionId !== '') headers.push('mcp-session-id', this.#sessionId)
     if (this.version !== '') headers.push('mcp-protocol-version', this.version)
     return headers

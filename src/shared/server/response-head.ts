@@ -80,7 +80,8 @@ function addHeaders(headers: HeaderList): boolean {
   for (let at = 0; at < headers.length; at += 2) {
     const name = headers[at]!
     const value = headers[at + 1]
-    if (!knownNames.has(name)) checkName(name)
+    // all names of this buffer have been checked
+    if (!HEAD.repeats(name) && !knownNames.has(name)) checkName(name)
     if (value === undefined)
       throw new Error(`header "${name}" has no value; the header list must alternate names and values`)
     const valueIsAscii = HEAD.addField(name, value)

@@ -22,7 +22,11 @@ for (const [code, letter] of [
 ] as const)
   ESCAPES[code] = letter.charCodeAt(0)
 
+/** Bytes; fewer are copied one by one, in half the time of a call of `set`. */
+const MIN_SET_BYTES = 64
+
 let slab = Buffer.allocUnsafeSlow(SLAB_BYTES)
+let memory = slab.buffer
 let used = 0
 
 /**
@@ -38,11 +42,9 @@ export function textMessage(
   const most = start.length + 3 * id.length + before.length + MAX_ESCAPED * text.length + after.length
   const from = reserve(most)
   const into = slab
-  into.set(start, from)
-  let at = from + start.length
+  let at = copy(start, into, from)
   at += into.write(id, at, 'utf8')
-  into.set(before, at)
-  at += before.length
+  at = copy(before, into, at)
   let all = 0
   for (let index = 0; index < text.length; index++) {
     const byte = text[index]!
@@ -57,10 +59,18 @@ export function textMessage(
     }
   }
   if (all > 0x7f && (beginsWithMark(text) || !isUtf8(text))) return undefined
-  into.set(after, at)
-  at += after.length
+  at = copy(after, into, at)
   used = (at + 7) & ~7
-  return into.subarray(from, at)
+  // `subarray` of a Buffer takes twice as long
+  return new Uint8Array(memory, from, at - from)
+}
+
+/** @returns the place behind the bytes */
+function copy(bytes: Uint8Array, into: Buffer, at: number): number {
+  const { length } = bytes
+  if (length >= MIN_SET_BYTES) into.set(bytes, at)
+  else for (let read = 0; read < length; read++) into[at + read] = bytes[read]!
+  return at + length
 }
 
 /** Decoders take the mark away. */
@@ -81,6 +91,7 @@ function unicodeEscape(into: Buffer, at: number, byte: number): number {
 function reserve(bytes: number): number {
   if (used + bytes > slab.length) {
     slab = Buffer.allocUnsafeSlow(Math.max(SLAB_BYTES, bytes))
+    memory = slab.buffer
     used = 0
   }
   return used
