@@ -9,7 +9,7 @@ import { siteTitle } from '../state/session.ts'
 interface PageProps {
   readonly title: string
   /** One sentence: what the page shows. */
-  readonly lead?: string
+  readonly lead?: ComponentChildren
   readonly actions?: ComponentChildren
   readonly children: ComponentChildren
 }

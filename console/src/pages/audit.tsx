@@ -99,7 +99,12 @@ export function Audit() {
   return (
     <Page
       title="Audit"
-      lead="Every change, with its author. The entries form a hash chain: the command `toolgate audit verify` detects altered entries."
+      lead={
+        <>
+          Every change, with its author. The entries form a hash chain: the command{' '}
+          <code>toolgate audit verify</code> detects altered entries.
+        </>
+      }
       actions={
         <a
           class="button"
