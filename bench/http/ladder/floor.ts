@@ -10,38 +10,52 @@ const BODY = Buffer.from('\r\n\r\n')
 const BEFORE = '{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":'
 const AFTER = '}],"isError":false}}'
 
+const READ_BYTES = 16 * 1024
+
+/** A connection to the backend that carries one request at a time. */
+export interface SocketOwner {
+  /** The first `length` bytes are new, and valid only during the call. */
+  read(bytes: Buffer, length: number): void
+}
+
+/** @param idle the connections without a request; the owner is taken out of it when the socket is closed */
+export function openSocket<T extends SocketOwner>(owner: T, backend: URL, idle: T[]): Socket {
+  const socket = connect({
+    port: Number(backend.port),
+    host: backend.hostname,
+    onread: {
+      buffer: Buffer.allocUnsafe(READ_BYTES),
+      callback: (length, bytes) => {
+        owner.read(bytes as Buffer, length)
+        return true
+      },
+    },
+  })
+  socket.setNoDelay(true)
+  // the backend closes what idles between two rounds
+  socket.on('error', () => {})
+  socket.on('close', () => {
+    const at = idle.indexOf(owner)
+    if (at >= 0) idle.splice(at, 1)
+  })
+  return socket
+}
+
 /** Sends one fixed request and passes the body of the response to the callback. */
 export type RoundTrip = (done: (body: string) => void) => void
 
 /** @param upstream `http://host:port` @param path of every request */
 export function rawPool(upstream: string, path: string): RoundTrip {
-  const { hostname, port, host } = new URL(upstream)
+  const { host } = new URL(upstream)
   const request = Buffer.from(`GET ${path} HTTP/1.1\r\nhost: ${host}\r\n\r\n`)
   const idle: Connection[] = []
 
-  class Connection {
+  class Connection implements SocketOwner {
     readonly #socket: Socket
     #done: ((body: string) => void) | undefined
 
     constructor() {
-      this.#socket = connect({
-        port: Number(port),
-        host: hostname,
-        onread: {
-          buffer: Buffer.allocUnsafe(16 * 1024),
-          callback: (length, bytes) => {
-            this.#read(bytes as Buffer, length)
-            return true
-          },
-        },
-      })
-      this.#socket.setNoDelay(true)
-      // the backend closes what idles between two rounds
-      this.#socket.on('error', () => {})
-      this.#socket.on('close', () => {
-        const at = idle.indexOf(this)
-        if (at >= 0) idle.splice(at, 1)
-      })
+      this.#socket = openSocket(this, new URL(upstream), idle)
     }
 
     send(done: (body: string) => void): void {
@@ -50,7 +64,7 @@ export function rawPool(upstream: string, path: string): RoundTrip {
     }
 
     /** The backend of the bench sends its small responses in one piece. */
-    #read(bytes: Buffer, length: number): void {
+    read(bytes: Buffer, length: number): void {
       const done = this.#done!
       const body = bytes.toString('latin1', bytes.indexOf(BODY) + BODY.length, length)
       idle.push(this)

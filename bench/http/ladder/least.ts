@@ -4,7 +4,7 @@
  * fast path could reach, not a gateway: a request that differs from that of the ladder ends the process.
  */
 import { mkdtempSync } from 'node:fs'
-import { connect, type Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { textMessage } from '../../../src/data-plane/http/mcp/text-message.ts'
@@ -22,13 +22,13 @@ import type { HttpHandler, HttpRequest, HttpResponse } from '../../../src/shared
 import { Metrics } from '../../../src/shared/telemetry/metrics.ts'
 import { createMemoryQuota } from '../../../test/fixtures/memory-quota.ts'
 import { signTokens } from '../../stages/token/signed-tokens.ts'
+import { openSocket, type SocketOwner } from './floor.ts'
 
 const TOOL = 'get_order'
 const CONSUMER = 'client-0'
 const LIMITS = { perSecond: 2e9, perMinute: 2e9, perDay: 2e9, perMonth: 2e9 }
 const REVISION = 'ladder'
 const TIMEOUT_MS = 30_000
-const READ_BYTES = 16 * 1024
 /** Headers that would lead elsewhere: a session, a page of a browser, a trace and ids of the caller. */
 const ELSEWHERE = ['mcp-session-id', 'origin', 'traceparent', 'x-request-id', 'x-api-key'] as const
 const BEFORE_ID = Buffer.from('{"jsonrpc":"2.0","id":')
@@ -106,7 +106,7 @@ interface Parts {
 }
 
 /** A connection to the backend, and the call that it carries. */
-class PooledCall implements Watched, ResponseSink {
+class PooledCall implements Watched, ResponseSink, SocketOwner {
   watchedSinceMs: number = NOT_WATCHED
   previous: Watched | undefined
   next: Watched | undefined
@@ -132,27 +132,10 @@ class PooledCall implements Watched, ResponseSink {
     this.#parts = parts
     this.#deadlines = deadlines
     this.#idle = idle
-    const { hostname, port, host } = parts.backend
+    const { host } = parts.backend
     this.#headStart = `GET ${parts.path}`
     this.#headEnd = ` HTTP/1.1\r\nhost: ${host}\r\nconnection: keep-alive\r\naccept-encoding: identity\r\nx-request-id: `
-    this.#socket = connect({
-      port: Number(port),
-      host: hostname,
-      onread: {
-        buffer: Buffer.allocUnsafe(READ_BYTES),
-        callback: (length, bytes) => {
-          this.#read(bytes as Buffer, length)
-          return true
-        },
-      },
-    })
-    this.#socket.setNoDelay(true)
-    // the backend closes what idles between two rounds
-    this.#socket.on('error', () => {})
-    this.#socket.on('close', () => {
-      const at = idle.indexOf(this)
-      if (at >= 0) idle.splice(at, 1)
-    })
+    this.#socket = openSocket<PooledCall>(this, parts.backend, idle)
   }
 
   begin(
@@ -189,7 +172,7 @@ class PooledCall implements Watched, ResponseSink {
     this.#text = content
   }
 
-  #read(bytes: Buffer, length: number): void {
+  read(bytes: Buffer, length: number): void {
     this.#parser.feed(bytes, length)
     if (!this.#parser.done) return
     if (!this.#isPlain || this.#text === undefined) throw unlike('a response of the backend')
