@@ -1,5 +1,6 @@
 /** Writes the JSON-RPC message of a text result as bytes, from the bytes of the text. It sends nothing. */
 import { isUtf8 } from 'node:buffer'
+import { copyBytes } from '../../../shared/call/copy-bytes.ts'
 
 const SLAB_BYTES = 64 * 1024
 const QUOTE = 0x22
@@ -22,9 +23,6 @@ for (const [code, letter] of [
 ] as const)
   ESCAPES[code] = letter.charCodeAt(0)
 
-/** Bytes; fewer are copied one by one, in half the time of a call of `set`. */
-const MIN_SET_BYTES = 64
-
 let slab = Buffer.allocUnsafeSlow(SLAB_BYTES)
 let memory = slab.buffer
 let used = 0
@@ -42,9 +40,9 @@ export function textMessage(
   const most = start.length + 3 * id.length + before.length + MAX_ESCAPED * text.length + after.length
   const from = reserve(most)
   const into = slab
-  let at = copy(start, into, from)
+  let at = copyBytes(start, into, from)
   at += into.write(id, at, 'utf8')
-  at = copy(before, into, at)
+  at = copyBytes(before, into, at)
   let all = 0
   for (let index = 0; index < text.length; index++) {
     const byte = text[index]!
@@ -59,18 +57,10 @@ export function textMessage(
     }
   }
   if (all > 0x7f && (beginsWithMark(text) || !isUtf8(text))) return undefined
-  at = copy(after, into, at)
+  at = copyBytes(after, into, at)
   used = (at + 7) & ~7
   // `subarray` of a Buffer takes twice as long
   return new Uint8Array(memory, from, at - from)
-}
-
-/** @returns the place behind the bytes */
-function copy(bytes: Uint8Array, into: Buffer, at: number): number {
-  const { length } = bytes
-  if (length >= MIN_SET_BYTES) into.set(bytes, at)
-  else for (let read = 0; read < length; read++) into[at + read] = bytes[read]!
-  return at + length
 }
 
 /** Decoders take the mark away. */
