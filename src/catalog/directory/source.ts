@@ -163,7 +163,7 @@ class DirectorySource implements ToolSource {
     }
   }
 
-  /** What is no longer readable keeps its last content, with the fault. */
+  /** What cannot be read any more keeps its last content, with the fault. */
   async #readContents(files: readonly FileStamp[], unknown: readonly UnknownPath[]): Promise<void> {
     const { directory, apiGroup, variables } = this.#options
     const contents = new Map<string, { stamp: string; content: FileContent }>()
