@@ -4,7 +4,7 @@ import { mkdirSync, renameSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { checkedLine, parseLines } from '../../shared/fs/checked-lines.ts'
 import type { OnDamage } from '../../shared/fs/damage.ts'
-import { readIfPresent } from '../../shared/fs/missing.ts'
+import { readTextIfPresent } from '../../shared/fs/missing.ts'
 import type { Log } from '../../shared/telemetry/log.ts'
 
 export interface RingKey {
@@ -150,7 +150,7 @@ export function reportUnsavedKeys(log: Log): (error: Error) => void {
 function readKeys(file: string): RingKey[] | undefined {
   let text: string | undefined
   try {
-    text = readIfPresent(file)?.toString('utf8')
+    text = readTextIfPresent(file)
   } catch (error) {
     // new keys in its place would end all sessions
     throw new Error(`${file} cannot be read: ${(error as Error).message}`)

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { linkSync, readFileSync, renameSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { hostname } from 'node:os'
-import { readIfPresent } from './missing.ts'
+import { readTextIfPresent } from './missing.ts'
 
 export interface DirectoryLock {
   /** Idempotent. */
@@ -66,9 +66,12 @@ export function lockDirectory(directory: string, options: LockOptions): Director
   }
 }
 
-/** @returns false when the lock changed meanwhile. @throws Error when its holder, or a process that is replacing it, may be alive */
+/**
+ * @returns false when the lock changed meanwhile
+ * @throws Error when its holder, or a process that is replacing it, may be alive, or when the lock cannot be read
+ */
 function replaceDead(file: string, draft: string, directory: string, setting: string): boolean {
-  const text = read(file)
+  const text = readTextIfPresent(file)
   if (text === undefined) return false
   const claims: string[] = []
   let [path, found] = [file, text]
@@ -79,12 +82,12 @@ function replaceDead(file: string, draft: string, directory: string, setting: st
     if (claims.includes(claim)) return false
     claims.push(claim)
     if (tryLink(draft, claim)) break
-    const claimed = read(claim)
+    const claimed = readTextIfPresent(claim)
     if (claimed === undefined) return false
     ;[path, found] = [claim, claimed]
   }
   // Claims are removed only after the lock they belong to has been replaced, so an unchanged lock stays unchanged.
-  const unchanged = read(file) === text
+  const unchanged = readTextIfPresent(file) === text
   if (unchanged) renameSync(draft, file)
   for (const claim of unchanged ? claims : claims.slice(-1)) rmSync(claim, { force: true })
   return unchanged
@@ -102,7 +105,7 @@ function hold(directory: string, own: Holder, { file, onFault }: LockOptions): D
   return {
     release() {
       clearInterval(timer)
-      if (parse(read(file) ?? '')?.id === own.id) rmSync(file, { force: true })
+      if (parse(readTextIfPresent(file) ?? '')?.id === own.id) rmSync(file, { force: true })
     },
   }
 }
@@ -142,11 +145,6 @@ function tryLink(from: string, to: string): boolean {
     if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false
     throw error
   }
-}
-
-/** @returns undefined when there is no such file. @throws when it cannot be read: its holder cannot be judged then */
-function read(path: string): string | undefined {
-  return readIfPresent(path)?.toString('utf8')
 }
 
 function parse(text: string): Holder | undefined {

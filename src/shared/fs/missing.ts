@@ -31,3 +31,8 @@ export function readIfPresent(path: string): Buffer | undefined {
     throw error
   }
 }
+
+/** The same as UTF-8. */
+export function readTextIfPresent(path: string): string | undefined {
+  return readIfPresent(path)?.toString('utf8')
+}

@@ -2,7 +2,7 @@
 import { createHash, randomBytes, randomUUID } from 'node:crypto'
 import { linkSync, mkdirSync, unlinkSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { readIfPresent } from '../fs/missing.ts'
+import { readTextIfPresent } from '../fs/missing.ts'
 
 const KEY_BYTES = 32
 const CHECK_LENGTH = 16
@@ -38,7 +38,7 @@ export function keptKey(path: string): KeptKey {
 const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/
 
 function read(path: string): string | undefined {
-  const text = readIfPresent(path)?.toString('utf8')
+  const text = readTextIfPresent(path)
   if (text === undefined) return undefined
   const parts = text.trim().split(' ')
   // a key that an operator wrote has no checksum

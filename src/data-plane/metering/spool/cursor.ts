@@ -1,7 +1,7 @@
 /** Reads and writes the cursor of a spool reader: its position, in a file with a checksum. It reads no event. */
 import { createHash } from 'node:crypto'
 import { open, rename } from 'node:fs/promises'
-import { readIfPresent } from '../../../shared/fs/missing.ts'
+import { readTextIfPresent } from '../../../shared/fs/missing.ts'
 
 export interface CursorState {
   /** Segment → position of the next byte to read. Absent segments have not been read. */
@@ -14,7 +14,7 @@ const EMPTY: CursorState = { segments: {}, next: {} }
 
 /** No file: the beginning. @returns the state, and false when the file is damaged @throws Error of the file system */
 export function readCursor(path: string): { readonly state: CursorState; readonly whole: boolean } {
-  const text = readIfPresent(path)?.toString('utf8')
+  const text = readTextIfPresent(path)
   if (text === undefined) return { state: EMPTY, whole: true }
   const end = text.indexOf('\n')
   const body = text.slice(0, end)

@@ -2,7 +2,7 @@
 import { renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { PlanLimits } from '../../../model/plan.ts'
-import { readIfPresent } from '../../../shared/fs/missing.ts'
+import { readTextIfPresent } from '../../../shared/fs/missing.ts'
 import { BUSY, HASHED } from '../memory/abi.ts'
 import type { HashedKey } from '../memory/table.ts'
 import { clamp, type TableQuota } from '../memory/table-quota.ts'
@@ -36,7 +36,7 @@ export function assumptionIn(dir: string, damage: readonly string[], nowMs: numb
 
 function readAssumption(path: string): Assumption | 'unreadable' | undefined {
   try {
-    const text = readIfPresent(path)?.toString('utf8')
+    const text = readTextIfPresent(path)
     if (text === undefined) return undefined
     const { sinceMs, reason } = JSON.parse(text) as Partial<Assumption>
     if (typeof sinceMs === 'number' && Number.isFinite(sinceMs) && typeof reason === 'string')

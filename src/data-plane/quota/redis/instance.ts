@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { crc32 } from 'node:zlib'
-import { readIfPresent } from '../../../shared/fs/missing.ts'
+import { readTextIfPresent } from '../../../shared/fs/missing.ts'
 
 export interface Instance {
   readonly id: string
@@ -20,7 +20,7 @@ const FILE = 'instance'
 export function instanceIn(dir: string | undefined): Instance {
   if (dir === undefined) return { id: newId(), incarnation: 1 }
   const path = join(dir, FILE)
-  const text = readIfPresent(path)?.toString('utf8')
+  const text = readTextIfPresent(path)
   const before = text === undefined ? { id: newId(), incarnation: 0 } : parse(text, path)
   const instance = { id: before.id, incarnation: before.incarnation + 1 }
   writeFileSync(`${path}.new`, JSON.stringify({ ...instance, check: checkOf(instance) }), {
