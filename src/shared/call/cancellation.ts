@@ -9,6 +9,7 @@ export interface Cancelable {
 export class Cancellation {
   #cancelled = false
   #first: Cancelable | undefined
+  #second: Cancelable | undefined
   #others: Cancelable[] | undefined
   #controller: AbortController | undefined
 
@@ -20,22 +21,27 @@ export class Cancellation {
     if (this.#cancelled) return
     this.#cancelled = true
     this.#controller?.abort()
-    const [first, others] = [this.#first, this.#others]
+    const [first, second, others] = [this.#first, this.#second, this.#others]
     this.#first = undefined
+    this.#second = undefined
     this.#others = undefined
     first?.onCancelled()
+    second?.onCancelled()
     if (others !== undefined) for (const other of others) other.onCancelled()
   }
 
   add(listener: Cancelable): void {
     if (this.#cancelled) listener.onCancelled()
+    // in order: what is free before a later listener stays free
     else if (this.#others !== undefined) this.#others.push(listener)
-    else if (this.#first === undefined) this.#first = listener
-    else this.#others = [listener]
+    else if (this.#second !== undefined) this.#others = [listener]
+    else if (this.#first !== undefined) this.#second = listener
+    else this.#first = listener
   }
 
   remove(listener: Cancelable): void {
     if (this.#first === listener) this.#first = undefined
+    else if (this.#second === listener) this.#second = undefined
     else {
       const at = this.#others?.indexOf(listener) ?? -1
       if (at >= 0) this.#others!.splice(at, 1)

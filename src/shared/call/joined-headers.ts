@@ -22,8 +22,17 @@ export function joinedHeaders(
   return all
 }
 
+/** By their length. */
+const scratch: string[][] = []
+
+/** For a list that is read before another one is built: its elements are to be set, and it is of no use later. */
+export function scratchHeaders(length: number): string[] {
+  scratch[length] ??= new Array<string>(length)
+  return scratch[length]!
+}
+
 /** @returns the place behind the list */
-function put(all: string[], at: number, list: readonly string[]): number {
+export function put(all: string[], at: number, list: readonly string[]): number {
   for (let each = 0; each < list.length; each++) all[at + each] = list[each]!
   return at + list.length
 }

@@ -2,6 +2,12 @@
 
 type State = 'pending' | 'value' | 'error'
 
+/** Receives a value or an error in place of two functions. What its methods throw becomes an unhandled rejection. */
+export interface Reader<T> {
+  onValue(value: T): void
+  onError(error: unknown): void
+}
+
 /**
  * Calls the reader as soon as the value arrives, without a turn of the microtask queue, and takes a third of the memory of a Promise with its
  * reaction: a call waits for its backend through six of them. Code off the hot path awaits it as it would a Promise.
@@ -14,10 +20,17 @@ export class Later<T> implements PromiseLike<T> {
   #onError: ((error: unknown) => unknown) | undefined
   /** Receives what the reader returns. */
   #after: Later<unknown> | undefined
+  #reader: Reader<never> | undefined
 
   /** Only the first result counts. */
   resolve(value: T): void {
     this.#settle('value', value)
+  }
+
+  /** Settles as the other one does; what it receives is passed on at once. */
+  follow(other: Later<T> | Promise<T>): void {
+    if (other instanceof Later) other.#passTo(this)
+    else passPromise(other, this)
   }
 
   /** An error that no reader takes over becomes an unhandled rejection. */
@@ -38,11 +51,25 @@ export class Later<T> implements PromiseLike<T> {
     return after
   }
 
+  /**
+   * As `then`, for a reader with nothing after it: neither functions nor another Later are made.
+   * @throws Error for a second reader
+   */
+  readBy(reader: Reader<T>): void {
+    this.#refuseSecondReader()
+    this.#reader = reader
+    if (this.#state !== 'pending') this.#notify(reader)
+  }
+
   #passTo(after: Later<unknown>): void {
-    if (this.#after !== undefined)
-      throw new Error('this Later object already has a reader, and only one reader is allowed')
+    this.#refuseSecondReader()
     this.#after = after
     if (this.#state !== 'pending') this.#run(after)
+  }
+
+  #refuseSecondReader(): void {
+    if (this.#after !== undefined || this.#reader !== undefined)
+      throw new Error('this Later object already has a reader, and only one reader is allowed')
   }
 
   #settle(state: State, result: unknown): void {
@@ -50,13 +77,23 @@ export class Later<T> implements PromiseLike<T> {
     this.#state = state
     this.#result = result
     if (this.#after !== undefined) this.#run(this.#after)
+    else if (this.#reader !== undefined) this.#notify(this.#reader)
     // a reader that awaits comes after the microtasks of now
     else if (state === 'error') setImmediate(Later.#reportUnread, this)
   }
 
   /** Static: a closure would make V8 allocate a scope whenever a value arrives. */
   static #reportUnread(late: Later<unknown>): void {
-    if (late.#after === undefined) void Promise.reject(late.#result)
+    if (late.#after === undefined && late.#reader === undefined) void Promise.reject(late.#result)
+  }
+
+  #notify(reader: Reader<never>): void {
+    try {
+      if (this.#state === 'value') reader.onValue(this.#result as never)
+      else reader.onError(this.#result)
+    } catch (error) {
+      void Promise.reject(error)
+    }
   }
 
   #run(after: Later<unknown>): void {
@@ -73,7 +110,7 @@ export class Later<T> implements PromiseLike<T> {
   }
 }
 
-function passPromise(promise: Promise<unknown>, after: Later<unknown>): void {
+function passPromise<T>(promise: Promise<T>, after: Later<T>): void {
   promise.then(
     value => after.resolve(value),
     error => after.reject(error),

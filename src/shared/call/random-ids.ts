@@ -3,9 +3,11 @@ import { randomBytes } from 'node:crypto'
 
 /** Of a span (W3C Trace Context §3.2.2.4): 16 hex digits, never all zero. */
 export function newSpanId(): string {
-  return `${randomHex(7)}01`
+  const id = randomHex(8)
+  return id === ZERO_ID ? newSpanId() : id
 }
 
+const ZERO_ID = '0'.repeat(16)
 const POOL_BYTES = 4096
 let pool = ''
 let poolAt = 0

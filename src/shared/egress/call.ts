@@ -25,10 +25,21 @@ interface Limited extends Watched {
 }
 
 const shared = new Map<number, Deadlines<Limited>>()
+/** What the last call found: most have the same time-out. */
+let lastTimeoutMs = 0
+let lastTimer: Deadlines<Limited> | undefined
 
 /** undefined: a call with this time-out has its own timer. What remains of a time-out is another number for each call, and rounded up. */
 function sharedTimer(timeoutMs: number): Deadlines<Limited> | undefined {
   if (timeoutMs < MIN_SHARED_MS) return undefined
+  if (timeoutMs !== lastTimeoutMs) {
+    lastTimer = findTimer(timeoutMs)
+    lastTimeoutMs = lastTimer === undefined ? 0 : timeoutMs
+  }
+  return lastTimer
+}
+
+function findTimer(timeoutMs: number): Deadlines<Limited> | undefined {
   const roundedMs = Math.ceil(timeoutMs / SHARED_STEP_MS) * SHARED_STEP_MS
   const known = shared.get(roundedMs)
   if (known !== undefined || shared.size >= MAX_SHARED) return known
@@ -52,7 +63,7 @@ export abstract class Call<R>
   protected sent = false
   protected responded = false
   #over = false
-  #abort: (() => void) | undefined
+  #abort: Parameters<ResponseHandler['onConnect']>[0] | undefined
   readonly #timeoutMs: number
   readonly #pool: OriginPool
   readonly #deadlines: ReturnType<typeof sharedTimer>
@@ -96,7 +107,7 @@ export abstract class Call<R>
     if (this.#over) return
     this.finish()
     this.onFailed(why)
-    this.#abort?.()
+    if (this.#abort !== undefined) this.#takeBack(this.#abort)
     // last, because the reader runs at once
     this.resolve(why)
   }
@@ -110,10 +121,15 @@ export abstract class Call<R>
   }
 
   /** Called when a connection is about to carry the request. */
-  onConnect(abort: () => void): void {
-    if (this.#over) return abort()
+  onConnect(abort: Parameters<ResponseHandler['onConnect']>[0]): void {
+    if (this.#over) return this.#takeBack(abort)
     this.sent = true
     this.#abort = abort
+  }
+
+  #takeBack(abort: Parameters<ResponseHandler['onConnect']>[0]): void {
+    if (typeof abort === 'function') abort()
+    else abort.takeBack(this)
   }
 
   onError(error: Error): void {

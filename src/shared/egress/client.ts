@@ -95,18 +95,16 @@ export function createEgress(options: EgressOptions): Egress {
   let closed = false
 
   function admit(
-    { url, cancellation }: Pick<EgressRequest, 'url' | 'cancellation'>,
+    target: Target,
+    cancellation: EgressRequest['cancellation'],
     transport: UpstreamTransport | undefined,
     isLasting: boolean,
-  ): Admitted | EgressFailure {
-    const target = targets.parse(url)
-    if (typeof target === 'string') return failure('protocol', target, false)
+  ): OriginPool | EgressFailure {
     if (cancellation?.cancelled === true)
       return failure('cancelled', `the call to ${target.origin} was cancelled`, false)
     if (closed) return failure('unreachable', 'the gateway is shutting down', false)
     const pool = (isLasting ? streams : calls).take(target.origin, transport)
-    if (typeof pool === 'string') return refused(target.origin, pool, isLasting)
-    return { target, pool }
+    return typeof pool === 'string' ? refused(target.origin, pool, isLasting) : pool
   }
 
   function refused(origin: string, why: PoolRefusal, isLasting: boolean): EgressFailure {
@@ -120,28 +118,36 @@ export function createEgress(options: EgressOptions): Egress {
   return {
     request(request) {
       const { transport } = request
-      const admitted = admit(
-        request,
+      const target = targets.parse(request.url)
+      if (typeof target === 'string') return Promise.resolve(failure('protocol', target, false))
+      const pool = admit(
+        target,
+        request.cancellation,
         // a response that is read as it arrives takes its time
         transport === undefined || request.onChunk === undefined ? transport : forStream(transport),
         false,
       )
-      if ('kind' in admitted) return Promise.resolve(admitted)
-      const { target, pool } = admitted
+      if ('kind' in pool) return Promise.resolve(pool)
       const call = new CollectingCall(target.origin, pool, request)
-      const { method, body = null } = request
-      const headers = askForIdentity(request.headers)
-      pool.client.dispatch({ path: target.path, method, headers, body }, call)
+      const { method, headers, body = null } = request
+      const headersOfCall = askForIdentity(headers, request.headersOfCall)
+      pool.client.dispatch({ path: target.path, method, headers, headersOfCall, body }, call)
       return call
     },
 
     stream(request) {
-      const admitted = admit(request, forStream(request.transport), request.isLasting === true)
-      if ('kind' in admitted) return Promise.resolve(admitted)
-      const { target, pool } = admitted
+      const target = targets.parse(request.url)
+      if (typeof target === 'string') return Promise.resolve(failure('protocol', target, false))
+      const pool = admit(
+        target,
+        request.cancellation,
+        forStream(request.transport),
+        request.isLasting === true,
+      )
+      if ('kind' in pool) return Promise.resolve(pool)
       const call = new StreamingCall(target.origin, pool, request)
       const { method, headers, body = null } = request
-      pool.client.dispatch({ path: target.path, method, headers, body }, call)
+      pool.client.dispatch({ path: target.path, method, headers, headersOfCall: NO_HEADERS, body }, call)
       return Promise.resolve(call)
     },
 
@@ -152,22 +158,22 @@ export function createEgress(options: EgressOptions): Egress {
   }
 }
 
-interface Admitted {
-  readonly target: Target
-  readonly pool: OriginPool
-}
-
 /** A reader that pauses would stop all responses in the line, but only its own stream of HTTP/2. */
 function forStream(transport: UpstreamTransport | undefined): UpstreamTransport | undefined {
   return transport?.http2 === true ? transport : undefined
 }
 
-const IDENTITY = ['accept-encoding', 'identity']
+const IDENTITY: readonly string[] = ['accept-encoding', 'identity']
+const NO_HEADERS: readonly string[] = []
 
-/** A collected response is decoded anyway; asking for none saves both sides the work. */
-function askForIdentity(headers: readonly string[]): string[] {
+/** A collected response is decoded anyway; asking for none saves both sides the work. @returns the headers of the call */
+function askForIdentity(headers: readonly string[], ofCall = NO_HEADERS): readonly string[] {
+  if (nameEncoding(headers) || nameEncoding(ofCall)) return ofCall
+  return ofCall.length === 0 ? IDENTITY : joinedHeaders(ofCall, IDENTITY)
+}
+
+function nameEncoding(headers: readonly string[]): boolean {
   for (let at = 0; at < headers.length; at += 2)
-    if (headers[at]!.length === 15 && headers[at]!.toLowerCase() === 'accept-encoding')
-      return headers as string[]
-  return joinedHeaders(headers, IDENTITY)
+    if (headers[at]!.length === 15 && headers[at]!.toLowerCase() === 'accept-encoding') return true
+  return false
 }

@@ -1,27 +1,22 @@
 /** An outgoing call whose response is collected within a bound and decoded, and shown to an observer as it arrives. It sends no request. */
 
+import { BodyParts } from './body-parts.ts'
 import { Call } from './call.ts'
 import { type Decoder, openDecoder } from './decode.ts'
 import type { EgressFailure, EgressHeaders, EgressRequest, EgressResponse } from './egress.ts'
 import { failure } from './failure.ts'
 import { DecodedHeaders, ReceivedHeaders, received } from './headers.ts'
+import { ResponseHead } from './http1/response-head.ts'
 import type { OriginPool } from './origin-pools.ts'
-
-const SHORT_BYTES = 4 * 1024
-const MAX_SHORT = 64
-const BLOCK_BYTES = 64 * 1024
-/** A longer body is collected in one buffer as it arrives: joining 8 MB at its end takes 11 ms. */
-const MAX_JOINED_BYTES = 512 * 1024
 
 export class CollectingCall extends Call<EgressResponse> {
   readonly #request: EgressRequest
   #status = 0
   #headers: EgressHeaders = NO_HEADERS
-  #chunks: Uint8Array[] = []
-  /** The last chunk, while short ones may follow in it: a million chunks of one byte would take long to join. */
-  #block: Buffer | undefined
-  #blockUsed = 0
-  #whole: Buffer | undefined
+  /** Most bodies come in one piece. */
+  #first: Uint8Array | undefined
+  /** The first one and those behind it. */
+  #parts: BodyParts | undefined
   /** As the head says; 0 when it does not. */
   #declaredBytes = 0
   #bytes = 0
@@ -40,14 +35,14 @@ export class CollectingCall extends Call<EgressResponse> {
     const headers = received(wire)
     this.#headers = headers
     const hasBody = this.#request.method !== 'HEAD' && status !== 204 && status !== 304
-    const declared = hasBody ? Number(headers.get('content-length')) : 0
+    const declared = hasBody ? lengthOf(headers) : 0
     if (declared > this.#request.maxResponseBytes) {
       this.#tooLarge()
       return true
     }
-    const encoding = hasBody ? headers.get('content-encoding').toLowerCase() : ''
-    const isEncoded = encoding !== '' && encoding !== 'identity'
-    if (isEncoded && !this.#decode(encoding, resume)) return true
+    const encoding = hasBody ? headers.get('content-encoding') : ''
+    const isEncoded = encoding !== '' && encoding.toLowerCase() !== 'identity'
+    if (isEncoded && !this.#decode(encoding.toLowerCase(), resume)) return true
     if (!isEncoded) this.#declaredBytes = declared
     this.#request.onHead?.(status, this.#headers)
     return true
@@ -94,45 +89,12 @@ export class CollectingCall extends Call<EgressResponse> {
   }
 
   #keep(chunk: Uint8Array): void {
-    if (this.#bytes > MAX_JOINED_BYTES) return this.#append(chunk)
-    // few short chunks need no block
-    if (chunk.byteLength >= SHORT_BYTES || this.#chunks.length < MAX_SHORT) {
-      this.#endBlock()
-      // the literal allocates one element; a push into an empty array would allocate seventeen
-      if (this.#chunks.length === 0) this.#chunks = [chunk]
-      else this.#chunks.push(chunk)
-      return
+    if (this.#parts !== undefined) this.#parts.add(chunk)
+    else if (this.#first === undefined) this.#first = chunk
+    else {
+      this.#parts = new BodyParts(this.#first, this.#declaredBytes, this.#request.maxResponseBytes)
+      this.#parts.add(chunk)
     }
-    if (this.#block === undefined || this.#blockUsed + chunk.byteLength > BLOCK_BYTES) {
-      this.#endBlock()
-      this.#block = Buffer.allocUnsafeSlow(BLOCK_BYTES)
-    }
-    this.#block.set(chunk, this.#blockUsed)
-    this.#blockUsed += chunk.byteLength
-  }
-
-  #endBlock(): void {
-    if (this.#block !== undefined) this.#chunks.push(this.#block.subarray(0, this.#blockUsed))
-    this.#block = undefined
-    this.#blockUsed = 0
-  }
-
-  #append(chunk: Uint8Array): void {
-    const used = this.#bytes - chunk.byteLength
-    if (this.#whole === undefined || this.#bytes > this.#whole.length) {
-      const doubled = Math.min(2 * this.#bytes, this.#request.maxResponseBytes)
-      const next = Buffer.allocUnsafeSlow(this.#declaredBytes >= this.#bytes ? this.#declaredBytes : doubled)
-      if (this.#whole === undefined) this.#joined().copy(next)
-      else this.#whole.copy(next, 0, 0, used)
-      this.#whole = next
-      this.#chunks = []
-    }
-    this.#whole.set(chunk, used)
-  }
-
-  #joined(): Buffer {
-    this.#endBlock()
-    return Buffer.concat(this.#chunks)
   }
 
   #tooLarge(): void {
@@ -142,19 +104,24 @@ export class CollectingCall extends Call<EgressResponse> {
 
   #done(): void {
     if (this.over) return
-    this.#endBlock()
-    const whole = this.#whole?.subarray(0, this.#bytes)
-    const body = whole ?? (this.#chunks.length === 1 ? this.#chunks[0]! : this.#joined())
+    const body = this.#parts?.joined() ?? this.#first ?? EMPTY
     this.finish()
     this.resolve({ kind: 'response', status: this.#status, headers: this.#headers, body })
   }
 
   protected override onFailed(_why: EgressFailure): void {
-    this.#chunks = []
-    this.#block = undefined
-    this.#whole = undefined
+    this.#first = undefined
+    this.#parts = undefined
     this.#decoder?.destroy()
   }
 }
 
+/** 0 without a declared length. */
+function lengthOf(headers: EgressHeaders): number {
+  return headers instanceof ResponseHead
+    ? Math.max(0, headers.contentLength)
+    : Number(headers.get('content-length'))
+}
+
+const EMPTY = new Uint8Array(0)
 const NO_HEADERS: EgressHeaders = new ReceivedHeaders([])

@@ -9,6 +9,8 @@ export interface EgressRequest {
   readonly url: string
   /** Flat: name, value, name, value … */
   readonly headers: readonly string[]
+  /** Further ones, behind those. Apart, so that the headers that all calls of a tool have need not be copied for each call. */
+  readonly headersOfCall?: readonly string[] | undefined
   readonly body?: string | Uint8Array | undefined
   /** From the start to the last byte of the response. */
   readonly timeoutMs: number
@@ -59,7 +61,7 @@ export interface EgressFailure {
 
 /** A request whose response flows through; its body may do so too (proxied APIs). Nothing is collected. */
 export interface EgressStreamRequest
-  extends Omit<EgressRequest, 'body' | 'maxResponseBytes' | 'onHead' | 'onChunk'> {
+  extends Omit<EgressRequest, 'headersOfCall' | 'body' | 'maxResponseBytes' | 'onHead' | 'onChunk'> {
   /** A body at hand is sent with its length. */
   readonly body?: AsyncIterable<Uint8Array> | string | Uint8Array
   /** The response stays open longer than any call: it takes no connection of calls, and has a separate bound. */

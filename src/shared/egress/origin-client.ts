@@ -1,6 +1,7 @@
 /** Chooses the pool that carries a call to an origin: HTTP/2, pipelined, one request at a time, or undici. `origin-pools.ts` bounds the calls. */
 import type { Readable } from 'node:stream'
 import { type buildConnector, type Dispatcher, Pool } from 'undici'
+import { joinedHeaders } from '../call/joined-headers.ts'
 import { PipelinedPool } from './http1/pipelined-pool.ts'
 import { Http1Pool, type Http1PoolOptions, type OpenSocket } from './http1/pool.ts'
 import type { OutgoingRequest, ResponseHandler, WholeRequest } from './http1/response-handler.ts'
@@ -78,7 +79,7 @@ export class OriginClient {
 
   #carry(request: OutgoingRequest, handler: ResponseHandler): void {
     if (this.#http1 !== undefined && isWhole(request) && this.#http1.dispatch(request, handler)) return
-    const { method, path, headers, body } = request
+    const { method, path, headers, headersOfCall, body } = request
     this.#undici ??= new Pool(this.#origin, {
       connect: this.#options.connect,
       connections: this.#options.maxConnections,
@@ -93,7 +94,7 @@ export class OriginClient {
       {
         path,
         method: method as Dispatcher.HttpMethod,
-        headers: headers as string[],
+        headers: joinedHeaders(headers, headersOfCall),
         // The library takes any async iterable; its types name only Node's own streams.
         body: body as Readable | string | Uint8Array | null,
       },

@@ -79,12 +79,13 @@ export interface HttpResponse {
    * Sends the response in one piece. For HEAD the body is measured, not sent. 204 and 304 carry none. A client that stops
    * reading is cut after 8 to 30 s without progress (each listener has its time); until then the body is held, not copied. Once `stream`
    * has begun a response, another one closes the connection: half a response must not look whole.
+   * @param headers are read before this returns: the list may be used again.
    * @param rest follows the body: bytes that many responses share, which are not copied.
    * @throws Error naming a header that must not be sent; nothing has been sent then.
    */
   send(status: number, headers: HeaderList, body?: string | Uint8Array, rest?: Uint8Array): void
   /**
-   * Starts a streamed response. `contentLength` when it is known; else chunked. The head may wait for the first
+   * Starts a streamed response; the headers are read before this returns. `contentLength` when it is known; else chunked. The head may wait for the first
    * piece, so an event stream begins with a comment.
    * @throws Error naming a header that must not be sent; nothing has been sent then.
    */

@@ -23,6 +23,24 @@ onEachListener('responses', kind => {
     expect(client.text.toLowerCase()).toContain('x-a: 1\r\nx-b: 2\r\n')
   })
 
+  it.each([
+    ['in one piece', 'POST / HTTP/1.1', 'x'],
+    ['whose request body is still unread', 'POST /long HTTP/1.1', 'x'],
+    ['without a body', 'POST / HTTP/1.1', ''],
+    ['as a stream', 'POST /stream HTTP/1.1', 'x'],
+  ])('has read the list of headers before it returns, of a response %s', async (_what, line, body) => {
+    const { port } = await openListener(kind, (request, response) => {
+      const headers = ['x-a', 'first', 'x-b', 'second']
+      if (request.path === '/stream') response.stream(200, headers).end(body)
+      else response.send(200, headers, body)
+      headers.fill('x-overwritten')
+    })
+    const length = line.includes('long') ? 100_000 : 0
+    const text = await new RawClient(port).send(head(line, `Content-Length: ${length}`)).until('\r\n\r\n')
+    expect(text.toLowerCase()).toContain('x-a: first\r\nx-b: second\r\n')
+    expect(text).not.toContain('overwritten')
+  })
+
   it('says nothing about the software behind it', async () => {
     const { port } = await openListener(kind, (_request, response) => response.send(200, [], 'x'))
     const text = await new RawClient(port).send(head('GET / HTTP/1.1')).until('\r\n\r\nx')

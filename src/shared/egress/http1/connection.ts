@@ -1,7 +1,7 @@
 /** An HTTP/1.1 connection that carries one request at a time, and the interface of its owner. It opens no socket. */
 import type { Socket } from 'node:net'
 import { codeAt } from '../../../model/code-at.ts'
-import { Http1Error, type ResponseHandler, type WholeRequest } from './response-handler.ts'
+import { type Carrier, Http1Error, type ResponseHandler, type WholeRequest } from './response-handler.ts'
 import type { ResponseHead } from './response-head.ts'
 import { ResponseParser, type ResponseSink } from './response-parser.ts'
 import { type Writer, writeAtTurnEnd } from './turn-end.ts'
@@ -45,7 +45,7 @@ const EARLY_RESPONSE = new Http1Error(
   'the peer responded before the whole request was written',
 )
 
-export class Http1Connection implements ResponseSink, Writer {
+export class Http1Connection implements Carrier, ResponseSink, Writer {
   /** Since when an idle connection has had no request, in ms of the monotonic clock. */
   idleSinceMs = 0
   /** When an idle connection must not be used any more, in ms of the monotonic clock. */
@@ -94,18 +94,10 @@ export class Http1Connection implements ResponseSink, Writer {
   send(prepared: PreparedRequest): boolean {
     const { request, head, bodyBytes, handler } = prepared
     const { body } = request
-    let aborted = false
     this.#handler = handler
     this.#written = false
-    handler.onConnect(() => {
-      aborted = true
-      // after its response the connection may already carry another request
-      if (this.#written && this.#handler === handler) this.#takenBack()
-    })
-    if (aborted) {
-      this.#handler = undefined
-      return false
-    }
+    handler.onConnect(this)
+    if (this.#handler === undefined) return false
     this.#written = true
     this.#sentAtMs = performance.now()
     this.#parser.begin(request.method)
@@ -242,7 +234,13 @@ export class Http1Connection implements ResponseSink, Writer {
     return true
   }
 
-  #takenBack(): void {
+  takeBack(handler: Pick<ResponseHandler, 'over'>): void {
+    // after its response the connection may already carry another request
+    if (this.#handler !== handler) return
+    if (!this.#written) {
+      this.#handler = undefined
+      return
+    }
     const wasSilent = this.#sentAtMs > 0 && performance.now() - this.#sentAtMs >= SILENT_MS
     this.destroy()
     if (wasSilent) this.#owner.silent()

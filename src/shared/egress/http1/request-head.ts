@@ -31,7 +31,7 @@ const HEAD = new HeadText()
  * @returns the head with its empty line, Latin-1 only; undefined when the request is not ordinary or could be split
  */
 export function requestHead(
-  { method, path, headers }: WholeRequest,
+  { method, path, headers, headersOfCall }: WholeRequest,
   host: string,
   bodyBytes: number | undefined,
 ): string | undefined {
@@ -42,16 +42,23 @@ export function requestHead(
   HEAD.add(' HTTP/1.1')
   if (HEAD.addField('host', host) === undefined) return undefined
   HEAD.addField('connection', 'keep-alive')
-  for (let at = 0; at + 1 < headers.length; at += 2) {
-    const name = headers[at]!
-    if (!(verdicts.get(name) ?? judge(name))) return undefined
-    if (HEAD.addField(name, headers[at + 1]!) === undefined) return undefined
-  }
+  if (!addFields(headers) || !addFields(headersOfCall)) return undefined
   if (bodyBytes !== undefined) HEAD.addField('content-length', String(bodyBytes))
   // A method that usually has a body says that it has none (RFC 9110 §8.6).
   else if (method === 'POST' || method === 'PUT' || method === 'PATCH') HEAD.addField('content-length', '0')
   HEAD.add('\r\n\r\n')
   return HEAD.text()
+}
+
+/** @returns false when one of them is not ordinary */
+function addFields(headers: readonly string[]): boolean {
+  for (let at = 0; at + 1 < headers.length; at += 2) {
+    const name = headers[at]!
+    // all names of this buffer have been judged
+    if (!HEAD.repeats(name) && !(verdicts.get(name) ?? judge(name))) return false
+    if (HEAD.addField(name, headers[at + 1]!) === undefined) return false
+  }
+  return true
 }
 
 function judge(name: string): boolean {

@@ -6,7 +6,7 @@ export interface ResponseHandler {
   /** The call has ended (cancelled, timed out): it must not be sent any more. */
   readonly over: boolean
   /** A connection is about to carry the request; `abort` takes the request back, or closes the connection (of HTTP/2: the stream) once bytes have left. */
-  onConnect(abort: () => void): void
+  onConnect(abort: (() => void) | Carrier): void
   /**
    * A head has arrived; also called for each informational response (status below 200).
    * @param wire our own parser's headers, or undici's name, value, name, value … in Latin-1
@@ -20,6 +20,12 @@ export interface ResponseHandler {
   onError(error: Error): void
 }
 
+/** What carries a request. An object in place of a function, which would be made for each request. */
+export interface Carrier {
+  /** Of a handler whose request it no longer carries: does nothing. */
+  takeBack(handler: Pick<ResponseHandler, 'over'>): void
+}
+
 /** A request whose body is at hand, so that its length is known before the first byte leaves. */
 export interface WholeRequest {
   readonly method: string
@@ -27,6 +33,8 @@ export interface WholeRequest {
   readonly path: string
   /** Flat: name, value, name, value … */
   readonly headers: readonly string[]
+  /** Further ones, behind those. */
+  readonly headersOfCall: readonly string[]
   readonly body: string | Uint8Array | null
 }
 
@@ -34,6 +42,7 @@ export interface OutgoingRequest {
   readonly method: string
   readonly path: string
   readonly headers: readonly string[]
+  readonly headersOfCall: readonly string[]
   readonly body: string | Uint8Array | AsyncIterable<Uint8Array> | null
 }
 

@@ -1,11 +1,13 @@
 /** Writes the header fields of an outgoing HTTP/2 request (RFC 9113 §8.2 and §8.3). It sends nothing. */
 import { type OutgoingHttpHeaders, sensitiveHeaders } from 'node:http2'
+import { joinedHeaders } from '../../call/joined-headers.ts'
 
 interface HeadParts {
   readonly method: string
   readonly path: string
   /** Flat: name, value, name, value … */
   readonly headers: readonly string[]
+  readonly headersOfCall: readonly string[]
 }
 
 /** Specific to a connection of HTTP/1.1 (RFC 9113 §8.2.2): left out. */
@@ -23,7 +25,7 @@ const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/
  */
 export function http2Headers(
   origin: string,
-  { method, path, headers }: HeadParts,
+  { method, path, headers, headersOfCall }: HeadParts,
   bodyBytes: number | null | undefined,
 ): OutgoingHttpHeaders | undefined {
   const scheme = origin.indexOf('://')
@@ -34,9 +36,10 @@ export function http2Headers(
     ':path': path,
     [sensitiveHeaders]: CREDENTIALS,
   }
-  for (let at = 0; at + 1 < headers.length; at += 2) {
-    const name = headers[at]!.toLowerCase()
-    const value = headers[at + 1]!
+  const all = joinedHeaders(headers, headersOfCall)
+  for (let at = 0; at + 1 < all.length; at += 2) {
+    const name = all[at]!.toLowerCase()
+    const value = all[at + 1]!
     if (!TOKEN.test(name) || !VALUE.test(value) || REFUSED.has(name)) return undefined
     if (OF_THE_CONNECTION.has(name)) continue
     if (name === 'host') fields[':authority'] = value

@@ -45,7 +45,9 @@ export class UwsTurn implements Watched {
   /** True while uWS runs one of our callbacks; the socket is corked then. */
   #inCallback = true
   #state: 'open' | 'responded' | 'gone' = 'open'
-  #abortListeners: (() => void)[] | undefined
+  #abortListener: (() => void) | undefined
+  /** Those after the first one. */
+  #moreAbortListeners: (() => void)[] | undefined
   /** Monotonic ms since when the client owes us reading; `NOT_WATCHED` when it does not. */
   #stalledSinceMs: number = NOT_WATCHED
 
@@ -65,7 +67,8 @@ export class UwsTurn implements Watched {
   /** The handler has said its last word; what is still buffered is ours to deliver. */
   markResponded(): void {
     this.#state = 'responded'
-    this.#abortListeners = undefined
+    this.#abortListener = undefined
+    this.#moreAbortListeners = undefined
   }
 
   /** The last byte was handed over: the native response is not ours any more. */
@@ -78,9 +81,11 @@ export class UwsTurn implements Watched {
   onAbort(listener: () => void): void {
     if (this.#state === 'gone') listener()
     else if (this.#state === 'open') {
-      // the literal allocates one element; a push into an empty array would allocate seventeen
-      if (this.#abortListeners === undefined) this.#abortListeners = [listener]
-      else this.#abortListeners.push(listener)
+      if (this.#abortListener === undefined) this.#abortListener = listener
+      else {
+        this.#moreAbortListeners ??= []
+        this.#moreAbortListeners.push(listener)
+      }
     }
   }
 
@@ -204,7 +209,7 @@ export class UwsTurn implements Watched {
   bodyIsLate(): void {
     this.context.onRefused('slow_sender')
     if (this.#state === 'open' && !this.begun) {
-      const listeners = this.#abortListeners
+      const listeners = this.#takeAbortListeners()
       this.endAndClose(renderHead(408, []), '')
       this.#state = 'gone'
       this.#notify(listeners)
@@ -237,14 +242,19 @@ export class UwsTurn implements Watched {
   #leave(): void {
     this.context.bodies.unwatch(this)
     if (this.#state !== 'open') return
-    const listeners = this.#abortListeners
+    const listeners = this.#takeAbortListeners()
     this.#state = 'gone'
-    this.#abortListeners = undefined
     this.#notify(listeners)
   }
 
-  #notify(listeners: readonly (() => void)[] | undefined): void {
-    if (listeners === undefined) return
+  #takeAbortListeners(): readonly (() => void)[] {
+    const [first, more = []] = [this.#abortListener, this.#moreAbortListeners]
+    this.#abortListener = undefined
+    this.#moreAbortListeners = undefined
+    return first === undefined ? [] : [first, ...more]
+  }
+
+  #notify(listeners: readonly (() => void)[]): void {
     for (const listener of listeners) {
       try {
         listener()

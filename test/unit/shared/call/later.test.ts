@@ -54,12 +54,63 @@ it('can be awaited, and has one reader', async () => {
   expect(() => later.then()).toThrow(/already has a reader, and only one reader is allowed/)
 })
 
-it('reports an error without a reader as an unhandled rejection', async () => {
+it('passes value or error on to a reader that is an object, early or late, and to one alone', () => {
+  const seen: unknown[] = []
+  const reader = {
+    onValue: (value: number) => seen.push(value),
+    onError: (error: unknown) => seen.push(error),
+  }
+  const late = new Later<number>()
+  late.readBy(reader)
+  late.resolve(1)
+  late.resolve(2)
+  const early = new Later<number>()
+  early.reject('wrong')
+  early.readBy(reader)
+  expect(seen).toEqual([1, 'wrong'])
+  expect(() => late.readBy(reader)).toThrow(/only one reader is allowed/)
+  expect(() => late.then()).toThrow(/only one reader is allowed/)
+})
+
+it('follows another Later and a Promise', async () => {
+  const [one, other, third] = [new Later<number>(), new Later<number>(), new Later<number>()]
+  one.follow(other)
+  other.resolve(5)
+  expect(await one).toBe(5)
+  third.follow(Promise.reject(new Error('boom')))
+  await expect(third).rejects.toThrow('boom')
+})
+
+/** Errors that nothing has taken over. */
+async function unhandled(run: () => Promise<void> | void, count: number): Promise<readonly unknown[]> {
   const others = process.listeners('unhandledRejection')
   process.removeAllListeners('unhandledRejection')
   const reported: unknown[] = []
   process.on('unhandledRejection', error => reported.push(error))
   try {
+    await run()
+    await vi.waitFor(() => expect(reported).toHaveLength(count), 15_000)
+    return reported
+  } finally {
+    process.removeAllListeners('unhandledRejection')
+    for (const listener of others) process.on('unhandledRejection', listener)
+  }
+}
+
+it('reports what a reader throws as an unhandled rejection', async () => {
+  const throwing = () => {
+    throw new Error('of the reader')
+  }
+  const reported = await unhandled(() => {
+    const later = new Later<number>()
+    later.readBy({ onValue: throwing, onError: throwing })
+    later.resolve(1)
+  }, 1)
+  expect(reported).toEqual([new Error('of the reader')])
+})
+
+it('reports an error without a reader as an unhandled rejection', async () => {
+  const reported = await unhandled(async () => {
     new Later<number>().reject(new Error('never read'))
     const read = new Later<number>()
     read.reject(new Error('read'))
@@ -69,9 +120,6 @@ it('reports an error without a reader as an unhandled rejection', async () => {
       throw new Error('lost')
     })
     later.resolve(1)
-    await vi.waitFor(() => expect(reported).toEqual([new Error('never read'), new Error('lost')]), 15_000)
-  } finally {
-    process.removeAllListeners('unhandledRejection')
-    for (const listener of others) process.on('unhandledRejection', listener)
-  }
+  }, 2)
+  expect(reported).toEqual([new Error('never read'), new Error('lost')])
 })
