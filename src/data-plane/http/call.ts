@@ -1,7 +1,7 @@
 /** One HTTP request at the gateway: ids, credentials, trace and response. It knows no endpoint. */
 
 import { writeJson } from '../../model/exact-number.ts'
-import { joinedHeaders } from '../../shared/call/joined-headers.ts'
+import { put, scratchHeaders } from '../../shared/call/joined-headers.ts'
 import { randomHex } from '../../shared/call/random-ids.ts'
 import type { HttpRequest, HttpResponse, ResponseStream } from '../../shared/server/listener.ts'
 import type { Credentials } from '../pipeline/exchange-parts.ts'
@@ -11,6 +11,8 @@ import { propagatedHeaders, readTraceparent, type TraceTexts } from './trace-con
 
 export const JSON_TYPE = 'application/json'
 const NO_HEADERS: readonly string[] = []
+/** Names and values of the three that every response has. */
+const OWN_HEADERS = 6
 const NOSNIFF = ['x-content-type-options', 'nosniff'] as const
 const JSON_BODY = ['content-type', JSON_TYPE]
 
@@ -139,12 +141,25 @@ export class Call {
     return this.response.stream(200, this.#with([...own, ...headers]))
   }
 
-  /** @param first of the headers */
-  #with(headers: readonly string[], first: readonly string[] = NO_HEADERS): string[] {
-    const own = ['x-request-id', this.requestId, 'x-trace-id', this.traceId, ...NOSNIFF]
-    const all = joinedHeaders(own, this.corsHeaders, this.notices, first, headers)
-    if (this.serverTiming !== undefined)
-      all.push('server-timing', this.serverTiming.render(performance.now()))
+  /** @param first of the headers @returns a list for the listener, which writes it before it returns */
+  #with(headers: readonly string[], first: readonly string[] = NO_HEADERS): readonly string[] {
+    const { corsHeaders, notices, serverTiming } = this
+    const length = OWN_HEADERS + corsHeaders.length + notices.length + first.length + headers.length
+    const all = scratchHeaders(serverTiming === undefined ? length : length + 2)
+    all[0] = 'x-request-id'
+    all[1] = this.requestId
+    all[2] = 'x-trace-id'
+    all[3] = this.traceId
+    all[4] = 'x-content-type-options'
+    all[5] = 'nosniff'
+    let at = put(all, OWN_HEADERS, corsHeaders)
+    at = put(all, at, notices)
+    at = put(all, at, first)
+    at = put(all, at, headers)
+    if (serverTiming !== undefined) {
+      all[at] = 'server-timing'
+      all[at + 1] = serverTiming.render(performance.now())
+    }
     return all
   }
 }

@@ -1,9 +1,17 @@
 /** What endpoints share: the parts of the gateway, the run of an operation, and headers, timings and challenges of responses. It sends no response. */
 import type { Presentation } from '../../model/presentation.ts'
 import type { Principal } from '../../model/principal.ts'
-import { andThen, continueWith, type MaybePending, type MaybePromise } from '../../shared/call/and-then.ts'
+import {
+  andThen,
+  continueWith,
+  isPending,
+  type MaybePending,
+  type MaybePromise,
+  passTo,
+} from '../../shared/call/and-then.ts'
 import type { Cancellation } from '../../shared/call/cancellation.ts'
 import { joinedHeaders } from '../../shared/call/joined-headers.ts'
+import { Later, type Reader } from '../../shared/call/later.ts'
 import type { Refusal } from '../../shared/call/refusal.ts'
 import type { McpSessions } from '../../shared/mcp-client/sessions.ts'
 import type { Log } from '../../shared/telemetry/log.ts'
@@ -60,7 +68,7 @@ export interface Ended {
   readonly final: Final
 }
 
-/** Runs one operation through the pipeline; a Promise only when a stage needed one. Never rejects. */
+/** Runs one operation through the pipeline; pending only when a stage was. Never rejects. */
 export function runCall(
   parts: GatewayParts,
   snapshot: Snapshot,
@@ -70,6 +78,24 @@ export function runCall(
   cancellation: Cancellation,
   transport?: Transport<Exchange>,
 ): MaybePending<Ended> {
+  return runAndRender(parts, snapshot, call, access, operation, cancellation, transport, asEnded)
+}
+
+function asEnded(ended: Ended): Ended {
+  return ended
+}
+
+/** The same; what `render` makes of its end is the result. */
+export function runAndRender<R>(
+  parts: GatewayParts,
+  snapshot: Snapshot,
+  call: Call,
+  access: ExchangeInit['access'],
+  operation: Operation,
+  cancellation: Cancellation,
+  transport: Transport<Exchange> | undefined,
+  render: (ended: Ended) => MaybePending<R>,
+): MaybePending<R> {
   const exchange = new Exchange({
     requestId: call.requestId,
     traceId: call.traceId,
@@ -86,13 +112,54 @@ export function runCall(
     transport,
   })
   exchange.requestBytes = Math.max(0, call.request.contentLength)
-  if (wantsTiming(call.request.header('x-debug-timing'))) return runTimed(parts, call, exchange)
-  return continueWith(parts.pipeline(exchange), final => ended(parts, call, exchange, final))
+  if (wantsTiming(call.request.header('x-debug-timing')))
+    return continueWith(runTimed(parts, call, exchange), render)
+  const final = parts.pipeline(exchange)
+  if (!isPending(final)) return render(ended(parts, call, exchange, final))
+  const rendered = new Rendered(parts, call, exchange, render)
+  passTo(final, rendered)
+  return rendered
 }
 
 function ended({ attempts }: GatewayParts, call: Call, exchange: Exchange, final: Final): Ended {
   attempts.countFailure(call, final)
   return { exchange, final }
+}
+
+/** Of an exchange that was pending: has what is rendered in the end. */
+class Rendered<R> extends Later<R> implements Reader<Final> {
+  readonly #parts: GatewayParts
+  readonly #call: Call
+  readonly #exchange: Exchange
+  readonly #render: (ended: Ended) => MaybePending<R>
+
+  constructor(
+    parts: GatewayParts,
+    call: Call,
+    exchange: Exchange,
+    render: (ended: Ended) => MaybePending<R>,
+  ) {
+    super()
+    this.#parts = parts
+    this.#call = call
+    this.#exchange = exchange
+    this.#render = render
+  }
+
+  onValue(final: Final): void {
+    let value: MaybePending<R>
+    try {
+      value = this.#render(ended(this.#parts, this.#call, this.#exchange, final))
+    } catch (error) {
+      return this.reject(error)
+    }
+    if (isPending(value)) this.follow(value)
+    else this.resolve(value)
+  }
+
+  onError(error: unknown): void {
+    this.reject(error)
+  }
 }
 
 /** Runs the exchange, and reports stage timings if the caller may see them. */
@@ -115,6 +182,18 @@ export function addTiming(call: Call, exchange: Exchange, upstreamMs?: number): 
 /** `X-RateLimit-*` of a call that took quota, the revision of the policy that allowed it, and the bytes that optimization saved. */
 export function callHeaders({ quota, decision, optimized }: Exchange): readonly string[] {
   const standing = quota?.standing
+  // the usual ones, in a list of the right size
+  if (standing !== undefined && decision !== undefined && optimized === undefined)
+    return [
+      'x-ratelimit-limit',
+      String(standing.limit),
+      'x-ratelimit-remaining',
+      String(standing.remaining),
+      'x-ratelimit-reset',
+      String(standing.resetAtSecs),
+      'x-policy-revision',
+      decision.revision,
+    ]
   const rest = decision === undefined ? [] : ['x-policy-revision', decision.revision]
   if (optimized !== undefined) rest.push('x-token-optimization-saved', String(optimized.savedBytes))
   if (standing === undefined) return rest

@@ -1,6 +1,7 @@
 /** Checks a list of stages and composes it into a runner, which handles their errors and measures their time. It depends on no particular stage. */
 
-import { isPending, type MaybePending, type Pending } from '../../shared/call/and-then.ts'
+import { isPending, type MaybePending, type Pending, passTo } from '../../shared/call/and-then.ts'
+import { Later, type Reader } from '../../shared/call/later.ts'
 import { type Refusal, refuse } from '../../shared/call/refusal.ts'
 import type { Exchange } from './exchange.ts'
 import type { Final, Outcome } from './outcome.ts'
@@ -30,41 +31,78 @@ export function compose(
     return refuse('internal_error')
   }
 
+  /** Of an exchange in which a stage is pending: continues with what arrives, and has the outcome of the exchange in the end. */
+  class Run extends Later<Final> implements Reader<Outcome> {
+    readonly exchange: Exchange
+    /** Place of the pending stage. */
+    at = 0
+    startedAt = 0
+    /** Pending settle stages, and one until all have started. */
+    holds = 0
+
+    constructor(exchange: Exchange) {
+      super()
+      this.exchange = exchange
+    }
+
+    onValue(outcome: Outcome): void {
+      const { exchange, at } = this
+      time(exchange, steps[at]!, this.startedAt)
+      const final = outcome === undefined ? walk(exchange, at + 1, this) : settle(exchange, outcome, this)
+      if (final !== this) this.resolve(final as Final)
+    }
+
+    onError(error: unknown): void {
+      this.onValue(bug(error, steps[this.at]!, this.exchange))
+    }
+
+    /** @returns whether the exchange has ended */
+    release(): boolean {
+      this.holds--
+      return this.holds === 0
+    }
+  }
+
+  /** Keeps the response of a run until a settle stage is done. */
+  class Hold implements Reader<unknown> {
+    readonly #run: Run
+    readonly #stage: Stage
+
+    constructor(run: Run, stage: Stage) {
+      this.#run = run
+      this.#stage = stage
+    }
+
+    onValue(): void {
+      const run = this.#run
+      if (run.release()) run.resolve(end(run.exchange, run.exchange.final))
+    }
+
+    onError(error: unknown): void {
+      bug(error, this.#stage, this.#run.exchange)
+      this.onValue()
+    }
+  }
+
   /** Starts all settle stages; the response waits for those that are pending. The `last` ones run after them. */
-  function settle(exchange: Exchange, final: Final): MaybePending<Final> {
+  function settle(exchange: Exchange, final: Final, of?: Run): MaybePending<Final> {
     exchange.final = final
-    let held: Pending<Final> | undefined
+    let run: Run | undefined
     for (const stage of settlers) {
       try {
         const result = stage.run(exchange)
-        if (isPending(result)) held = hold(exchange, final, stage, result, held)
+        if (!isPending(result)) continue
+        if (run === undefined) {
+          run = of ?? new Run(exchange)
+          run.holds = 1
+        }
+        run.holds++
+        passTo<unknown>(result, new Hold(run, stage))
       } catch (error) {
         bug(error, stage, exchange)
       }
     }
-    return held === undefined ? end(exchange, final) : endAfter(held, exchange, final)
-  }
-
-  /** Apart from `settle`, in which a closure would make V8 allocate a scope for each stage of each call. */
-  function hold(
-    exchange: Exchange,
-    final: Final,
-    stage: Stage,
-    pending: Pending<unknown>,
-    held: Pending<Final> | undefined,
-  ): Pending<Final> {
-    const settled = pending.then(
-      () => final,
-      error => {
-        bug(error, stage, exchange)
-        return final
-      },
-    )
-    return held === undefined ? settled : held.then(() => settled)
-  }
-
-  function endAfter(held: Pending<Final>, exchange: Exchange, final: Final): Pending<Final> {
-    return held.then(() => end(exchange, final))
+    return run === undefined || run.release() ? end(exchange, final) : run
   }
 
   function end(exchange: Exchange, final: Final): Final {
@@ -87,20 +125,7 @@ export function compose(
     )
   }
 
-  function finish(
-    exchange: Exchange,
-    at: number,
-    pending: Pending<Outcome>,
-    startedAt: number,
-  ): Pending<Final> {
-    const goOn = (outcome: Outcome): MaybePending<Final> => {
-      time(exchange, steps[at]!, startedAt)
-      return outcome === undefined ? walk(exchange, at + 1) : settle(exchange, outcome)
-    }
-    return pending.then(goOn, error => goOn(bug(error, steps[at]!, exchange)))
-  }
-
-  function walk(exchange: Exchange, from: number): MaybePending<Final> {
+  function walk(exchange: Exchange, from: number, of?: Run): MaybePending<Final> {
     for (let at = from; at < steps.length; at++) {
       const stage = steps[at]!
       const startedAt = exchange.timings === undefined ? 0 : performance.now()
@@ -110,12 +135,18 @@ export function compose(
       } catch (error) {
         outcome = bug(error, stage, exchange)
       }
-      if (isPending(outcome)) return finish(exchange, at, outcome, startedAt)
+      if (isPending(outcome)) {
+        const run = of ?? new Run(exchange)
+        run.at = at
+        run.startedAt = startedAt
+        passTo(outcome, run)
+        return run
+      }
       if (startedAt > 0) time(exchange, stage, startedAt)
       if (outcome === undefined) continue
-      return settle(exchange, outcome)
+      return settle(exchange, outcome, of)
     }
-    return settle(exchange, undefined)
+    return settle(exchange, undefined, of)
   }
 
   return exchange => {

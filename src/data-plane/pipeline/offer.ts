@@ -50,8 +50,13 @@ export function offerOf(
 
 export function isOffered(tool: Tool, { selection: { toolSet, tags }, views }: Offer): boolean {
   if (toolSet !== undefined && tool.toolSet !== toolSet) return false
-  if (tags.length > 0 && !tags.some(tag => tool.tags.includes(tag))) return false
-  return views.every(view => view.includes(tool))
+  if (tags.length > 0 && !hasOneOf(tool, tags)) return false
+  for (const view of views) if (!view.includes(tool)) return false
+  return true
+}
+
+function hasOneOf(tool: Tool, tags: readonly string[]): boolean {
+  return tags.some(tag => tool.tags.includes(tag))
 }
 
 /** Name in the catalog of what the caller names; undefined: nothing of this name is offered. */

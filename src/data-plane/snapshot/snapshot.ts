@@ -169,6 +169,8 @@ export interface ServedFeatures {
   readonly completions: boolean
   readonly subscriptions: boolean
   readonly logging: boolean
+  /** Tools, resources or prompts of MCP servers. */
+  readonly mcpServers: boolean
   /** Calls of a tool may run as tasks. */
   readonly tasks: boolean
 }

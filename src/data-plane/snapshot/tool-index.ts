@@ -103,6 +103,7 @@ function servedBy(entries: readonly CompiledTool[]): ServedFeatures {
         Object.keys(feature?.document?.completions ?? {}).length > 0,
     ),
     subscriptions: any(({ mcp, feature }) => feature !== undefined && mcp?.serves?.includes('subscriptions')),
+    mcpServers: any(({ mcp }) => mcp !== undefined),
     logging: any(({ mcp }) => mcp?.serves?.includes('logging')),
     tasks: any(({ tasks, mcp }) => tasks !== undefined || mcp?.serves?.includes('tasks')),
   }

@@ -4,6 +4,7 @@
  */
 import { writeJson } from '../../model/exact-number.ts'
 import type { BackendAuthentication, ParameterBinding, RequestTemplate } from '../../model/tool.ts'
+import { joinedHeaders } from '../../shared/call/joined-headers.ts'
 import { type Credential, credentialOf } from '../../shared/egress/backend-credential.ts'
 import type { BackendRequest } from '../snapshot/snapshot.ts'
 import { type BuiltBody, prepareBody } from './body.ts'
@@ -36,8 +37,12 @@ export function prepareRequest(
     const url = baseUrl + path(args) + query(args)
     const lines = headers(args)
     if (built === undefined) return { method, url, headers: lines }
-    lines.push('content-type', built.contentType)
-    return { method, url, headers: lines, body: built.body }
+    return {
+      method,
+      url,
+      headers: joinedHeaders(lines, ['content-type', built.contentType]),
+      body: built.body,
+    }
   }
   return {
     build: args => withBody(args, body?.build(args)),
@@ -103,7 +108,7 @@ function contentText(contentType: string, value: unknown): string {
 function prepareHeaders(
   template: RequestTemplate,
   credential: Credential | undefined,
-): (args: Args) => string[] {
+): (args: Args) => readonly string[] {
   const parameters = template.parameters.filter(parameter => parameter.in === 'header')
   const cookies = template.parameters.filter(parameter => parameter.in === 'cookie')
   const fixed = ['accept', template.accept]
@@ -111,6 +116,8 @@ function prepareHeaders(
     fixed.push(credential.name.toLowerCase(), encodeHeader(credential.value))
   const secret = credential?.place === 'cookie' ? credential : undefined
   const crumb = secret === undefined ? undefined : `${secret.name}=${encode(secret.value)}`
+  // calls share the list
+  if (parameters.length === 0 && cookies.length === 0 && crumb === undefined) return () => fixed
   return args => {
     const lines = [...fixed]
     for (const parameter of parameters) {

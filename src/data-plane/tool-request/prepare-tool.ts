@@ -4,9 +4,9 @@
  */
 import { isObject } from '../../model/is-object.ts'
 import type { RequestTemplate, Tool } from '../../model/tool.ts'
-import { andThen } from '../../shared/call/and-then.ts'
+import { passOn } from '../../shared/call/and-then.ts'
 import type { ArgumentChecker } from '../../shared/json-schema/argument-check.ts'
-import type { ArgumentFault } from '../../shared/json-schema/argument-fault.ts'
+import type { ArgumentFault, CheckOutcome } from '../../shared/json-schema/argument-fault.ts'
 import { measureUpTo } from '../../shared/json-schema/validate.ts'
 import type { PreparedTool } from '../snapshot/tool-index.ts'
 import { climbs } from './path.ts'
@@ -25,13 +25,14 @@ export function prepareTool(tool: Tool, checker: Pick<ArgumentChecker, 'prepare'
   const { build, buildInSteps } = prepareRequest(tool.request, tool.authentication)
   const { fixed } = tool.request
   const whole = (args: Args): Args => (fixed === undefined ? args : { ...args, ...fixed })
+  const checkBoth = (args: Args, ofSchema: CheckOutcome): CheckOutcome =>
+    checkRequest === undefined || typeof ofSchema === 'string' || ofSchema.length > 0
+      ? ofSchema
+      : checkRequest(whole(args))
   return {
     validate(args) {
       const checked = checkSchema(args)
-      if (checkRequest === undefined) return checked
-      return andThen(checked, outcome =>
-        typeof outcome === 'string' || outcome.length > 0 ? outcome : checkRequest(whole(args as Args)),
-      )
+      return checkRequest === undefined ? checked : passOn(checkBoth, args as Args, checked)
     },
     validateOutput: tool.outputSchema === undefined ? undefined : checker.prepare(tool.outputSchema, owner),
     buildRequest: fixed === undefined ? build : args => build(whole(args)),

@@ -1,7 +1,8 @@
 /** Runs a JSON-RPC request by its method and makes the reply. It reads no body and sends no reply. */
 import { writeJson } from '../../../model/exact-number.ts'
 import { isObject } from '../../../model/is-object.ts'
-import { andThen, continueWith, type MaybePending, type MaybePromise } from '../../../shared/call/and-then.ts'
+import type { ToolResult } from '../../../model/tool.ts'
+import { andThen, type MaybePending, type MaybePromise } from '../../../shared/call/and-then.ts'
 import { isLongJson, writeLongJson } from '../../../shared/call/long-json.ts'
 import { INTERNAL_ERROR, INVALID_PARAMS } from '../../../shared/call/rpc-errors.ts'
 import { offerOf } from '../../pipeline/offer.ts'
@@ -11,7 +12,7 @@ import { ToolIndexes } from '../../tool-search/tool-indexes.ts'
 import { boundedResult } from '../bounded-result.ts'
 import { capabilitiesOf } from '../capabilities.ts'
 import { emptyReason } from '../empty-list.ts'
-import { callHeaders, type Ended, type GatewayParts, runCall } from '../gateway.ts'
+import { callHeaders, type Ended, type GatewayParts, runAndRender } from '../gateway.ts'
 import { type Introduction, introduce } from '../introduction.ts'
 import { offeredTools } from '../offered-tools.ts'
 import { readLevel, UNKNOWN_LEVEL_MESSAGE } from '../optimization-level.ts'
@@ -25,7 +26,7 @@ import type { RequestId, RpcRequest } from './message.ts'
 import { pageOf } from './pagination.ts'
 import { refusedReply } from './refused.ts'
 import { fault, longMessage, ResultWriter, type RpcReply } from './result.ts'
-import { invalidSearch, isSearchCall, readSearch } from './search-calls.ts'
+import { invalidSearch, isSearchCall, readSearch, type SearchCall } from './search-calls.ts'
 import { selectionOf } from './selection.ts'
 import { callOrTask } from './tasks/task-calls.ts'
 import { TaskMethods } from './tasks/task-methods.ts'
@@ -38,6 +39,7 @@ import {
 } from './versions.ts'
 
 type RpcOutcome = MaybePending<RpcReply>
+type Render = (ended: Ended, id: RequestId, conversation: Conversation, writer: ResultWriter) => RpcOutcome
 
 const NEEDS_SESSION = 'The method needs a session: send initialize first.'
 
@@ -159,43 +161,66 @@ export class Dispatcher {
     if (!isObject(args)) return fault(request.id, INVALID_PARAMS, 'arguments must be an object.')
     const selection = selectionOf(conversation.call)
     const isSearch = isSearchCall(name, selection, conversation.snapshot)
-    if (isSearch && name !== CALL_TOOL) {
-      const { id } = request
-      const search = readSearch(
-        { id, name, arguments: args, selection, version: conversation.version },
-        this.#indexes,
-      )
-      if (typeof search === 'string') return invalidSearch(id, conversation.version, writer, search)
-      return this.#run(id, conversation, writer, { action: 'tools.list' }, ({ exchange }) =>
-        search(exchange, writer),
-      )
-    }
-    const target = isSearch ? readCall(args) : { name, arguments: args }
+    if (isSearch && name !== CALL_TOOL)
+      return this.#search({ id: request.id, name, arguments: args, selection }, conversation, writer)
+    const target = isSearch ? readCall(args) : undefined
     if (typeof target === 'string') return invalidSearch(request.id, conversation.version, writer, target)
     const operation: Operation = {
       action: 'tools.call',
-      tool: target.name,
-      arguments: target.arguments,
+      tool: target === undefined ? name : target.name,
+      arguments: target === undefined ? args : target.arguments,
       optimization,
       selection,
     }
     const sent = isSearch ? withoutMirrors(conversation) : conversation
-    const render = ({ exchange, final }: Ended): RpcOutcome => {
-      if (final?.kind !== 'reply') return fault(request.id, INTERNAL_ERROR, 'Internal error.')
-      const { tool } = exchange.tool!
-      const maxBytes = tool.maxResultBytes ?? this.#parts.maxResultBytes
-      const headers = callHeaders(exchange)
-      if (final instanceof TextReply && exchange.optimized === undefined && final.bytes.length <= maxBytes) {
-        const written = writer.completeText(request.id, final.bytes, headers)
-        if (written !== undefined) return written
-      }
-      const bounded = boundedResult((exchange.optimized ?? final).result, maxBytes, tool)
-      const { _meta, ...result } = resultView(bounded, conversation.version)
-      if (!isLongJson(result)) return writer.complete(request.id, writeJson(result), headers, _meta)
-      return writeLongJson(result).then(pieces => writer.complete(request.id, pieces, headers, _meta))
+    return mayBeTask(conversation)
+      ? this.#callOrTask(request, sent, writer, operation)
+      : this.#callTool(request.id, sent, writer, operation)
+  }
+
+  #search(call: Omit<SearchCall, 'version'>, conversation: Conversation, writer: ResultWriter): RpcOutcome {
+    const { version } = conversation
+    const search = readSearch({ ...call, version }, this.#indexes)
+    if (typeof search === 'string') return invalidSearch(call.id, version, writer, search)
+    return this.#run(call.id, conversation, writer, { action: 'tools.list' }, ({ exchange }) =>
+      search(exchange, writer),
+    )
+  }
+
+  #callOrTask(
+    request: RpcRequest,
+    conversation: Conversation,
+    writer: ResultWriter,
+    operation: Operation,
+  ): RpcOutcome {
+    return callOrTask(this.#parts, request, conversation, writer, by =>
+      this.#callTool(request.id, by, writer, operation),
+    )
+  }
+
+  #callTool(
+    id: RequestId,
+    conversation: Conversation,
+    writer: ResultWriter,
+    operation: Operation,
+  ): RpcOutcome {
+    return this.#run(id, conversation, writer, operation, this.#callReply)
+  }
+
+  /** Made once, and not for each call. */
+  readonly #callReply: Render = ({ exchange, final }, id, { version }, writer) => {
+    if (final?.kind !== 'reply') return fault(id, INTERNAL_ERROR, 'Internal error.')
+    const { tool } = exchange.tool!
+    const maxBytes = tool.maxResultBytes ?? this.#parts.maxResultBytes
+    const headers = callHeaders(exchange)
+    if (final instanceof TextReply && exchange.optimized === undefined && final.bytes.length <= maxBytes) {
+      const written = writer.completeText(id, final.bytes, headers)
+      if (written !== undefined) return written
     }
-    const run = (by: Conversation): RpcOutcome => this.#run(request.id, by, writer, operation, render)
-    return mayBeTask(conversation) ? callOrTask(this.#parts, request, sent, writer, run) : run(sent)
+    const bounded = boundedResult((exchange.optimized ?? final).result, maxBytes, tool)
+    const { _meta, ...result } = resultView(bounded, version)
+    if (isLongJson(result)) return longReply(id, result, writer, headers, _meta)
+    return writer.complete(id, writeJson(result), headers, _meta)
   }
 
   #ofTasks(request: RpcRequest, conversation: Conversation, writer: ResultWriter): RpcOutcome | undefined {
@@ -280,17 +305,25 @@ export class Dispatcher {
     conversation: Conversation,
     writer: ResultWriter,
     operation: Operation,
-    render: (ended: Ended) => RpcOutcome,
+    render: Render,
   ): RpcOutcome {
     const { call, snapshot, cancellation, transport } = conversation
-    return continueWith(
-      runCall(this.#parts, snapshot, call, 'jsonrpc', operation, cancellation, transport),
-      ended =>
-        ended.final?.kind === 'refusal'
-          ? refusedReply(this.#parts, id, conversation, writer, ended, ended.final)
-          : render(ended),
+    return runAndRender(this.#parts, snapshot, call, 'jsonrpc', operation, cancellation, transport, ended =>
+      ended.final?.kind === 'refusal'
+        ? refusedReply(this.#parts, id, conversation, writer, ended, ended.final)
+        : render(ended, id, conversation, writer),
     )
   }
+}
+
+function longReply(
+  id: RequestId,
+  result: object,
+  writer: ResultWriter,
+  headers: readonly string[],
+  meta: ToolResult['_meta'],
+): RpcOutcome {
+  return writeLongJson(result).then(pieces => writer.complete(id, pieces, headers, meta))
 }
 
 /** Where a tool of the catalog runs as a task, in versions that have them. */

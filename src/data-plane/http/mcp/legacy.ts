@@ -5,7 +5,7 @@ import type { Principal } from '../../../model/principal.ts'
 import { andThen, continueWith, type MaybePending } from '../../../shared/call/and-then.ts'
 import { Cancellation } from '../../../shared/call/cancellation.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
-import type { Transport } from '../../pipeline/transport.ts'
+import { NO_TRANSPORT, type Transport } from '../../pipeline/transport.ts'
 import { ownerOf } from '../../sessions/owner.ts'
 import type { Session, SettledFacts } from '../../sessions/session-store.ts'
 import type { Snapshot } from '../../snapshot/snapshot.ts'
@@ -14,6 +14,7 @@ import type { Conversation } from './conversation.ts'
 import { capabilitiesOf, LegacyClient } from './legacy-client.ts'
 import { logSink } from './log-messages.ts'
 import { isId, type RpcNotification, type RpcRequest, type RpcResponse, storedId } from './message.ts'
+import { metaOf } from './modern.ts'
 import { authenticated, callerOf, claimOf, type McpParts } from './parts.ts'
 import { PostResponse } from './post-response.ts'
 import { progressSink } from './progress.ts'
@@ -53,21 +54,34 @@ export class LegacyCalls {
     })
     const cancellation = new Cancellation()
     // with a session the client can still fetch the response; without one, a dropped connection cancels the call
-    if (session === undefined) call.response.onAbort(() => cancellation.cancel())
-    const done =
-      session === undefined ? undefined : this.#parts.inFlight.add(session.id, request.id, cancellation)
+    if (session !== undefined)
+      return this.#inSession(call, snapshot, session, request, version, response, cancellation)
+    cancelWhenAborted(call, cancellation)
     cancellation.add(response)
-    const send = response.canNotify ? (json: string) => response.notify(json) : undefined
+    const transport = transportOf(request, snapshot, response)
+    response.send(this.dispatch(request, { call, snapshot, version, cancellation, transport }))
+  }
+
+  #inSession(
+    call: Call,
+    snapshot: Snapshot,
+    session: Session,
+    request: RpcRequest,
+    version: ProtocolVersion,
+    response: PostResponse,
+    cancellation: Cancellation,
+  ): void {
+    const done = this.#parts.inFlight.add(session.id, request.id, cancellation)
+    cancellation.add(response)
     const reply = this.dispatch(request, {
       call,
       snapshot,
       version,
       cancellation,
-      transport: this.#transport(request, session, version, cancellation, send),
+      transport: this.#transport(request, session, version, cancellation, senderOf(response)),
       setLogLevel: this.#logLevelOf(session),
       subscriptions: this.#subscriptionsOf(session),
     })
-    if (done === undefined) return response.send(reply)
     response.send(
       continueWith(reply, value => {
         done()
@@ -181,13 +195,12 @@ export class LegacyCalls {
 
   #transport(
     request: RpcRequest,
-    session: Session | undefined,
+    session: Session,
     version: ProtocolVersion,
     cancellation: Cancellation,
     send: ((json: string) => void) | undefined,
   ): Transport<Exchange> {
     const onProgress = progressSink(request, send)
-    if (session === undefined) return { onProgress, onLog: logSink(send, undefined) }
     const claimSession = claimOf(this.#parts.gateway, session)
     const onLog = logSink(send, session.logLevel)
     const { logLevel } = session
@@ -200,16 +213,13 @@ export class LegacyCalls {
     }
   }
 
-  /** undefined: the level has no place, because the request has no session. */
-  #logLevelOf(session: Session | undefined): Conversation['setLogLevel'] {
-    if (session === undefined) return undefined
+  #logLevelOf(session: Session): Conversation['setLogLevel'] {
     const { id, protocolVersion, elicitation, sampling = false, roots = false } = session
     return logLevel =>
       this.#parts.gateway.sessions.update(id, { protocolVersion, elicitation, sampling, roots, logLevel })
   }
 
-  #subscriptionsOf(session: Session | undefined): Conversation['subscriptions'] {
-    if (session === undefined) return undefined
+  #subscriptionsOf(session: Session): Conversation['subscriptions'] {
     const { subscriptions } = this.#parts
     return {
       add: (entry, uri) => subscriptions.add(session.id, entry, uri),
@@ -225,6 +235,23 @@ export class LegacyCalls {
       })
     return { id, onEnd }
   }
+}
+
+/** Apart, so that only what the function needs is allocated for it. */
+function cancelWhenAborted({ response }: Call, cancellation: Cancellation): void {
+  response.onAbort(() => cancellation.cancel())
+}
+
+/** undefined when the client takes no messages before the reply. */
+function senderOf(response: PostResponse): ((json: string) => void) | undefined {
+  return response.canNotify ? json => response.notify(json) : undefined
+}
+
+/** Of a request without a session. Nothing is made for a call that can have neither progress nor log messages. */
+function transportOf(request: RpcRequest, { served }: Snapshot, response: PostResponse): Transport<Exchange> {
+  if (!served.mcpServers && metaOf(request) === undefined) return NO_TRANSPORT
+  const send = senderOf(response)
+  return { onProgress: progressSink(request, send), onLog: logSink(send, undefined) }
 }
 
 function settledBy(request: RpcRequest): SettledFacts {

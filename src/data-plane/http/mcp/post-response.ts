@@ -1,7 +1,8 @@
 /** The response of a POST as JSON or as an event stream, and the ids of its events. It knows no method. */
 import { randomBytes } from 'node:crypto'
-import { continueWith, isPending, type MaybePending } from '../../../shared/call/and-then.ts'
+import { isPending, type MaybePending, passTo } from '../../../shared/call/and-then.ts'
 import type { Cancelable } from '../../../shared/call/cancellation.ts'
+import type { Reader } from '../../../shared/call/later.ts'
 import type { ResponseStream } from '../../../shared/server/listener.ts'
 import type { SessionStore, StreamRef } from '../../sessions/session-store.ts'
 import type { Call } from '../call.ts'
@@ -27,7 +28,7 @@ interface PostResponseOptions {
 
 const pending = new Ticker<PostResponse>(TICK_MS, (response, nowMs) => response.tick(nowMs))
 
-export class PostResponse implements Cancelable, Ticked {
+export class PostResponse implements Cancelable, Reader<RpcReply>, Ticked {
   ticking = false
   previous: Ticked | undefined
   next: Ticked | undefined
@@ -47,8 +48,9 @@ export class PostResponse implements Cancelable, Ticked {
 
   /** Sends the reply when it is there; until then a stream may open, and is kept alive. */
   send(reply: MaybePending<RpcReply>): void {
-    if (isPending(reply) && this.#options.streams) pending.add(this)
-    void continueWith(reply, value => this.#finish(value))
+    if (!isPending(reply)) return this.onValue(reply)
+    if (this.#options.streams) pending.add(this)
+    passTo(reply, this)
   }
 
   /** Whether messages can be sent before the reply. */
@@ -63,7 +65,11 @@ export class PostResponse implements Cancelable, Ticked {
     this.#event(json, false)
   }
 
-  #finish(response: RpcReply): void {
+  onError(error: unknown): never {
+    throw error
+  }
+
+  onValue(response: RpcReply): void {
     if (this.#ended) return
     this.#ended = true
     pending.delete(this)

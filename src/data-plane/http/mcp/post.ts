@@ -83,14 +83,19 @@ export class McpPost {
         const modern = isModern(message, call.request.header('mcp-protocol-version'))
         // 2026-07-28 has no sessions, but a client may send `server/discover` on its HTTP+SSE stream
         if (modern && streamSession === '') return this.#modern(call, snapshot, message)
-        return void andThen(this.#findSession(call, sessionId), session => {
-          if (session === 'unknown') replyNotFound(call)
-          else if (session === 'unavailable') this.#replyUnavailable(call)
-          else if (modern && session?.legacyStream !== true) this.#modern(call, snapshot, message)
-          else this.#single(call, snapshot, session, message)
-        })
+        if (sessionId === '') return this.#single(call, snapshot, undefined, message)
+        return this.#inSession(call, snapshot, sessionId, message, modern)
       }
       void this.#batch(call, snapshot, sessionId, body.value)
+    })
+  }
+
+  #inSession(call: Call, snapshot: Snapshot, sessionId: string, message: RpcMessage, modern: boolean): void {
+    void andThen(this.#findSession(call, sessionId), session => {
+      if (session === 'unknown') replyNotFound(call)
+      else if (session === 'unavailable') this.#replyUnavailable(call)
+      else if (modern && session?.legacyStream !== true) this.#modern(call, snapshot, message)
+      else this.#single(call, snapshot, session, message)
     })
   }
 

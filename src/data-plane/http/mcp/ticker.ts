@@ -32,7 +32,12 @@ export class Ticker<T extends Ticked> {
     item.ticking = true
     this.#chain.append(item)
     this.#size++
-    this.#timer ??= setInterval(() => this.#run(), this.#everyMs).unref()
+    if (this.#timer === undefined) this.#start()
+  }
+
+  /** Apart: a method with a closure allocates a scope whenever it is called. */
+  #start(): void {
+    this.#timer = setInterval(() => this.#run(), this.#everyMs).unref()
   }
 
   delete(item: T): void {

@@ -130,13 +130,19 @@ export class TableQuota {
       if (lacking === undefined) return this.#refusal(status, request)
       if (fresh) this.reserver!.created?.(request)
       const reserved = this.reserver!.reserve(request, lacking, since)
-      if (reserved instanceof Promise) {
-        const begun = since ?? performance.now()
-        return reserved.then(response => (response === true ? this.take(request, begun) : response))
-      }
+      if (reserved instanceof Promise) return this.#takeReserved(request, reserved, since)
       if (reserved !== true) return reserved
     }
     return quotaUnavailable('busy', request)
+  }
+
+  /** Apart: a method with a closure allocates a scope whenever it is called. */
+  #takeReserved(
+    request: QuotaRequest,
+    reserved: Promise<true | QuotaRefusal>,
+    since = performance.now(),
+  ): Promise<Taken> {
+    return reserved.then(response => (response === true ? this.take(request, since) : response))
   }
 
   statistics(): QuotaStatistics[] {

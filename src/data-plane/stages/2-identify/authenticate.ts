@@ -1,7 +1,7 @@
 /** Verifies the credentials of callers, and sets the principal and tenant of an exchange or refuses it. It evaluates no policy. */
 
 import { ANONYMOUS, PLATFORM_ADMIN, type Principal } from '../../../model/principal.ts'
-import { andThen, type MaybePromise } from '../../../shared/call/and-then.ts'
+import { type MaybePromise, passOn } from '../../../shared/call/and-then.ts'
 import { type Refusal, refuse } from '../../../shared/call/refusal.ts'
 import { bearerToken } from '../../../shared/identity/bearer.ts'
 import type { ApiKeyVerifier, TokenVerifier } from '../../../shared/identity/verifier.ts'
@@ -28,10 +28,10 @@ export function authenticate(tokens: TokenVerifier, apiKeys: ApiKeyVerifier | un
     run(exchange) {
       const { credentials, operation, receivedAtMs } = exchange
       const { authorization, apiKey, verified } = credentials
-      if (verified !== undefined) return andThen(verified, value => accept(exchange, value))
+      if (verified !== undefined) return passOn(accept, exchange, verified)
       const isPublic = operation.action === 'proxy' && !operation.api.authRequired
       if (isPublic && authorization === '' && apiKey === '') return accept(exchange, ANONYMOUS)
-      return andThen(verify(credentials, receivedAtMs), value => accept(exchange, value))
+      return passOn(accept, exchange, verify(credentials, receivedAtMs))
     },
   }
 }

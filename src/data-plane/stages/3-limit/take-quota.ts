@@ -2,7 +2,7 @@
 
 import { oncePer } from '../../../model/once-per.ts'
 import type { Principal } from '../../../model/principal.ts'
-import { andThen } from '../../../shared/call/and-then.ts'
+import { passOn } from '../../../shared/call/and-then.ts'
 import type { Refusal } from '../../../shared/call/refusal.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import type { Peer } from '../../pipeline/exchange-parts.ts'
@@ -84,7 +84,7 @@ export function takeQuota(quota: Quota, clientNetwork: (peer: Peer) => string): 
         const key = consumerKey(principal, entitlement)
         request = tool === undefined ? { key, limits, nowMs } : { key, limits, nowMs, tool }
       }
-      return andThen(quota.take(request), taken => accept(exchange, taken))
+      return passOn(accept, exchange, quota.take(request))
     },
   }
 }

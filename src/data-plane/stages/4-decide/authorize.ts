@@ -1,6 +1,5 @@
 /** Has the policy decide about a call, and refuses it for a denial or for an obligation that cannot be met. It holds no policy. */
 
-import { andThen } from '../../../shared/call/and-then.ts'
 import { type Refusal, refuse } from '../../../shared/call/refusal.ts'
 import type { Decision, DecisionObserver, PolicyInput } from '../../../shared/policy/engine.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
@@ -21,6 +20,11 @@ export function authorize(observer: DecisionObserver = NO_OBSERVER): Stage {
     if (!decision.allow) return denial(decision, exchange.principal!, id)
     return decision.obligations === undefined ? undefined : unmet(exchange, decision, id)
   }
+  /** Apart: a function with a closure allocates a scope whenever it is called. */
+  function acceptLater(exchange: Exchange, input: PolicyInput, decided: Promise<Decision>): Promise<Outcome> {
+    return decided.then(decision => accept(exchange, input, decision))
+  }
+
   return {
     id: 'authorize',
     phase: 'decide',
@@ -29,7 +33,9 @@ export function authorize(observer: DecisionObserver = NO_OBSERVER): Stage {
       if (exchange.operation.action === 'session') return undefined
       const input = policyInput(exchange)
       const decided = exchange.snapshot.policy.decide(input, subjectKeyOf(exchange), resourceKeyOf(exchange))
-      return andThen(decided, decision => accept(exchange, input, decision))
+      return decided instanceof Promise
+        ? acceptLater(exchange, input, decided)
+        : accept(exchange, input, decided)
     },
   }
 }

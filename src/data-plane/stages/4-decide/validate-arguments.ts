@@ -1,6 +1,6 @@
 /** Validates the arguments of a call with the validator of its tool, and refuses a call that does not pass. It changes no argument. */
 
-import { andThen } from '../../../shared/call/and-then.ts'
+import { passOn } from '../../../shared/call/and-then.ts'
 import { refuse } from '../../../shared/call/refusal.ts'
 import type { ArgumentFault, CheckOutcome } from '../../../shared/json-schema/argument-fault.ts'
 import { isCall } from '../../pipeline/operation.ts'
@@ -20,7 +20,7 @@ export function validateArguments(): Stage {
     run(exchange) {
       const { operation, tool } = exchange
       if (!isCall(operation) || operation.completion !== undefined) return undefined
-      return andThen(tool!.validate(operation.arguments), outcome => outcomeOf(operation.tool, outcome))
+      return passOn(outcomeOf, operation.tool, tool!.validate(operation.arguments))
     },
   }
 }

@@ -28,7 +28,7 @@ import { TextReply } from '../../pipeline/text-reply.ts'
 import type { BackendRequest } from '../../snapshot/snapshot.ts'
 import { awaitAcceptedWork, isAcceptedWork } from './accepted-work.ts'
 import { backendFailure } from './backend-failure.ts'
-import { backendHeaders } from './backend-headers.ts'
+import { backendHeaders, headersOfCall } from './backend-headers.ts'
 import { type CallToken, callWithToken, followUps } from './backend-token.ts'
 import { callTimeoutMs } from './begin-task.ts'
 import { ProgressLines } from './progress-lines.ts'
@@ -55,11 +55,15 @@ export function callsOfBackend({ egress, upstreams, backendTokens, maxResponseBy
     token?: CallToken,
   ): Pending<Received> {
     const { apiId, upstream } = exchange.tool!.tool
+    const rules = apiId === undefined ? undefined : exchange.snapshot.apiOf(apiId)?.upstream
+    const own = withBearer(request.headers, token)
     const progress = progressOf(exchange)
     const outgoing: EgressRequest = {
       method: request.method,
       url: request.url,
-      headers: backendHeaders(withBearer(request.headers, token), exchange),
+      // a mirror copies one list
+      headers: rules === undefined ? own : backendHeaders(own, exchange),
+      headersOfCall: rules === undefined ? headersOfCall(exchange) : undefined,
       body: request.body,
       timeoutMs: token?.timeoutMs ?? callTimeoutMs(exchange),
       maxResponseBytes,
@@ -69,7 +73,6 @@ export function callsOfBackend({ egress, upstreams, backendTokens, maxResponseBy
         progress && ((_: number, headers: EgressHeaders) => progress.begin(headers.get('content-type'))),
       onChunk: progress && ((chunk: Uint8Array) => progress.chunk(chunk)),
     }
-    const rules = apiId === undefined ? undefined : exchange.snapshot.apiOf(apiId)?.upstream
     return rules === undefined ? egress.request(outgoing) : upstreams.of(rules).request(outgoing)
   }
 
@@ -94,8 +97,14 @@ export function callsOfBackend({ egress, upstreams, backendTokens, maxResponseBy
     if (response.kind !== 'response')
       return backendFailure(response.reason, callTimeoutMs(exchange), maxResponseBytes)
     // joining the body and reading it take milliseconds each: other calls come between
-    if (response.body.byteLength > LARGE_BYTES) return nextTurn().then(() => responded(exchange, response))
-    return responded(exchange, response)
+    return response.body.byteLength > LARGE_BYTES
+      ? respondedLater(exchange, response)
+      : responded(exchange, response)
+  }
+
+  function timed(exchange: Exchange, response: Received, startedAt: number): MaybePromise<Outcome> {
+    exchange.backendMs = performance.now() - startedAt
+    return received(exchange, response)
   }
 
   function request(
@@ -113,14 +122,13 @@ export function callsOfBackend({ egress, upstreams, backendTokens, maxResponseBy
         return { outcome: await received(exchange, response), isRefused: isUnauthorized(first) }
       })
     const startedAt = performance.now()
-    return continueWith(send(exchange, built, cancellation), first => {
-      const finish = (response: Received): MaybePromise<Outcome> => {
-        exchange.backendMs = performance.now() - startedAt
-        return received(exchange, response)
-      }
-      if (!isAcceptedWork(exchange, first)) return finish(first)
-      return ended(exchange, built, cancellation, undefined, first).then(finish)
-    })
+    return continueWith(send(exchange, built, cancellation), first =>
+      isAcceptedWork(exchange, first)
+        ? ended(exchange, built, cancellation, undefined, first).then(last =>
+            timed(exchange, last, startedAt),
+          )
+        : timed(exchange, first, startedAt),
+    )
   }
 
   return (exchange: Exchange, cancellation: Cancellation): MaybePending<Outcome> => {
@@ -153,7 +161,15 @@ function responded(exchange: Exchange, response: EgressResponse): MaybePromise<R
   exchange.responseBytes = response.body.byteLength
   const structured = exchange.tool!.tool.outputSchema !== undefined
   const text = structured ? undefined : plainText(response)
-  if (text !== undefined) return new TextReply(text, response.status)
+  return text === undefined ? madeReply(response, structured) : new TextReply(text, response.status)
+}
+
+// apart: a function with a closure allocates a scope whenever it is called
+function respondedLater(exchange: Exchange, response: EgressResponse): Promise<Reply> {
+  return nextTurn().then(() => responded(exchange, response))
+}
+
+function madeReply(response: EgressResponse, structured: boolean): MaybePromise<Reply> {
   const ok = response.status >= 200 && response.status < 300
   const making = makingResult(response, structured)
   return andThen(beginInSlices(making), result =>

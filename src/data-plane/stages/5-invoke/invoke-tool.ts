@@ -8,7 +8,7 @@ import type { Cancellation } from '../../../shared/call/cancellation.ts'
 import { refuse } from '../../../shared/call/refusal.ts'
 import type { McpSessions } from '../../../shared/mcp-client/sessions.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
-import { isCall } from '../../pipeline/operation.ts'
+import { isCall, type OptimizationLevel } from '../../pipeline/operation.ts'
 import type { Outcome, Reply } from '../../pipeline/outcome.ts'
 import type { Stage } from '../../pipeline/stage.ts'
 import { isLargeText, optimizeLargeTexts } from '../shared/token-optimization.ts'
@@ -33,13 +33,52 @@ export function invokeTool(parts: InvokeParts): Stage {
   const callBackend = callsOfBackend(parts)
   const callServer = callMcpServer(mcpSessions, backendTokens, maxResponseBytes)
 
+  function serveDocument(
+    document: NonNullable<NonNullable<Exchange['tool']>['document']>,
+    exchange: Exchange,
+  ): MaybePending<Outcome> {
+    return documentFeature(document, exchange, () => cache.respond(exchange, checkedCall))
+  }
+
+  // apart from the stage: a function with a closure allocates a scope whenever it is called
+  function redact(
+    exchange: Exchange,
+    paths: NonNullable<ReturnType<typeof redactedPaths>>,
+    response: MaybePending<Outcome>,
+  ): MaybePending<Outcome> {
+    const owner = ownerOf(exchange)
+    return continueWith(response, outcome =>
+      redactOutcome(outcome, paths, text => largeTexts.rewrite(owner, text, { paths })),
+    )
+  }
+
+  function optimize(
+    exchange: Exchange,
+    level: Exclude<OptimizationLevel, 'none'>,
+    response: MaybePending<Outcome>,
+  ): MaybePending<Outcome> {
+    const owner = ownerOf(exchange)
+    return continueWith(response, outcome => {
+      if (outcome?.kind !== 'reply' || !outcome.result.content.some(isLargeText)) return outcome
+      const shorten = (text: string) => largeTexts.rewrite(owner, text, { level })
+      return optimizeLargeTexts(outcome.result, level, shorten).then(() => outcome)
+    })
+  }
+
   /** With the check of structured content, for every kind of backend. A tool without one adds no promise. */
   function checkedCall(exchange: Exchange, cancellation: Cancellation): MaybePending<Outcome> {
     const { mcp, validateOutput } = exchange.tool!
     const called =
       mcp === undefined ? callBackend(exchange, cancellation) : callServer(exchange, cancellation)
     if (validateOutput === undefined) return called
-    const missing = mcp === undefined ? undefined : 'has no structured content'
+    return checkOutput(called, validateOutput, mcp === undefined ? undefined : 'has no structured content')
+  }
+
+  function checkOutput(
+    called: MaybePending<Outcome>,
+    validateOutput: NonNullable<NonNullable<Exchange['tool']>['validateOutput']>,
+    missing: string | undefined,
+  ): MaybePending<Outcome> {
     return continueWith(called, outcome =>
       outcome?.kind === 'reply' ? checkedOutput(outcome, validateOutput, missing) : outcome,
     )
@@ -54,24 +93,17 @@ export function invokeTool(parts: InvokeParts): Stage {
       // the endpoint watches the resource; all that was to be decided is decided
       if (exchange.operation.subscribes === true) return ALLOWED
       const { document } = exchange.tool!
-      if (document !== undefined)
-        return documentFeature(document, exchange, () => cache.respond(exchange, checkedCall))
+      if (document !== undefined) return serveDocument(document, exchange)
       const response = cache.respond(exchange, checkedCall)
       const redacted = redactedPaths(exchange)
-      const owner = exchange.tool!.tool.tenant ?? exchange.tool!.tool.toolSet
-      const visible =
-        redacted === undefined
-          ? response
-          : continueWith(response, outcome =>
-              redactOutcome(outcome, redacted, text => largeTexts.rewrite(owner, text, { paths: redacted })),
-            )
+      const visible = redacted === undefined ? response : redact(exchange, redacted, response)
       const { optimization: level = 'none' } = exchange.operation
-      if (level === 'none') return visible
-      return continueWith(visible, outcome => {
-        if (outcome?.kind !== 'reply' || !outcome.result.content.some(isLargeText)) return outcome
-        const shorten = (text: string) => largeTexts.rewrite(owner, text, { level })
-        return optimizeLargeTexts(outcome.result, level, shorten).then(() => outcome)
-      })
+      return level === 'none' ? visible : optimize(exchange, level, visible)
     },
   }
+}
+
+/** For which texts are rewritten: none waits for those of another. */
+function ownerOf({ tool }: Exchange): string {
+  return tool!.tool.tenant ?? tool!.tool.toolSet
 }

@@ -69,7 +69,8 @@ export function recordMetrics(metrics: CallMetrics): Stage {
       if (tool !== undefined || upstream !== undefined)
         metrics.target({ tool: tool?.tool, tenant, upstream, outcome, seconds, backendSeconds, traced })
       if (final?.kind === 'refusal') metrics.refused(outcome, consumer)
-      for (const { stage, ms } of exchange.timings ?? []) metrics.stage(stage, ms / 1000)
+      if (exchange.timings !== undefined)
+        for (const { stage, ms } of exchange.timings) metrics.stage(stage, ms / 1000)
       if (final?.kind === 'refusal' && final.reason === 'quota_exceeded')
         metrics.quotaRefused(final.retryAfterSecsInBody === null)
       return undefined

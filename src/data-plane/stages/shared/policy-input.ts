@@ -1,7 +1,7 @@
 /** Builds the policy inputs about exchanges and listed tools, and the keys of the resources in them. It evaluates no policy. */
 
 import { oncePer } from '../../../model/once-per.ts'
-import { reachesEveryTenant } from '../../../model/principal.ts'
+import { type Principal, reachesEveryTenant } from '../../../model/principal.ts'
 import type { PolicyInput } from '../../../shared/policy/engine.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import { ADMIN_RESOURCES, actionOf, isCall } from '../../pipeline/operation.ts'
@@ -35,19 +35,25 @@ export function resourceKeyOf(exchange: Exchange): number {
   return operation.action === 'admin' ? KEY_OF_ADMIN[operation.resource] : KEY_OF_ACTION[operation.action]
 }
 
-function subjectOf(exchange: Exchange): PolicyInput['subject'] {
-  const principal = exchange.principal!
-  return {
+/** Calls with the same token have the same principal. */
+const subjectInTenant = oncePer((principal: Principal) => subject(principal, principal.tenant))
+
+function subjectOf({ principal, tenant }: Exchange): PolicyInput['subject'] {
+  return tenant === principal!.tenant ? subjectInTenant(principal!) : subject(principal!, tenant)
+}
+
+function subject(principal: Principal, tenant: string | undefined): PolicyInput['subject'] {
+  return Object.freeze({
     type: principal.kind,
     id: principal.subject,
-    properties: {
+    properties: Object.freeze({
       consumer: principal.consumer,
-      tenant: exchange.tenant ?? null,
+      tenant: tenant ?? null,
       roles: principal.roles,
       scopes: principal.scopes,
       ...(principal.rights === undefined ? undefined : { rights: principal.rights }),
-    },
-  }
+    }),
+  })
 }
 
 /** The part about a tool, which is the same in all inputs; collected with the compiled tool. */

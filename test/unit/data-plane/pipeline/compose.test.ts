@@ -1,17 +1,14 @@
 /** How stages run one after another, and what compose refuses. */
 import { describe, expect, it } from 'vitest'
 import { compose } from '../../../../src/data-plane/pipeline/compose.ts'
-import type { Exchange } from '../../../../src/data-plane/pipeline/exchange.ts'
 import type { Outcome } from '../../../../src/data-plane/pipeline/outcome.ts'
 import type { Phase, Stage } from '../../../../src/data-plane/pipeline/stage.ts'
+import { isPending } from '../../../../src/shared/call/and-then.ts'
+import { Later } from '../../../../src/shared/call/later.ts'
 import { refuse } from '../../../../src/shared/call/refusal.ts'
 import { exchange } from '../../../fixtures/exchange.ts'
 
-function stage(
-  id: string,
-  phase: Phase,
-  run: (x: Exchange) => Outcome | Promise<Outcome> = () => undefined,
-): Stage {
+function stage(id: string, phase: Phase, run: Stage['run'] = () => undefined): Stage {
   return { id, phase, run }
 }
 
@@ -68,7 +65,7 @@ describe('compose', () => {
       noBug,
     )
     const final = pipeline(exchange())
-    expect(final).toBeInstanceOf(Promise)
+    expect(isPending(final)).toBe(true)
     await final
     expect(seen).toEqual(['slow', 'next', 'settle'])
   })
@@ -107,6 +104,58 @@ describe('compose', () => {
     )
     expect(pipeline(exchange())).toBeUndefined()
     expect(seen).toEqual(['bug', 'good'])
+  })
+
+  it('waits for every pending settle stage, however they become ready, and for none twice', async () => {
+    const arrived = new Later<undefined>()
+    arrived.resolve(undefined)
+    const late = new Later<undefined>()
+    const seen: string[] = []
+    const pipeline = compose(
+      [
+        stage('at once', 'settle', () => arrived),
+        stage('late', 'settle', () => late),
+        stage('slow', 'settle', async () => {
+          await new Promise(resolve => setTimeout(resolve, 5))
+          seen.push('slow')
+          return undefined
+        }),
+        stage('rejects', 'settle', () => Promise.reject(new Error('boom'))),
+        { ...stage('last', 'settle', () => void seen.push('last')), last: true },
+      ],
+      () => void seen.push('bug'),
+    )
+    const final = pipeline(exchange())
+    expect(isPending(final)).toBe(true)
+    setTimeout(() => {
+      seen.push('late')
+      late.resolve(undefined)
+    }, 20)
+    expect(await final).toBeUndefined()
+    expect(seen).toEqual(['bug', 'slow', 'late', 'last'])
+  })
+
+  it('passes what a Later brings on without another turn, also over several stages', () => {
+    const first = new Later<Outcome>()
+    const second = new Later<Outcome>()
+    const refusal = refuse('quota_exceeded')
+    const pipeline = compose(
+      [
+        stage('first', 'identify', () => first),
+        stage('second', 'limit', () => second),
+        stage('never', 'invoke', () => {
+          throw new Error('not reached')
+        }),
+      ],
+      noBug,
+    )
+    const ends: unknown[] = []
+    const final = pipeline(exchange()) as Later<unknown>
+    final.readBy({ onValue: value => ends.push(value), onError: error => ends.push(error) })
+    first.resolve(undefined)
+    expect(ends).toEqual([])
+    second.resolve(refusal)
+    expect(ends).toEqual([refusal])
   })
 
   it('refuses a wrong order and names both stages', () => {

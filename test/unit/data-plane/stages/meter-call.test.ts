@@ -7,6 +7,7 @@ import type { Operation } from '../../../../src/data-plane/pipeline/operation.ts
 import type { Final } from '../../../../src/data-plane/pipeline/outcome.ts'
 import type { CompiledApi } from '../../../../src/data-plane/snapshot/snapshot.ts'
 import { meterCalls } from '../../../../src/data-plane/stages/6-settle/meter-call.ts'
+import { isPending } from '../../../../src/shared/call/and-then.ts'
 import { REFUSALS, type RefusalReason, refuse } from '../../../../src/shared/call/refusal.ts'
 import { aPrincipal, aTool, compiled, exchange } from '../../../fixtures/exchange.ts'
 
@@ -111,15 +112,15 @@ describe('the meter stage', () => {
       throw error
     })
     const response = run(ended(undefined))
-    expect(response).toBeInstanceOf(Promise)
+    expect(isPending(response)).toBe(true)
     let left = false
-    void Promise.resolve(response).then(() => {
+    const sent = Promise.resolve(response).then(() => {
       left = true
     })
     await new Promise(resolve => setTimeout(resolve, 20))
     expect(left).toBe(false)
     release()
-    await response
+    await sent
     recorder.held = undefined
     recorder.ready = false
     expect(await run(ended(undefined))).toMatchObject({ kind: 'refusal', reason: 'overloaded' })

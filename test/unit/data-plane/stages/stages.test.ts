@@ -447,7 +447,7 @@ describe('invoke-tool', () => {
     const seen: EgressRequest[] = []
     await invoke(response(200, 'text/plain', 'ok'), aTool(), seen)
     expect(JSON.stringify(seen)).not.toMatch(/callers-own-token|tgk_x/)
-    expect(seen[0]!.headers.join()).toContain('0af7651916cd43dd8448eb211c80319c')
+    expect(seen[0]!.headersOfCall!.join()).toContain('0af7651916cd43dd8448eb211c80319c')
   })
 
   it('does not call for a caller who has gone', async () => {
