@@ -150,8 +150,7 @@ export class Call {
     all[1] = this.requestId
     all[2] = 'x-trace-id'
     all[3] = this.traceId
-    all[4] = 'x-content-type-options'
-    all[5] = 'nosniff'
+    put(all, 4, NOSNIFF)
     let at = put(all, OWN_HEADERS, corsHeaders)
     at = put(all, at, notices)
     at = put(all, at, first)

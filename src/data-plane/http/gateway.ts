@@ -68,8 +68,8 @@ export interface Ended {
   readonly final: Final
 }
 
-/** Runs one operation through the pipeline; pending only when a stage was. Never rejects. */
-export function runCall(
+/** What is run, and for which request. */
+type RunParameters = [
   parts: GatewayParts,
   snapshot: Snapshot,
   call: Call,
@@ -77,8 +77,11 @@ export function runCall(
   operation: Operation,
   cancellation: Cancellation,
   transport?: Transport<Exchange>,
-): MaybePending<Ended> {
-  return runAndRender(parts, snapshot, call, access, operation, cancellation, transport, asEnded)
+]
+
+/** Runs one operation through the pipeline; pending only when a stage was. Never rejects. */
+export function runCall(...run: RunParameters): MaybePending<Ended> {
+  return runAndRender(asEnded, ...run)
 }
 
 function asEnded(ended: Ended): Ended {
@@ -87,14 +90,8 @@ function asEnded(ended: Ended): Ended {
 
 /** The same; what `render` makes of its end is the result. */
 export function runAndRender<R>(
-  parts: GatewayParts,
-  snapshot: Snapshot,
-  call: Call,
-  access: ExchangeInit['access'],
-  operation: Operation,
-  cancellation: Cancellation,
-  transport: Transport<Exchange> | undefined,
   render: (ended: Ended) => MaybePending<R>,
+  ...[parts, snapshot, call, access, operation, cancellation, transport]: RunParameters
 ): MaybePending<R> {
   const exchange = new Exchange({
     requestId: call.requestId,
@@ -147,14 +144,11 @@ class Rendered<R> extends Later<R> implements Reader<Final> {
   }
 
   onValue(final: Final): void {
-    let value: MaybePending<R>
     try {
-      value = this.#render(ended(this.#parts, this.#call, this.#exchange, final))
+      this.settleAs(this.#render(ended(this.#parts, this.#call, this.#exchange, final)))
     } catch (error) {
-      return this.reject(error)
+      this.reject(error)
     }
-    if (isPending(value)) this.follow(value)
-    else this.resolve(value)
   }
 
   onError(error: unknown): void {

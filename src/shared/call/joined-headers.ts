@@ -10,15 +10,10 @@ export function joinedHeaders(
   first: readonly string[],
   second: readonly string[],
   third: readonly string[] = NONE,
-  fourth: readonly string[] = NONE,
-  fifth: readonly string[] = NONE,
 ): string[] {
-  const all = new Array<string>(first.length + second.length + third.length + fourth.length + fifth.length)
-  let at = put(all, 0, first)
-  at = put(all, at, second)
-  at = put(all, at, third)
-  at = put(all, at, fourth)
-  put(all, at, fifth)
+  const all = new Array<string>(first.length + second.length + third.length)
+  const at = put(all, 0, first)
+  put(all, put(all, at, second), third)
   return all
 }
 

@@ -27,10 +27,11 @@ export class Later<T> implements PromiseLike<T> {
     this.#settle('value', value)
   }
 
-  /** Settles as the other one does; what it receives is passed on at once. */
-  follow(other: Later<T> | Promise<T>): void {
-    if (other instanceof Later) other.#passTo(this)
-    else passPromise(other, this)
+  /** Resolves with a value that is known, or settles as a pending one does. */
+  settleAs(value: T | Promise<T> | Later<T>): void {
+    if (value instanceof Later) value.#passTo(this)
+    else if (value instanceof Promise) passPromise(value, this)
+    else this.resolve(value)
   }
 
   /** An error that no reader takes over becomes an unhandled rejection. */
@@ -100,10 +101,7 @@ export class Later<T> implements PromiseLike<T> {
     const read = this.#state === 'value' ? this.#onValue : this.#onError
     if (read === undefined) return after.#settle(this.#state, this.#result)
     try {
-      const returned = read(this.#result as never)
-      if (returned instanceof Later) returned.#passTo(after)
-      else if (returned instanceof Promise) passPromise(returned, after)
-      else after.resolve(returned)
+      after.settleAs(read(this.#result as never))
     } catch (error) {
       after.reject(error)
     }

@@ -4,7 +4,7 @@ import type { Cancelable, Cancellation } from '../call/cancellation.ts'
 import { Later } from '../call/later.ts'
 import type { EgressFailure } from './egress.ts'
 import { failure, failureOf } from './failure.ts'
-import type { ResponseHandler } from './http1/response-handler.ts'
+import type { Abort, ResponseHandler } from './http1/response-handler.ts'
 import type { OriginPool } from './origin-pools.ts'
 
 export interface CallInit {
@@ -25,21 +25,10 @@ interface Limited extends Watched {
 }
 
 const shared = new Map<number, Deadlines<Limited>>()
-/** What the last call found: most have the same time-out. */
-let lastTimeoutMs = 0
-let lastTimer: Deadlines<Limited> | undefined
 
 /** undefined: a call with this time-out has its own timer. What remains of a time-out is another number for each call, and rounded up. */
 function sharedTimer(timeoutMs: number): Deadlines<Limited> | undefined {
   if (timeoutMs < MIN_SHARED_MS) return undefined
-  if (timeoutMs !== lastTimeoutMs) {
-    lastTimer = findTimer(timeoutMs)
-    lastTimeoutMs = lastTimer === undefined ? 0 : timeoutMs
-  }
-  return lastTimer
-}
-
-function findTimer(timeoutMs: number): Deadlines<Limited> | undefined {
   const roundedMs = Math.ceil(timeoutMs / SHARED_STEP_MS) * SHARED_STEP_MS
   const known = shared.get(roundedMs)
   if (known !== undefined || shared.size >= MAX_SHARED) return known
@@ -63,7 +52,7 @@ export abstract class Call<R>
   protected sent = false
   protected responded = false
   #over = false
-  #abort: Parameters<ResponseHandler['onConnect']>[0] | undefined
+  #abort: Abort | undefined
   readonly #timeoutMs: number
   readonly #pool: OriginPool
   readonly #deadlines: ReturnType<typeof sharedTimer>
@@ -121,13 +110,13 @@ export abstract class Call<R>
   }
 
   /** Called when a connection is about to carry the request. */
-  onConnect(abort: Parameters<ResponseHandler['onConnect']>[0]): void {
+  onConnect(abort: Abort): void {
     if (this.#over) return this.#takeBack(abort)
     this.sent = true
     this.#abort = abort
   }
 
-  #takeBack(abort: Parameters<ResponseHandler['onConnect']>[0]): void {
+  #takeBack(abort: Abort): void {
     if (typeof abort === 'function') abort()
     else abort.takeBack(this)
   }

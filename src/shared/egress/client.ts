@@ -95,16 +95,18 @@ export function createEgress(options: EgressOptions): Egress {
   let closed = false
 
   function admit(
-    target: Target,
-    cancellation: EgressRequest['cancellation'],
+    { url, cancellation }: Pick<EgressRequest, 'url' | 'cancellation'>,
     transport: UpstreamTransport | undefined,
     isLasting: boolean,
-  ): OriginPool | EgressFailure {
+  ): Admitted | EgressFailure {
+    const target = targets.parse(url)
+    if (typeof target === 'string') return failure('protocol', target, false)
     if (cancellation?.cancelled === true)
       return failure('cancelled', `the call to ${target.origin} was cancelled`, false)
     if (closed) return failure('unreachable', 'the gateway is shutting down', false)
     const pool = (isLasting ? streams : calls).take(target.origin, transport)
-    return typeof pool === 'string' ? refused(target.origin, pool, isLasting) : pool
+    if (typeof pool === 'string') return refused(target.origin, pool, isLasting)
+    return { target, pool }
   }
 
   function refused(origin: string, why: PoolRefusal, isLasting: boolean): EgressFailure {
@@ -118,16 +120,14 @@ export function createEgress(options: EgressOptions): Egress {
   return {
     request(request) {
       const { transport } = request
-      const target = targets.parse(request.url)
-      if (typeof target === 'string') return Promise.resolve(failure('protocol', target, false))
-      const pool = admit(
-        target,
-        request.cancellation,
+      const admitted = admit(
+        request,
         // a response that is read as it arrives takes its time
         transport === undefined || request.onChunk === undefined ? transport : forStream(transport),
         false,
       )
-      if ('kind' in pool) return Promise.resolve(pool)
+      if ('kind' in admitted) return Promise.resolve(admitted)
+      const { target, pool } = admitted
       const call = new CollectingCall(target.origin, pool, request)
       const { method, headers, body = null } = request
       const headersOfCall = askForIdentity(headers, request.headersOfCall)
@@ -136,15 +136,9 @@ export function createEgress(options: EgressOptions): Egress {
     },
 
     stream(request) {
-      const target = targets.parse(request.url)
-      if (typeof target === 'string') return Promise.resolve(failure('protocol', target, false))
-      const pool = admit(
-        target,
-        request.cancellation,
-        forStream(request.transport),
-        request.isLasting === true,
-      )
-      if ('kind' in pool) return Promise.resolve(pool)
+      const admitted = admit(request, forStream(request.transport), request.isLasting === true)
+      if ('kind' in admitted) return Promise.resolve(admitted)
+      const { target, pool } = admitted
       const call = new StreamingCall(target.origin, pool, request)
       const { method, headers, body = null } = request
       pool.client.dispatch({ path: target.path, method, headers, headersOfCall: NO_HEADERS, body }, call)
@@ -156,6 +150,11 @@ export function createEgress(options: EgressOptions): Egress {
       await Promise.all([calls.close(), streams.close()])
     },
   }
+}
+
+interface Admitted {
+  readonly target: Target
+  readonly pool: OriginPool
 }
 
 /** A reader that pauses would stop all responses in the line, but only its own stream of HTTP/2. */

@@ -308,11 +308,11 @@ export class Dispatcher {
     render: Render,
   ): RpcOutcome {
     const { call, snapshot, cancellation, transport } = conversation
-    return runAndRender(this.#parts, snapshot, call, 'jsonrpc', operation, cancellation, transport, ended =>
+    const reply = (ended: Ended): RpcOutcome =>
       ended.final?.kind === 'refusal'
         ? refusedReply(this.#parts, id, conversation, writer, ended, ended.final)
-        : render(ended, id, conversation, writer),
-    )
+        : render(ended, id, conversation, writer)
+    return runAndRender(reply, this.#parts, snapshot, call, 'jsonrpc', operation, cancellation, transport)
   }
 }
 

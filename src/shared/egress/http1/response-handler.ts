@@ -6,7 +6,7 @@ export interface ResponseHandler {
   /** The call has ended (cancelled, timed out): it must not be sent any more. */
   readonly over: boolean
   /** A connection is about to carry the request; `abort` takes the request back, or closes the connection (of HTTP/2: the stream) once bytes have left. */
-  onConnect(abort: (() => void) | Carrier): void
+  onConnect(abort: Abort): void
   /**
    * A head has arrived; also called for each informational response (status below 200).
    * @param wire our own parser's headers, or undici's name, value, name, value … in Latin-1
@@ -25,6 +25,8 @@ export interface Carrier {
   /** Of a handler whose request it no longer carries: does nothing. */
   takeBack(handler: Pick<ResponseHandler, 'over'>): void
 }
+
+export type Abort = (() => void) | Carrier
 
 /** A request whose body is at hand, so that its length is known before the first byte leaves. */
 export interface WholeRequest {

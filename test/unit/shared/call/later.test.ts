@@ -72,13 +72,20 @@ it('passes value or error on to a reader that is an object, early or late, and t
   expect(() => late.then()).toThrow(/only one reader is allowed/)
 })
 
-it('follows another Later and a Promise', async () => {
-  const [one, other, third] = [new Later<number>(), new Later<number>(), new Later<number>()]
-  one.follow(other)
+it('settles as another Later, as a Promise, or with a value', async () => {
+  const [one, other, third, fourth] = [
+    new Later<number>(),
+    new Later<number>(),
+    new Later<number>(),
+    new Later<number>(),
+  ]
+  one.settleAs(other)
   other.resolve(5)
   expect(await one).toBe(5)
-  third.follow(Promise.reject(new Error('boom')))
+  third.settleAs(Promise.reject(new Error('boom')))
   await expect(third).rejects.toThrow('boom')
+  fourth.settleAs(6)
+  expect(await fourth).toBe(6)
 })
 
 /** Errors that nothing has taken over. */
