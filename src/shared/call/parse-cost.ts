@@ -7,8 +7,11 @@ const BACKSLASH = 0x5c
 /** Longer names count as new ones. With at most so many bytes no set of names has one hash under every multiplier. */
 const MAX_HASHED = 64
 const SLOTS = 4_096
-/** Odd and secret: a caller who knew it could send many names that look like one. */
-const MULTIPLIER = (Math.floor(Math.random() * 2 ** 31) << 1) | 1
+/**
+ * Secret: a caller who knew it could send many names that look like one. 5 modulo 8: powers of such a number repeat as late as possible
+ * modulo 2^32, where those of one draw in a hundred of all odd numbers repeat so early that names collide.
+ */
+const MULTIPLIER = (Math.floor(Math.random() * 2 ** 29) << 3) | 5
 const seen = new Int32Array(SLOTS)
 
 /** A search for the next quote pays off from about so many bytes on. */
