@@ -1,6 +1,6 @@
 /** An HTTP/1.1 connection that carries one request at a time, and the interface of its owner. It opens no socket. */
 import type { Socket } from 'node:net'
-import { codeAt } from '../../../model/code-at.ts'
+import { copyBytes } from '../../call/copy-bytes.ts'
 import { type Carrier, Http1Error, type ResponseHandler, type WholeRequest } from './response-handler.ts'
 import type { ResponseHead } from './response-head.ts'
 import { ResponseParser, type ResponseSink } from './response-parser.ts'
@@ -10,10 +10,8 @@ import { watchSocket } from './watch-socket.ts'
 /** A request that is ready to be written. */
 export interface PreparedRequest {
   readonly request: WholeRequest
-  /** With the empty line; Latin-1. */
-  readonly head: string
-  /** 0 without one. */
-  readonly bodyBytes: number
+  /** undefined without a body. */
+  readonly bodyBytes: number | undefined
   readonly handler: ResponseHandler
   /** Another connection ended before this request was written to it. */
   readonly wasGivenBack: boolean
@@ -36,8 +34,12 @@ export interface ConnectionOwner {
 const MAX_PIECES_PER_TURN = 1_000
 /** A shorter wait says nothing about the peer: clients take back requests for their own reasons, and responses take time. */
 export const SILENT_MS = 300
-/** Longer texts are encoded apart from the head, so that no large string is built twice. */
-const JOINED_CHARS = 16 * 1024
+/** A longer request is written in two parts, so that no large body is copied. */
+const JOINED_BYTES = 16 * 1024
+/** A request up to here is built in memory that its connection keeps. */
+const KEPT_BYTES = 2 * 1024
+
+const NOTHING = Buffer.alloc(0)
 
 const ENDED = new Http1Error('UND_ERR_SOCKET', 'the peer closed the connection')
 const EARLY_RESPONSE = new Http1Error(
@@ -56,10 +58,11 @@ export class Http1Connection implements Carrier, ResponseSink, Writer {
   #socket: Socket | undefined
   #handler: ResponseHandler | undefined
   #written = false
-  /** A request that is written at the end of this turn, and its text. */
+  /** A request that is written at the end of this turn, and its bytes. */
   #unsent: PreparedRequest | undefined
-  #text = ''
-  #encoding: BufferEncoding = 'latin1'
+  #bytes: Buffer = NOTHING
+  /** Free again when the response is complete: until then the system may not have taken all of it. */
+  #memory: Buffer = NOTHING
   /** When its request was written, in ms of the monotonic clock; 0 from the first byte of the response on. */
   #sentAtMs = 0
   #reusable = false
@@ -90,10 +93,13 @@ export class Http1Connection implements Carrier, ResponseSink, Writer {
     return !this.#gone && this.#socket?.writable === true
   }
 
-  /** @returns false when the handler took its request back; the connection is still idle then */
-  send(prepared: PreparedRequest): boolean {
-    const { request, head, bodyBytes, handler } = prepared
+  /** @param head of the request; it is read first. @returns false when the handler took its request back; the connection is still idle then */
+  send(prepared: PreparedRequest, head: Uint8Array): boolean {
+    const { request, bodyBytes = 0, handler } = prepared
     const { body } = request
+    const isShort = head.length + bodyBytes <= JOINED_BYTES
+    const bytes = isShort ? this.#reserve(head.length + bodyBytes) : Buffer.allocUnsafe(head.length)
+    const bodyAt = copyBytes(head, bytes, 0)
     this.#handler = handler
     this.#written = false
     handler.onConnect(this)
@@ -101,36 +107,35 @@ export class Http1Connection implements Carrier, ResponseSink, Writer {
     this.#written = true
     this.#sentAtMs = performance.now()
     this.#parser.begin(request.method)
-    const socket = this.#socket!
-    if (body === null) this.#writeSoon(prepared, head, 'latin1')
-    else if (typeof body === 'string' && body.length <= JOINED_CHARS && bodyBytes === body.length)
-      // ASCII is the same in Latin-1, which is written in less time than UTF-8
-      this.#writeSoon(prepared, head + body, 'latin1')
-    else if (typeof body === 'string' && body.length <= JOINED_CHARS && isAscii(head))
-      this.#writeSoon(prepared, head + body, 'utf8')
-    else {
+    if (isShort) {
+      writeBody(body, bodyBytes, bytes, bodyAt)
+      this.#unsent = prepared
+      this.#bytes = bytes
+      writeAtTurnEnd(this)
+    } else {
+      const socket = this.#socket!
       socket.cork()
-      socket.write(head, 'latin1')
-      socket.write(body)
+      socket.write(bytes)
+      if (body !== null) socket.write(body)
       socket.uncork()
     }
     return true
   }
 
-  #writeSoon(prepared: PreparedRequest, text: string, encoding: BufferEncoding): void {
-    this.#unsent = prepared
-    this.#text = text
-    this.#encoding = encoding
-    writeAtTurnEnd(this)
+  #reserve(length: number): Buffer {
+    if (length > KEPT_BYTES) return Buffer.allocUnsafe(length)
+    if (this.#memory === NOTHING) this.#memory = Buffer.allocUnsafeSlow(KEPT_BYTES)
+    // requests of one connection are often of the same length
+    return this.#bytes.length === length ? this.#bytes : this.#memory.subarray(0, length)
   }
 
   writeNow(): void {
-    const text = this.#text
-    this.#text = ''
+    const bytes = this.#bytes
+    if (bytes.length > KEPT_BYTES) this.#bytes = NOTHING
     // after an error of the socket, the request is given back when it is closed
     if (this.#gone || this.#socket!.destroyed) return
     this.#unsent = undefined
-    this.#socket!.write(text, this.#encoding)
+    this.#socket!.write(bytes)
   }
 
   /** From the socket: the first `length` bytes are new and valid only during the call. @returns false to pause reading */
@@ -259,8 +264,9 @@ export class Http1Connection implements Carrier, ResponseSink, Writer {
   }
 }
 
-/** One encoding for head and body needs a head that is the same in both. */
-function isAscii(text: string): boolean {
-  for (let at = 0, { length } = text; at < length; at++) if (codeAt(text, at) > 0x7e) return false
-  return true
+function writeBody(body: WholeRequest['body'], bodyBytes: number, into: Buffer, at: number): void {
+  if (body === null) return
+  if (typeof body !== 'string') copyBytes(body, into, at)
+  // ASCII is the same in Latin-1, which is written in less time than UTF-8
+  else into.write(body, at, bodyBytes === body.length ? 'latin1' : 'utf8')
 }

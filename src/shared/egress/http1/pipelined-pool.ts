@@ -54,7 +54,7 @@ export class PipelinedPool implements LineOwner {
     if (connection === undefined && !this.#mayWait()) return false
     const head = requestHead(request, this.#options.host, body === null ? undefined : bodyBytes)
     if (head === undefined) return false
-    const line = { request, handler, text: head + latin1(body, bodyBytes) }
+    const line = { request, handler, text: latin1(head, head.length) + latin1(body, bodyBytes) }
     if (connection !== undefined) connection.send(line)
     else {
       this.#waiting.push(line)

@@ -45,21 +45,21 @@ export class Http1Pool implements ConnectionOwner {
   /** @returns false when the request is not an ordinary one and another client has to carry it; nothing was called then */
   dispatch(request: WholeRequest, handler: ResponseHandler): boolean {
     const { body } = request
-    const bodyBytes = body === null ? 0 : Buffer.byteLength(body)
-    const head = requestHead(request, this.#options.host, body === null ? undefined : bodyBytes)
+    const bodyBytes = body === null ? undefined : Buffer.byteLength(body)
+    const head = requestHead(request, this.#options.host, bodyBytes)
     if (head === undefined) return false
     if (this.#closed) {
       handler.onError(new Http1Error('UND_ERR_DESTROYED', 'the HTTP client is closed'))
       return true
     }
-    this.#carry({ request, head, bodyBytes, handler, wasGivenBack: false })
+    this.#carry({ request, bodyBytes, handler, wasGivenBack: false }, head)
     return true
   }
 
-  #carry(prepared: PreparedRequest): void {
+  #carry(prepared: PreparedRequest, head: Uint8Array): void {
     const connection = this.#takeIdle()
     if (connection !== undefined) {
-      if (!connection.send(prepared)) this.#idle.push(connection)
+      if (!connection.send(prepared, head)) this.#idle.push(connection)
       return
     }
     this.#waiting.push(prepared)
@@ -113,7 +113,7 @@ export class Http1Pool implements ConnectionOwner {
   /** Gives the connection to the request that has waited longest, or keeps it. */
   #next(connection: Http1Connection): void {
     for (let waiting = this.#waiting.shift(); waiting !== undefined; waiting = this.#waiting.shift())
-      if (!waiting.handler.over && connection.send(waiting)) return
+      if (!waiting.handler.over && connection.send(waiting, this.#headOf(waiting))) return
     if (connection.idleUntilMs === 0) {
       connection.idleSinceMs = performance.now()
       connection.idleUntilMs = connection.idleSinceMs + this.#options.keepAliveTimeoutMs
@@ -135,7 +135,12 @@ export class Http1Pool implements ConnectionOwner {
   giveBack(prepared: PreparedRequest): void {
     if (this.#closed)
       prepared.handler.onError(new Http1Error('UND_ERR_DESTROYED', 'the HTTP client is closed'))
-    else if (!prepared.handler.over) this.#carry(prepared)
+    else if (!prepared.handler.over) this.#carry(prepared, this.#headOf(prepared))
+  }
+
+  /** Of a request that was ordinary when it was dispatched: it has not changed since. */
+  #headOf({ request, bodyBytes }: PreparedRequest): Uint8Array {
+    return requestHead(request, this.#options.host, bodyBytes)!
   }
 
   /** A peer that is gone without closing its connections responds over none of them: each would make another call wait for its time-out. */

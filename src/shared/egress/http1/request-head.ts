@@ -1,4 +1,4 @@
-/** Writes the head of an ordinary HTTP/1.1 request as text, and leaves other requests to its caller. It sends nothing. */
+/** Writes the head of an ordinary HTTP/1.1 request, and leaves other requests to its caller. It sends nothing. */
 
 import { HeadText } from '../../call/head-text.ts'
 import type { WholeRequest } from './response-handler.ts'
@@ -28,13 +28,14 @@ const HEAD = new HeadText()
 /**
  * RFC 9112 §3 and §5.
  * @param bodyBytes of the body as it will be sent; undefined without one
- * @returns the head with its empty line, Latin-1 only; undefined when the request is not ordinary or could be split
+ * @returns the head with its empty line, in Latin-1, valid until the next one is written; undefined when the request is not ordinary or could
+ * be split
  */
 export function requestHead(
   { method, path, headers, headersOfCall }: WholeRequest,
   host: string,
   bodyBytes: number | undefined,
-): string | undefined {
+): Uint8Array | undefined {
   if (!METHODS.has(method)) return undefined
   HEAD.begin(method)
   HEAD.add(' ')
@@ -47,7 +48,7 @@ export function requestHead(
   // A method that usually has a body says that it has none (RFC 9110 §8.6).
   else if (method === 'POST' || method === 'PUT' || method === 'PATCH') HEAD.addField('content-length', '0')
   HEAD.add('\r\n\r\n')
-  return HEAD.text()
+  return HEAD.view()
 }
 
 /** @returns false when one of them is not ordinary */
