@@ -1,4 +1,5 @@
 /** One rung in a process, from the file that `bundle.ts` makes: given RUNG and BACKEND, it prints its port and its callers' token. It measures nothing. */
+import { raiseInliningLimits } from '../../../src/app/main/raise-inlining-limits.ts'
 import { listenAlone } from '../load/our-listener.ts'
 import { startFloor } from './floor.ts'
 import { leastRung } from './least.ts'
@@ -10,6 +11,8 @@ const names = [...RUNGS.map(([id]) => id), ...VARIANTS.map(({ id }) => id), LEAS
 const rung = names.find(id => id === name)
 if (rung === undefined) throw new Error(`no rung "${name}": ${names.join(', ')}`)
 
+// as the gateway does
+raiseInliningLimits()
 if (rung === 'floor') console.log(JSON.stringify({ port: startFloor(upstream, BACKEND_PATH), token: 'none' }))
 else {
   const { handler, token } =
