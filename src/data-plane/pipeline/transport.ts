@@ -13,7 +13,7 @@ export interface Transport<Call> {
     | {
         readonly id: string
         /** Calls the listener once, when the session ends. @returns stops listening */
-        readonly onEnd: (listener: () => void) => () => void
+        onEnd(listener: () => void): () => void
       }
     | undefined
   /** Proxied calls: sends the request on and the response back, both as streams; resolves when the response has ended. */

@@ -141,9 +141,9 @@ function runItem(
   // each item can be cancelled by itself; the end of the POST cancels all
   const own = new Cancellation()
   conversation.cancellation.onCancel(() => own.cancel())
-  const done = parts.inFlight.add(session.id, request.id, own)
+  const inFlight = parts.inFlight.add(session.id, request.id, own)
   return continueWith(legacy.dispatch(request, { ...conversation, cancellation: own }), reply => {
-    done()
+    inFlight.end()
     return reply
   })
 }

@@ -1,11 +1,11 @@
 /** What is known of a request beside its message, such as version, transport and caller. No behaviour. */
-import type { MaybePromise } from '../../../shared/call/and-then.ts'
 import type { Cancellation } from '../../../shared/call/cancellation.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import type { Transport } from '../../pipeline/transport.ts'
-import type { CompiledTool, Snapshot } from '../../snapshot/snapshot.ts'
+import type { Snapshot } from '../../snapshot/snapshot.ts'
 import type { Call } from '../call.ts'
 import type { PendingInput } from './modern-client.ts'
+import type { SessionSide } from './session-side.ts'
 import type { ProtocolVersion } from './versions.ts'
 
 /** Context of a request. */
@@ -21,10 +21,6 @@ export interface Conversation {
   readonly takesTasks?: boolean
   /** From 2026-07-28 on: the questions to the client when the call is pending. */
   readonly pendingInput?: () => PendingInput | undefined
-  /** Up to 2025-11-25, with a session: notifications of changed resources. `add` returns what prevents one. */
-  readonly subscriptions?:
-    | { add(entry: CompiledTool, uri: string): string | undefined; remove(uri: string): void }
-    | undefined
-  /** Up to 2025-11-25, with a session: stores the level of log messages that the client wants. */
-  readonly setLogLevel?: ((level: string) => MaybePromise<void>) | undefined
+  /** Up to 2025-11-25, with a session. */
+  readonly session?: SessionSide | undefined
 }

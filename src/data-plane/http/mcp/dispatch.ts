@@ -251,23 +251,23 @@ export class Dispatcher {
     conversation: Conversation,
     writer: ResultWriter,
   ): RpcOutcome {
-    const { setLogLevel } = conversation
+    const { session } = conversation
     if (!isLogLevel(level)) return fault(id, INVALID_PARAMS, UNKNOWN_LOG_LEVEL)
-    if (setLogLevel === undefined) return fault(id, INVALID_PARAMS, NEEDS_SESSION)
+    if (session === undefined) return fault(id, INVALID_PARAMS, NEEDS_SESSION)
     // the session belongs to the caller, which is checked on the way
     return this.#run(id, conversation, writer, { action: 'session' }, () =>
-      andThen(setLogLevel(level), () => writer.complete(id, '{}')),
+      andThen(session.setLogLevel(level), () => writer.complete(id, '{}')),
     )
   }
 
   #subscribe(request: RpcRequest, conversation: Conversation, writer: ResultWriter): RpcOutcome {
     const { id } = request
-    const { subscriptions } = conversation
-    if (subscriptions === undefined) return fault(id, INVALID_PARAMS, NEEDS_SESSION)
+    const { session } = conversation
+    if (session === undefined) return fault(id, INVALID_PARAMS, NEEDS_SESSION)
     const operation = featureOperation(request, selectionOf(conversation.call))
     if (typeof operation === 'string') return fault(id, INVALID_PARAMS, operation)
     return this.#run(id, conversation, writer, operation, ({ exchange }) => {
-      const why = subscriptions.add(exchange.tool!, String(operation.arguments.uri))
+      const why = session.watch(exchange.tool!, String(operation.arguments.uri))
       return why === undefined
         ? writer.complete(id, '{}', callHeaders(exchange))
         : fault(id, INVALID_PARAMS, why)
@@ -279,11 +279,11 @@ export class Dispatcher {
     conversation: Conversation,
     writer: ResultWriter,
   ): RpcOutcome {
-    const { subscriptions } = conversation
+    const { session } = conversation
     if (typeof uri !== 'string') return fault(id, INVALID_PARAMS, 'uri must be the URI of a resource.')
-    if (subscriptions === undefined) return fault(id, INVALID_PARAMS, NEEDS_SESSION)
+    if (session === undefined) return fault(id, INVALID_PARAMS, NEEDS_SESSION)
     return this.#run(id, conversation, writer, { action: 'session' }, () => {
-      subscriptions.remove(uri)
+      session.unwatch(uri)
       return writer.complete(id, '{}')
     })
   }

@@ -12,11 +12,18 @@ const RESPONSE_WITHIN_MS = 2 * 60_000
 /** Elicitation came with this version; the others are as old as MCP. */
 const ELICITATION_SINCE: ProtocolVersion = '2025-06-18'
 
+const NAMES = ['elicitation', 'sampling', 'roots']
+/** All there can be, by bits in the order of the names. */
+const CAPABILITIES: readonly ReadonlySet<string>[] = Array.from(
+  { length: 8 },
+  (_, bits) => new Set(NAMES.filter((_name, at) => (bits & (1 << at)) !== 0)),
+)
+
 /** What the client declared, of what may be asked. */
 export function capabilitiesOf(session: Session, version: ProtocolVersion): ReadonlySet<string> {
   const { elicitation, sampling = false, roots = false } = session
-  const declared = { elicitation: elicitation && version >= ELICITATION_SINCE, sampling, roots }
-  return new Set(Object.keys(declared).filter(name => declared[name as keyof typeof declared]))
+  const mayElicit = elicitation && version >= ELICITATION_SINCE
+  return CAPABILITIES[(mayElicit ? 1 : 0) | (sampling ? 2 : 0) | (roots ? 4 : 0)]!
 }
 
 export class LegacyClient implements ClientSide {

@@ -2,7 +2,7 @@
 import { withDoubles } from '../../../model/exact-number.ts'
 import { isObject } from '../../../model/is-object.ts'
 import type { Principal } from '../../../model/principal.ts'
-import { andThen, continueWith, type MaybePending } from '../../../shared/call/and-then.ts'
+import { andThen, type MaybePending } from '../../../shared/call/and-then.ts'
 import { Cancellation } from '../../../shared/call/cancellation.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import { NO_TRANSPORT, type Transport } from '../../pipeline/transport.ts'
@@ -20,6 +20,7 @@ import { PostResponse } from './post-response.ts'
 import { progressSink } from './progress.ts'
 import { acceptsStream, replyRefused } from './replies.ts'
 import { type RpcReply, textOf } from './result.ts'
+import { SessionSide } from './session-side.ts'
 import { ASSUMED_VERSION, isLegacyVersion, negotiate, type ProtocolVersion } from './versions.ts'
 
 /** Streams have ids from the first of these versions on, and begin with an empty event from the second on. */
@@ -44,18 +45,14 @@ export class LegacyCalls {
     if (session?.legacyStream === true) return void this.#onLegacyStream(call, snapshot, session, request)
     if (request.method === 'initialize') return void this.#initialize(call, snapshot, request)
     const version = settledVersion(call, session)
+    // with a session the client can still fetch the response; without one, a dropped connection cancels the call
+    if (session !== undefined) return this.#inSession(call, snapshot, session, request, version)
     const response = new PostResponse(call, {
-      streams: acceptsStream(call) && version !== '2024-11-05',
-      replay:
-        session !== undefined && version >= RESUMABLE_SINCE
-          ? { store: this.#parts.gateway.sessions, sessionId: session.id }
-          : undefined,
+      streams: streamsTo(call, version),
+      replay: undefined,
       priming: version >= PRIMING_SINCE,
     })
     const cancellation = new Cancellation()
-    // with a session the client can still fetch the response; without one, a dropped connection cancels the call
-    if (session !== undefined)
-      return this.#inSession(call, snapshot, session, request, version, response, cancellation)
     cancelWhenAborted(call, cancellation)
     cancellation.add(response)
     const transport = transportOf(request, snapshot, response)
@@ -68,26 +65,23 @@ export class LegacyCalls {
     session: Session,
     request: RpcRequest,
     version: ProtocolVersion,
-    response: PostResponse,
-    cancellation: Cancellation,
   ): void {
-    const done = this.#parts.inFlight.add(session.id, request.id, cancellation)
-    cancellation.add(response)
-    const reply = this.dispatch(request, {
-      call,
-      snapshot,
-      version,
-      cancellation,
-      transport: this.#transport(request, session, version, cancellation, senderOf(response)),
-      setLogLevel: this.#logLevelOf(session),
-      subscriptions: this.#subscriptionsOf(session),
+    const cancellation = new Cancellation()
+    const response = new PostResponse(call, {
+      streams: streamsTo(call, version),
+      replay:
+        version >= RESUMABLE_SINCE
+          ? { store: this.#parts.gateway.sessions, sessionId: session.id }
+          : undefined,
+      priming: version >= PRIMING_SINCE,
+      inFlight: this.#parts.inFlight.add(session.id, request.id, cancellation),
     })
-    response.send(
-      continueWith(reply, value => {
-        done()
-        return value
-      }),
-    )
+    cancellation.add(response)
+    const capabilities = capabilitiesOf(session, version)
+    const send = capabilities.size > 0 || mayNotify(request, snapshot) ? senderOf(response) : undefined
+    const side = new SessionSide(this.#parts, session)
+    const transport = this.#transport(request, session, side, capabilities, cancellation, send)
+    response.send(this.dispatch(request, { call, snapshot, version, cancellation, transport, session: side }))
   }
 
   dispatch(request: RpcRequest, conversation: Conversation): MaybePending<RpcReply> {
@@ -97,7 +91,10 @@ export class LegacyCalls {
   /** For the items of a batch: they share one response and cannot send messages before it. */
   batchTransport(session: Session | undefined): Transport<Exchange> {
     if (session === undefined) return {}
-    return { claimSession: claimOf(this.#parts.gateway, session), session: this.#sessionOf(session) }
+    return {
+      claimSession: claimOf(this.#parts.gateway, session),
+      session: new SessionSide(this.#parts, session),
+    }
   }
 
   /** `notifications/cancelled`, or the client's response to a request of the server. */
@@ -153,7 +150,7 @@ export class LegacyCalls {
     const cancellation = new Cancellation()
     const send = (message: string): void =>
       void gateway.sessions.signal(session.id, { kind: 'message', message })
-    const done = inFlight.add(session.id, request.id, cancellation)
+    const pending = inFlight.add(session.id, request.id, cancellation)
     const version = settledVersion(call, session)
     const claim = claimOf(gateway, session)
     let accepted = false
@@ -162,11 +159,11 @@ export class LegacyCalls {
       accepted ||= owned
       return owned
     }
+    const side = new SessionSide(this.#parts, session)
     const transport = {
-      ...this.#transport(request, session, version, cancellation, send),
+      ...this.#transport(request, session, side, capabilitiesOf(session, version), cancellation, send),
       claimSession: (principal: Principal) => andThen(claim(principal), accept),
     }
-    const setLogLevel = this.#logLevelOf(session)
     const introduced = request.method === 'initialize' && snapshot.views.all.length > 0
     const known = introduced ? await authenticated(gateway, call, snapshot, session) : undefined
     const caller = known?.refusal === undefined ? known?.exchange : undefined
@@ -176,11 +173,10 @@ export class LegacyCalls {
       version,
       cancellation,
       transport,
-      setLogLevel,
       caller,
-      subscriptions: this.#subscriptionsOf(session),
+      session: side,
     })
-    done()
+    pending.end()
     if (!accepted) {
       if (reply.status === 401 || reply.status === 404)
         return call.respond(reply.status, reply.body, reply.headers)
@@ -196,45 +192,28 @@ export class LegacyCalls {
   #transport(
     request: RpcRequest,
     session: Session,
-    version: ProtocolVersion,
+    side: SessionSide,
+    capabilities: ReadonlySet<string>,
     cancellation: Cancellation,
     send: ((json: string) => void) | undefined,
   ): Transport<Exchange> {
-    const onProgress = progressSink(request, send)
-    const claimSession = claimOf(this.#parts.gateway, session)
-    const onLog = logSink(send, session.logLevel)
     const { logLevel } = session
-    const common = { onProgress, onLog, logLevel, claimSession, session: this.#sessionOf(session) }
-    const capabilities = capabilitiesOf(session, version)
-    if (send === undefined || capabilities.size === 0) return common
     return {
-      ...common,
-      client: new LegacyClient(this.#parts.inFlight, session, capabilities, send, cancellation),
+      onProgress: progressSink(request, send),
+      onLog: logSink(send, logLevel),
+      logLevel,
+      claimSession: claimOf(this.#parts.gateway, session),
+      session: side,
+      client:
+        send === undefined || capabilities.size === 0
+          ? undefined
+          : new LegacyClient(this.#parts.inFlight, session, capabilities, send, cancellation),
     }
   }
+}
 
-  #logLevelOf(session: Session): Conversation['setLogLevel'] {
-    const { id, protocolVersion, elicitation, sampling = false, roots = false } = session
-    return logLevel =>
-      this.#parts.gateway.sessions.update(id, { protocolVersion, elicitation, sampling, roots, logLevel })
-  }
-
-  #subscriptionsOf(session: Session): Conversation['subscriptions'] {
-    const { subscriptions } = this.#parts
-    return {
-      add: (entry, uri) => subscriptions.add(session.id, entry, uri),
-      remove: uri => subscriptions.remove(session.id, uri),
-    }
-  }
-
-  #sessionOf({ id }: Session): Transport<Exchange>['session'] {
-    const { sessions } = this.#parts.gateway
-    const onEnd = (listener: () => void) =>
-      sessions.listen(id, signal => {
-        if (signal.kind === 'end') listener()
-      })
-    return { id, onEnd }
-  }
+function streamsTo(call: Call, version: ProtocolVersion): boolean {
+  return acceptsStream(call) && version !== '2024-11-05'
 }
 
 /** Apart, so that only what the function needs is allocated for it. */
@@ -247,9 +226,14 @@ function senderOf(response: PostResponse): ((json: string) => void) | undefined 
   return response.canNotify ? json => response.notify(json) : undefined
 }
 
-/** Of a request without a session. Nothing is made for a call that can have neither progress nor log messages. */
-function transportOf(request: RpcRequest, { served }: Snapshot, response: PostResponse): Transport<Exchange> {
-  if (!served.mcpServers && metaOf(request) === undefined) return NO_TRANSPORT
+/** Whether a call can have progress or log messages. */
+function mayNotify(request: RpcRequest, { served }: Snapshot): boolean {
+  return served.mcpServers || metaOf(request) !== undefined
+}
+
+/** Of a request without a session. */
+function transportOf(request: RpcRequest, snapshot: Snapshot, response: PostResponse): Transport<Exchange> {
+  if (!mayNotify(request, snapshot)) return NO_TRANSPORT
   const send = senderOf(response)
   return { onProgress: progressSink(request, send), onLog: logSink(send, undefined) }
 }

@@ -7,6 +7,7 @@ import type { ResponseStream } from '../../../shared/server/listener.ts'
 import type { SessionStore, StreamRef } from '../../sessions/session-store.ts'
 import type { Call } from '../call.ts'
 import { writePieces } from '../pieces.ts'
+import type { SessionCall } from './in-flight.ts'
 import { type LongMessage, type RpcReply, textOf, utf8Text } from './result.ts'
 import { KEEP_ALIVE, messageEvent, messageEventPieces, primingEvent } from './sse.ts'
 import { type Ticked, Ticker } from './ticker.ts'
@@ -24,6 +25,8 @@ interface PostResponseOptions {
   readonly replay: { readonly store: SessionStore; readonly sessionId: string } | undefined
   /** From 2025-11-25 on a resumable stream begins with an empty event. */
   readonly priming: boolean
+  /** Of a call in a session: ends with its reply. */
+  readonly inFlight?: SessionCall
 }
 
 const pending = new Ticker<PostResponse>(TICK_MS, (response, nowMs) => response.tick(nowMs))
@@ -66,10 +69,12 @@ export class PostResponse implements Cancelable, Reader<RpcReply>, Ticked {
   }
 
   onError(error: unknown): never {
+    this.#options.inFlight?.end()
     throw error
   }
 
   onValue(response: RpcReply): void {
+    this.#options.inFlight?.end()
     if (this.#ended) return
     this.#ended = true
     pending.delete(this)

@@ -1,4 +1,5 @@
 /** Sessions of a process in memory, with their signals and replays, and the task store beside them. `session-id.ts` signs their ids. */
+import { Chain, type Linked } from '../../../shared/async/chain.ts'
 import type { KeyRing } from '../key-ring.ts'
 import { mintSessionId, readSessionId } from '../session-id.ts'
 import {
@@ -27,13 +28,27 @@ export interface MemorySessionOptions {
   readonly now: () => number
 }
 
-interface Entry {
+/** Of an id that this store has signed, or whose signature it has checked. */
+class Entry implements Linked {
+  previous: Linked | undefined
+  next: Linked | undefined
+  readonly id: string
+  readonly facts: SessionFacts
   owner: string
   /** Set when `initialize` came after the id was minted. */
   settled: SettledFacts | undefined
   lastSeenMs: number
-  legacyStreams: number
-  standaloneStreams: number
+  legacyStreams = 0
+  standaloneStreams = 0
+  /** As it was found last; undefined when it has changed since. */
+  found: Session | undefined
+
+  constructor(id: string, facts: SessionFacts, nowMs: number) {
+    this.id = id
+    this.facts = facts
+    this.owner = facts.owner
+    this.lastSeenMs = nowMs
+  }
 }
 
 function streamsOf(entry: Entry): number {
@@ -45,8 +60,9 @@ const SWEEP_EVERY_MS = 30_000
 export class MemorySessionStore implements SessionStore {
   readonly tasks: MemoryTaskStore
   readonly #options: MemorySessionOptions
-  /** In order of last use: the first is idle longest. */
   readonly #alive = new Map<string, Entry>()
+  /** The same in order of last use: the first is idle longest. */
+  readonly #byUse = new Chain<Entry>()
   /**
    * Ended ids in the order of their ends, until their TTL would have run out anyway. Beyond `maxSessions` of them the oldest is evicted:
    * until a TTL after its creation, its owner can use that id again, as one of before a restart. A client that opens and ends sessions in a
@@ -67,44 +83,53 @@ export class MemorySessionStore implements SessionStore {
 
   create(facts: SessionFacts): Session {
     const id = mintSessionId(facts, this.#options.keys)
-    this.#makePlace()
-    this.#alive.set(id, {
-      owner: facts.owner,
-      settled: undefined,
-      lastSeenMs: this.#options.now(),
-      legacyStreams: 0,
-      standaloneStreams: 0,
-    })
+    // as the id says it
+    const createdAtMs = 1000 * Math.floor(facts.createdAtMs / 1000)
+    this.#add(new Entry(id, { ...facts, createdAtMs }, this.#options.now()))
     this.#totalCreated++
     return { id, ...facts, legacyStream: false }
   }
 
   find(id: string, nowMs: number): Session | undefined {
-    const facts = readSessionId(id, this.#options.keys)
-    if (facts === undefined || this.#ended.has(id)) return undefined
-    const entry = this.#alive.get(id)
-    if (this.#isExpired(facts, entry, nowMs)) {
-      this.#alive.delete(id)
+    const entry = this.#alive.get(id) ?? this.#restore(id, nowMs)
+    if (entry === undefined) return undefined
+    if (this.#isExpired(entry.facts, entry, nowMs)) {
+      this.#remove(entry)
       return undefined
     }
-    const fresh: Entry = entry ?? {
-      owner: facts.owner,
-      settled: undefined,
-      lastSeenMs: nowMs,
-      legacyStreams: 0,
-      standaloneStreams: 0,
-    }
-    fresh.lastSeenMs = nowMs
-    if (entry === undefined) this.#makePlace()
-    else this.#alive.delete(id)
-    this.#alive.set(id, fresh)
-    return { id, ...facts, ...fresh.settled, owner: fresh.owner, legacyStream: fresh.legacyStreams > 0 }
+    entry.lastSeenMs = nowMs
+    this.#byUse.remove(entry)
+    this.#byUse.append(entry)
+    entry.found ??= sessionOf(entry)
+    return entry.found
+  }
+
+  /** One of before a restart, or evicted since. */
+  #restore(id: string, nowMs: number): Entry | undefined {
+    const facts = readSessionId(id, this.#options.keys)
+    if (facts === undefined || this.#ended.has(id) || this.#isExpired(facts, undefined, nowMs))
+      return undefined
+    const entry = new Entry(id, facts, nowMs)
+    this.#add(entry)
+    return entry
+  }
+
+  #add(entry: Entry): void {
+    this.#makePlace()
+    this.#alive.set(entry.id, entry)
+    this.#byUse.append(entry)
+  }
+
+  #remove(entry: Entry): void {
+    this.#alive.delete(entry.id)
+    this.#byUse.remove(entry)
   }
 
   findExpired(ids: readonly string[], nowMs: number): readonly string[] {
     return ids.filter(id => {
-      const facts = readSessionId(id, this.#options.keys)
-      return facts === undefined || this.#ended.has(id) || this.#isExpired(facts, this.#alive.get(id), nowMs)
+      const entry = this.#alive.get(id)
+      const facts = entry?.facts ?? readSessionId(id, this.#options.keys)
+      return facts === undefined || this.#ended.has(id) || this.#isExpired(facts, entry, nowMs)
     })
   }
 
@@ -117,20 +142,25 @@ export class MemorySessionStore implements SessionStore {
 
   update(id: string, facts: SettledFacts): void {
     const entry = this.#alive.get(id)
-    if (entry !== undefined) entry.settled = facts
+    if (entry === undefined) return
+    entry.settled = facts
+    entry.found = undefined
   }
 
   claim(session: Session, owner: string): boolean {
     const entry = this.#alive.get(session.id)
     if (entry === undefined) return false
-    if (entry.owner === '') entry.owner = owner
+    if (entry.owner === '') {
+      entry.owner = owner
+      entry.found = undefined
+    }
     return entry.owner === owner
   }
 
   end(id: string): boolean {
-    if (readSessionId(id, this.#options.keys) === undefined || this.#ended.has(id)) return false
     const entry = this.#alive.get(id)
-    this.#alive.delete(id)
+    if (entry !== undefined) this.#remove(entry)
+    else if (readSessionId(id, this.#options.keys) === undefined || this.#ended.has(id)) return false
     const oldest = this.#ended.keys().next().value
     if (oldest !== undefined && this.#ended.size >= this.#options.maxSessions) this.#ended.delete(oldest)
     this.#ended.set(id, this.#options.now() + this.#options.ttlMs)
@@ -166,12 +196,8 @@ export class MemorySessionStore implements SessionStore {
     if (kind === 'legacy') entry.legacyStreams += step
     else entry.standaloneStreams += step
     entry.lastSeenMs = this.#options.now()
-    if (
-      !open &&
-      kind === 'legacy' &&
-      entry.legacyStreams === 0 &&
-      readSessionId(id, this.#options.keys)?.origin === 'stream'
-    )
+    entry.found = undefined
+    if (!open && kind === 'legacy' && entry.legacyStreams === 0 && entry.facts.origin === 'stream')
       this.end(id)
   }
 
@@ -195,20 +221,20 @@ export class MemorySessionStore implements SessionStore {
 
   #makePlace(): void {
     if (this.#alive.size < this.#options.maxSessions) return
-    for (const [id, entry] of this.#alive) {
-      if (streamsOf(entry) > 0) continue
-      this.#alive.delete(id)
-      return
-    }
+    for (let entry = this.#byUse.first; entry !== undefined; entry = entry.next as Entry | undefined)
+      if (streamsOf(entry) === 0) return this.#remove(entry)
   }
 
   #sweep(): void {
     const nowMs = this.#options.now()
-    for (const [id, entry] of this.#alive) {
-      if (streamsOf(entry) === 0 && nowMs - entry.lastSeenMs > this.#options.ttlMs) this.#alive.delete(id)
-    }
+    for (const entry of this.#alive.values())
+      if (streamsOf(entry) === 0 && nowMs - entry.lastSeenMs > this.#options.ttlMs) this.#remove(entry)
     for (const [id, untilMs] of this.#ended) if (untilMs < nowMs) this.#ended.delete(id)
     this.#replays.sweep()
     this.tasks.sweep()
   }
+}
+
+function sessionOf({ id, facts, settled, owner, legacyStreams }: Entry): Session {
+  return { id, ...facts, ...settled, owner, legacyStream: legacyStreams > 0 }
 }

@@ -56,7 +56,8 @@ export function callMcpServer(
     call: CallToken | undefined,
     timeoutMs = call?.timeoutMs ?? callTimeoutMs(exchange),
   ): MaybePending<RpcOutcome | CircuitOpen> {
-    const { tool, transport } = exchange
+    const { tool } = exchange
+    const { session } = exchange.transport
     const { address, key, isShared } = tool!.mcp!
     const capabilities = isShared ? undefined : declaredCapabilities(exchange)
     const onServerRequest = isShared ? undefined : questionHandler(exchange)
@@ -66,11 +67,11 @@ export function callMcpServer(
       : {
           address,
           key,
-          caller: `${ownerOf(exchange.principal!)} ${transport.session?.id ?? ''}${canAsk}`,
-          callerSession: transport.session?.id,
+          caller: `${ownerOf(exchange.principal!)} ${session?.id ?? ''}${canAsk}`,
+          callerSession: session?.id,
           token: call?.token,
           tokenOwner: call?.owner,
-          onEnd: transport.session?.onEnd,
+          onEnd: session && ((listener: () => void) => session.onEnd(listener)),
           capabilities: onServerRequest === undefined ? undefined : capabilities,
         }
     return sessions.request(scope, method, params, {
