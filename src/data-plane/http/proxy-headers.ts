@@ -99,12 +99,23 @@ function cookieWithin(prefix: string, cookie: string): string {
   return [pair, ...attributes.filter(one => !/^(?:domain|path)\b/i.test(one)), `Path=${prefix}`].join('; ')
 }
 
+/** By the value of `Connection`, of which there are few; emptied when full. */
+const namesOfConnection = new Map<string, ReadonlySet<string>>()
+const MAX_CONNECTION_VALUES = 64
+const MAX_CACHED_VALUE = 256
+
 /** `Connection` may name further headers of this connection only. */
 function connectionNames(value: string): ReadonlySet<string> {
-  return new Set(
+  const known = namesOfConnection.get(value)
+  if (known !== undefined) return known
+  const names = new Set(
     value
       .toLowerCase()
       .split(',')
       .map(name => name.trim()),
   )
+  if (value.length > MAX_CACHED_VALUE) return names
+  if (namesOfConnection.size >= MAX_CONNECTION_VALUES) namesOfConnection.clear()
+  namesOfConnection.set(value, names)
+  return names
 }

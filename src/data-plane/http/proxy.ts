@@ -2,6 +2,7 @@
 
 import { isAmbiguousPath } from '../../model/passthrough.ts'
 import { Cancellation } from '../../shared/call/cancellation.ts'
+import { joinedHeaders } from '../../shared/call/joined-headers.ts'
 import { newSpanId } from '../../shared/call/random-ids.ts'
 import { type Refusal, refuse } from '../../shared/call/refusal.ts'
 import type { CircuitOpen } from '../../shared/egress/circuit.ts'
@@ -76,10 +77,10 @@ export class ApiProxy {
     if (api.passthrough?.paths !== 'lenient' && isAmbiguousPath(rest))
       return this.#rest.refuse(call, refuse('invalid_request', { message: AMBIGUOUS_PATH }))
     const cancellation = new Cancellation()
-    const body = new BodyQueue(call.request)
+    const body = call.request.contentLength === 0 ? undefined : new BodyQueue(call.request)
     call.response.onAbort(() => {
       cancellation.cancel()
-      body.stop()
+      body?.stop()
     })
     let end: (() => void) | undefined
     const { final } = await runCall(
@@ -96,7 +97,7 @@ export class ApiProxy {
           }),
       },
     )
-    body.stop()
+    body?.stop()
     end?.()
     if (final?.kind === 'refusal' && !call.response.closed) this.#rest.refuse(call, final)
   }
@@ -106,13 +107,13 @@ export class ApiProxy {
     exchange: Exchange,
     api: CompiledApi,
     rest: string,
-    body: BodyQueue,
+    body: BodyQueue | undefined,
     onWhole: (sendEnd: () => void) => void,
   ): Promise<Final> {
     const { request } = call
     exchange.backendSpanId = newSpanId()
     const maxBytes = api.traffic?.maxRequestBytes ?? null
-    const bounded = maxBytes === null ? undefined : new BoundedBody(body, maxBytes)
+    const bounded = maxBytes === null || body === undefined ? undefined : new BoundedBody(body, maxBytes)
     const timedFrom = wantsTiming(request.header('x-debug-timing')) ? performance.now() : undefined
     const sent = {
       method: request.method,
@@ -121,8 +122,8 @@ export class ApiProxy {
       timeoutMs: api.traffic?.timeoutMs ?? TIMEOUT_MS,
       cancellation: exchange.cancellation,
       transport: api.traffic?.connections ?? undefined,
-      unread: () => body.unread,
-      ...(request.contentLength === 0 ? undefined : { body: bounded ?? body }),
+      unread: () => body === undefined || body.unread,
+      ...(body === undefined ? undefined : { body: bounded ?? body }),
     }
     const response = await (api.traffic?.cache
       ? this.#cache.stream({ api, call, exchange, key: `${rest}?${request.query}` }, sent, one =>
@@ -165,19 +166,35 @@ export class ApiProxy {
     api: CompiledApi,
     { status, headers, body }: EgressStreamResponse,
   ): Promise<(() => void) | undefined> {
-    const { response } = call
     call.corsHeaders = proxiedCors(call.corsHeaders, headers)
-    const own = [...returnedHeaders(headers, api), ...callHeaders(exchange)]
+    const own = joinedHeaders(returnedHeaders(headers, api), callHeaders(exchange))
     const declared = headers.get('content-length')
     const length = /^\d{1,15}$/.test(declared) ? Number(declared) : undefined
+    // the head of a short response waits for the body and is sent with it; one with timings reports what is known now
+    const waits = length !== undefined && length <= SHORT_BODY_BYTES && call.serverTiming === undefined
+    const whole = waits ? body.takeWhole?.(length) : undefined
+    if (whole === undefined) return this.#pass(call, exchange, status, own, length, waits, body)
+    exchange.responseBytes += whole.byteLength
+    return () => call.respondAs(status, whole, own)
+  }
+
+  /** As `#respond`, for a body that has not arrived yet. */
+  async #pass(
+    call: Call,
+    exchange: Exchange,
+    status: number,
+    own: readonly string[],
+    length: number | undefined,
+    waits: boolean,
+    body: EgressStreamResponse['body'],
+  ): Promise<(() => void) | undefined> {
+    const { response } = call
     let wake: (() => void) | undefined
     const begin = (): ResponseStream => {
       const begun = call.stream(status, own, length)
       begun.onDrain(() => wake?.())
       return begun
     }
-    // the head of a short response waits for the body and is sent with it; one with timings reports what is known now
-    const waits = length !== undefined && length <= SHORT_BODY_BYTES && call.serverTiming === undefined
     let stream = waits ? undefined : begin()
     response.onAbort(() => {
       wake?.()

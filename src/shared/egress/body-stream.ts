@@ -48,6 +48,14 @@ export class BodyStream implements AsyncIterable<Uint8Array>, AsyncIterator<Uint
     this.#waiting = undefined
   }
 
+  takeWhole(bytes: number): Uint8Array | undefined {
+    const [whole] = this.#chunks
+    if (!this.#ended || this.#chunks.length !== 1 || whole!.byteLength !== bytes) return undefined
+    this.#chunks = []
+    this.#heldBytes = 0
+    return whole
+  }
+
   destroy(): void {
     this.#chunks = []
     this.#heldBytes = 0

@@ -73,7 +73,11 @@ export interface EgressStreamResponse {
   readonly status: number
   readonly headers: EgressHeaders
   /** Must be consumed or destroyed. */
-  readonly body: AsyncIterable<Uint8Array> & { destroy(): void }
+  readonly body: AsyncIterable<Uint8Array> & {
+    /** A body of so many bytes, when it has arrived, in one piece, and none of it has been read: the stream is at its end then. */
+    takeWhole?(bytes: number): Uint8Array | undefined
+    destroy(): void
+  }
 }
 
 export interface Egress {
