@@ -79,7 +79,7 @@ export class LegacyCalls {
     cancellation.add(response)
     const capabilities = capabilitiesOf(session, version)
     const send = capabilities.size > 0 || mayNotify(request, snapshot) ? senderOf(response) : undefined
-    const side = new SessionSide(this.#parts, session)
+    const side = this.#sideOf(session)
     const transport = this.#transport(request, session, side, capabilities, cancellation, send)
     response.send(this.dispatch(request, { call, snapshot, version, cancellation, transport, session: side }))
   }
@@ -93,7 +93,7 @@ export class LegacyCalls {
     if (session === undefined) return {}
     return {
       claimSession: claimOf(this.#parts.gateway, session),
-      session: new SessionSide(this.#parts, session),
+      session: this.#sideOf(session),
     }
   }
 
@@ -159,7 +159,7 @@ export class LegacyCalls {
       accepted ||= owned
       return owned
     }
-    const side = new SessionSide(this.#parts, session)
+    const side = this.#sideOf(session)
     const transport = {
       ...this.#transport(request, session, side, capabilitiesOf(session, version), cancellation, send),
       claimSession: (principal: Principal) => andThen(claim(principal), accept),
@@ -187,6 +187,11 @@ export class LegacyCalls {
       call.accepted()
     }
     if (!cancellation.cancelled) send(await textOf(reply.body))
+  }
+
+  #sideOf(session: Session): SessionSide {
+    const { gateway, subscriptions } = this.#parts
+    return new SessionSide(gateway.sessions, subscriptions, session)
   }
 
   #transport(

@@ -1,4 +1,4 @@
-/** Random uses of the session store in memory, compared with a model that reads each id anew and keeps no session that it has made. */
+/** Random uses of the session store in memory, compared with a model that reads each id every time and keeps no session that it has made. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
