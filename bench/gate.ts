@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { type RatioBudget, type RatioVerdict, ratiosBySuite, ratioVerdicts, readBudgets } from './budgets.ts'
 import { rungMeasurement } from './http/ladder/gate-figures.ts'
 import { judgeRungs } from './http/ladder/judge.ts'
-import { GATEWAY, RUNGS } from './http/ladder/rung-list.ts'
+import { CALLS, GATEWAY, RUNGS } from './http/ladder/rung-list.ts'
 import { runSuite, suiteFiles, suiteOf } from './suite-process.ts'
 
 const HERE = fileURLToPath(new URL('.', import.meta.url))
@@ -31,7 +31,7 @@ async function main(): Promise<number> {
     const ofSuite = ratiosOf.get(suiteOf(file))
     if (ofSuite !== undefined) broken += await judge(file, ofSuite)
   }
-  const rungs = [...RUNGS, GATEWAY].map(([name]) => name)
+  const rungs = [...RUNGS, GATEWAY, ...CALLS].map(([name]) => name)
   const judged = await judgeRungs(budgets.rungs, rungs, await rungMeasurement())
   for (const line of judged.lines) console.log(line)
   broken += judged.broken

@@ -7,9 +7,9 @@ import { ratioSpread } from '../../statistics.ts'
 import { startBackend } from '../load/backend.ts'
 import { bundledServer } from './bundle.ts'
 import type { MeasureRungs } from './judge.ts'
-import { GATEWAY } from './rung-list.ts'
 import {
   bytesPerCall,
+  isGatewayCall,
   type ServedRung,
   send,
   startGatewayRung,
@@ -29,7 +29,7 @@ export async function rungMeasurement(): Promise<MeasureRungs> {
   const backend = startBackend()
   const start = (rung: string, counting: boolean): Promise<ServedRung> => {
     const options = { backend, side: 'any', counting } as const
-    return rung === GATEWAY[0] ? startGatewayRung(options) : startRung(file, rung, options)
+    return isGatewayCall(rung) ? startGatewayRung(rung, options) : startRung(file, rung, options)
   }
   return async (limits, again) => {
     const counted = limits.filter(({ metric }) => metric === 'allocated')

@@ -9,12 +9,14 @@ import { hasNginx, startNginx } from '../load/nginx.ts'
 import type { Part } from '../load/part.ts'
 import { bundledServer } from './bundle.ts'
 import { rungFigureText } from './judge.ts'
-import { GATEWAY, LEAST, RUNGS, VARIANTS } from './rung-list.ts'
+import { CALLS, GATEWAY, LEAST, RUNGS, VARIANTS } from './rung-list.ts'
 import { bytesPerCall, CALL, type ServedRung, startGatewayRung, startRung } from './rung-process.ts'
 import { BACKEND_PATH } from './rungs.ts'
 import { startVariantBackend } from './variant-backends.ts'
 
 const WARM_SHARE = 0.5
+/** Beside the line: they add to no rung. */
+const WHOLE: readonly string[] = [LEAST, ...CALLS].map(([id]) => id)
 
 interface Step extends Pick<ServedRung, 'url' | 'request'> {
   readonly id: string
@@ -77,7 +79,8 @@ async function startSteps(part: Part, running: { stop(): Promise<void> }[]): Pro
     }
   }
   await add(LEAST, counting => startRung(file, LEAST[0], { backend, side: 'server', counting }))
-  await add(GATEWAY, counting => startGatewayRung({ backend, side: 'server', counting }))
+  for (const call of [GATEWAY, ...CALLS])
+    await add(call, counting => startGatewayRung(call[0], { backend, side: 'server', counting }))
   return steps
 }
 
@@ -115,12 +118,12 @@ function report(
     if (bytes !== undefined)
       part.write({ ...name_, metric: 'allocated', unit: 'B', better: 'lower', samples: [bytes] })
     const { median, min, max } = spread(cpuOf(id))
-    const added = ['nginx', 'floor', LEAST[0]].includes(id) ? '' : (median - previous).toFixed(1)
+    const added = ['nginx', 'floor', ...WHOLE].includes(id) ? '' : (median - previous).toFixed(1)
     const addedBytes =
-      bytes === undefined || id === 'floor' || id === LEAST[0]
+      bytes === undefined || id === 'floor' || WHOLE.includes(id)
         ? ''
         : String(Math.round(bytes - previousBytes))
-    if (id !== 'nginx' && id !== LEAST[0] && !VARIANTS.some(one => one.id === id)) {
+    if (id !== 'nginx' && !WHOLE.includes(id) && !VARIANTS.some(one => one.id === id)) {
       previous = median
       previousBytes = bytes ?? 0
     }

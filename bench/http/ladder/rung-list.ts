@@ -33,3 +33,11 @@ export const LEAST = ['least', 'each check once, in place, without stages: a bou
 
 /** The built program, with its listener, router and timers. */
 export const GATEWAY = ['gateway', '+ the program as it is deployed'] as const
+
+/** The same with calls of other clients, beside the line. */
+export const CALLS = [
+  ['gateway-session', 'gateway, a call in a session (MCP 2025-11-25)'],
+  ['gateway-modern', 'gateway, a call of MCP 2026-07-28'],
+  ['gateway-proxied', 'gateway, a proxied GET with an API key'],
+] as const
+export type GatewayCall = (typeof GATEWAY)[0] | (typeof CALLS)[number][0]

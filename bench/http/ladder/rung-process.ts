@@ -5,9 +5,11 @@
 import { spread } from '../../statistics.ts'
 import { type Child, type Side, startChild } from '../load/child.ts'
 import { saturate } from '../load/closed-loop.ts'
+import { callInSession, callWithoutSession, modernCall, proxiedGet } from '../load/gateway-calls.ts'
 import { CALL_RPC, type LoadRequest, over } from '../load/requests.ts'
-import { INSIDE, startToolgate } from '../load/toolgate.ts'
+import { INSIDE, startToolgate, type Toolgate } from '../load/toolgate.ts'
 import { prepare } from '../load/wire.ts'
+import type { GatewayCall } from './rung-list.ts'
 
 /** MiB; all that so many calls allocate fits in. */
 const YOUNG_MIB = 1024
@@ -58,15 +60,31 @@ export async function startRung(
   }
 }
 
+const REQUESTS: {
+  readonly [call in GatewayCall]: (gateway: Toolgate) => LoadRequest | Promise<LoadRequest>
+} = {
+  gateway: callWithoutSession,
+  'gateway-session': callInSession,
+  'gateway-modern': modernCall,
+  'gateway-proxied': proxiedGet,
+}
+
+export function isGatewayCall(rung: string): rung is GatewayCall {
+  return Object.hasOwn(REQUESTS, rung)
+}
+
 /** The built gateway, with one thread, beside its control plane. */
-export async function startGatewayRung({ backend, side, counting }: RungOptions): Promise<ServedRung> {
-  const { url, token, ...server } = await startToolgate({
+export async function startGatewayRung(
+  call: GatewayCall,
+  { backend, side, counting }: RungOptions,
+): Promise<ServedRung> {
+  const server = await startToolgate({
     upstream: backend,
     workers: 1,
     side,
     ...(counting ? { nodeOptions: YOUNG_OPTIONS, controlSide: 'any' } : {}),
   })
-  return { server, url, request: over(CALL_RPC, { authorization: `Bearer ${token}` }) }
+  return { server, url: server.url, request: await REQUESTS[call](server) }
 }
 
 /**
