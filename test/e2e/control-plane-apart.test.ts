@@ -146,6 +146,7 @@ it(`loses none of ${LOAD_PER_SECOND} requests per second while an API is switche
   expect(wrong.slice(0, 5)).toEqual([])
   expect(responses.length).toBeGreaterThan((LOAD_PER_SECOND * LOAD_MS * 0.9) / 1000)
   expect(new Set(responses.map(response => response.body)).size).toBe(2)
+  expect(switches).toBeGreaterThan(5)
 
   // once a gateway serves a change, no request goes to the previous upstream
   await planes.api('PATCH', `/tenants/${echo.tenantId}/apis/${echo.apiId}`, { upstream_url: urls[0] })

@@ -15,6 +15,14 @@ export class Chain<T extends Linked> {
     return this.#first
   }
 
+  /** A new list, in order: items may be removed while it is read. */
+  items(): T[] {
+    const items: T[] = []
+    for (let item: Linked | undefined = this.#first; item !== undefined; item = item.next)
+      items.push(item as T)
+    return items
+  }
+
   /** @param item is in no chain */
   append(item: T): void {
     item.previous = this.#last

@@ -60,20 +60,13 @@ class SessionCalls {
 
   receive(signal: SessionSignal): void {
     if (signal.kind === 'cancel') this.#newest(signal.requestId)?.cancel()
-    else if (signal.kind === 'end') for (const { cancellation } of this.#all()) cancellation.cancel()
+    else if (signal.kind === 'end') for (const { cancellation } of this.#chain.items()) cancellation.cancel()
     else if (signal.kind === 'response') this.#questions?.get(signal.id)?.(signal.message)
   }
 
   /** 1 and "1" are different ids (JSON-RPC 2.0 §4). Of calls with one id, the client can only mean the last one. */
   #newest(id: StoredId): Cancellation | undefined {
-    return this.#all().findLast(call => call.id === id)?.cancellation
-  }
-
-  #all(): SessionCall[] {
-    const calls: SessionCall[] = []
-    for (let call: Linked | undefined = this.#chain.first; call !== undefined; call = call.next)
-      calls.push(call as SessionCall)
-    return calls
+    return this.#chain.items().findLast(call => call.id === id)?.cancellation
   }
 
   #leaveIfIdle(): void {

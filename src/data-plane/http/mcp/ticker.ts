@@ -16,7 +16,7 @@ export class Ticker<T extends Ticked> {
   readonly #everyMs: number
   readonly #tick: (item: T, nowMs: number) => void
   readonly #now: () => number
-  readonly #chain = new Chain<Ticked>()
+  readonly #chain = new Chain<T>()
   #size = 0
   #timer: NodeJS.Timeout | undefined
   #running = false
@@ -53,10 +53,7 @@ export class Ticker<T extends Ticked> {
 
   /** As they are now, in the order of registering. */
   items(): T[] {
-    const items: T[] = []
-    for (let item: Linked | undefined = this.#chain.first; item !== undefined; item = item.next)
-      items.push(item as T)
-    return items
+    return this.#chain.items()
   }
 
   close(): void {
