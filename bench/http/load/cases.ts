@@ -1,6 +1,8 @@
 /** The cases of the load part: starts their servers, and names their requests and the case that each is compared with. It measures nothing. */
+
 import { type Child, startServer } from './child.ts'
 import { hasEnvoy, startEnvoy } from './envoy.ts'
+import { proxiedGet } from './gateway-calls.ts'
 import { hasHaproxy, startHaproxy } from './haproxy.ts'
 import { hasNginx, startNginx } from './nginx.ts'
 import type { ProxyServer } from './proxy.ts'
@@ -291,7 +293,7 @@ function withBackend(
       id: 'toolgate/proxied-get',
       name: 'toolgate: proxied GET with API key',
       ...at,
-      request: over(FORWARDED_GET, { 'x-api-key': server.apiKey }, '/t/acme/bench'),
+      request: proxiedGet(server),
       of: get,
     },
   ]

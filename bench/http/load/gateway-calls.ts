@@ -15,7 +15,7 @@ const bearer = ({ token }: Gateway): { readonly authorization: string } => ({
 
 export const callWithoutSession = (gateway: Gateway): LoadRequest => over(CALL_RPC, bearer(gateway))
 
-export const proxiedGet = ({ apiKey }: Gateway): LoadRequest =>
+export const proxiedGet = ({ apiKey }: Pick<Gateway, 'apiKey'>): LoadRequest =>
   over(FORWARDED_GET, { 'x-api-key': apiKey }, '/t/acme/bench')
 
 /** Opens the session. */

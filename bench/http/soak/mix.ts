@@ -1,14 +1,6 @@
 /** The mix of calls that a soak sends: what clients of a gateway do in a day, refusals among them. It sends nothing. */
-import {
-  BATCH,
-  CALL_REST,
-  CALL_RPC,
-  FORWARDED_GET,
-  LIST,
-  type LoadRequest,
-  over,
-  PING,
-} from '../load/requests.ts'
+import { proxiedGet } from '../load/gateway-calls.ts'
+import { BATCH, CALL_REST, CALL_RPC, LIST, type LoadRequest, over, PING } from '../load/requests.ts'
 import type { Toolgate } from '../load/toolgate.ts'
 import { type Prepared, prepare } from '../load/wire.ts'
 
@@ -31,7 +23,7 @@ export function mixOf(
     weight,
     request: prepare(url, request),
   })
-  const get = (key: string): LoadRequest => over(FORWARDED_GET, { 'x-api-key': key }, '/t/acme/bench')
+  const get = (key: string): LoadRequest => proxiedGet({ apiKey: key })
   const refused = (status: number, request: LoadRequest): LoadRequest => ({
     ...request,
     status,
