@@ -338,6 +338,11 @@ export class Deployment {
     for (const key of await this.#redis.keys(`${this.prefix}:*`)) await this.#redis.del(key)
   }
 
+  /** The data of a consumer are lost, and the epoch records are not: a heartbeat would begin another epoch without them. */
+  async loseConsumer(name: string): Promise<void> {
+    await this.#redis.del(keysUnder(this.prefix).consumer(name))
+  }
+
   /** Ends the instances without waiting for their last heartbeat. */
   close(): void {
     for (const { quota } of this.#instances) void quota.close()

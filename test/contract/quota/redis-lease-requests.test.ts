@@ -369,10 +369,7 @@ describe.skipIf(!hasRedis())(`the units of a consumer (${REDIS_HINT})`, () => {
       [101_000, 'no new epoch, because Redis may have dropped the consumer'],
     ])('begin, when Redis lacks a consumer that it knew %i ms before, %s', async (ms, epoch) => {
       await take()
-      await deployment.lose()
-      await deployment.beginEpoch(1)
-      one.quota.advance(0)
-      await one.settled()
+      await deployment.loseConsumer(NAME)
       await one.pass(ms)
       await until(async () => {
         const record = await deployment.record(NAME)
