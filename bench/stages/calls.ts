@@ -86,6 +86,7 @@ export async function callParts(tokens: StartedTokenVerifier, options: CallOptio
     mcpSessions: mcpSessions(egress),
     backendTokens: new BackendTokens({ egress, now: Date.now }),
     maxResponseBytes: 1_000_000,
+    textReplies: true,
     results: new ResultCache(),
     largeTexts: new LargeTexts(),
     usage: new UsageCounter().stage,

@@ -47,6 +47,8 @@ function readAll(read: Reader) {
     nodeEnv,
     dataDir: read.text('DATA_DIR', './data'),
     httpServer: read.oneOf('HTTP_SERVER', ['auto', 'uws', 'node'], 'auto'),
+    /** false: each call is parsed and written as any other request; docs/decisions/0014-fast-path.md. */
+    fastPath: read.flag('FAST_PATH', true),
     /** Undefined: where the parser verifies their framing. */
     allowChunkedRequests: { auto: undefined, true: true, false: false }[
       read.oneOf('ALLOW_CHUNKED_REQUESTS', ['auto', 'true', 'false'], 'auto')

@@ -79,6 +79,7 @@ export function createContext(
     allow: settings.egressAllow,
     allowLoopback: settings.nodeEnv !== 'production',
     unixSockets: true,
+    ownHttp1: settings.fastPath,
   })
   closers.add('egress', () => upstreamEgress.close())
   if (ownsThread) closers.add('timer that releases startup memory', releaseStartMemory())

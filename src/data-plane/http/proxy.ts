@@ -39,6 +39,8 @@ export interface ProxiedUpstreams {
   /** Takes up the rules of a snapshot. */
   readonly load: (rules: readonly UpstreamRules[]) => void
   readonly cache: ApiCache
+  /** A short response that has arrived is sent whole; false: piece by piece as any other, for comparison. */
+  readonly wholeResponses: boolean
 }
 
 export class ApiProxy {
@@ -46,13 +48,14 @@ export class ApiProxy {
   readonly #upstreams: Upstreams
   readonly #ruled: RuledUpstreams
   readonly #cache: ApiCache
+  readonly #wholeResponses: boolean
   readonly #load: ProxiedUpstreams['load']
   readonly #rest: RestTools
   readonly #forwarding: Forwarding
 
   constructor(
     parts: GatewayParts,
-    { upstreams, ruled, load, cache }: ProxiedUpstreams,
+    { upstreams, ruled, load, cache, wholeResponses }: ProxiedUpstreams,
     rest: RestTools,
     isTrusted: Forwarding['isTrusted'],
   ) {
@@ -61,6 +64,7 @@ export class ApiProxy {
     this.#ruled = ruled
     this.#load = load
     this.#cache = cache
+    this.#wholeResponses = wholeResponses
     this.#rest = rest
     this.#forwarding = { scheme: new URL(parts.url).protocol.slice(0, -1), isTrusted }
   }
@@ -172,7 +176,7 @@ export class ApiProxy {
     const length = /^\d{1,15}$/.test(declared) ? Number(declared) : undefined
     // the head of a short response waits for the body and is sent with it; one with timings reports what is known now
     const waits = length !== undefined && length <= SHORT_BODY_BYTES && call.serverTiming === undefined
-    const whole = waits ? body.takeWhole?.(length) : undefined
+    const whole = waits && this.#wholeResponses ? body.takeWhole?.(length) : undefined
     if (whole === undefined) return this.#pass(call, exchange, status, own, length, waits, body)
     exchange.responseBytes += whole.byteLength
     return () => call.respondAs(status, whole, own)

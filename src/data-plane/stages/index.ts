@@ -55,6 +55,7 @@ interface StageParts {
   readonly backendTokens: BackendTokens
   readonly admission: Admission
   readonly maxResponseBytes: number
+  readonly textReplies: boolean
   readonly results: ResultCache
   readonly largeTexts: LargeTexts
   /** Counts for the control plane. */

@@ -147,6 +147,7 @@ export class McpConnection {
       deadlineMs,
       maxResponseBytes: options.maxResponseBytes,
       maxParseNs: options.maxParseNs,
+      shortTexts: options.shortTexts,
       cancellation: options.cancellation,
       onBytes: options.onBytes,
       isLasting: options.isLasting === true,

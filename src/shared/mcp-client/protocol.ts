@@ -73,6 +73,8 @@ export interface RequestOptions {
   readonly isLasting?: boolean
   /** Of parsing one message, nanoseconds; 10 ms. */
   readonly maxParseNs?: number | undefined
+  /** false: a short text is read as any other result, for comparison; true. */
+  readonly shortTexts?: boolean | undefined
   readonly cancellation?: Cancellation | undefined
   /** Flat; sent beside those of the address. */
   readonly headers?: readonly string[]

@@ -69,7 +69,7 @@ export function readWholeJson(
   onMessage: OnMessage,
 ): MaybePromise<RpcOutcome> {
   request.onBytes?.(body.byteLength)
-  const result = shortTextResult(body, request.id)
+  const result = request.shortTexts === false ? undefined : shortTextResult(body, request.id)
   if (result !== undefined) return result
   const text = Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('utf8')
   const found = (messages: readonly ServerMessage[]): RpcOutcome =>

@@ -57,7 +57,7 @@ export function openHttp(parts: HttpParts): OpenHttp {
   const { context, gatewayUrl, quota, recordAction } = plane
   const { settings, clock } = context
   const cors = new Cors({ ...settings.cors, ownOrigin: new URL(gatewayUrl).origin })
-  const mcp = openMcp(plane, gateway, cors, new CallReader(kernel.envelope))
+  const mcp = openMcp(plane, gateway, cors, settings.fastPath ? new CallReader(kernel.envelope) : undefined)
   const rest = new RestTools(gateway)
   const rights = settings.auth.scopes === 'intersection' ? ('intersection' as const) : undefined
   const calls = new ProcessCalls(parts.everyThread)
@@ -79,7 +79,7 @@ export function openHttp(parts: HttpParts): OpenHttp {
     oauth: openOAuth(plane),
     proxy: new ApiProxy(
       gateway,
-      { ...parts.upstreams, cache: parts.responses },
+      { ...parts.upstreams, cache: parts.responses, wholeResponses: settings.fastPath },
       rest,
       trustOf(settings.sse.trustedProxies),
     ),
@@ -120,7 +120,12 @@ export function openAttemptLimits(
   }
 }
 
-function openMcp(plane: DataPlaneParts, gateway: GatewayParts, cors: Cors, calls: CallReader): McpEndpoint {
+function openMcp(
+  plane: DataPlaneParts,
+  gateway: GatewayParts,
+  cors: Cors,
+  calls: CallReader | undefined,
+): McpEndpoint {
   const { settings, metrics } = plane.context
   const addressOf = clientAddresses(settings.sse.trustedProxies)
   return new McpEndpoint(gateway, cors, {

@@ -68,6 +68,7 @@ export function openPipeline(parts: PipelineParts): OpenPipeline {
     mcpSessions,
     backendTokens,
     maxResponseBytes: settings.backendResponseMaxBytes,
+    textReplies: settings.fastPath,
     results,
     largeTexts,
     usage: usage.stage,

@@ -30,7 +30,7 @@ const MAX_SHOWN_ORIGIN = 128
 interface McpOptions {
   readonly keys: KeyRing
   readonly watches: ResourceWatches
-  readonly calls: CallReader
+  readonly calls: CallReader | undefined
   readonly limiter: StreamLimiterOptions
   /** Slots counted by another thread; counted here when absent. */
   readonly places?: StreamSlots

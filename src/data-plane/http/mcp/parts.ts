@@ -26,7 +26,7 @@ export interface McpParts {
   readonly dispatcher: Dispatcher
   readonly inFlight: InFlight
   /** Reads the bodies of plain calls; `json-body.ts` parses all others. */
-  readonly calls: CallReader
+  readonly calls: CallReader | undefined
   readonly streams: Streams
   readonly places: StreamSlots
   readonly inquiries: InquiryStates

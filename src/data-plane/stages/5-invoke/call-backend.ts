@@ -43,11 +43,19 @@ export interface BackendParts {
   readonly upstreams: RuledUpstreams
   readonly backendTokens: BackendTokens
   readonly maxResponseBytes: number
+  /** Short texts pass as bytes, without a value made of them; false: for comparison. */
+  readonly textReplies: boolean
 }
 
 type Received = EgressResponse | EgressFailure | CircuitOpen
 
-export function callsOfBackend({ egress, upstreams, backendTokens, maxResponseBytes }: BackendParts) {
+export function callsOfBackend({
+  egress,
+  upstreams,
+  backendTokens,
+  maxResponseBytes,
+  textReplies,
+}: BackendParts) {
   function send(
     exchange: Exchange,
     request: BackendRequest,
@@ -98,8 +106,8 @@ export function callsOfBackend({ egress, upstreams, backendTokens, maxResponseBy
       return backendFailure(response.reason, callTimeoutMs(exchange), maxResponseBytes)
     // joining the body and reading it take milliseconds each: other calls come between
     return response.body.byteLength > LARGE_BYTES
-      ? respondedLater(exchange, response)
-      : responded(exchange, response)
+      ? respondedLater(exchange, response, textReplies)
+      : responded(exchange, response, textReplies)
   }
 
   function timed(exchange: Exchange, response: Received, startedAt: number): MaybePromise<Outcome> {
@@ -157,16 +165,16 @@ function progressOf(exchange: Exchange): ProgressLines | undefined {
   )
 }
 
-function responded(exchange: Exchange, response: EgressResponse): MaybePromise<Reply> {
+function responded(exchange: Exchange, response: EgressResponse, textReplies: boolean): MaybePromise<Reply> {
   exchange.responseBytes = response.body.byteLength
   const structured = exchange.tool!.tool.outputSchema !== undefined
-  const text = structured ? undefined : plainText(response)
+  const text = structured || !textReplies ? undefined : plainText(response)
   return text === undefined ? madeReply(response, structured) : new TextReply(text, response.status)
 }
 
 // apart: a function with a closure allocates a scope whenever it is called
-function respondedLater(exchange: Exchange, response: EgressResponse): Promise<Reply> {
-  return nextTurn().then(() => responded(exchange, response))
+function respondedLater(exchange: Exchange, response: EgressResponse, textReplies: boolean): Promise<Reply> {
+  return nextTurn().then(() => responded(exchange, response, textReplies))
 }
 
 function madeReply(response: EgressResponse, structured: boolean): MaybePromise<Reply> {

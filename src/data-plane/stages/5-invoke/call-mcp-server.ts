@@ -6,7 +6,6 @@ import type { ToolResult } from '../../../model/tool.ts'
 import { continueWith, type MaybePending } from '../../../shared/call/and-then.ts'
 import { Cancellation } from '../../../shared/call/cancellation.ts'
 import { type Refusal, refuse } from '../../../shared/call/refusal.ts'
-import type { BackendTokens } from '../../../shared/egress/oauth/backend-tokens.ts'
 import type {
   OnProgress,
   RequestOptions,
@@ -27,6 +26,7 @@ import { backendFailure, failedCall } from './backend-failure.ts'
 import { backendHeaders } from './backend-headers.ts'
 import { type Attempt, type CallToken, callWithToken, followUps } from './backend-token.ts'
 import { callTimeoutMs } from './begin-task.ts'
+import type { BackendParts } from './call-backend.ts'
 import { featureResult } from './feature-result.ts'
 import { mcpResult, plainTextOf } from './mcp-result.ts'
 import { NotificationLimit } from './notification-limit.ts'
@@ -44,8 +44,11 @@ type Params = { readonly [name: string]: unknown }
 
 export function callMcpServer(
   sessions: McpSessions,
-  tokens: BackendTokens,
-  maxResponseBytes: number,
+  {
+    backendTokens: tokens,
+    maxResponseBytes,
+    textReplies,
+  }: Pick<BackendParts, 'backendTokens' | 'maxResponseBytes' | 'textReplies'>,
 ): (exchange: Exchange, cancellation: Cancellation) => MaybePending<Outcome> {
   function once(
     exchange: Exchange,
@@ -77,6 +80,7 @@ export function callMcpServer(
     return sessions.request(scope, method, params, {
       timeoutMs,
       maxResponseBytes,
+      shortTexts: textReplies,
       cancellation,
       onServerRequest,
       capabilities: withTasks(exchange, capabilities),
@@ -163,7 +167,7 @@ export function callMcpServer(
     const { uriPrefix } = exchange.tool!.mcp!
     const found =
       method === 'tools/call'
-        ? reply(mcpResult(outcome.result, uriPrefix))
+        ? reply(mcpResult(outcome.result, uriPrefix), textReplies)
         : served(featureResult(method, outcome.result, uriPrefix))
     return done(found ?? failed(NO_RESULT, timeoutMs, maxResponseBytes))
   }
@@ -226,9 +230,9 @@ function done(outcome: Outcome): Attempt {
   return { outcome, isRefused: false }
 }
 
-function reply(result: ToolResult | undefined): Outcome {
+function reply(result: ToolResult | undefined, textReplies: boolean): Outcome {
   if (result === undefined) return undefined
-  const text = plainTextOf(result)
+  const text = textReplies ? plainTextOf(result) : undefined
   if (text !== undefined) return new TextReply(text, 200)
   const { isError } = result
   return {

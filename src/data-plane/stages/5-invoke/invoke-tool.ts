@@ -29,9 +29,9 @@ interface InvokeParts extends BackendParts {
 }
 
 export function invokeTool(parts: InvokeParts): Stage {
-  const { mcpSessions, backendTokens, maxResponseBytes, results: cache, largeTexts } = parts
+  const { mcpSessions, results: cache, largeTexts } = parts
   const callBackend = callsOfBackend(parts)
-  const callServer = callMcpServer(mcpSessions, backendTokens, maxResponseBytes)
+  const callServer = callMcpServer(mcpSessions, parts)
 
   function serveDocument(
     document: NonNullable<NonNullable<Exchange['tool']>['document']>,

@@ -362,6 +362,7 @@ describe('invoke-tool', () => {
       mcpSessions: NO_SERVERS,
       backendTokens: NO_TOKENS,
       maxResponseBytes: 1000,
+      textReplies: true,
       results: new ResultCache(),
       largeTexts: new LargeTexts(),
     })

@@ -110,6 +110,7 @@ beforeEach(() => {
       backendTokens: new BackendTokens({ egress, now: Date.now }),
       admission,
       maxResponseBytes: 1000,
+      textReplies: true,
       results: new ResultCache(),
       largeTexts: new LargeTexts(),
       usage: new UsageCounter().stage,
