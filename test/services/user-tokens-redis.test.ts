@@ -1,7 +1,8 @@
-/** Accounts of users in a real Redis: two instances with one refresh, a disconnect that both see, and a server that is gone. */
+/** Accounts of users in a real Redis: two instances with one refresh, a disconnect that both see, and a server that is full or gone. It tests no page. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { BackendAuthentication } from '../../src/model/tool.ts'
 import { createEgress } from '../../src/shared/egress/client.ts'
+import type { ConnectionStore } from '../../src/shared/egress/oauth/connection-store.ts'
 import { UserTokens } from '../../src/shared/egress/oauth/user-tokens.ts'
 import { openConnection, type RedisConnection } from '../../src/shared/redis/connection.ts'
 import { redisConnections } from '../../src/shared/redis/connections-of-users.ts'
@@ -35,7 +36,10 @@ describe.skipIf(!hasRedis())('in Redis', () => {
     await redis?.stop()
   })
 
-  async function instance(): Promise<UserTokens> {
+  /** @param around what the instance does beside the calls of its store */
+  async function instance(
+    around: (store: ConnectionStore, client: RedisConnection) => ConnectionStore = store => store,
+  ): Promise<UserTokens> {
     const client = openConnection(redis.url, {
       commandTimeoutMs: 1_000,
       firstRetryMs: 50,
@@ -44,16 +48,64 @@ describe.skipIf(!hasRedis())('in Redis', () => {
     })
     clients.push(client)
     await new Promise(resolve => client.once('ready', resolve))
-    const opened = { store: redisConnections(client), sealer: createSealer('k'.repeat(32)) }
+    const opened = { store: around(redisConnections(client), client), sealer: createSealer('k'.repeat(32)) }
     return new UserTokens({ egress, now: Date.now, open: async () => opened })
   }
 
-  it('refreshes once, ends everywhere, and says when Redis is gone', async () => {
-    const [one, two] = [await instance(), await instance()]
-    const { url, verifier } = one.authorization(authentication, redirectUri)
+  async function connect(tokens: UserTokens): Promise<void> {
+    const { url, verifier } = tokens.authorization(authentication, redirectUri)
     const location = (await fetch(url, { redirect: 'manual' })).headers.get('location')!
     const code = new URL(location).searchParams.get('code')!
-    await one.connect(authentication, place, { code, verifier, redirectUri })
+    expect(await tokens.connect(authentication, place, { code, verifier, redirectUri })).toBeUndefined()
+  }
+
+  it('does not bring a connection back that is ended while its refresh is being written', async () => {
+    const two = await instance()
+    let ended = 0
+    const one = await instance(store => {
+      const end = async (): Promise<void> => {
+        ended++
+        await two.disconnect(authentication, place)
+      }
+      return { ...store, replace: (...args) => end().then(() => store.replace(...args)) }
+    })
+    await connect(two)
+    const before = String(await one.token(authentication, place))
+    expect(await one.token(authentication, place, before)).toMatchObject({ reason: 'not_connected' })
+    expect(ended).toBe(1)
+    expect(await two.token(authentication, place)).toMatchObject({ reason: 'not_connected' })
+  })
+
+  it('uses and stores a rotated token for which Redis had no memory at first', async () => {
+    const two = await instance()
+    let admin: RedisConnection | undefined
+    const one = await instance((store, client) => {
+      admin = client
+      let isFilled = false
+      const fill = async (): Promise<void> => {
+        if (!isFilled) await client.config('SET', 'maxmemory', '1')
+        isFilled = true
+      }
+      return { ...store, replace: (...args) => fill().then(() => store.replace(...args)) }
+    })
+    await connect(two)
+    const before = String(await one.token(authentication, place))
+    oauth.requests.length = 0
+    const rotated = String(await one.token(authentication, place, before))
+    expect(oauth.accepts(rotated)).toBe(true)
+    expect(await one.token(authentication, place, before)).toBe(rotated)
+    expect(oauth.requests).toHaveLength(1)
+    expect(await two.token(authentication, place)).toBe(before)
+    await admin!.config('SET', 'maxmemory', '0')
+    await expect.poll(() => two.token(authentication, place), { timeout: 20_000 }).toBe(rotated)
+    const next = String(await two.token(authentication, place, rotated))
+    expect(next).not.toBe(rotated)
+    expect(oauth.accepts(next)).toBe(true)
+  })
+
+  it('refreshes once, ends everywhere, and says when Redis is gone', async () => {
+    const [one, two] = [await instance(), await instance()]
+    await connect(one)
     const first = String(await two.token(authentication, place))
     expect(oauth.accepts(first)).toBe(true)
     oauth.requests.length = 0

@@ -1,4 +1,4 @@
-/** Tokens of users in files: one refresh over several instances, locks whose holder has ended, disconnects, refusals. It opens no database. */
+/** Tokens of users in files: one refresh over several instances, locks whose holder has ended, disconnects, refusals, failing writes. It opens no database. */
 import { mkdtempSync, readdirSync, rmSync, utimesSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -161,6 +161,96 @@ describe('in files', () => {
     expect(await tokens.token(authentication, place)).toMatchObject({ reason: 'not_connected' })
   })
 
+  it('does not bring a connection back that is ended while its refresh is being written', async () => {
+    await connect(instance())
+    const before = await instance().token(authentication, place)
+    const store = fileConnections(directory)
+    let ended = 0
+    const end = async (): Promise<void> => {
+      ended++
+      await instance().disconnect(authentication, place)
+    }
+    const late: ConnectionStore = {
+      ...store,
+      write: (...args) => end().then(() => store.write(...args)),
+      replace: (...args) => end().then(() => store.replace(...args)),
+    }
+    oauth.respond = response =>
+      response.writeHead(200).end('{"access_token":"user.last","token_type":"bearer","refresh_token":"last"}')
+    const refreshed = await instance(late).token(authentication, place, String(before))
+    oauth.respond = undefined
+    expect(refreshed).toMatchObject({ kind: 'fault', reason: 'not_connected' })
+    expect(ended).toBe(1)
+    expect(oauth.revoked).toContain('last')
+    expect(await instance().token(authentication, place)).toMatchObject({ reason: 'not_connected' })
+  })
+
+  it('keeps the account that is connected while the end of the one before is being stored', async () => {
+    await connect(instance())
+    const before = await instance().token(authentication, place)
+    const store = fileConnections(directory)
+    const late: ConnectionStore = {
+      ...store,
+      remove: (...args) => connect(instance()).then(() => store.remove(...args)),
+    }
+    oauth.respond = response => {
+      oauth.respond = undefined
+      response.writeHead(400).end('{"error":"invalid_grant"}')
+    }
+    const token = await instance(late).token(authentication, place, String(before))
+    expect(oauth.accepts(String(token))).toBe(true)
+    expect(await instance().token(authentication, place)).toBe(token)
+  })
+
+  it('uses and stores a rotated token that the store did not take at first', async () => {
+    await connect(instance())
+    const before = String(await instance().token(authentication, place))
+    const store = fileConnections(directory)
+    let isFull = true
+    const whenFree = async (): Promise<void> => {
+      if (isFull) throw new Error('full')
+    }
+    const failing: ConnectionStore = {
+      ...store,
+      write: (...args) => whenFree().then(() => store.write(...args)),
+      replace: (...args) => whenFree().then(() => store.replace(...args)),
+    }
+    const tokens = instance(failing)
+    const rotated = String(await tokens.token(authentication, place, before))
+    expect(rotated).not.toBe(before)
+    expect(oauth.accepts(rotated)).toBe(true)
+    oauth.requests.length = 0
+    expect(await tokens.token(authentication, place, before)).toBe(rotated)
+    expect(oauth.requests).toEqual([])
+    isFull = false
+    await expect.poll(() => instance().token(authentication, place), { timeout: 20_000 }).toBe(rotated)
+    // with the refresh token that was stored late
+    const next = String(await instance().token(authentication, place, rotated))
+    expect(next).not.toBe(rotated)
+    expect(oauth.accepts(next)).toBe(true)
+    await expect
+      .poll(() => readdirSync(directory).filter(name => !name.endsWith('.sealed')), { timeout: 20_000 })
+      .toEqual([])
+  })
+
+  it('revokes a rotated token that was not stored before the user disconnected', async () => {
+    await connect(instance())
+    const before = String(await instance().token(authentication, place))
+    const store = fileConnections(directory)
+    let isFull = true
+    const failing: ConnectionStore = {
+      ...store,
+      write: (...args) => (isFull ? Promise.reject(new Error('full')) : store.write(...args)),
+      replace: (...args) => (isFull ? Promise.reject(new Error('full')) : store.replace(...args)),
+    }
+    const rotated = String(await instance(failing).token(authentication, place, before))
+    expect(oauth.accepts(rotated)).toBe(true)
+    await instance().disconnect(authentication, place)
+    isFull = false
+    await expect.poll(() => oauth.revoked, { timeout: 20_000 }).toContain(rotated)
+    expect(await instance().token(authentication, place)).toMatchObject({ reason: 'not_connected' })
+  })
+
   it.each([
     ['succeeds', undefined],
     ['is refused', 'invalid_grant'],
@@ -182,7 +272,7 @@ describe('in files', () => {
       const refreshing = instance().token(authentication, place, String(before))
       await expect.poll(() => finish).toBeDefined()
       const connecting = connect(instance())
-      // the code has been exchanged; what it stands for is stored as soon as the refresh has ended
+      // the code has been exchanged
       await new Promise(resolve => setTimeout(resolve, 300))
       finish?.()
       await Promise.all([refreshing, connecting])
@@ -256,6 +346,7 @@ describe('in files', () => {
     const broken: ConnectionStore = {
       read: () => Promise.reject(new Error('down')),
       write: () => Promise.reject(new Error('down')),
+      replace: () => Promise.reject(new Error('down')),
       remove: () => Promise.reject(new Error('down')),
       lock: () => Promise.reject(new Error('down')),
     }

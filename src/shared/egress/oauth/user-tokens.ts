@@ -6,7 +6,6 @@ import type { Sealer } from '../../secrets/sealer.ts'
 import type { Egress } from '../egress.ts'
 import type { ConnectionStore } from './connection-store.ts'
 import {
-  type ClientIdentity,
   fault,
   type IssuedToken,
   identityOf,
@@ -15,6 +14,7 @@ import {
   revokeToken,
   type TokenFault,
 } from './token-endpoint.ts'
+import { UnwrittenGrants } from './unwritten-grants.ts'
 
 /** Whose tokens they are, and for which ToolSet: tools of another one never get them. */
 export interface ConnectionPlace {
@@ -47,6 +47,14 @@ interface Granted {
   readonly connectedAtMs: number
 }
 
+interface Connection {
+  readonly granted: Granted
+  /** The stored text, which identifies this version of the connection. */
+  readonly version: string
+}
+
+type Unlock = () => Promise<void>
+
 export interface Authorization {
   /** Address of the authorization server for the browser. */
   readonly url: string
@@ -62,10 +70,15 @@ const UNSTATED_LIFE_MS = 3650 * 24 * 3_600_000
 
 const NOT_CONNECTED = fault('not_connected', 'The user has not connected an account for this backend.')
 const STORE_FAILED = fault('unavailable', 'The store of connected accounts is unavailable.')
+const STILL_RENEWING = fault(
+  'unavailable',
+  'Another request is still renewing the access token of this user. Retry later.',
+)
 
 export class UserTokens {
   readonly #options: UserTokensOptions
   readonly #refreshes = new Map<string, Promise<string | TokenFault>>()
+  readonly #unwritten = new UnwrittenGrants<Granted>()
   #opening: Promise<Opened> | undefined
 
   constructor(options: UserTokensOptions) {
@@ -83,8 +96,9 @@ export class UserTokens {
   ): Promise<string | TokenFault> {
     const key = keyOf(authentication, place)
     try {
-      const granted = await this.#read(key)
-      if (granted === undefined) return NOT_CONNECTED
+      const connection = await this.#read(key)
+      if (connection === undefined) return NOT_CONNECTED
+      const { granted } = connection
       if (granted.accessToken !== refused && granted.renewAtMs > this.#options.now())
         return granted.accessToken
       const running = this.#refreshes.get(key)
@@ -106,7 +120,7 @@ export class UserTokens {
     authentication: BackendAuthentication,
     place: ConnectionPlace,
   ): Promise<number | undefined> {
-    return (await this.#read(keyOf(authentication, place)))?.connectedAtMs
+    return (await this.#read(keyOf(authentication, place)))?.granted.connectedAtMs
   }
 
   /** Where the user consents (RFC 6749 §4.1.1, with PKCE, RFC 7636). */
@@ -138,7 +152,7 @@ export class UserTokens {
     grant: { readonly code: string; readonly verifier: string; readonly redirectUri: string },
   ): Promise<TokenFault | undefined> {
     // a code is good for one request: the store has to be there before
-    await this.#opened()
+    const { store, sealer } = await this.#opened()
     const issued = await requestToken(this.#options.egress, identityOf(authentication), {
       grant_type: 'authorization_code',
       code: grant.code,
@@ -148,37 +162,32 @@ export class UserTokens {
     })
     if (issued.kind === 'fault') return issued
     const key = keyOf(authentication, place)
-    // a refresh of the grant before could write, or remove, after this
-    const unlock = await this.#lock(key)
-    try {
-      const nowMs = this.#options.now()
-      await this.#write(key, grantedFrom(issued, nowMs, nowMs))
-    } finally {
-      await unlock?.()
-    }
+    const nowMs = this.#options.now()
+    // a refresh of the grant before finds another version, and changes nothing
+    await store.write(key, sealer.seal(JSON.stringify(grantedFrom(issued, nowMs, nowMs)), key))
     return undefined
-  }
-
-  /** @returns undefined when another one holds the lock for longer than a refresh may take */
-  async #lock(key: string): Promise<(() => Promise<void>) | undefined> {
-    const { store } = await this.#opened()
-    const untilMs = performance.now() + MAX_WAIT_MS
-    for (;;) {
-      const unlock = await store.lock(key, LOCK_MS)
-      if (unlock !== undefined || performance.now() > untilMs) return unlock
-      await sleep(POLL_MS)
-    }
   }
 
   /** Removes the connection, and revokes its tokens where the server has an address for that. @throws Error when the store is unavailable */
   async disconnect(authentication: BackendAuthentication, place: ConnectionPlace): Promise<void> {
     const key = keyOf(authentication, place)
-    const granted = await this.#read(key)
-    await (await this.#opened()).store.remove(key)
-    if (granted === undefined) return
-    const identity: ClientIdentity = identityOf(authentication)
+    const { store, sealer } = await this.#opened()
+    const version = await store.remove(key)
+    const granted = version === undefined ? undefined : this.#open(sealer, key, version)
+    this.#unwritten.drop(key)
+    if (granted !== undefined) await this.#revoke(authentication, granted)
+  }
+
+  /** Never rejects. */
+  async #revoke(authentication: BackendAuthentication, granted: Granted): Promise<void> {
     for (const token of [granted.refreshToken, granted.accessToken])
-      if (token !== undefined) await revokeToken(this.#options.egress, identity, token)
+      if (token !== undefined) await revokeToken(this.#options.egress, identityOf(authentication), token)
+  }
+
+  /** Unlocking never rejects: the call has its result by then, and the lock ends by itself. */
+  async #tryLock(key: string): Promise<Unlock | undefined> {
+    const unlock = await (await this.#opened()).store.lock(key, LOCK_MS)
+    return unlock && (() => unlock().catch(() => {}))
   }
 
   /** Of threads and instances, one refreshes: a server that rotates refresh tokens refuses one that is used twice. */
@@ -188,23 +197,22 @@ export class UserTokens {
     refused: string,
   ): Promise<string | TokenFault> {
     const { now } = this.#options
-    const { store } = await this.#opened()
     const untilMs = performance.now() + MAX_WAIT_MS
     for (;;) {
-      const unlock = await store.lock(key, LOCK_MS)
+      const unlock = await this.#tryLock(key)
       try {
-        const granted = await this.#read(key)
-        if (granted === undefined) return NOT_CONNECTED
-        if (granted.accessToken !== refused && granted.renewAtMs > now()) return granted.accessToken
-        if (unlock !== undefined) return await this.#refresh(key, authentication, granted, refused)
+        const connection = await this.#read(key)
+        if (connection === undefined) return NOT_CONNECTED
+        const { accessToken, renewAtMs } = connection.granted
+        if (accessToken !== refused && renewAtMs > now()) return accessToken
+        // one that is not written yet is not renewed: a restart would lose two of them
+        if (unlock !== undefined && this.#unwritten.get(key) === undefined)
+          return await this.#refresh(key, authentication, connection, refused, unlock)
       } finally {
-        await unlock?.()
+        if (this.#unwritten.get(key)?.unlock !== unlock) await unlock?.()
       }
       if (performance.now() > untilMs)
-        return fault(
-          'unavailable',
-          'Another request is still renewing the access token of this user. Retry later.',
-        )
+        return this.#unwritten.get(key) === undefined ? STILL_RENEWING : STORE_FAILED
       await sleep(POLL_MS)
     }
   }
@@ -212,42 +220,60 @@ export class UserTokens {
   async #refresh(
     key: string,
     authentication: BackendAuthentication,
-    granted: Granted,
+    { granted, version }: Connection,
     refused: string,
+    unlock: Unlock,
   ): Promise<string | TokenFault> {
     const { egress, now } = this.#options
-    const { store } = await this.#opened()
     const { accessToken, refreshToken, expiresAtMs, connectedAtMs } = granted
     const isUsable = accessToken !== refused && expiresAtMs > now()
-    if (refreshToken === undefined) {
-      if (isUsable) return accessToken
-      await store.remove(key)
-      return NOT_CONNECTED
-    }
+    if (refreshToken === undefined) return isUsable ? accessToken : this.#end(key, version)
     const issued = await requestToken(egress, identityOf(authentication), {
       grant_type: 'refresh_token',
       refresh_token: refreshToken,
     })
     if (issued.kind === 'token') {
-      const current = await this.#read(key)
-      // disconnected in the meantime
-      if (current === undefined) {
-        await revokeToken(egress, identityOf(authentication), issued.refreshToken ?? issued.value)
-        return NOT_CONNECTED
-      }
-      // connected again in the meantime, perhaps with another account
-      if (current.refreshToken !== refreshToken) return current.accessToken
-      const next = { ...issued, refreshToken: issued.refreshToken ?? refreshToken }
-      await this.#write(key, grantedFrom(next, now(), connectedAtMs))
-      return issued.value
+      const rotated = { ...issued, refreshToken: issued.refreshToken ?? refreshToken }
+      const renewed = grantedFrom(rotated, now(), connectedAtMs)
+      return this.#store(key, authentication, version, renewed, unlock)
     }
     // also when the client's own secret or address is wrong: the grant is still good
     if (issued.isGrantOver !== true) return isUsable ? accessToken : issued
-    const current = await this.#read(key)
-    if (current !== undefined && current.refreshToken !== refreshToken) return current.accessToken
     // the user has withdrawn the grant, or it has ended
-    await store.remove(key)
+    return this.#end(key, version)
+  }
+
+  /** Stores a renewed grant in place of the one before. @returns the access token to use */
+  async #store(
+    key: string,
+    authentication: BackendAuthentication,
+    before: string,
+    granted: Granted,
+    unlock: Unlock,
+  ): Promise<string | TokenFault> {
+    const { store, sealer } = await this.#opened()
+    const sealed = sealer.seal(JSON.stringify(granted), key)
+    const revoke = (): Promise<void> => this.#revoke(authentication, granted)
+    try {
+      if (await store.replace(key, before, sealed)) return granted.accessToken
+    } catch {
+      // a server that rotates refresh tokens no longer accepts the stored one
+      this.#unwritten.hold(store, key, { granted, sealed, before, unlock, revoke })
+      return granted.accessToken
+    }
+    const current = await this.#read(key)
+    // connected again in the meantime, perhaps with another account
+    if (current !== undefined) return current.granted.accessToken
+    // disconnected in the meantime
+    await revoke()
     return NOT_CONNECTED
+  }
+
+  /** Removes a grant that is over, unless another one has taken its place. @returns the access token to use */
+  async #end(key: string, version: string): Promise<string | TokenFault> {
+    const { store } = await this.#opened()
+    if ((await store.remove(key, version)) !== undefined) return NOT_CONNECTED
+    return (await this.#read(key))?.granted.accessToken ?? NOT_CONNECTED
   }
 
   #opened(): Promise<Opened> {
@@ -258,21 +284,23 @@ export class UserTokens {
     return this.#opening
   }
 
-  async #read(key: string): Promise<Granted | undefined> {
+  async #read(key: string): Promise<Connection | undefined> {
     const { store, sealer } = await this.#opened()
-    const sealed = await store.read(key)
-    if (sealed === undefined) return undefined
+    const version = await store.read(key)
+    if (version === undefined) return undefined
+    const granted = this.#open(sealer, key, version)
+    return granted && { granted, version }
+  }
+
+  #open(sealer: Sealer, key: string, version: string): Granted | undefined {
+    const unwritten = this.#unwritten.get(key)
+    if (unwritten?.before === version) return unwritten.granted
     try {
-      return JSON.parse(sealer.open(sealed, key)) as Granted
+      return JSON.parse(sealer.open(version, key)) as Granted
     } catch {
       // damaged, or sealed with another key: the user connects again
       return undefined
     }
-  }
-
-  async #write(key: string, granted: Granted): Promise<void> {
-    const { store, sealer } = await this.#opened()
-    await store.write(key, sealer.seal(JSON.stringify(granted), key))
   }
 }
 
