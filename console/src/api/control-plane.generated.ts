@@ -275,9 +275,9 @@ export interface components {
                 action: "create" | "update" | "delete";
                 fields: {
                     field: string;
-                    /** @description Value of the field; an OpenAPI document is represented by its SHA-256. */
+                    /** @description Value of the field. An OpenAPI document is represented by its SHA-256; in an address, the parts that may hold a credential are represented by the beginning of its SHA-256. */
                     from?: unknown;
-                    /** @description Value of the field; an OpenAPI document is represented by its SHA-256. */
+                    /** @description Value of the field. An OpenAPI document is represented by its SHA-256; in an address, the parts that may hold a credential are represented by the beginning of its SHA-256. */
                     to?: unknown;
                 }[];
                 /** @enum {string} */
@@ -287,11 +287,11 @@ export interface components {
             }[];
             /** @description Fields that were changed, and resources that were deleted, outside of `config apply` after the last apply. The entries in `changes` overwrite them. Without `overwrite_drift=true`, an apply with drift is refused with the status 409. */
             drift: {
-                /** @description Value of the field; an OpenAPI document is represented by its SHA-256. */
+                /** @description Value of the field. An OpenAPI document is represented by its SHA-256; in an address, the parts that may hold a credential are represented by the beginning of its SHA-256. */
                 applied?: unknown;
                 /** @description Name of the field; null: the whole resource was deleted. */
                 field: string | null;
-                /** @description Value of the field; an OpenAPI document is represented by its SHA-256. */
+                /** @description Value of the field. An OpenAPI document is represented by its SHA-256; in an address, the parts that may hold a credential are represented by the beginning of its SHA-256. */
                 live?: unknown;
                 path: string;
             }[];

@@ -168,6 +168,48 @@ describe.each(DATABASES)('the audit on $name', { timeout: 60_000 }, database => 
       expect(JSON.stringify(stored)).not.toContain('canary-')
     })
 
+    it('shows addresses of MCP servers and token endpoints without the query, and that the query changed', async () => {
+      const fields = (token: string) => ({
+        upstream_url: `https://mcp.example/crm?token=${token}`,
+        mcp: {
+          authentication: {
+            type: 'oauth2_client_credentials',
+            secret: 'crm',
+            client_id: 'gateway',
+            token_url: `https://idp.example/token?key=${token}`,
+          },
+        },
+      })
+      const given = { name: 'CRM', type: 'mcp', path: '/crm', ...fields('canary-1') }
+      const { body: api } = await plane.call('admin', 'POST', `${base()}/apis`, given)
+      const changed = await plane.call('admin', 'PATCH', `${base()}/apis/${api.id}`, fields('canary-2'))
+      expect(changed.status, JSON.stringify(changed.body)).toBe(200)
+      const [second, first] = await rows(`&resource_id=${api.id}`)
+      const masked = expect.stringMatching(/^https:\/\/mcp\.example\/crm\?\[sha256:[0-9a-f]{12}\]$/)
+      expect([first!.after!.upstream_url, second!.after!.upstream_url]).toEqual([masked, masked])
+      expect(second!.before!.upstream_url).toBe(first!.after!.upstream_url)
+      expect(second!.after!.upstream_url).not.toBe(first!.after!.upstream_url)
+      const tokenUrl = expect.stringMatching(/^https:\/\/idp\.example\/token\?\[sha256:[0-9a-f]{12}\]$/)
+      expect(second!.after!.mcp).toMatchObject({ authentication: { tokenUrl, clientId: 'gateway' } })
+      const stored = await plane.store.read(EVERY_TENANT, tx => tx.audit.list({ resourceId: api.id }, {}, 10))
+      expect(JSON.stringify(stored)).not.toContain('canary-')
+      // as an earlier version stored it
+      const after = JSON.stringify({ id: 'api_old', ...fields('canary-old') })
+      await plane.store.write(EVERY_TENANT, async tx =>
+        tx.audit.append({
+          ...systemOrigin('control.apis.create'),
+          id: 'aud_old_api',
+          at: tx.now,
+          tenantId: world.acme,
+          resourceType: 'api',
+          resourceId: 'api_old',
+          before: null,
+          after,
+        }),
+      )
+      expect((await rows('&resource_id=api_old'))[0]!.after!.upstream_url).toEqual(masked)
+    })
+
     it('is read by auditors of a tenant for that tenant only, page by page and as NDJSON', async () => {
       const own = await rows('', 'auditor')
       expect(own.length).toBeGreaterThan(5)

@@ -262,6 +262,57 @@ describe.each(DATABASES)('configuration as code on $name', database => {
       expect(list.body.items.find((each: { name: string }) => each.name === 'x').has_secret).toBe(false)
     })
 
+    it('shows that an address changes, in changes and in drift, and no path and query that may be a token', async () => {
+      const hook = (path: string) => ({ url: `https://hooks.example${path}`, events: ['*'] })
+      const server = (token: string) => {
+        const at = (path: string) => `https://mcp.example${path}?token=${token}`
+        const authentication = {
+          type: 'oauth2_client_credentials',
+          secret: 'crm',
+          client_id: 'gateway',
+          token_url: at('/token'),
+        }
+        return { name: 'CRM', type: 'mcp', upstream_url: at('/crm'), mcp: { authentication } }
+      }
+      const body = (token: string) => ({
+        owner: 'team-u',
+        tenants: {
+          acme: { webhooks: { chat: hook(`/services/${token}`) }, apis: { '/crm': server(token) } },
+        },
+      })
+      const digest = '\\[sha256:[0-9a-f]{12}\\]$'
+      const masked = (start: string) => expect.stringMatching(new RegExp(`^${start}${digest}`))
+      const hidden = masked('https://hooks\\.example/')
+      const created = await apply(body('canary-1'))
+      const updated = await apply(body('canary-2'))
+      const fieldsOf = (changes: { fields: { field: string; from: never; to: never }[] }[]) =>
+        Object.fromEntries(changes.flatMap(({ fields }) => fields.map(each => [each.field, each])))
+      expect(fieldsOf(created.changes)).toMatchObject({ url: { from: null, to: hidden } })
+      const { url, upstream_url: upstream, mcp } = fieldsOf(updated.changes)
+      expect(url).toEqual({ field: 'url', from: fieldsOf(created.changes).url!.to, to: hidden })
+      expect(url!.to).not.toBe(url!.from)
+      const query = masked('https://mcp\\.example/crm\\?')
+      expect(upstream).toEqual({ field: 'upstream_url', from: query, to: query })
+      expect(upstream!.to).not.toBe(upstream!.from)
+      const tokenUrl = { authentication: { token_url: masked('https://mcp\\.example/token\\?') } }
+      expect(mcp).toMatchObject({ from: tokenUrl, to: tokenUrl })
+      const list = await plane.call('admin', 'GET', `/v1/tenants/${world.acme}/webhooks`)
+      const chat = list.body.items.find((each: { name: string }) => each.name === 'chat')
+      const other = { url: hook('/services/canary-3').url }
+      await plane.call('admin', 'PATCH', `/v1/tenants/${world.acme}/webhooks/${chat.id}`, other)
+      const drifted = await send(body('canary-2'), '?dry_run=true')
+      expect(drifted.body.drift).toEqual([
+        { path: 'tenants/acme/webhooks/chat', field: 'url', applied: url!.to, live: hidden },
+      ])
+      const removed = await send({ owner: 'team-u', tenants: {} }, '?prune=true&overwrite_drift=true')
+      expect(removed.body.changes).toHaveLength(2)
+      expect(JSON.stringify([created, updated, drifted.body, removed.body])).not.toContain('canary-')
+      // the export is a tree to apply, and has whole addresses
+      await apply(body('canary-4'))
+      expect((await read('platform', '?owner=team-u')).tenants.acme.webhooks.chat.url).toContain('canary-4')
+      await apply({ owner: 'team-u', tenants: {} }, '?prune=true')
+    })
+
     it.each<[string, Caller, object, number]>([
       [
         'a tenant admin applies to its tenant',

@@ -1,5 +1,6 @@
 /** Routes of configuration as code, with schemas of their bodies. `services/configuration` exports and applies configurations. */
 import { type Change, type Drift, pathOf, RESOURCE_KINDS } from '../../../model/configuration.ts'
+import { maskField } from '../../store/masked-addresses.ts'
 import { type Endpoint, tagged } from '../http/endpoint.ts'
 import { configurationTree, ownerName } from '../schemas/configuration.ts'
 import { booleanQuery, textField } from '../schemas/fields.ts'
@@ -28,7 +29,8 @@ const request = configurationTree
   .openapi('ConfigurationRequest')
 
 const value = z.unknown().openapi({
-  description: 'Value of the field; an OpenAPI document is represented by its SHA-256.',
+  description:
+    'Value of the field. An OpenAPI document is represented by its SHA-256; in an address, the parts that may hold a credential are represented by the beginning of its SHA-256.',
 })
 const shownChange = z.object({
   action: z.enum(['create', 'update', 'delete']),
@@ -72,13 +74,17 @@ function shown({ changes, drift, foreign, unlisted, missingSecrets }: ApplyResul
       action,
       kind: resource.kind,
       path,
-      fields,
+      fields: fields.map(({ field, from, to }) => ({
+        field,
+        from: maskField(field, from),
+        to: maskField(field, to),
+      })),
     })),
     drift: drift.map(({ path, field, applied: before, live }: Drift) => ({
       path,
       field,
-      applied: before,
-      live,
+      applied: field === null ? before : maskField(field, before),
+      live: field === null ? live : maskField(field, live),
     })),
     foreign: foreign.map(resource => ({ path: pathOf(resource), owner: resource.owner })),
     unlisted,
