@@ -1,5 +1,7 @@
 /** Read access to an OpenAPI document: version, title, references, operations and parameters; also the error of an unusable one. It fetches no document. */
+
 import { isObject } from '../../model/is-object.ts'
+import { shownReference } from '../../model/shown-address.ts'
 import { type Dict, list, own, text } from './dict.ts'
 import { unescapeToken } from './json-pointer.ts'
 
@@ -167,7 +169,7 @@ export class OpenDocument {
 function unreadable(pathItem: unknown): string {
   const reference = isObject(pathItem) ? own(pathItem, '$ref') : undefined
   return typeof reference === 'string'
-    ? `the path item refers to ${reference.slice(0, 200)}, which cannot be read`
+    ? `the path item refers to ${shownReference(reference).slice(0, 200)}, which cannot be read`
     : `the path item is ${kindOf(pathItem)}, not an object`
 }
 

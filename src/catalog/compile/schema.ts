@@ -1,6 +1,7 @@
 /** Converts OpenAPI schemas to JSON Schema 2020-12 for requests or for responses. `bundle.ts` adds the definitions that converted schemas refer to. */
 
 import { isObject } from '../../model/is-object.ts'
+import { shownReference } from '../../model/shown-address.ts'
 import { usablePattern } from '../../shared/json-schema/pattern.ts'
 import { type Dict, list, own, put, strings } from './dict.ts'
 import type { OpenDocument } from './document.ts'
@@ -82,7 +83,7 @@ export class SchemaConverter {
     const name = choice === undefined ? this.#nameOf(reference) : this.#nameFor(choice, reference, 'Any')
     if (name === undefined) {
       this.#notice(
-        `the target of $ref ${reference.slice(0, 120)} is not in the document: this part of the schema allows any value`,
+        `the target of $ref ${shownReference(reference).slice(0, 120)} is not in the document: this part of the schema allows any value`,
       )
       return {}
     }

@@ -1,5 +1,6 @@
 /** Joins an OpenAPI document and the files it refers to into one document, and reports what it cannot resolve. It reads no file. */
 import { isObject } from '../../model/is-object.ts'
+import { shownAddress, shownReference } from '../../model/shown-address.ts'
 import type { UnresolvedReference } from '../compile/compile-tool-set.ts'
 import { type Dict, own, put } from '../compile/dict.ts'
 import { DocumentError } from '../compile/document.ts'
@@ -198,8 +199,8 @@ class Linker {
       this.#moreUnresolved++
       return
     }
-    const pointer = `${from.file.label}#${from.pointer}`
-    this.#unresolved.push({ pointer, reference: reference.slice(0, 300), reason, fix })
+    const pointer = `${shownAddress(from.file.label)}#${from.pointer}`
+    this.#unresolved.push({ pointer, reference: shownReference(reference).slice(0, 300), reason, fix })
   }
 
   /** Where a location is in the joined document; undefined when no part holds it. */
@@ -249,7 +250,9 @@ class Linker {
     if (fragment !== '' && !fragment.startsWith('/')) {
       const pointer = found.file.anchor(unescapeToken(fragment))
       if (pointer === undefined)
-        return absent(`${found.file.label || 'the document'} has no $anchor "${fragment.slice(0, 80)}"`)
+        return absent(
+          `${shownAddress(found.file.label) || 'the document'} has no $anchor "${fragment.slice(0, 80)}"`,
+        )
       return this.#lookup({ file: found.file, pointer }, hops)
     }
     const inner = fragment === '/' ? '' : pointerOf(fragment)
@@ -261,7 +264,7 @@ class Linker {
     const identified = this.#ids.get(resolveUri(address, base) ?? '')
     if (identified !== undefined) return identified
     const uri = resolveUri(address, from.uri)
-    if (uri === undefined) return absent(`${address.slice(0, 200)} is not a valid URI`)
+    if (uri === undefined) return absent(`${shownAddress(address)} is not a valid URI`)
     const opened = this.#files.get(uri)
     if (opened !== undefined) return { file: opened, pointer: '' }
     const given = this.#getFile(uri)
@@ -295,7 +298,9 @@ class Linker {
         return this.#lookup({ file: jumped.file, pointer: `${jumped.pointer}${rest}` }, hops + 1)
       }
       if (next === undefined)
-        return absent(`${file.label || 'the document'} has no value at ${pointer.slice(0, 200)}`)
+        return absent(
+          `${shownAddress(file.label) || 'the document'} has no value at ${pointer.slice(0, 200)}`,
+        )
       node = next
       path += `/${step}`
     }

@@ -1,4 +1,5 @@
 /** Fetches a document over HTTP, within limits on size and time, and without redirects. It parses no document. */
+import { shownAddress } from '../../model/shown-address.ts'
 import type { Egress } from '../../shared/egress/egress.ts'
 import { httpOnly } from '../../shared/egress/http-only.ts'
 import { DocumentError } from '../compile/document.ts'
@@ -30,23 +31,24 @@ export async function fetchDocument(egress: Egress, url: string, etag: string | 
     timeoutMs: FETCH_TIMEOUT_MS,
     maxResponseBytes: MAX_DOCUMENT_BYTES,
   })
+  const label = shownAddress(url)
   if (response.kind === 'failure') {
     throw response.reason === 'too_large'
       ? tooLarge()
-      : new DocumentError(`${url} cannot be fetched: ${response.message}`)
+      : new DocumentError(`${label} cannot be fetched: ${response.message}`)
   }
   if (response.status === 304 && etag !== undefined) return { kind: 'unmodified' }
-  const target = response.headers.get('location').slice(0, 200)
+  const target = shownAddress(response.headers.get('location'))
   if (response.status >= 300 && response.status < 400 && target !== '') {
     throw new DocumentError(
-      `${url} redirects to ${target}, but the gateway does not follow redirects: set spec.openAPISpec.url or the $ref to the final address`,
+      `${label} redirects to ${target}, but the gateway does not follow redirects: set spec.openAPISpec.url or the $ref to the final address`,
     )
   }
-  if (response.status !== 200) throw new DocumentError(`${url} responded with status ${response.status}`)
+  if (response.status !== 200) throw new DocumentError(`${label} responded with status ${response.status}`)
   const encoding = response.headers.get('content-encoding')
   if (encoding !== '' && encoding !== 'identity') {
     throw new DocumentError(
-      `${url} responded with content-encoding ${encoding.slice(0, 40)}, which was not requested`,
+      `${label} responded with content-encoding ${encoding.slice(0, 40)}, which was not requested`,
     )
   }
   return { kind: 'document', bytes: response.body, etag: soundEtag(response.headers.get('etag')) }

@@ -1,4 +1,5 @@
 /** Readers of the files that a document may refer to: from its origin, from stored copies, from its folder, or none. They parse no file. */
+import { shownAddress } from '../../model/shown-address.ts'
 import type { Egress } from '../../shared/egress/egress.ts'
 import type { StoredFile } from './document-store.ts'
 import { fetchDocument } from './fetch-document.ts'
@@ -25,7 +26,7 @@ export function originFiles(
       const url = new URL(address)
       if (url.origin === origin && url.username === '' && url.password === '') return undefined
       return {
-        reason: `${address.slice(0, 200)} is not at ${origin}, the origin of the document: the gateway reads files from this origin only`,
+        reason: `${shownAddress(address)} is not at ${origin}, the origin of the document: the gateway reads files from this origin only`,
         fix: 'serve the file from the origin of the document, or join the files into one document with a bundler',
       }
     },
@@ -52,7 +53,7 @@ export function storedFiles(uri: string, stored: ReadonlyMap<string, StoredFile>
     refusal: () => undefined,
     async read(address) {
       const file = stored.get(address)
-      if (file === undefined) throw new Error(`the gateway has no stored copy of ${address.slice(0, 200)}`)
+      if (file === undefined) throw new Error(`the gateway has no stored copy of ${shownAddress(address)}`)
       return file.bytes
     },
     fix: 'make the document available at its address: the gateway then fetches the files again',

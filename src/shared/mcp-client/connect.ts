@@ -1,6 +1,7 @@
 /** Opens a connection to an MCP server, with a transport and a version that the server supports, or one for an open session. It calls no tool. */
 import { randomUUID } from 'node:crypto'
 import { isObject } from '../../model/is-object.ts'
+import { shownAddress } from '../../model/shown-address.ts'
 import type { Cancellation } from '../call/cancellation.ts'
 import { UNSUPPORTED_VERSION } from '../call/rpc-errors.ts'
 import type { Egress } from '../egress/egress.ts'
@@ -16,7 +17,6 @@ import {
   type RpcFailure,
   type RpcOutcome,
   type ServerAddress,
-  shownAddress,
 } from './protocol.ts'
 import type { ServerSession } from './server-session-store.ts'
 import { StreamableHttp } from './streamable-http.ts'

@@ -1,18 +1,12 @@
 /** The transport HTTP with SSE (MCP 2024-11-05): an event stream from the server, and POSTs to it. It interprets no method. */
+import { shownAddress } from '../../model/shown-address.ts'
 import { resolveWithin } from '../../model/upstream-url.ts'
 import { Cancellation } from '../call/cancellation.ts'
 import type { Egress, EgressStreamResponse } from '../egress/egress.ts'
 import { serverEvents } from '../egress/server-events.ts'
 import { addressHeaders } from './address.ts'
 import { errorIn, MessageError, readMessages } from './messages.ts'
-import {
-  failure,
-  type RequestId,
-  type RpcFailure,
-  type RpcOutcome,
-  type ServerAddress,
-  shownAddress,
-} from './protocol.ts'
+import { failure, type RequestId, type RpcFailure, type RpcOutcome, type ServerAddress } from './protocol.ts'
 import { contentTypeOf, discard, fromEgress, timedOut } from './read-response.ts'
 import type { OnMessage, Wire, WireRequest } from './wire.ts'
 

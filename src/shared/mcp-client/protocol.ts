@@ -99,8 +99,3 @@ export function failure(
 ): RpcFailure {
   return { kind: 'failure', reason, message, sent, ...(status === undefined ? {} : { status }) }
 }
-
-/** Without the query, which may hold a credential. */
-export function shownAddress(url: string): string {
-  return url.split('?', 1)[0]!.slice(0, 200)
-}

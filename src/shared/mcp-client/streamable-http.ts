@@ -1,5 +1,6 @@
 /** The transport streamable HTTP (MCP 2025-03-26 and newer): POSTs of messages, the session id, and streams with their resumption. It interprets no method. */
 import { setTimeout as sleep } from 'node:timers/promises'
+import { shownAddress } from '../../model/shown-address.ts'
 import { within } from '../async/within.ts'
 import { continueWith, type MaybePending, type Pending } from '../call/and-then.ts'
 import { Cancellation } from '../call/cancellation.ts'
@@ -8,7 +9,7 @@ import type { Egress, EgressFailure, EgressStreamResponse } from '../egress/egre
 import { serverEvents } from '../egress/server-events.ts'
 import { addressHeaders } from './address.ts'
 import { errorIn, readMessages } from './messages.ts'
-import { failure, type RpcOutcome, type ServerAddress, shownAddress } from './protocol.ts'
+import { failure, type RpcOutcome, type ServerAddress } from './protocol.ts'
 import {
   contentTypeOf,
   discard,

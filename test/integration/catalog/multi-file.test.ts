@@ -28,7 +28,7 @@ async function serveFiles(files: Files): Promise<{ readonly url: string; readonl
     requests.push(path)
     const file = files[path]
     if (file === undefined || typeof file === 'number') {
-      response.writeHead(file ?? 404, file === 302 ? { location: '/openapi.json' } : {}).end()
+      response.writeHead(file ?? 404, file === 302 ? { location: '/moved.json?sig=canary-7' } : {}).end()
       return
     }
     const text = typeof file === 'string' ? file : JSON.stringify(file)
@@ -253,6 +253,45 @@ describe('the fix of a file that is not available', () => {
     expect(degraded()?.message).toMatch(
       /b\.yaml responded with status 503; correct the reference, or check that the gateway can fetch/,
     )
+  })
+})
+
+describe('an address with a credential in its query', () => {
+  it('is fetched as it is, and shown in the status without the query', async () => {
+    const { url, requests } = await serveFiles({
+      '/openapi.json?sig=canary-1': {
+        ...INFO,
+        paths: {
+          '/a': get('a', {
+            parameters: [{ name: 'x', in: 'query', schema: { $ref: 'x.yaml?sig=canary-8#/Pet' } }],
+          }),
+          '/b': { $ref: 'b.yaml?sig=canary-2' },
+          '/c': { $ref: 'c.yaml?sig=canary-3#/paths' },
+          '/d': { $ref: 'https://user:canary-4@files.example/d.yaml?sig=canary-5' },
+          '/e': { $ref: 'e.yaml?sig=canary-6' },
+        },
+      },
+      '/b.yaml?sig=canary-2': 503,
+      '/c.yaml?sig=canary-3': { other: 1 },
+      '/e.yaml?sig=canary-6': 302,
+    })
+    await start({ openAPISpec: { url: `${url}?sig=canary-1` } })
+    expect(requests).toContain('/b.yaml?sig=canary-2')
+    expect(deployment.names).toEqual(['a'])
+    const { message } = degraded()!
+    expect(message).toContain('$ref b.yaml: ')
+    expect(message).toMatch(/http:\/\/127\.0\.0\.1:\d+\/b\.yaml responded with status 503/)
+    expect(message).toMatch(/e\.yaml redirects to \/moved\.json, but/)
+    expect(message).toContain('https://files.example/d.yaml is not at')
+    expect(message).toContain('c.yaml has no value at /paths')
+    expect(JSON.stringify([deployment.status('set'), deployment.logged])).not.toContain('canary-')
+  })
+
+  it('is shown likewise when the document itself cannot be fetched', async () => {
+    const { url } = await serveFiles({ '/openapi.json?sig=canary-1': 503 })
+    await start({ openAPISpec: { url: `${url}?sig=canary-1` } })
+    expect(JSON.stringify(deployment.status('set'))).toContain('/openapi.json responded with status 503')
+    expect(JSON.stringify([deployment.status('set'), deployment.logged])).not.toContain('canary-')
   })
 })
 
