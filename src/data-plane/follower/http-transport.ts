@@ -5,6 +5,7 @@ import type { FleetReply } from '../../link/fleet-question.ts'
 import { type Hello, type Report, wireReport } from '../../link/report.ts'
 import type { ControlPlaneTransport, SnapshotStream } from '../../link/transport.ts'
 import type { StreamEvent } from '../../link/update-events.ts'
+import { shownAddress } from '../../model/shown-address.ts'
 import { Cancellation } from '../../shared/call/cancellation.ts'
 import type { Egress, EgressResponse } from '../../shared/egress/egress.ts'
 import { serverEvents } from '../../shared/egress/server-events.ts'
@@ -63,7 +64,9 @@ export class HttpTransport implements ControlPlaneTransport {
       })
       if (response.kind === 'failure')
         throw new Error(
-          isLate ? `${this.#options.url} did not respond within ${TIMEOUT_MS} ms` : response.message,
+          isLate
+            ? `${shownAddress(this.#options.url)} did not respond within ${TIMEOUT_MS} ms`
+            : response.message,
         )
       if (response.status !== 200) {
         response.body.destroy()
@@ -133,7 +136,7 @@ export class HttpTransport implements ControlPlaneTransport {
       status === 401 || status === 403
         ? '. Check that tokens for the client in GATEWAY_CLIENT_ID have the scope deploy, an accepted audience and no tenant. If API_CLIENT_CA is set at the control plane, also set CONTROL_PLANE_CERT at the gateway'
         : ''
-    return new Error(`${url} responded with ${status}${fix}`)
+    return new Error(`${shownAddress(url)} responded with ${status}${fix}`)
   }
 }
 

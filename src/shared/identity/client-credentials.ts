@@ -1,5 +1,6 @@
 /** Requests and caches access tokens with client credentials (RFC 6749 §4.4). It has no timer. */
 import { parseJson } from '../../model/parse-json.ts'
+import { shownAddress } from '../../model/shown-address.ts'
 import type { Egress } from '../egress/egress.ts'
 import { clientSecretBasic, renewalOf } from '../egress/oauth/token-endpoint.ts'
 import { issuerFault } from './discovery.ts'
@@ -42,7 +43,7 @@ export class ClientCredentials {
       clientSecretBasic(clientId, clientSecret),
     ])
     if (typeof response.access_token !== 'string')
-      throw new Error(`${endpoint} responded without an access_token`)
+      throw new Error(`${shownAddress(endpoint)} responded without an access_token`)
     const livesMs = typeof response.expires_in === 'number' ? response.expires_in * 1000 : 60_000
     this.#token = { value: response.access_token, untilMs: renewalOf({ livesMs }, now()) }
     return response.access_token
@@ -68,7 +69,7 @@ export class ClientCredentials {
       throw new Error(`the OpenID discovery document ${issuerFault(document.issuer, issuer)}`)
     const endpoint = document.token_endpoint
     if (typeof endpoint !== 'string' || !/^https?:\/\//.test(endpoint))
-      throw new Error(`the OpenID discovery document of ${issuer} has no token_endpoint`)
+      throw new Error(`the OpenID discovery document of ${shownAddress(issuer)} has no token_endpoint`)
     this.#endpoint = endpoint
     return endpoint
   }
@@ -83,16 +84,17 @@ export class ClientCredentials {
       maxResponseBytes: MAX_RESPONSE_BYTES,
     })
     if (response.kind === 'failure') throw new Error(response.message)
+    const label = shownAddress(url)
     // the discovery document is requested without credentials
     if (body !== undefined && (response.status === 401 || response.status === 400))
       throw new Error(
-        `${url} does not accept the credentials in ${this.#options.names} (status ${response.status})`,
+        `${label} does not accept the credentials in ${this.#options.names} (status ${response.status})`,
       )
-    if (response.status !== 200) throw new Error(`${url} responded with status ${response.status}`)
+    if (response.status !== 200) throw new Error(`${label} responded with status ${response.status}`)
     // the error of the parser would repeat the text, which may be a token
     const json = parseJson(response.body)
     if (typeof json !== 'object' || json === null)
-      throw new Error(`the response from ${url} is not a JSON object`)
+      throw new Error(`the response from ${label} is not a JSON object`)
     return json as { readonly [name: string]: unknown }
   }
 }

@@ -1,4 +1,5 @@
 /** Fetches JSON documents through the egress client. It caches nothing. */
+import { shownAddress } from '../../model/shown-address.ts'
 import type { Egress } from '../egress/egress.ts'
 
 export type FetchedJson =
@@ -23,11 +24,11 @@ export function fetchJsonOver(egress: Egress, timeoutMs = 1_500): FetchJson {
     })
     if (response.kind === 'failure') return { ok: false, reason: response.message }
     if (response.status !== 200)
-      return { ok: false, reason: `${url} responded with status ${response.status}` }
+      return { ok: false, reason: `${shownAddress(url)} responded with status ${response.status}` }
     try {
       return { ok: true, json: JSON.parse(Buffer.from(response.body).toString('utf8')) }
     } catch {
-      return { ok: false, reason: `the response from ${url} is not JSON` }
+      return { ok: false, reason: `the response from ${shownAddress(url)} is not JSON` }
     }
   }
 }

@@ -78,6 +78,19 @@ describe('toolgate config', () => {
     expect(broken.err).not.toContain('    at ')
   })
 
+  it('refuses an address with a password, and does not repeat it', async () => {
+    const { host } = new URL(served.url)
+    for (const [line, more] of [
+      [`diff ${file} --url http://user:canary@${host}`, {}],
+      [`diff ${file}`, { API_URL: `http://canary@${host}` }],
+    ] as const) {
+      const { code, out, err } = await run(line, more)
+      expect(code).toBe(1)
+      expect(err).toContain('contains a user name or password. Remove them from --url or API_URL')
+      expect(out + err).not.toContain('canary')
+    }
+  })
+
   it('shows, applies and exports a tree', async () => {
     const before = await run(`diff ${dir} --exit-code`)
     expect([before.code, before.err]).toEqual([1, ''])

@@ -3,6 +3,7 @@
 import { hostOf } from '../../../model/bare-host.ts'
 import { readJson, writeJson } from '../../../model/exact-number.ts'
 import { isObject } from '../../../model/is-object.ts'
+import { shownAddress } from '../../../model/shown-address.ts'
 import { createEgress } from '../../../shared/egress/client.ts'
 import { ClientCredentials } from '../../../shared/identity/client-credentials.ts'
 import { Reader } from '../../settings/reader.ts'
@@ -41,6 +42,12 @@ export type ConfigClient = (request: ConfigRequest) => Promise<ConfigResponse>
 export async function connect(options: ConfigOptions, env: CommandContext['env']): Promise<ConfigClient> {
   const read = new Reader(env)
   const base = (options.url ?? read.text('API_URL', DEFAULT_URL)).replace(/\/+$/, '')
+  const label = shownAddress(base)
+  // fetch refuses it as well, in a message with the password
+  if (URL.canParse(base) && new URL(base).username + new URL(base).password !== '')
+    throw new CommandFailure(
+      'The address of the control plane contains a user name or password. Remove them from --url or API_URL.',
+    )
   const token = await tokenOf(read)
   return async ({ method, path = 'config', query, body, ifMatch, timeoutMs = TIMEOUT_MS }) => {
     const url = new URL(`${base}/v1/${path}`)
@@ -65,19 +72,19 @@ export async function connect(options: ConfigOptions, env: CommandContext['env']
     const response = await fetch(url, sent).catch(error => {
       const fix = changes && !isUnsent(error) ? CHECK : 'Check --url, and check that the control plane runs'
       throw new CommandFailure(
-        `${base} did not respond${isLate(error) ? within : `: ${reasonOf(error)}`}. ${fix}.`,
+        `${label} did not respond${isLate(error) ? within : `: ${reasonOf(error)}`}. ${fix}.`,
       )
     })
     const text = await response.text().catch(error => {
       const fix = changes ? CHECK : 'Retry'
       const reason = isLate(error) ? `it did not end${within}` : reasonOf(error)
-      throw new CommandFailure(`The response from ${base} is incomplete: ${reason}. ${fix}.`)
+      throw new CommandFailure(`The response from ${label} is incomplete: ${reason}. ${fix}.`)
     })
     const json = jsonOf(text)
-    if (!response.ok) throw new CommandFailure(refusalOf(response.status, json, base))
+    if (!response.ok) throw new CommandFailure(refusalOf(response.status, json, label))
     if (json === undefined)
       throw new CommandFailure(
-        `${base} did not respond with JSON. Set --url to the address of the control plane.`,
+        `${label} did not respond with JSON. Set --url to the address of the control plane.`,
       )
     return { body: json, etag: response.headers.get('etag') ?? '' }
   }
@@ -130,10 +137,10 @@ function jsonOf(text: string): unknown {
   }
 }
 
-function refusalOf(status: number, json: unknown, base: string): string {
+function refusalOf(status: number, json: unknown, label: string): string {
   const error = isObject(json) && isObject(json.error) ? json.error : undefined
   if (error === undefined)
-    return `${base} responded with status ${status}, but without a JSON error object. Check --url, and check the proxy in front of the control plane.`
+    return `${label} responded with status ${status}, but without a JSON error object. Check --url, and check the proxy in front of the control plane.`
   const details = Array.isArray(error.details) ? error.details.filter(isObject) : []
   const lines = details
     .slice(0, MAX_SHOWN_DETAILS)

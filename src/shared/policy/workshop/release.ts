@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto'
 import { mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { isLoopback } from '../../../model/loopback.ts'
+import { shownAddress } from '../../../model/shown-address.ts'
 
 type Environment = Readonly<Record<string, string | undefined>>
 
@@ -49,7 +50,7 @@ export async function downloadRelease(
           ? 'but the release publishes no valid digest for this file'
           : `not the expected digest ${expected}`
       throw new WrongDigest(
-        `${folder}/${release.file} has the SHA-256 digest ${digest}, ${why}: nothing was installed`,
+        `${shownAddress(`${folder}/${release.file}`)} has the SHA-256 digest ${digest}, ${why}: nothing was installed`,
       )
     }
     writeProgram(program, target)
@@ -66,8 +67,13 @@ function releasesUrl(release: Release, env: Environment): string {
   const mirror = env.POLICY_TOOLS_URL
   if (mirror === undefined || mirror === '') return release.url
   if (!URL.canParse(mirror))
-    throw new Error(`POLICY_TOOLS_URL is "${mirror}", which is not a URL. Set it to "https://HOST/PATH".`)
-  const { protocol, hostname } = new URL(mirror)
+    throw new Error(
+      `POLICY_TOOLS_URL is "${shownAddress(mirror)}", which is not a URL. Set it to "https://HOST/PATH".`,
+    )
+  const { protocol, hostname, username, password } = new URL(mirror)
+  // fetch refuses it as well, in a message with the password
+  if (username !== '' || password !== '')
+    throw new Error('POLICY_TOOLS_URL contains a user name or password. Remove them from the URL.')
   // over http another host could exchange the program and its digest together
   if (protocol !== 'https:' && !isLoopback(hostname))
     throw new Error(
@@ -83,12 +89,13 @@ async function read(url: string, maxBytes: number): Promise<Buffer> {
   try {
     const response = await fetch(url, { signal: AbortSignal.any([abort.signal, deadline]) })
     clearTimeout(connecting)
-    if (!response.ok || response.body === null) throw new Error(`${url} responded with ${response.status}`)
+    if (!response.ok || response.body === null)
+      throw new Error(`${shownAddress(url)} responded with ${response.status}`)
     const chunks: Uint8Array[] = []
     let bytes = 0
     for await (const chunk of response.body) {
       bytes += chunk.length
-      if (bytes > maxBytes) throw new Error(`${url} is larger than ${maxBytes} bytes`)
+      if (bytes > maxBytes) throw new Error(`${shownAddress(url)} is larger than ${maxBytes} bytes`)
       chunks.push(chunk)
     }
     return Buffer.concat(chunks)

@@ -175,6 +175,13 @@ describe('a release', () => {
   const opa = `/opa/v${OPA_VERSION}/opa_${system}_${process.arch === 'x64' ? 'amd64' : process.arch}_static`
   const sh = `#!/bin/sh\necho "Version: ${OPA_VERSION}"\n`
 
+  it('is not downloaded from an address with a password, which no message repeats', async () => {
+    const mirror = 'http://user:canary@127.0.0.1:1'
+    const failed = requireOpa(tools, env({ POLICY_TOOLS_URL: mirror }), say).catch((error: Error) => error)
+    expect(String(await failed)).toContain('POLICY_TOOLS_URL contains a user name or password. Remove them')
+    expect(`${await failed} ${said}`).not.toContain('canary')
+  })
+
   it('is downloaded without Go when its digest is the published one', async () => {
     files[opa] = sh
     files[`${opa}.sha256`] = `${digest(sh)}  ${opa.slice(opa.lastIndexOf('/') + 1)}\n`

@@ -193,6 +193,26 @@ describe('an error', () => {
     expect(await two.token()).toBe('later')
   })
 
+  it('names the token endpoint without its query', async () => {
+    const at = { tokenUrl: `${base}/token?key=canary` }
+    const messages: string[] = []
+    for (const reply of [
+      { status: 401, body: {} },
+      { status: 503, body: {} },
+      { body: {} },
+      { body: 'null' },
+    ]) {
+      replies['/token?key=canary'] = () => reply
+      messages.push(
+        await credentials({ at })
+          .token()
+          .catch((error: Error) => error.message),
+      )
+    }
+    expect(messages.map(message => message.includes(`${base}/token `))).toEqual([true, true, true, true])
+    expect(messages.join()).not.toContain('canary')
+  })
+
   it('of a response beyond 256 KiB', async () => {
     replies['/token'] = () => ({ body: { access_token: 'x', padding: 'y'.repeat(300_000) } })
     await expect(credentials().token()).rejects.toThrow()

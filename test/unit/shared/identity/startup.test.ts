@@ -52,6 +52,13 @@ describe('documents of the provider', () => {
     expect(fetched).toEqual({ ok: false, reason: expect.stringContaining(reason) })
   })
 
+  it.each([404, 200])('are named without their query when refused: %d', async status => {
+    Object.assign(response, { status, body: '<html>' })
+    const fetched = await fetchJson(`${url}?key=canary`)
+    expect(fetched).toEqual({ ok: false, reason: expect.stringContaining(`${url} `) })
+    expect(JSON.stringify(fetched)).not.toContain('canary')
+  })
+
   it('without a response in time are refused with a reason', async () => {
     response.body = undefined
     const reason = expect.stringContaining('did not respond completely within 200 ms')
