@@ -314,10 +314,14 @@ describe.each(DATABASES)('the audit on $name', { timeout: 60_000 }, database => 
       await plane.call('platform', 'POST', '/v1/plans', { slug: 'busy', name: 'Busy' })
       const before = await verifyAudit(plane.store)
       expect(before.fault).toBeUndefined()
-      const replies = await Promise.all(
-        Array.from({ length: 40 }, (_, at) => plane.call('platform', 'PATCH', '/v1/plans/busy', name(at))),
-      )
-      expect(new Set(replies.map(({ status }) => status))).toEqual(new Set([200]))
+      // no more writers than connections: on a slow machine, others would wait for one for too long
+      const statuses = new Set<number>()
+      const writer = async (_: unknown, first: number): Promise<void> => {
+        for (let at = first; at < 40; at += 8)
+          statuses.add((await plane.call('platform', 'PATCH', '/v1/plans/busy', name(at))).status)
+      }
+      await Promise.all(Array.from({ length: 8 }, writer))
+      expect(statuses).toEqual(new Set([200]))
       const after = await verifyAudit(plane.store, before)
       expect(after).toMatchObject({ fault: undefined, records: before.records + 40 })
     })
