@@ -93,20 +93,40 @@ function reportDamage(file: string, assumed: string): void {
 
 async function tail(places: Places, json: boolean, follow: boolean): Promise<number> {
   const reader = await openSpool(places.spool, 'tail')
+  let damaged = 0
   do {
-    await readSpool(reader, event => print(`${json ? JSON.stringify(event) : lineOf(event)}\n`))
+    damaged += await readSpool(reader, event => print(`${json ? JSON.stringify(event) : lineOf(event)}\n`))
     if (follow) await sleep(POLL_MS)
   } while (follow)
-  if (reader.counts.damaged === 0) return EXIT.ok
-  process.stderr.write(`the metering spool is damaged; unreadable events: ${reader.counts.damaged}\n`)
+  damaged += reader.counts.damaged
+  if (damaged === 0) return EXIT.ok
+  process.stderr.write(`the metering spool is damaged; unreadable events: ${damaged}\n`)
   return EXIT.failed
 }
 
-/** @throws CommandFailure when the file system does not let the command read the spool */
-async function readSpool(reader: SpoolReader, onEvent: (event: MeteringEvent) => void): Promise<void> {
+/**
+ * Reports records that are whole but whose content is not an event, and continues after them.
+ * @returns their number
+ * @throws CommandFailure when the file system does not let the command read the spool
+ */
+async function readSpool(reader: SpoolReader, onEvent: (event: MeteringEvent) => void): Promise<number> {
   const { decodeEvent } = await import('../../data-plane/metering/event-codec.ts')
+  let damaged = 0
   for (let events = readEvents(reader); events.length > 0; events = readEvents(reader))
-    for (const { bytes } of events) onEvent(decodeEvent(bytes))
+    for (const { writer, number, bytes } of events) {
+      let event: MeteringEvent
+      try {
+        event = decodeEvent(bytes)
+      } catch (error) {
+        damaged++
+        process.stderr.write(
+          `record ${number} of the writer ${writer} is damaged: its content cannot be read as a metering event (${(error as Error).message}). The command continues with the next record.\n`,
+        )
+        continue
+      }
+      onEvent(event)
+    }
+  return damaged
 }
 
 function readEvents(reader: SpoolReader): ReturnType<SpoolReader['read']> {
@@ -135,7 +155,7 @@ async function verify(
   // first: an event that is counted by then is in the spool or the topic when they are read
   const note = await countersInto(ledger, databaseUrl, dataDir)
   const reader = await openSpool(spool, 'verify')
-  await readSpool(reader, event => ledger.see('spool', event))
+  const undecoded = await readSpool(reader, event => ledger.see('spool', event))
   const notes: string[] = []
   let unreadable = 0
   if (settings.brokers.length === 0)
@@ -154,7 +174,7 @@ async function verify(
   const missing = writers
     .flatMap(writer => writer.gaps)
     .reduce((sum, [first, last]) => sum + last - first + 1, 0)
-  const { damaged } = reader.counts
+  const damaged = reader.counts.damaged + undecoded
   if (json)
     print(`${JSON.stringify({ writers, missing, damaged, unreadable, foreign: ledger.foreign, notes })}\n`)
   else show(writers, missing, damaged, unreadable, notes)

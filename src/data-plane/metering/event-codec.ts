@@ -71,7 +71,7 @@ export function decodeEvent(bytes: Uint8Array): MeteringEvent {
   const event = Object.fromEntries(
     FIELDS.flatMap(([name], index) => (values[index] === undefined ? [] : [[name, values[index]]])),
   ) as unknown as MeteringEvent
-  if (event.event_id === '' || event.occurred_at === '') throw new Error('not a metering event')
+  if (event.event_id === '' || event.occurred_at === '') throw new Error('event_id or occurred_at is missing')
   return event
 }
 
@@ -83,6 +83,6 @@ export function readEvent(bytes: Uint8Array): MeteringEvent {
     Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString(),
   ) as MeteringEvent
   if (typeof event.event_id !== 'string' || parseTimeMs(event.occurred_at) === undefined)
-    throw new Error('not a metering event')
+    throw new Error('event_id or occurred_at is missing')
   return event
 }

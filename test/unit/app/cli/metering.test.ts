@@ -3,8 +3,9 @@ import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { Ledger } from '../../../../src/data-plane/metering/ledger.ts'
+import { frameAt, sealFrames } from '../../../../src/data-plane/metering/spool/frame.ts'
 import { runToolgate } from '../../../fixtures/command.ts'
-import { aCall, anOrigin, aWriter, spoolDirectory } from '../../../fixtures/metering.ts'
+import { aCall, anOrigin, aReader, aWriter, drain, spoolDirectory } from '../../../fixtures/metering.ts'
 
 const metering = (env: Record<string, string>, ...args: string[]) => runToolgate(['metering', ...args], env)
 
@@ -56,6 +57,43 @@ describe('toolgate metering', () => {
     expect(text.code).toBe(1)
     expect(text.out).toMatch(/ {2}missing: \d+\n/)
   })
+
+  /** The content of the second record is replaced, and its checksum is that of the new content. */
+  function foreignRecord(dataDir: string, segment: string, content: number): void {
+    const bytes = readFileSync(segment)
+    const { end } = frameAt(bytes, 0)!
+    const second = frameAt(bytes, end)!
+    second.bytes.fill(content)
+    sealFrames(bytes, end, second.end)
+    writeFileSync(segment, bytes)
+    // the record is whole: only its content is wrong
+    expect(drain(aReader(join(dataDir, 'metering')))).toHaveLength(4)
+  }
+
+  // a wire type that does not exist, and fields that are valid and are not those of an event
+  it.each([0xff, 0x18])(
+    'reports a whole record whose content (%i) is not an event, and continues after it',
+    async content => {
+      const { dataDir, segment } = spooled(4)
+      foreignRecord(dataDir, segment, content)
+      const record =
+        /^record 2 of the writer [0-9a-f]{16} is damaged: .* cannot be read as a metering event \(.+\)\. .*$/m
+      const tail = await metering({ DATA_DIR: dataDir }, 'tail', '--json')
+      const lines = tail.out.trim().split('\n')
+      expect(lines.map(line => JSON.parse(line).request_id)).toEqual(['req-1', 'req-3', 'req-4'])
+      expect(tail.err).toMatch(record)
+      expect(tail.err).toContain('the metering spool is damaged; unreadable events: 1\n')
+      expect(tail.code).toBe(1)
+      const verify = await metering({ DATA_DIR: dataDir }, 'verify', '--json')
+      expect(verify.err).toMatch(record)
+      expect(JSON.parse(verify.out)).toMatchObject({
+        missing: 1,
+        damaged: 1,
+        writers: [{ first: 1, last: 4, spool: 3, gaps: [[2, 2]] }],
+      })
+      expect(verify.code).toBe(1)
+    },
+  )
 
   it('creates no database in order to verify its counters', async () => {
     const { dataDir } = spooled(1)
