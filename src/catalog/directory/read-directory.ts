@@ -15,6 +15,11 @@ const MAX_FILE_BYTES = 6_000_000
 /** Read by reference only, not as resources. */
 const REFERENCED = new Set(['configmaps', 'secrets'])
 
+/** Relative to the directory: it is read when a resource names it. */
+export function isReferenced(path: string): boolean {
+  return REFERENCED.has(path.split('/', 1)[0]!)
+}
+
 /** Of a file, without its folder. */
 export function isResourceName(name: string): boolean {
   return /^[^.].*\.(ya?ml|json)$/.test(name)
@@ -65,7 +70,7 @@ async function list(
     // Names with a dot are files of editors and Kubernetes (`..data`), whose content also has a plain name.
     if (name.startsWith('.') || files.length >= MAX_FILES) continue
     const path = below === '' ? name : `${below}/${name}`
-    const isResource = !REFERENCED.has(path.split('/', 1)[0]!) && isResourceName(name)
+    const isResource = !isReferenced(path) && isResourceName(name)
     let isFolder = false
     try {
       const found = await stat(join(directory, path))

@@ -10,7 +10,7 @@ import type { CompileResult } from '../compile/compile-tool-set.ts'
 import { own } from '../compile/dict.ts'
 import type { Desired } from '../desired.ts'
 import { desiredFromFiles } from '../directory/desired-from-files.ts'
-import { isResourceName, readResourceFile } from '../directory/read-directory.ts'
+import { type FileContent, isResourceName, readResourceFile } from '../directory/read-directory.ts'
 import { parseDocumentText } from '../document/parse-document.ts'
 import { fileReferences, readBelow } from '../resource/references.ts'
 import { type CompileOutcome, runCompileJob } from '../sync/compile-job.ts'
@@ -40,17 +40,14 @@ const PLACEHOLDER_SERVER = 'http://localhost'
 
 /** @throws InspectionError when `serve` would not serve every resource of the file, or the document */
 export async function inspectFile(path: string, options: InspectOptions): Promise<readonly Inspection[]> {
-  const found = await stat(path).catch((error: NodeJS.ErrnoException) => {
-    throw new InspectionError(`${path} cannot be read (${error.code ?? 'unknown'})`)
-  })
-  if (await isDocument(path)) return [await inspectDocument(path)]
+  const text = await orUnreadable(path, readFile(path, 'utf8'))
+  if (isDocument(text)) return [await inspectDocument(path)]
   const directory = dirname(path)
-  const file = { path: basename(path), stamp: '', isResource: true, bytes: found.size }
-  if (!isResourceName(file.path))
+  if (!isResourceName(basename(path)))
     throw new InspectionError(
       `${path} is not a resource file: use a file name that ends in ".yaml", ".yml" or ".json" and does not begin with a dot`,
     )
-  const content = await readResourceFile(file, { directory, ...options })
+  const content = await readInspected(path, options)
   return inspectResources(
     await desiredFromFiles([content], new Map(), fileReferences(directory)),
     path,
@@ -58,8 +55,23 @@ export async function inspectFile(path: string, options: InspectOptions): Promis
   )
 }
 
-async function isDocument(path: string): Promise<boolean> {
-  const text = await readFile(path, 'utf8').catch(() => '')
+/** The resources of the file. @throws InspectionError when the file cannot be read */
+export async function readInspected(path: string, options: InspectOptions): Promise<FileContent> {
+  const { size } = await orUnreadable(path, stat(path))
+  const file = { path: basename(path), stamp: '', isResource: true, bytes: size }
+  return readResourceFile(file, { directory: dirname(path), ...options })
+}
+
+/** @throws InspectionError with path, reason and fix when the file system refuses the work */
+export function orUnreadable<T>(path: string, work: Promise<T>): Promise<T> {
+  return work.catch((error: NodeJS.ErrnoException) => {
+    throw new InspectionError(
+      `${path} cannot be read (${error.code ?? error.message}). Check the path and its permissions.`,
+    )
+  })
+}
+
+function isDocument(text: string): boolean {
   // a page that was saved in place of a document
   if (text.trimStart().startsWith('<')) return true
   try {

@@ -9,6 +9,7 @@ import { fileReferences } from '../resource/references.ts'
 import type { ReportedView } from '../source.ts'
 import { type CompileOutcome, runCompileJob } from '../sync/compile-job.ts'
 import { keyOf } from '../sync/resource-key.ts'
+import type { ReferenceReader } from '../sync/tool-set-sync.ts'
 import type { ViewReview } from '../views/view-book.ts'
 
 interface ReconciledOnce {
@@ -34,7 +35,12 @@ const NO_REVIEW: ViewReview = async () => ({
 export async function reconcileOnce(
   desired: Desired,
   folder: string,
-  options: { readonly egress: Egress; readonly review?: ViewReview },
+  options: {
+    readonly egress: Egress
+    readonly review?: ViewReview
+    /** Absent: the files of the folder. */
+    readonly references?: ReferenceReader
+  },
 ): Promise<ReconciledOnce> {
   const faults = desired.faults.map(({ message }) => message)
   const outcomes = new Map<string, CompileOutcome>()
@@ -45,7 +51,7 @@ export async function reconcileOnce(
   }
   const reconciler = new Reconciler(
     {
-      references: fileReferences(folder),
+      references: options.references ?? fileReferences(folder),
       compiler: {
         async compile(job) {
           const outcome = runCompileJob(job)
