@@ -60,6 +60,6 @@ export interface KubernetesApi {
   readLease(namespace: string, name: string): Promise<LeaseRecord>
   /** Creates or replaces the Lease; false when it conflicts with another write. @throws Error when the namespace does not exist */
   writeLease(namespace: string, name: string, record: LeaseRecord): Promise<boolean>
-  /** For a process that ends: requests in flight get one more second, and later ones a second each, so that an API server that hangs does not delay it. */
+  /** For a process that ends: requests in flight get 0.3 s more, and later ones 0.3 s each, so that an API server that hangs does not delay it. */
   endSoon(): void
 }

@@ -19,6 +19,8 @@ const TIMEOUTS = {
   /** Of the one API of a binding. */
   applyMs: 30_000,
 }
+/** Once the process has to stop: for requests in flight. With one request to Kubernetes and the release of the Lease, it ends within a second. */
+const CLOSING_MS = 300
 const PAGE = 100
 /** Of a longer list of gateways or APIs, only the first pages are read. */
 const MAX_PAGES = 10
@@ -30,7 +32,7 @@ export async function followCluster(options: ConfigOptions, env: CommandContext[
   const log = createLogger(read.text('LOG_LEVEL', 'info'))
   if (read.faults.length > 0) throw new SettingsError(read.faults)
   // a wrong token is found before the cluster is watched
-  const access = accessOf(renewing(await connect(options, env), () => connect(options, env)))
+  const call = renewing(await connect(options, env), () => connect(options, env))
   const { connectKubernetes } = await import('../../../catalog/kubernetes/client.ts')
   const { GatewayObjects } = await import('../../../catalog/kubernetes/gateways/objects.ts')
   const api = clusterOf(() => connectKubernetes({ apiGroup, kubeconfig: cluster.kubeconfig, log }))
@@ -48,6 +50,7 @@ export async function followCluster(options: ConfigOptions, env: CommandContext[
   const { namespace: leaseNamespace, identity } = cluster
   // before, a signal ends the process at once: the Lease has not been taken
   const stopped = new Promise<void>(resolve => onStopSignal(resolve))
+  const access = accessOf(endWithProcess(call, stopped))
   const objects = new GatewayObjects({ api, apiGroup, access, log, leaseNamespace, identity })
   await Promise.race([objects.start(), stopped])
   print('{"ready":true}\n')
@@ -74,6 +77,33 @@ function renewing(first: ConfigClient, connectAgain: () => Promise<ConfigClient>
     if (performance.now() > current.untilMs)
       current = { call: await connectAgain(), untilMs: performance.now() + TOKEN_MS }
     return current.call(request)
+  }
+}
+
+/**
+ * After the stop, no request begins, and each one in flight, the fetch of its token included, ends after `CLOSING_MS`. The control plane
+ * completes or rolls back an apply that was sent; the instance that leads next repeats it.
+ */
+function endWithProcess(call: ConfigClient, stopped: Promise<void>): ConfigClient {
+  const running = new Set<(reason: Error) => void>()
+  const isStopping = (): Error =>
+    new CommandFailure('The request was not completed, because this process is stopping.')
+  let hasStopped = false
+  const endSoon = (): void => {
+    hasStopped = true
+    setTimeout(() => {
+      for (const reject of running) reject(isStopping())
+    }, CLOSING_MS)
+  }
+  void stopped.then(endSoon)
+  return async request => {
+    if (hasStopped) throw isStopping()
+    return new Promise((resolve, reject) => {
+      running.add(reject)
+      void call(request)
+        .then(resolve, reject)
+        .finally(() => running.delete(reject))
+    })
   }
 }
 

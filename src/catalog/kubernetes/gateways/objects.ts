@@ -152,6 +152,7 @@ export class GatewayObjects {
     try {
       return await this.#options.access.gateways()
     } catch (error) {
+      if (this.#closed) return undefined
       this.#options.log.warn(
         { reason: (error as Error).message },
         'the list of gateways cannot be read from the control plane',
@@ -169,6 +170,8 @@ export class GatewayObjects {
     // before the first apply, so that a deletion in between deletes what was applied
     if (!(await this.#hold(object))) return
     const state = await this.#apply(object, instances, gateways)
+    // the end of the process may have ended the apply, which is not a fault of the binding: the next leader repeats it and writes the status
+    if (this.#closed) return
     await this.#write('gatewaybindings', object, statusOfBinding(object, state, this.#now()))
   }
 
@@ -246,6 +249,8 @@ export class GatewayObjects {
     try {
       await this.#options.access.apply(emptyTreeOf(object), { overwriteDrift: true })
     } catch (error) {
+      // see `#reconcile`
+      if (this.#closed) return
       const fault = (error as Error).message
       const state = { fault, apiId: undefined, deployment: undefined, appliedAtMs: undefined }
       return this.#write('gatewaybindings', object, statusOfBinding(object, state, this.#now()))
