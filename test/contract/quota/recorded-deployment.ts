@@ -274,7 +274,7 @@ export class Deployment {
     return deployment
   }
 
-  /** Stores the records of a deployment that has run for long: a new one would wait 1.5 s for instances of before. */
+  /** Stores the records of a deployment that has run for long, at once: a new one would wait 1.5 s for instances of before. */
   async beginEpoch(epoch: number): Promise<void> {
     const run = /run_id:(\w+)/.exec(await this.#redis.info('server'))![1]!
     const record = {
@@ -288,8 +288,8 @@ export class Deployment {
       skew: 0,
       state: 'open',
     }
-    for (let bucket = 0; bucket < BUCKETS; bucket++)
-      await this.#redis.set(keysUnder(this.prefix).epoch(bucket), JSON.stringify(record))
+    const keys = Array.from({ length: BUCKETS }, (_, bucket) => keysUnder(this.prefix).epoch(bucket))
+    await this.#redis.mset(Object.fromEntries(keys.map(key => [key, JSON.stringify(record)])))
   }
 
   async open(options: Partial<RedisQuotaOptions> = {}): Promise<Instance> {
@@ -333,9 +333,10 @@ export class Deployment {
     return JSON.parse((await this.#redis.get(keys.epoch(keys.bucketOf(name)))) ?? 'null')
   }
 
-  /** All data of the deployment are lost. */
+  /** All data of the deployment are lost, at once: a heartbeat in between would begin an epoch that is then lost as well. */
   async lose(): Promise<void> {
-    for (const key of await this.#redis.keys(`${this.prefix}:*`)) await this.#redis.del(key)
+    const script = "for _, key in ipairs(redis.call('KEYS', ARGV[1])) do redis.call('DEL', key) end"
+    await this.#redis.eval(script, 0, `${this.prefix}:*`)
   }
 
   /** The data of a consumer are lost, and the epoch records are not: a heartbeat would begin another epoch without them. */
