@@ -189,6 +189,7 @@ describe('client credentials', () => {
     await call('machine_read')
     await fresh()
     oauth.respond = respond
+    const begunAtMs = performance.now()
     const refused = await call('machine_read')
     // the first token is refused by the backend, then there is no other
     expect(refused).toMatchObject({
@@ -197,10 +198,11 @@ describe('client credentials', () => {
       _meta: { 'toolgate.dev/backend': { failure: expect.stringMatching(/^authorization_/) } },
     })
     expect(received).toHaveLength(1)
-    // not asked again for each call
+    // not asked again for each call, but once a second at most: on a busy machine, a call may begin a second later
     const asked = oauth.requests.length
     await call('machine_read')
-    expect(oauth.requests.length).toBe(asked)
+    const seconds = Math.floor((performance.now() - begunAtMs) / 1_000)
+    expect(oauth.requests.length - asked).toBeLessThanOrEqual(seconds)
     oauth.respond = undefined
     await new Promise(resolve => setTimeout(resolve, 1_050))
     expect(await call('machine_read')).toMatchObject({ isError: false })

@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { post, rpc } from '../fixtures/deployment.ts'
 import { type GatewayProcess, startGatewayProcess } from '../fixtures/gateway-process.ts'
+import { startOwnTime } from '../fixtures/own-time.ts'
 
 const ITEMS = 20_000
 /** Comparing every pair took twelve seconds on the machine where this was found; one pass takes tens of milliseconds. */
@@ -102,23 +103,23 @@ it(`serves pings within ${WITHIN_MS} ms while ${ITEMS} objects are checked`, {
   )
 
   let done = false
-  const sentAtMs = performance.now()
+  const elapsedMs = startOwnTime()
   const long = call(lines).finally(() => {
     done = true
   })
   let longestPingMs = 0
   let pings = 0
   while (!done) {
-    const askedAtMs = performance.now()
+    const askedAtMs = elapsedMs()
     const pong = await post(`${gateway.url}/mcp`, rpc('ping'), token, session)
     expect(pong.json.result).toEqual({})
-    longestPingMs = Math.max(longestPingMs, performance.now() - askedAtMs)
+    longestPingMs = Math.max(longestPingMs, elapsedMs() - askedAtMs)
     pings++
   }
   expect((await long).json.result).toMatchObject({ isError: false, content: [{ text: '{"ok":true}' }] })
   expect(pings).toBeGreaterThan(0)
   expect(longestPingMs).toBeLessThan(WITHIN_MS)
-  expect(performance.now() - sentAtMs).toBeLessThan(2 * WITHIN_MS)
+  expect(elapsedMs()).toBeLessThan(2 * WITHIN_MS)
 })
 
 it('refuses a repeated object and names its path and both positions', async () => {

@@ -4,6 +4,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { type ReadResponse, rpc } from '../fixtures/deployment.ts'
 import { EventReader } from '../fixtures/event-stream.ts'
 import { type FixedBackend, startFixedBackend } from '../fixtures/fixed-backend.ts'
+import { startOwnTime } from '../fixtures/own-time.ts'
 import { startPlanes } from '../fixtures/planes.ts'
 import { twoTenants } from '../fixtures/two-tenants.ts'
 import { type Receiver, receiver } from '../fixtures/webhook-receivers.ts'
@@ -68,10 +69,9 @@ describe.each(Object.entries(WORLDS))('a suspended tenant %s', (_, open) => {
     fetch(`${world.url}/mcp`, {
       headers: { ...headers(), accept: 'text/event-stream', 'mcp-session-id': session },
     })
-  /** @returns when the control plane had responded, as `performance.now()` */
-  async function change(status: 'suspended' | 'active'): Promise<number> {
+  /** Resolves when the control plane has responded. */
+  async function change(status: 'suspended' | 'active'): Promise<void> {
     expect((await world.api('PATCH', `/tenants/${tenant}`, { status })).status).toBe(200)
-    return performance.now()
   }
 
   beforeAll(async () => {
@@ -97,9 +97,10 @@ describe.each(Object.entries(WORLDS))('a suspended tenant %s', (_, open) => {
 
   it('is refused, sees no tool and keeps no stream, and is served again when it is active', async () => {
     const took: Record<string, number[]> = {}
-    const until = async (what: string, since: number, read: () => Promise<number>, expected: number) => {
+    const elapsedMs = startOwnTime()
+    const until = async (what: string, sinceMs: number, read: () => Promise<number>, expected: number) => {
       await expect.poll(read, SOON).toBe(expected)
-      took[what] = [...(took[what] ?? []), performance.now() - since]
+      took[what] = [...(took[what] ?? []), elapsedMs() - sinceMs]
     }
     const hello = { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 't', version: '1' } }
     const session = (await post('/mcp', rpc('initialize', hello))).headers.get('mcp-session-id')!
@@ -109,22 +110,24 @@ describe.each(Object.entries(WORLDS))('a suspended tenant %s', (_, open) => {
       const opened = await openStream(session)
       expect(opened.status).toBe(200)
       const events = new EventReader(opened)
-      const suspendedAt = await change('suspended')
+      await change('suspended')
+      const suspendedMs = elapsedMs()
       const streamEnd = async () => {
         expect(await events.json(15_000)).toMatchObject({ method: 'notifications/tools/list_changed' })
         expect(await events.json(15_000)).toBeUndefined()
         return 0
       }
       await Promise.all([
-        until('calls', suspendedAt, called, 403),
-        until('paths', suspendedAt, proxied, 403),
-        until('tools', suspendedAt, listed, 0),
-        until('streams', suspendedAt, streamEnd, 0),
+        until('calls', suspendedMs, called, 403),
+        until('paths', suspendedMs, proxied, 403),
+        until('tools', suspendedMs, listed, 0),
+        until('streams', suspendedMs, streamEnd, 0),
       ])
       const refused = await openStream(session)
       const { error } = (await refused.json()) as { error: string }
       expect([refused.status, error]).toEqual([403, 'tenant_suspended'])
-      await until('served again', await change('active'), called, 200)
+      await change('active')
+      await until('served again', elapsedMs(), called, 200)
     }
 
     for (const [what, times] of Object.entries(took)) {

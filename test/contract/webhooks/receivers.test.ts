@@ -4,6 +4,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { startOwnTime } from '../../fixtures/own-time.ts'
 import { BAD, type Receiver, receiver, TALKATIVE } from '../../fixtures/webhook-receivers.ts'
 import { DATABASES } from '../control/plane.ts'
 import type { Cluster } from '../store/postgres-cluster.ts'
@@ -78,6 +79,7 @@ describe.each(DATABASES)('receivers on $name', database => {
         await acme.webhook(healthy[0]!.url)
         await globex.webhook(healthy[1]!.url)
 
+        const elapsedMs = startOwnTime()
         const latenciesMs: number[] = []
         /** Approves one in each tenant, and measures how long the healthy receivers wait for it. */
         async function approveOne(application: number): Promise<void> {
@@ -86,15 +88,15 @@ describe.each(DATABASES)('receivers on $name', database => {
             [acme, waiting[application]!, healthy[0]!],
             [globex, own, healthy[1]!],
           ] as const) {
-            const startMs = performance.now()
+            const startMs = elapsedMs()
             await workplace.approve(id)
             const seen = () =>
-              one.received.find(
+              one.received.some(
                 ({ payload }) =>
                   payload.data.subscription_id === id && payload.event === 'subscription.approved',
               )
-            await until('the approval at the healthy receiver', () => seen() !== undefined)
-            latenciesMs.push(seen()!.atMs - startMs)
+            await until('the approval at the healthy receiver', seen)
+            latenciesMs.push(elapsedMs() - startMs)
           }
         }
         const waiting: string[] = []
