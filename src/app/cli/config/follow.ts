@@ -86,18 +86,17 @@ function renewing(first: ConfigClient, connectAgain: () => Promise<ConfigClient>
  */
 function endWithProcess(call: ConfigClient, stopped: Promise<void>): ConfigClient {
   const running = new Set<(reason: Error) => void>()
-  const isStopping = (): Error =>
-    new CommandFailure('The request was not completed, because this process is stopping.')
+  const stopping = new CommandFailure('The request was not completed, because this process is stopping.')
   let hasStopped = false
   const endSoon = (): void => {
     hasStopped = true
     setTimeout(() => {
-      for (const reject of running) reject(isStopping())
+      for (const reject of running) reject(stopping)
     }, CLOSING_MS)
   }
   void stopped.then(endSoon)
   return async request => {
-    if (hasStopped) throw isStopping()
+    if (hasStopped) throw stopping
     return new Promise((resolve, reject) => {
       running.add(reject)
       void call(request)
