@@ -16,6 +16,8 @@ import { SESSION_VERSIONS, type VariedCall, VariedCalls } from '../fixtures/vari
 const CALLS = Number(process.env.FAST_PATH_CALLS ?? 2_000)
 const SEED = Number(process.env.FAST_PATH_SEED ?? 20261128)
 const AT_ONCE = 16
+/** Calls after which a long run reports how far it is. */
+const REPORT_EVERY = 20_000
 const TOOLS = ['things_read', 'things_search', 'things_add', 'server_say']
 /** The listener's own: they depend on the time, and on chance. */
 const OF_LISTENER = new Set(['date', 'connection', 'keep-alive'])
@@ -219,6 +221,8 @@ it(
     const worker = async (): Promise<void> => {
       while (count < CALLS && differences.length < 5) {
         const id = (++count).toString(16)
+        if (count % REPORT_EVERY === 0)
+          console.info(`${count} of ${CALLS} calls, ${differences.length} differences`)
         const call = calls.next()
         const [on, off] = sides
         const withIt = comparable(await send(on, call, id), call.path)
