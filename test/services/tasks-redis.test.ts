@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type Deployment, deploy, type ReadResponse, rpc } from '../fixtures/deployment.ts'
+import { type Deployment, deploy, post, type ReadResponse, rpc } from '../fixtures/deployment.ts'
 import { type FaultyLink, startFaultyLink } from '../fixtures/faulty-link.ts'
 import { hasRedis, REDIS_HINT, type RedisServer, startRedis } from '../fixtures/redis-server.ts'
 
@@ -48,7 +48,8 @@ describe.skipIf(!hasRedis())(`tasks in a Redis that stops responding (${REDIS_HI
       join(tools, 'jobs.json'),
       JSON.stringify({ apiVersion: 'toolgate.dev/v1alpha1', kind: 'ToolSet', metadata, spec }),
     )
-    gateway = await deploy({ TOOLSETS: tools, REDIS_URL: `redis://127.0.0.1:${link.port}` })
+    const env = { TOOLSETS: tools, TEST_HOOKS: 'true', REDIS_URL: `redis://127.0.0.1:${link.port}` }
+    gateway = await deploy(env)
     token = await gateway.token('demo-admin')
     for (let i = 0; i < 300 && (await ask('tools/list', {})).result?.tools.length !== 1; i++) await sleep(100)
   }, 120_000)
@@ -100,5 +101,29 @@ describe.skipIf(!hasRedis())(`tasks in a Redis that stops responding (${REDIS_HI
     expect((await waiting.response).result.content[0].text).toBe('Done.')
     expect((await ask('tasks/get', { taskId })).result.status).toBe('completed')
     expect((await ask('tasks/list', {})).result.tasks).toHaveLength(1)
+  }, 60_000)
+
+  it('are not lost when Redis is back after an outage that was longer than their renewal', async () => {
+    const { task } = (await ask('tools/call', { name: 'run', arguments: {}, task: {} })).result
+    const { taskId } = task
+    await expect.poll(() => finish.length, SOON).toBe(1)
+    link.hang()
+    // a renewal fails
+    await sleep(6_000)
+    await post(`${gateway.running.addresses.api_url}/test/clock`, { advance: '20s' }, token)
+    await link.recover()
+    let got = await ask('tasks/get', { taskId })
+    for (
+      const untilMs = Date.now() + 10_000;
+      got.error !== undefined && Date.now() < untilMs;
+      await sleep(20)
+    ) {
+      expect(got.error).toMatchObject(UNAVAILABLE)
+      got = await ask('tasks/get', { taskId })
+    }
+    expect(got.result).toMatchObject({ status: 'working' })
+    for (const run of finish.splice(0)) run()
+    expect((await ask('tasks/result', { taskId })).result.content[0].text).toBe('Done.')
+    expect((await ask('tasks/get', { taskId })).result.status).toBe('completed')
   }, 60_000)
 })

@@ -14,9 +14,11 @@ import { verdictOn } from '../elicitation-results.ts'
 
 /** The record says for how long the instance is known to run it; it is renewed three times as often. */
 export const LEASE_MS = 15_000
+/** Once a store that was unavailable is back, the record of a running call is renewed within this time. */
+export const RENEWED_WITHIN_MS = 2_000
 const MAX_OPEN_QUESTIONS = 32
 const MAX_STATUS_CHARS = 500
-/** A store that did not take the last state gets it again. */
+/** A store that did not take the last state, or a renewal, gets it again. */
 const RETRY_MS = 500
 const MAX_RETRIES = 20
 
@@ -49,23 +51,24 @@ export class RunningTask {
   readonly #stops: (() => void)[] = []
   #asked = 0
   #ended = false
-  /** Writes in their order. */
-  #written: Promise<void> = Promise.resolve()
+  #renewal: NodeJS.Timeout | undefined
+  /** Writes in their order; whether the store took the last one. */
+  #written: Promise<boolean> = Promise.resolve(true)
 
   constructor(options: RunningTaskOptions) {
     this.#options = options
     const { record, sessions, cancellation } = options
     this.#record = record
-    const renewing = setInterval(() => this.#put({}), LEASE_MS / 3).unref()
     const expiry = setTimeout(() => cancellation.cancel(), record.ttlMs).unref()
     this.#stops.push(
-      () => clearInterval(renewing),
+      () => clearTimeout(this.#renewal),
       () => clearTimeout(expiry),
       sessions.listen(taskChannel(record.id), signal => {
         if (signal.kind === 'task_cancel') cancellation.cancel()
         else if (signal.kind === 'task_input') this.#receive(signal.responses)
       }),
     )
+    this.#renewAfter(LEASE_MS / 3)
     // at once, where the call was cancelled before
     this.#stops.push(cancellation.onCancel(() => this.#end('cancelled', undefined)))
   }
@@ -134,6 +137,15 @@ export class RunningTask {
     this.#open.clear()
   }
 
+  #renewAfter(ms: number): void {
+    if (this.#ended) return
+    const renew = async (): Promise<void> => {
+      this.#put({})
+      this.#renewAfter((await this.#written) ? LEASE_MS / 3 : RETRY_MS)
+    }
+    this.#renewal = setTimeout(() => void renew(), ms).unref()
+  }
+
   #put(change: Partial<TaskRecord>): void {
     if (this.#ended) return
     const { sessions, now, onStatus, unstored } = this.#options
@@ -149,25 +161,30 @@ export class RunningTask {
     const record = this.#record
     this.#written = this.#written
       .then(() => stored(sessions, record, unstored))
-      .then(kept => {
-        if (isRenewal) return
+      .then(({ kept, isStored }) => {
+        if (isRenewal) return isStored
         if (isNew) onStatus(kept)
         void sessions.signal(taskChannel(kept.id), { kind: 'task_changed' })
+        return isStored
       })
   }
 }
 
 /**
  * The last state is repeated until the store takes it; others are replaced by the next.
- * @returns the record as it was written
+ * @returns the record as it was written, and whether the store took it
  */
-async function stored({ tasks }: SessionStore, written: TaskRecord, unstored: TaskEnd): Promise<TaskRecord> {
-  let record = written
-  const isLast = record.outcome !== undefined || record.status === 'cancelled'
+async function stored(
+  { tasks }: SessionStore,
+  written: TaskRecord,
+  unstored: TaskEnd,
+): Promise<{ readonly kept: TaskRecord; readonly isStored: boolean }> {
+  let kept = written
+  const isLast = kept.outcome !== undefined || kept.status === 'cancelled'
   for (let tries = 0; ; tries++) {
-    const done = await Promise.resolve(tasks.put(record)).catch(() => false)
-    if (done === true || !isLast || tries === MAX_RETRIES) return record
-    if (done === 'full') record = { ...record, ...unstored }
+    const done = await Promise.resolve(tasks.put(kept)).catch(() => false)
+    if (done === true || !isLast || tries === MAX_RETRIES) return { kept, isStored: done === true }
+    if (done === 'full') kept = { ...kept, ...unstored }
     else await new Promise(resolve => setTimeout(resolve, RETRY_MS).unref())
   }
 }

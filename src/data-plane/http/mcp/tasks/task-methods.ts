@@ -1,5 +1,6 @@
 /** `tasks/*`: the caller's own tasks are shown, listed, awaited, cancelled and given what they ask for. It runs no call. */
 
+import { setTimeout as sleep } from 'node:timers/promises'
 import { withDoubles } from '../../../../model/exact-number.ts'
 import { isObject } from '../../../../model/is-object.ts'
 import type { MaybePending } from '../../../../shared/call/and-then.ts'
@@ -16,6 +17,7 @@ import type { Conversation } from '../conversation.ts'
 import { errorMessage, type RequestId, type RpcRequest } from '../message.ts'
 import { fault, type ResultWriter, type RpcReply } from '../result.ts'
 import { isModernVersion, type ProtocolVersion } from '../versions.ts'
+import { RENEWED_WITHIN_MS } from './running-task.ts'
 import type { TaskParts } from './task-calls.ts'
 import { detailedTask, missingCapability, RELATED_TASK, taskView } from './task-view.ts'
 
@@ -31,6 +33,9 @@ const PAGE_SIZE = 25
 const LOOK_AGAIN_MS = 1_000
 /** For the instance that runs the call to say that it was cancelled. */
 const CANCEL_WITHIN_MS = 2_000
+
+/** `unavailable`: the store did not respond; undefined: the task is unknown or expired, or of another caller. */
+type StoredTask = TaskRecord | 'unavailable' | undefined
 
 /** Runs the operation that checks the caller, then `done`. */
 export type RunSession = (done: (exchange: Exchange) => MaybePending<RpcReply>) => MaybePending<RpcReply>
@@ -92,12 +97,18 @@ export class TaskMethods {
     }
   }
 
-  /** Undefined: unknown, expired, or of another caller. A call whose instance has ended is one that failed. */
-  async #read(owner: string, taskId: string): Promise<TaskRecord | 'unavailable' | undefined> {
+  /** A call whose instance has ended is one that failed. */
+  async #read(owner: string, taskId: string): Promise<StoredTask> {
     const { sessions, nowMs } = this.#parts
-    const task = await this.#stored(owner, taskId)
-    if (task === 'unavailable' || task === undefined || isEnded(task.status) || task.aliveUntilMs > nowMs())
-      return task
+    const isLost = (task: StoredTask): task is TaskRecord =>
+      typeof task === 'object' && !isEnded(task.status) && task.aliveUntilMs <= nowMs()
+    let task = await this.#stored(owner, taskId)
+    if (isLost(task)) {
+      // the store may be back after an outage in which no instance could renew its tasks
+      await sleep(RENEWED_WITHIN_MS)
+      task = await this.#stored(owner, taskId)
+    }
+    if (!isLost(task)) return task
     const { inputRequests: _, ...rest } = task
     const message =
       'The gateway instance that ran this task has stopped, so the result is lost. The tool may have been executed: check its effect before you call the tool again.'
@@ -107,7 +118,7 @@ export class TaskMethods {
     return lost
   }
 
-  async #stored(owner: string, taskId: string): Promise<TaskRecord | 'unavailable' | undefined> {
+  async #stored(owner: string, taskId: string): Promise<StoredTask> {
     try {
       return await this.#parts.sessions.tasks.get(owner, taskId)
     } catch {
