@@ -20,6 +20,7 @@ export class Leader {
   readonly #options: LeaderOptions
   readonly #leaseMs: number
   #timer: NodeJS.Timeout | undefined
+  #running: Promise<void> = Promise.resolve()
   #closed = false
   /** Monotonic time in ms until which this instance may write. */
   #leadsUntil = 0
@@ -37,15 +38,17 @@ export class Leader {
 
   /** Resolves after the first attempt. */
   async start(): Promise<void> {
-    await this.#round()
+    this.#running = this.#round()
+    await this.#running
   }
 
   /** Releases the Lease, so that another instance can lead at once. */
   async close(): Promise<void> {
-    const wasLeading = this.leading
     this.#closed = true
     clearTimeout(this.#timer)
-    if (!wasLeading || this.#seen === undefined) return
+    // a renewal in flight changes the Lease: the release would conflict with it
+    await this.#running
+    if (performance.now() >= this.#leadsUntil || this.#seen === undefined) return
     const { api, namespace, name } = this.#options
     const { resourceVersion } = this.#seen
     await api
@@ -63,7 +66,9 @@ export class Leader {
       )
     }
     if (this.#closed) return
-    this.#timer = setTimeout(() => void this.#round(), this.#leaseMs / 3)
+    this.#timer = setTimeout(() => {
+      this.#running = this.#round()
+    }, this.#leaseMs / 3)
     this.#timer.unref()
   }
 
@@ -86,7 +91,7 @@ export class Leader {
     const wasLeading = this.leading
     // Counted from before the request and shorter than the lease, for whose whole duration other instances wait.
     this.#leadsUntil = before + this.#leaseMs * 0.8
-    if (!wasLeading) onLeading()
+    if (!wasLeading && !this.#closed) onLeading()
     this.#seen = await api.readLease(namespace, name)
     this.#seenAt = performance.now()
   }

@@ -4,6 +4,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import type { KubernetesApi } from '../../../src/catalog/kubernetes/api.ts'
 import { connectKubernetes } from '../../../src/catalog/kubernetes/client.ts'
@@ -24,6 +25,8 @@ class ApiServer {
   /** Of reads of the Lease that follow a write. */
   failures = 0
   hangs = false
+  /** Between a write and its response. */
+  writeDelayMs = 0
   #revision = 0
   #written = false
   readonly #server: Server = createServer((request, response) => void this.#respond(request, response))
@@ -87,7 +90,11 @@ class ApiServer {
     }
     if (!this.hasNamespace) return refuse(404, 'namespaces "toolgate" not found')
     this.#written = true
-    this.lease = { ...JSON.parse(text), metadata: { name: 'l', resourceVersion: String(++this.#revision) } }
+    const body = JSON.parse(text)
+    if (method === 'PUT' && body.metadata.resourceVersion !== this.lease?.metadata.resourceVersion)
+      return refuse(409, 'the object has been modified')
+    this.lease = { ...body, metadata: { name: 'l', resourceVersion: String(++this.#revision) } }
+    await sleep(this.writeDelayMs)
     reply(method === 'POST' ? 201 : 200, this.lease!)
   }
 }
@@ -130,6 +137,19 @@ it('leads when the Lease cannot be read after it was written', async () => {
   expect(server.reasons).toEqual([expect.stringContaining('etcdserver: request timed out')])
   expect([led, leader.leading]).toEqual([1, true])
   await leader.close()
+})
+
+it('releases the Lease also when it ends within a renewal', async () => {
+  let led = 0
+  const leader = leaderOf(await server.connect(), () => led++, 3)
+  await leader.start()
+  expect(server.lease).toMatchObject({ spec: { holderIdentity: 'one' } })
+  server.writeDelayMs = 300
+  const written = server.lease!.metadata.resourceVersion
+  await expect.poll(() => server.lease!.metadata.resourceVersion, WAIT).not.toBe(written)
+  await leader.close()
+  expect(server.lease).toMatchObject({ spec: { holderIdentity: '' } })
+  expect([led, leader.leading]).toEqual([1, false])
 })
 
 it('ends within seconds while the API server hangs', async () => {
