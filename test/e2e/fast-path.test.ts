@@ -10,6 +10,7 @@ import { afterAll, beforeAll, expect, it, vi } from 'vitest'
 import { read } from '../fixtures/deployment.ts'
 import { type GatewayProcess, startGatewayProcess } from '../fixtures/gateway-process.ts'
 import { result, type ScriptedServer, startScriptedServer, text } from '../fixtures/scripted-mcp-server.ts'
+import { clientToken } from '../fixtures/tokens.ts'
 import { startVariedBackend, type VariedBackend } from '../fixtures/varied-backend.ts'
 import { SESSION_VERSIONS, type VariedCall, VariedCalls } from '../fixtures/varied-calls.ts'
 
@@ -120,13 +121,7 @@ async function startSide(fastPath: string): Promise<Side> {
   const env = { FAST_PATH: fastPath, TOOLSETS: toolSets, EXAMPLE: 'false' }
   const gateway = await startGatewayProcess({ ...env, LOG_LEVEL: 'silent', GATEWAY_NAME: 'fast-path' })
   const { auth_url, api_url } = gateway.addresses
-  const form = new URLSearchParams({
-    grant_type: 'client_credentials',
-    client_id: 'demo-admin',
-    client_secret: 'demo-admin-secret',
-  })
-  const granted = await fetch(`${auth_url}/protocol/openid-connect/token`, { method: 'POST', body: form })
-  const token = ((await granted.json()) as { access_token: string }).access_token
+  const token = await clientToken(auth_url, 'demo-admin')
   const api = async (method: string, path: string, body?: object) => {
     const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
     const sent = body === undefined ? {} : { body: JSON.stringify(body) }
