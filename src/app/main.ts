@@ -1,6 +1,7 @@
 /** Starts the parts of a deployment by its role, reports when it is ready, and stops it. The parts are in `main/`. */
 
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { ToolSetCompiler } from '../catalog/sync/compile-job.ts'
 import { isStrictParser, listenerSupport } from '../shared/server/create.ts'
 import { Closers } from '../shared/telemetry/closers.ts'
 import { createLogger } from '../shared/telemetry/logger.ts'
@@ -47,6 +48,8 @@ interface StartOptions {
   readonly signal?: AbortSignal
   /** Nothing else runs in this process: errors that no code expected are caught. */
   readonly ownsProcess?: boolean
+  /** For the source of tools, which closes it; default: one that it creates. */
+  readonly compiler?: ToolSetCompiler | undefined
 }
 
 /**
@@ -55,7 +58,7 @@ interface StartOptions {
  */
 export async function start(
   settings: Settings,
-  { signal, ownsProcess = false }: StartOptions = {},
+  { signal, ownsProcess = false, compiler }: StartOptions = {},
 ): Promise<Running> {
   const log = createLogger(settings.logLevel)
   const closers = new Closers(log)
@@ -65,7 +68,7 @@ export async function start(
     // first: while the rest waits for a dependency, the metrics say for which
     const metricsUrl = await openMetrics(context)
     const { httpServer, exampleUrl, planes, ...urls } = await unlessAborted(
-      ROLES[settings.role](context),
+      ROLES[settings.role](context, compiler),
       signal,
     )
     reportHttpServer(context, httpServer)
@@ -128,7 +131,7 @@ interface Started extends Pick<Addresses, 'gateway_url' | 'api_url' | 'auth_url'
 const ROLES = { all: startBoth, gateway: startGateway, 'control-plane': startControlPlaneAlone } as const
 
 /** The control plane and its first gateway. The import is dynamic: a gateway alone does not load the control plane. */
-async function startBoth(context: AppContext): Promise<Started> {
+async function startBoth(context: AppContext, compiler: ToolSetCompiler | undefined): Promise<Started> {
   const [issuer, { openApi, openDatabase, startControlPlane }] = await Promise.all([
     openIssuer(context),
     import('./main/control-plane.ts'),
@@ -140,7 +143,7 @@ async function startBoth(context: AppContext): Promise<Started> {
   const gateway = await opening
   const { gatewayUrl, gatewayAddress, plane, httpServer } = gateway
   const connect = async (): Promise<string | undefined> => {
-    const exampleUrl = await gateway.startTools()
+    const exampleUrl = await gateway.startTools(compiler)
     const parts = { context, ...api, database, gatewayUrl, gatewayAddress, issuer }
     const controlPlane = await startControlPlane(parts)
     await followInProcess(gateway, controlPlane)
@@ -158,18 +161,17 @@ async function startBoth(context: AppContext): Promise<Started> {
 }
 
 /** A gateway with snapshots from a remote control plane, or from disk while it is unavailable. */
-async function startGateway(context: AppContext): Promise<Started> {
+async function startGateway(context: AppContext, compiler: ToolSetCompiler | undefined): Promise<Started> {
   const issuer = await openIssuer(context)
   const gateway = await openGateway(context, issuer)
   const { gatewayUrl, plane, httpServer } = gateway
   const controlPlane = context.settings.controlPlane!
-  const connect = async (): Promise<string | undefined> => {
-    const exampleUrl = await gateway.startTools()
-    await followOverHttp(gateway, controlPlane)
-    return exampleUrl
-  }
-  // the port opens although the source of tools is unavailable: an orchestrator would end a process that does not respond
-  const [exampleUrl] = await Promise.all([connect(), listenWhenReady(plane)])
+  const [exampleUrl] = await Promise.all([
+    gateway.startTools(compiler),
+    followOverHttp(gateway, controlPlane),
+    // the port opens although the source of tools is unavailable: an orchestrator would end a process that does not respond
+    listenWhenReady(plane),
+  ])
   return {
     gateway_url: gatewayUrl,
     api_url: controlPlane.url,

@@ -1,5 +1,6 @@
 /** `toolgate serve`: checks the settings, starts the deployment, reports that it is ready, and stops it on a signal. It opens no port itself. */
 import type { Command } from 'commander'
+import type { ToolSetCompiler } from '../../catalog/sync/compile-job.ts'
 import type { Running } from '../main.ts'
 import { findFileFaults } from '../settings/files.ts'
 import { inspectSettings, SettingsError } from '../settings.ts'
@@ -45,11 +46,12 @@ async function serve(env: CommandContext['env']): Promise<number> {
   const { settings, faults } = inspectSettings(env)
   const all = [...faults, ...(await findFileFaults(settings))]
   if (all.length > 0) throw new SettingsError(all)
+  const compiler = settings.role === 'control-plane' ? undefined : await startCompiler()
   const { start } = await import('../main.ts')
   if (stopping.signal.aborted) process.exit(EXIT.ok)
   let running: Running
   try {
-    running = await start(settings, { signal: stopping.signal, ownsProcess: true })
+    running = await start(settings, { signal: stopping.signal, ownsProcess: true, compiler })
   } catch (error) {
     if (stopping.signal.aborted) process.exit(EXIT.ok)
     throw new CommandFailure(`cannot start: ${startFailure(error, settings)}`, EXIT.config)
@@ -62,4 +64,12 @@ async function serve(env: CommandContext['env']): Promise<number> {
   await stopped
   await running.stop()
   return process.exit(EXIT.ok)
+}
+
+/** Its thread loads on another processor while this thread loads the gateway, which then waits less for its first tools. */
+async function startCompiler(): Promise<ToolSetCompiler> {
+  const { createCompiler } = await import('../../catalog/sync/compiler.ts')
+  const compiler = createCompiler()
+  compiler.prepare()
+  return compiler
 }

@@ -1,5 +1,6 @@
 /** Opens a gateway in this process, in one thread or in worker threads. `control-link.ts` connects it to a control plane. */
 import { join } from 'node:path'
+import type { ToolSetCompiler } from '../../catalog/sync/compile-job.ts'
 import { AdminActions } from '../../data-plane/follower/admin-actions.ts'
 import type { RecordAdminAction } from '../../data-plane/http/admin-audit.ts'
 import { readPlans } from '../../data-plane/quota/plans.ts'
@@ -29,7 +30,7 @@ export interface Gateway {
   readonly adminActions: AdminActions
   readonly issuer: string
   /** @returns the address of the example backend, where it was started */
-  startTools(): Promise<string | undefined>
+  startTools(compiler: ToolSetCompiler | undefined): Promise<string | undefined>
 }
 
 export async function openGateway(context: AppContext, issuer: string): Promise<Gateway> {
@@ -58,11 +59,12 @@ export async function openGateway(context: AppContext, issuer: string): Promise<
     gatewayAddress: addressOf(settings.gateway, port),
     adminActions,
     issuer,
-    async startTools() {
+    async startTools(compiler) {
       const started = await startTools(
         context,
         gatewayUrl,
         (tools, views) => void configuration.change({ tools, views }),
+        compiler,
       )
       onShare = started.onShare
       onShare(configuration.share)

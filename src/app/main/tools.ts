@@ -3,6 +3,7 @@
 import { createDirectorySource } from '../../catalog/directory/source.ts'
 import { McpApis } from '../../catalog/mcp-apis.ts'
 import type { PublishCatalog, ToolSource } from '../../catalog/source.ts'
+import type { ToolSetCompiler } from '../../catalog/sync/compile-job.ts'
 import { reviewView } from '../../data-plane/http/view-review.ts'
 import { startShop } from '../../example/shop/shop.ts'
 import type { ControlShare } from '../../link/control-share.ts'
@@ -21,21 +22,21 @@ export interface StartedTools {
 /**
  * Resolves when every ToolSet has been compiled or has failed once.
  * @param publish called with all tools after each change
+ * @param compiler closed with the source
  */
 export async function startTools(
   context: AppContext,
   gatewayUrl: string,
   publish: PublishCatalog,
+  compiler: ToolSetCompiler | undefined,
 ): Promise<StartedTools> {
   const { settings, log, closers, upstreamEgress: egress, clock, reportDamage: onDamage } = context
   const shop = settings.example.enabled
     ? await startShop({ host: settings.gateway.host, port: settings.example.port, log })
     : undefined
   if (shop !== undefined) closers.add('example shop', () => shop.close())
-  const source = await sourceOf(context, {
-    GATEWAY_URL: gatewayUrl,
-    ...(shop === undefined ? {} : { EXAMPLE_URL: shop.url }),
-  })
+  const variables = { GATEWAY_URL: gatewayUrl, ...(shop === undefined ? {} : { EXAMPLE_URL: shop.url }) }
+  const source = await sourceOf(context, variables, compiler)
   closers.add('tool-sets', () => source.close())
   reportStatusesOf(context, source)
   let ofToolSets: readonly Tool[] | undefined
@@ -66,6 +67,7 @@ export async function startTools(
 async function sourceOf(
   { settings, log, upstreamEgress: egress, conditions, reportDamage: onDamage }: AppContext,
   variables: Readonly<Record<string, string>>,
+  compiler: ToolSetCompiler | undefined,
 ): Promise<ToolSource> {
   const { toolSets, dataDir, apiGroup } = settings
   if (toolSets.source === 'directory')
@@ -78,6 +80,7 @@ async function sourceOf(
       log,
       onDamage,
       review: reviewView,
+      compiler,
     })
   const { kubeconfig, namespace, identity } = toolSets
   // loading the client takes 60 MiB of memory
@@ -96,6 +99,7 @@ async function sourceOf(
     log,
     onDamage,
     review: reviewView,
+    compiler,
     identity,
     leaseNamespace: namespace,
   })

@@ -8,6 +8,7 @@ import type { Desired } from '../desired.ts'
 import { Reconciler } from '../reconcile.ts'
 import { fileReferences } from '../resource/references.ts'
 import type { PublishCatalog, ReportedStatus, ReportedView, ToolSource } from '../source.ts'
+import type { ToolSetCompiler } from '../sync/compile-job.ts'
 import { createCompiler } from '../sync/compiler.ts'
 import { DefinitionStore } from '../sync/definition-store.ts'
 import { DocumentStore } from '../sync/document-store.ts'
@@ -36,6 +37,8 @@ interface DirectorySourceOptions {
   readonly log: Log
   readonly onDamage: OnDamage
   readonly review: ViewReview
+  /** Closed with the source; default: one that starts with the first document. */
+  readonly compiler?: ToolSetCompiler | undefined
   /** Unix ms; for status times. */
   readonly now?: () => number
   /** Polling interval, in addition to notifications; default 10 s. */
@@ -53,7 +56,7 @@ class DirectorySource implements ToolSource {
   readonly references: ReferenceReader
   readonly #statuses: StatusFiles
   readonly #viewStatuses: ViewStatusFiles
-  readonly #compiler = createCompiler()
+  readonly #compiler: ToolSetCompiler
   #reconciler: Reconciler | undefined
   #stopWatching: (() => void) | undefined
   readonly #readings = new SerialQueue()
@@ -67,6 +70,7 @@ class DirectorySource implements ToolSource {
 
   constructor(options: DirectorySourceOptions) {
     this.#options = options
+    this.#compiler = options.compiler ?? createCompiler()
     this.references = fileReferences(options.directory)
     this.#statuses = new StatusFiles(options.dataDir, options.onDamage)
     this.#viewStatuses = new ViewStatusFiles(options.dataDir)

@@ -11,6 +11,7 @@ import type { Log } from '../../shared/telemetry/log.ts'
 import type { Desired } from '../desired.ts'
 import { Reconciler } from '../reconcile.ts'
 import type { PublishCatalog, ReportedStatus, ReportedView, ToolSource } from '../source.ts'
+import type { ToolSetCompiler } from '../sync/compile-job.ts'
 import { createCompiler } from '../sync/compiler.ts'
 import { DefinitionStore } from '../sync/definition-store.ts'
 import { DocumentStore } from '../sync/document-store.ts'
@@ -31,6 +32,8 @@ interface KubernetesSourceOptions {
   readonly log: Log
   readonly onDamage: OnDamage
   readonly review: ViewReview
+  /** Closed with the source; default: one that starts with the first document. */
+  readonly compiler?: ToolSetCompiler | undefined
   /** Namespace of the Lease: that of the gateway. */
   readonly leaseNamespace: string
   /** Unique for each instance, such as the name of the pod. */
@@ -54,7 +57,7 @@ export function createKubernetesSource(options: KubernetesSourceOptions): ToolSo
 class KubernetesSource implements ToolSource {
   readonly references: ReferenceReader
   readonly #options: KubernetesSourceOptions
-  readonly #compiler = createCompiler()
+  readonly #compiler: ToolSetCompiler
   readonly #leader: Leader
   #caches: { readonly toolsets: WatchedKind; readonly tools: WatchedKind } | undefined
   /** undefined: the cluster has no ToolViews. */
@@ -72,6 +75,7 @@ class KubernetesSource implements ToolSource {
 
   constructor(options: KubernetesSourceOptions) {
     this.#options = options
+    this.#compiler = options.compiler ?? createCompiler()
     this.references = references(options.api)
     this.#leader = new Leader({
       api: options.api,

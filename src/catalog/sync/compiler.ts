@@ -21,8 +21,13 @@ const DEFAULT_COMPILER_LIMITS: CompilerLimits = { timeoutMs: 120_000, maxHeapMb:
 /** Larger documents are moved to the worker instead of copied; smaller ones may share memory with other buffers of the process. */
 const MOVED_FROM_BYTES = 64 * 1024
 
+interface ThreadCompiler extends ToolSetCompiler {
+  /** Starts the worker before the first document. */
+  prepare(): void
+}
+
 /** One worker that compiles one document at a time; further documents are queued. */
-export function createCompiler(limits: CompilerLimits = DEFAULT_COMPILER_LIMITS): ToolSetCompiler {
+export function createCompiler(limits: CompilerLimits = DEFAULT_COMPILER_LIMITS): ThreadCompiler {
   const worker = new JobWorker(
     new URL('./compile-worker.ts', import.meta.url),
     { maxOldGenerationSizeMb: limits.maxHeapMb, stackSizeMb: 4 },
@@ -34,6 +39,7 @@ export function createCompiler(limits: CompilerLimits = DEFAULT_COMPILER_LIMITS)
       if (closed) return { kind: 'fault', message: 'the gateway is shutting down' }
       return worker.run(compilation(job, limits))
     },
+    prepare: () => worker.prepare(),
     close() {
       closed = true
       return worker.close()

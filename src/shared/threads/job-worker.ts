@@ -39,6 +39,14 @@ export class JobWorker {
     return this.#queue.run(() => this.#run(job))
   }
 
+  /** Starts the worker before its first job. */
+  prepare(): void {
+    if (this.#worker !== undefined) return
+    this.#worker = this.#start()
+    this.#worker.unref()
+    this.#endWhenIdle()
+  }
+
   /** Ends the worker; a running job fails. */
   async close(): Promise<void> {
     clearTimeout(this.#idle)
@@ -67,8 +75,12 @@ export class JobWorker {
     this.#worker ??= this.#start()
     const { result, broken } = await runIn(this.#worker, job)
     if (broken) await this.#end()
-    else this.#idle = setTimeout(() => void this.#end(), this.#idleMs).unref()
+    else this.#endWhenIdle()
     return result
+  }
+
+  #endWhenIdle(): void {
+    this.#idle = setTimeout(() => void this.#end(), this.#idleMs).unref()
   }
 }
 

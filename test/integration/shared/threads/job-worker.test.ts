@@ -1,4 +1,5 @@
 /** A job worker with real threads that throw or exit, during a job and between jobs. It runs no job of the product. */
+import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -60,6 +61,27 @@ describe('a job worker', () => {
     return worker.run(job)
   }
   const threadOf = async (outcome: Promise<Outcome>): Promise<number> => ((await outcome) as Report).threadId
+
+  it('starts a thread before the first job, which runs in it', async () => {
+    const before = exits.length
+    const started = once(process, 'worker')
+    worker.prepare()
+    worker.prepare()
+    await started
+    expect(await run()).toMatchObject({ jobs: 1 })
+    expect(exits.length - before).toBe(1)
+    await worker.close()
+  })
+
+  it('ends a prepared thread that gets no job', async () => {
+    const unused = new JobWorker(pathToFileURL(join(dir, 'program.mjs')), {}, 100)
+    const started = once(process, 'worker')
+    unused.prepare()
+    const [thread] = (await started) as [Worker]
+    await once(thread, 'exit')
+    expect(thread.threadId).toBe(-1)
+    await unused.close()
+  })
 
   it('keeps its thread for further jobs', async () => {
     expect(await run()).toMatchObject({ jobs: 1 })
