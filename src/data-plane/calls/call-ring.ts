@@ -5,6 +5,7 @@ import type { Principal } from '../../model/principal.ts'
 import type { Refusal } from '../../shared/call/refusal.ts'
 import type { Exchange } from '../pipeline/exchange.ts'
 import { isCall } from '../pipeline/operation.ts'
+import { CallIds } from './call-ids.ts'
 import { type CallPage, type CallQuery, type CallRow, kindOf } from './call-query.ts'
 
 const CAPACITY = 10_000
@@ -25,21 +26,19 @@ const UNKNOWN_TOOL = 4
 const PROXIED = 8
 
 /** Fields of a call that are references. No result, argument or credential is among them: they would keep memory in use. */
-const REFERENCES = 13
-const REQUEST_ID = 0
-const TRACE_ID = 1
-const ACTION = 2
-const ACCESS = 3
-const TENANT = 4
-const PRINCIPAL = 5
+const REFERENCES = 11
+const ACTION = 0
+const ACCESS = 1
+const TENANT = 2
+const PRINCIPAL = 3
 /** Name of the tool, of the unknown tool, or id of the API. */
-const TARGET = 6
-const TOOL_SET = 7
-const OUTCOME = 8
-const REFUSAL = 9
-const SNAPSHOT = 10
-const REVISION = 11
-const DECISION_ID = 12
+const TARGET = 4
+const TOOL_SET = 5
+const OUTCOME = 6
+const REFUSAL = 7
+const SNAPSHOT = 8
+const REVISION = 9
+const DECISION_ID = 10
 
 /** Of a tool that does not exist; longer than names of tools are. */
 const MAX_NAME = 128
@@ -55,6 +54,7 @@ export class CallRing {
   readonly name = randomBytes(4).toString('hex')
   readonly #numbers: Float64Array
   readonly #references: Reference[]
+  readonly #ids: CallIds
   /** Shows a name that no tool has; the caller chose it. */
   readonly #shownName: (name: string) => string
   #recorded = 0
@@ -66,6 +66,7 @@ export class CallRing {
     this.#shownName = shownName
     this.#numbers = new Float64Array(capacity * NUMBERS)
     this.#references = new Array<Reference>(capacity * REFERENCES).fill(undefined)
+    this.#ids = new CallIds(capacity)
   }
 
   /** Calls recorded so far; the number of the next one. */
@@ -100,8 +101,6 @@ export class CallRing {
     numbers[number + FLAGS] = flags
     const references = this.#references
     const at = slot * REFERENCES
-    references[at + REQUEST_ID] = exchange.requestId
-    references[at + TRACE_ID] = exchange.traceId
     references[at + ACTION] = operation.action
     references[at + ACCESS] = exchange.access
     references[at + TENANT] = exchange.tenant
@@ -113,6 +112,7 @@ export class CallRing {
     references[at + SNAPSHOT] = exchange.snapshot.version
     references[at + REVISION] = exchange.decision?.revision
     references[at + DECISION_ID] = exchange.decisionId
+    this.#ids.write(slot, exchange.requestId, exchange.traceId)
     return this.#recorded++
   }
 
@@ -222,7 +222,7 @@ export class CallRing {
     if (toolset !== undefined && this.#reference(at, TOOL_SET) !== toolset) return false
     if (access !== undefined && this.#reference(at, ACCESS) !== access) return false
     if (action !== undefined && this.#reference(at, ACTION) !== action) return false
-    if (requestId !== undefined && this.#reference(at, REQUEST_ID) !== requestId) return false
+    if (requestId !== undefined && this.#ids.requestId(at % this.capacity) !== requestId) return false
     if (consumer === undefined) return true
     return (this.#reference(at, PRINCIPAL) as Principal | undefined)?.consumer === consumer
   }
@@ -260,8 +260,8 @@ export class CallRing {
       cache_hit: this.#flag(number, CACHE_HIT),
       request_bytes: this.#number(number, REQUEST_BYTES),
       saved_bytes: this.#number(number, SAVED_BYTES),
-      request_id: this.#reference(number, REQUEST_ID) as string,
-      trace_id: this.#reference(number, TRACE_ID) as string,
+      request_id: this.#ids.requestId(number % this.capacity),
+      trace_id: this.#ids.traceId(number % this.capacity),
       decision_id:
         (this.#reference(number, DECISION_ID) as string | undefined) ?? refusal?.decisionId ?? null,
       snapshot: (this.#reference(number, SNAPSHOT) as string).slice(0, 12),
