@@ -7,6 +7,7 @@ import type { Principal } from '../../model/principal.ts'
 import type { BackendAuthentication } from '../../model/tool.ts'
 import type { ConnectionStore } from '../../shared/egress/oauth/connection-store.ts'
 import { fileConnections } from '../../shared/egress/oauth/file-connections.ts'
+import type { ReportUnwritten } from '../../shared/egress/oauth/unwritten-grants.ts'
 import { type ConnectionPlace, UserTokens } from '../../shared/egress/oauth/user-tokens.ts'
 import type { TokenVerifier } from '../../shared/identity/verifier.ts'
 import { keptKey } from '../../shared/secrets/key-file.ts'
@@ -25,11 +26,36 @@ export function openUserTokens(context: AppContext): UserTokens {
   return new UserTokens({
     egress,
     now: clock.now,
+    onUnwritten: reportUnwritten(context),
     async open() {
       const key = settings.secretsKey ?? keptKey(join(settings.dataDir, 'connections.key')).key
       return { store: await openStore(context), sealer: createSealer(key) }
     },
   })
+}
+
+/** Degrades the gateway while renewed tokens are not stored: they are lost when the process ends. */
+function reportUnwritten({ conditions, log }: AppContext): ReportUnwritten {
+  const where = 'Check the disk of DATA_DIR, or Redis if REDIS_URL is set'
+  let wasHeld = 0
+  let wasLost = 0
+  return (held, lost) => {
+    conditions.set(
+      'connected accounts',
+      held === 0 ? undefined : `${held} renewed tokens of users are not stored`,
+    )
+    if (held > 0 && wasHeld === 0)
+      log.warn({ held }, `renewed tokens of users could not be stored; the gateway tries again. ${where}`)
+    else if (held === 0 && lost === wasLost)
+      log.info({ held }, 'no renewed token of a user waits for its store')
+    if (lost > wasLost)
+      log.error(
+        { lost },
+        `a renewed token of a user was not stored in time: the user has to connect the account again. ${where}`,
+      )
+    wasHeld = held
+    wasLost = lost
+  }
 }
 
 async function openStore({ settings, closers, log }: AppContext): Promise<ConnectionStore> {

@@ -31,12 +31,19 @@ const BOUNDS: Bounds = {
   maxWaitMs: 5_000,
 }
 
+/** @param held grants that the store has not taken yet @param lost grants that were given up so far: these users have to connect again */
+export type ReportUnwritten = (held: number, lost: number) => void
+
 export class UnwrittenGrants<Granted> {
   readonly #bounds: Bounds
+  readonly #report: ReportUnwritten
+  #lost = 0
   /** By key of the connection; the oldest is first. */
   readonly #grants = new Map<string, UnwrittenGrant<Granted>>()
 
-  constructor(bounds: Partial<Bounds> = {}) {
+  /** @param report called after each change of the numbers */
+  constructor(report: ReportUnwritten, bounds: Partial<Bounds> = {}) {
+    this.#report = report
     this.#bounds = { ...BOUNDS, ...bounds }
   }
 
@@ -47,27 +54,34 @@ export class UnwrittenGrants<Granted> {
   /** Begins to write it in the background. Where there are too many, the oldest is dropped. */
   hold(store: ConnectionStore, key: string, grant: UnwrittenGrant<Granted>): void {
     this.#grants.set(key, grant)
-    if (this.#grants.size > this.#bounds.maxGrants)
+    if (this.#grants.size > this.#bounds.maxGrants) {
       this.#grants.delete(this.#grants.keys().next().value as string)
+      this.#lost++
+    }
+    this.#report(this.#grants.size, this.#lost)
     void this.#write(store, key, grant)
   }
 
   /** Ends the attempts to write it. */
   drop(key: string): void {
-    this.#grants.delete(key)
+    if (this.#grants.delete(key)) this.#report(this.#grants.size, this.#lost)
   }
 
   async #write(store: ConnectionStore, key: string, grant: UnwrittenGrant<Granted>): Promise<void> {
     const { firstWaitMs, maxWaitMs, maxMs, maxAttempts } = this.#bounds
     const untilMs = performance.now() + maxMs
     let waitMs = firstWaitMs
-    for (let attempt = 0; attempt < maxAttempts && performance.now() < untilMs; attempt++) {
+    let settled = false
+    for (let attempt = 0; attempt < maxAttempts && performance.now() < untilMs && !settled; attempt++) {
       // a process that ends does not wait for it
       await sleep(waitMs, undefined, { ref: false })
       waitMs = Math.min(waitMs * 2, maxWaitMs)
-      if (this.#grants.get(key) !== grant || (await isSettled(store, key, grant))) break
+      settled = this.#grants.get(key) !== grant || (await isSettled(store, key, grant))
     }
-    if (this.#grants.get(key) === grant) this.#grants.delete(key)
+    if (this.#grants.get(key) === grant) {
+      if (!settled) this.#lost++
+      this.drop(key)
+    }
     await grant.unlock()
   }
 }

@@ -14,7 +14,7 @@ import {
   revokeToken,
   type TokenFault,
 } from './token-endpoint.ts'
-import { UnwrittenGrants } from './unwritten-grants.ts'
+import { type ReportUnwritten, UnwrittenGrants } from './unwritten-grants.ts'
 
 /** Whose tokens they are, and for which ToolSet: tools of another one never get them. */
 export interface ConnectionPlace {
@@ -35,6 +35,8 @@ interface UserTokensOptions {
   readonly open: () => Promise<Opened>
   /** Unix ms. */
   readonly now: () => number
+  /** Of renewed tokens: the server may refuse the stored ones. */
+  readonly onUnwritten?: ReportUnwritten
 }
 
 /** Sealed in the store. */
@@ -78,11 +80,12 @@ const STILL_RENEWING = fault(
 export class UserTokens {
   readonly #options: UserTokensOptions
   readonly #refreshes = new Map<string, Promise<string | TokenFault>>()
-  readonly #unwritten = new UnwrittenGrants<Granted>()
+  readonly #unwritten: UnwrittenGrants<Granted>
   #opening: Promise<Opened> | undefined
 
   constructor(options: UserTokensOptions) {
     this.#options = options
+    this.#unwritten = new UnwrittenGrants(options.onUnwritten ?? (() => {}))
   }
 
   /**
