@@ -1,5 +1,5 @@
 /**
- * Open loop, for latency: requests become due at a fixed rate, independent of the responses, and a latency counts from the moment a request was
+ * Open loop, for latency: requests become due at a rate that does not depend on their responses, and a latency counts from the moment a request was
  * DUE, so that what waited behind a slow response is counted too (the correction for coordinated omission, as in wrk2). Own code, because:
  * wrk2 is in no package, and like autocannon it sleeps between requests on a timer of a millisecond, ten times what is measured here.
  * This one never sleeps: it turns with the event loop it shares with the backend, so neither waits for the other to be scheduled.
@@ -11,7 +11,8 @@ import { type Prepared, Wire } from './wire.ts'
 export interface OpenLoopOptions {
   readonly url: string
   readonly connections: number
-  readonly perSecond: number
+  /** A function is called for each request. */
+  readonly perSecond: number | (() => number)
   readonly seconds: number
   readonly next: () => Prepared
   /** @param dueMs as `performance.now()` */
@@ -37,10 +38,9 @@ export async function openLoop(options: OpenLoopOptions): Promise<void> {
   // first in, first out: all connections take their turns
   const idle = [...all]
   const { perSecond } = options
-  const gapMs = 1000 / perSecond
+  const rate = typeof perSecond === 'number' ? () => perSecond : perSecond
   const startMs = performance.now()
   const untilMs = startMs + options.seconds * 1000
-  let count = 0
   let dueMs = startMs
   const sendDue = (nowMs: number): void => {
     while (dueMs <= nowMs && dueMs < untilMs && idle.length > 0) {
@@ -51,8 +51,7 @@ export async function openLoop(options: OpenLoopOptions): Promise<void> {
         options.record(request, wasDueMs, performance.now() - wasDueMs)
         idle.push(wire)
       })
-      count++
-      dueMs = startMs + count * gapMs
+      dueMs += 1000 / rate()
     }
   }
   await new Promise<void>((resolve, reject) => {
@@ -66,7 +65,7 @@ export async function openLoop(options: OpenLoopOptions): Promise<void> {
         return reject(
           new Error(
             dueMs < untilMs
-              ? `${perSecond} requests a second could not be held: the load was ${Math.round(nowMs - dueMs)} ms late at the end`
+              ? `${Math.round(rate())} requests a second could not be held: the load was ${Math.round(nowMs - dueMs)} ms late at the end`
               : `${all.length - idle.length} requests without a response ${LAST_RESPONSES_MS} ms after the last was sent`,
           ),
         )

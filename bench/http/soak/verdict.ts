@@ -16,6 +16,8 @@ export interface Sample {
   readonly rssMiB: number
   /** Share of one processor. */
   readonly busy: number
+  /** The rate of the load. */
+  readonly perSecond: number
   readonly pauses: number
   readonly longestPauseMs: number
 }
@@ -57,6 +59,7 @@ export function judge(
   const judged = setup.minutes >= MIN_JUDGED_MINUTES
   const kept = tail <= MAX_TAIL && (!judged || worst < MAX_SLOPE_MIB)
   const busy = spread(warm.map(sample => sample.busy)).median
+  const rate = spread(warm.map(({ perSecond }) => perSecond))
   write(results, {
     heap,
     rss,
@@ -66,7 +69,7 @@ export function judge(
     undisturbed,
     tail,
     reference,
-    setup: { ...setup, visitors, busy: Number(busy.toFixed(3)) },
+    setup: { ...setup, visitors, busy: Number(busy.toFixed(3)), perSecond: Math.round(rate.median) },
   })
   const row = (name: string, of: Tails): readonly string[] => [
     name,
@@ -81,17 +84,17 @@ export function judge(
         row('outside garbage collection', outside),
         row('… and of time stolen from the machine', undisturbed),
         ...kinds.map(([name, of]) => row(`  ${name}`, of)),
-        row('a bare uWS server at this rate', reference.tails),
+        row('a bare uWS server at the first rate', reference.tails),
       ],
       [1, 2, 3, 4, 5],
     ),
   )
   const met = (100 * (all.count - outside.count)) / all.count
   console.log(`
-${all.count} correct responses and ${visitors} sessions, none wrong; the gateway was busy ${Math.round(busy * 100)} % of the time
+${all.count} correct responses and ${visitors} sessions, none wrong; the gateway was busy ${Math.round(busy * 100)} % of the time, at ${Math.round(rate.median)} (${Math.round(rate.min)}–${Math.round(rate.max)}) requests a second
 ${met.toFixed(1)} % of the requests met a garbage collection (of the gateway or the load) or the backlog after one
 p99.9 is ${tail.toFixed(1)} times p50 outside garbage collection, at most ${MAX_TAIL}: ${tail <= MAX_TAIL ? 'kept' : 'BROKEN'}; ${tailOf(undisturbed).toFixed(1)} times without stolen time, which is not ours to fix
-a bare uWS server at this rate, busy ${Math.round(reference.busy * 100)} % of the time: ${tailOf(reference.tails).toFixed(1)} times, from the machine and the load alone
+a bare uWS server at the first rate, busy ${Math.round(reference.busy * 100)} % of the time: ${tailOf(reference.tails).toFixed(1)} times, from the machine and the load alone
 heap behind forced collections ${from.heapMiB.toFixed(1)} MiB after ${from.minute.toFixed(1)} minutes, ${to.heapMiB.toFixed(1)} after ${to.minute.toFixed(1)}: ${live.toFixed(2)} a minute
 heap ${shown(heap)}, resident ${shown(rss)} MiB a minute, below ${MAX_SLOPE_MIB}: ${judged ? (worst < MAX_SLOPE_MIB ? 'kept' : 'BROKEN') : `not judged under ${MIN_JUDGED_MINUTES} minutes`}
 results: ${results.file}`)
