@@ -66,8 +66,13 @@ describe.each(['src/app/main.ts', 'src/app/main/workers/thread.ts'])('loading %s
     expect(chainTo(module, reached)).toBeUndefined()
   })
 
+  it('loads two parts of undici, and not its fetch, WebSocket and cookies', () => {
+    const parts = [...reached.keys()].filter(name => name.split('/')[0] === 'undici')
+    expect(parts.sort()).toEqual(['undici/lib/core/connect.js', 'undici/lib/dispatcher/pool.js'])
+  })
+
   it('loads what every call needs', () => {
-    for (const module of ['undici', 'pino', 'src/data-plane/pipeline/compose.ts'])
+    for (const module of ['undici/lib/dispatcher/pool.js', 'pino', 'src/data-plane/pipeline/compose.ts'])
       expect([...reached.keys()]).toContain(module)
   })
 })

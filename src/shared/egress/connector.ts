@@ -2,12 +2,12 @@
 
 import { type LookupAddress, lookup as systemLookup } from 'node:dns'
 import { isIP, type LookupFunction, type OnReadOpts } from 'node:net'
-import { buildConnector } from 'undici'
 import { bareHost } from '../../model/bare-host.ts'
 import { type ClientTls, clientTlsOptions } from '../tls/client-tls.ts'
 import { KnownPeer } from '../tls/known-peer.ts'
 import type { AddressGuard } from './address-guard.ts'
 import type { OpenSocket } from './http1/pool.ts'
+import { buildConnector } from './undici.ts'
 
 /** Resolves a host name to all its addresses. */
 export type ResolveHost = (

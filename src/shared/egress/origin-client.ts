@@ -1,11 +1,12 @@
 /** Chooses the pool that carries a call to an origin: HTTP/2, pipelined, one request at a time, or undici. `origin-pools.ts` bounds the calls. */
 import type { Readable } from 'node:stream'
-import { type buildConnector, type Dispatcher, Pool } from 'undici'
+import type { buildConnector, Dispatcher } from 'undici'
 import { joinedHeaders } from '../call/joined-headers.ts'
 import { PipelinedPool } from './http1/pipelined-pool.ts'
 import { Http1Pool, type Http1PoolOptions, type OpenSocket } from './http1/pool.ts'
 import type { OutgoingRequest, ResponseHandler, WholeRequest } from './http1/response-handler.ts'
 import { Http2Pool } from './http2/pool.ts'
+import { Pool } from './undici.ts'
 
 export interface OriginClientOptions {
   readonly maxConnections: number

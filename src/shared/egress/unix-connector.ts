@@ -1,11 +1,11 @@
 /** Opens the sockets of outgoing calls to Unix sockets that the operator lists. It sends no request and keeps no connection. */
 import { realpath } from 'node:fs'
 import type { OnReadOpts } from 'node:net'
-import { buildConnector } from 'undici'
 import { socketPathFault } from '../../model/upstream-url.ts'
 import type { AddressGuard } from './address-guard.ts'
 import { BlockedAddressError, type ConnectorOptions, READ_BUFFER } from './connector.ts'
 import type { OpenSocket } from './http1/pool.ts'
+import { buildConnector } from './undici.ts'
 
 /** A server whose queue of connections is full refuses at once, where TCP would wait. */
 const FULL_PAUSE_MS = 10
