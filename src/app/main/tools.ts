@@ -5,7 +5,7 @@ import { McpApis } from '../../catalog/mcp-apis.ts'
 import type { PublishCatalog, ToolSource } from '../../catalog/source.ts'
 import type { ToolSetCompiler } from '../../catalog/sync/compile-job.ts'
 import { reviewView } from '../../data-plane/http/view-review.ts'
-import { startShop } from '../../example/shop/shop.ts'
+import type { Shop } from '../../example/shop/shop.ts'
 import type { ControlShare } from '../../link/control-share.ts'
 import type { Tool } from '../../model/tool.ts'
 import type { ToolView } from '../../model/tool-view.ts'
@@ -31,9 +31,7 @@ export async function startTools(
   compiler: ToolSetCompiler | undefined,
 ): Promise<StartedTools> {
   const { settings, log, closers, upstreamEgress: egress, clock, reportDamage: onDamage } = context
-  const shop = settings.example.enabled
-    ? await startShop({ host: settings.gateway.host, port: settings.example.port, log })
-    : undefined
+  const shop = settings.example.enabled ? await openShop(context) : undefined
   if (shop !== undefined) closers.add('example shop', () => shop.close())
   const variables = { GATEWAY_URL: gatewayUrl, ...(shop === undefined ? {} : { EXAMPLE_URL: shop.url }) }
   const source = await sourceOf(context, variables, compiler)
@@ -62,6 +60,12 @@ export async function startTools(
     publishAll()
   })
   return { exampleUrl: shop?.url, onShare: share => void apis.apply(share) }
+}
+
+/** A production gateway does not load it. */
+async function openShop({ settings, log }: AppContext): Promise<Shop> {
+  const { startShop } = await import('../../example/shop/shop.ts')
+  return startShop({ host: settings.gateway.host, port: settings.example.port, log })
 }
 
 async function sourceOf(
