@@ -69,10 +69,13 @@ describe(`${THREADS} threads`, { timeout: 180_000 }, () => {
       .poll(async () => (await many(20, health)).every(one => one.status === 'degraded'), POLL)
       .toBe(true)
     expect((await health()).parts).toEqual(['policy'])
-    expect((await status()).fault).toMatch(/cannot evaluate the action admin/)
+    // on a busy machine, an attempt may end at the time-out of all questions before it comes to this one; the next attempt follows
+    await expect
+      .poll(async () => (await status()).fault, POLL)
+      .toMatch(/cannot evaluate the action admin/)
     expect(await revisions()).toEqual(['first'])
     const shown = await status()
-    expect(shown).toMatchObject({ revision: 'first', rejected: 1, fault: expect.stringMatching(/admin/) })
+    expect(shown).toMatchObject({ revision: 'first', rejected: 1 })
     expect(shown.attempts).toBeGreaterThan(0)
     expect(Date.parse(shown.next_attempt_at)).toBeGreaterThan(0)
     // what was asked of late is something else from here on
