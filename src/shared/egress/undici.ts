@@ -1,6 +1,6 @@
 /**
- * The two parts of undici that outgoing calls use, by their files. `undici` itself would load its fetch, WebSocket, cache and cookies as well,
- * and with the cookies the undici inside Node: 9 MiB of memory and a third of what remains. It adds nothing.
+ * The two parts of undici that outgoing calls use, imported by their files. It adds nothing to them. The whole package also loads its fetch,
+ * WebSocket, cache and cookies, and the copy of undici that Node contains: 4 MiB more in an idle gateway, and a later start.
  */
 import buildConnector from 'undici/lib/core/connect.js'
 import Pool from 'undici/lib/dispatcher/pool.js'
