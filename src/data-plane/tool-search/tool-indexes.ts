@@ -1,8 +1,7 @@
 /** Makes, caches and evicts the search indexes of tools by tenant. It searches nothing. */
 import { beginInSlices } from '../../shared/async/slices.ts'
-import type { MaybePromise } from '../../shared/call/and-then.ts'
 import type { Snapshot } from '../snapshot/snapshot.ts'
-import { ToolIndex } from './tool-index.ts'
+import type { ToolIndex } from './tool-index.ts'
 
 /** Tools in all indexes of a thread, at about 6 KB each; the index in use may be larger by itself. */
 const MAX_INDEXED_TOOLS = 20_000
@@ -11,7 +10,7 @@ type Tools = ReturnType<Snapshot['toolsOf']>
 
 interface Known {
   readonly tools: Tools
-  readonly index: MaybePromise<ToolIndex>
+  readonly index: Promise<ToolIndex>
 }
 
 export class ToolIndexes {
@@ -24,7 +23,7 @@ export class ToolIndexes {
   }
 
   /** A snapshot whose tools did not change has the same index as the one before. */
-  of(snapshot: Snapshot, tenant: string | undefined): MaybePromise<ToolIndex> {
+  of(snapshot: Snapshot, tenant: string | undefined): Promise<ToolIndex> {
     const tools = snapshot.toolsOf(tenant)
     const key = tenant === undefined || tools === snapshot.toolsOf(undefined) ? '' : tenant
     const known = this.#known.get(key)
@@ -36,8 +35,8 @@ export class ToolIndexes {
   }
 
   #begin(key: string, tools: Tools): Known {
-    const index = beginInSlices(ToolIndex.building([...tools.values()]))
-    if (index instanceof Promise) index.catch(() => this.#known.delete(key))
+    const index = build(tools)
+    index.catch(() => this.#known.delete(key))
     return { tools, index }
   }
 
@@ -50,4 +49,10 @@ export class ToolIndexes {
       total -= tools.size
     }
   }
+}
+
+/** Loading the tables of words takes 20 ms: a gateway loads them when a client first searches. */
+async function build(tools: Tools): Promise<ToolIndex> {
+  const { ToolIndex } = await import('./tool-index.ts')
+  return beginInSlices(ToolIndex.building([...tools.values()]))
 }

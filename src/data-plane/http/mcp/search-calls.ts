@@ -1,7 +1,7 @@
 /** Calls of the search tools: recognizes them, and makes the replies to find and describe. It runs no stage. */
 import { writeJson } from '../../../model/exact-number.ts'
 import { beginInSlices } from '../../../shared/async/slices.ts'
-import { andThen, type MaybePromise } from '../../../shared/call/and-then.ts'
+import type { MaybePromise } from '../../../shared/call/and-then.ts'
 import { INVALID_PARAMS } from '../../../shared/call/rpc-errors.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import { offerOf } from '../../pipeline/offer.ts'
@@ -42,7 +42,7 @@ export function readSearch(call: SearchCall, indexes: ToolIndexes): SearchReques
     return (exchange, writer) => {
       const offered = offeredAt(exchange, selection)
       const found = findTools(indexes, exchange, offered, find)
-      return andThen(found, tools => textReply(id, writer, foundText(tools)))
+      return found.then(tools => textReply(id, writer, foundText(tools)))
     }
   }
   const names = readDescribe(call.arguments)
@@ -73,17 +73,16 @@ export function invalidSearch(
   return version >= '2025-11-25' ? writer.toolError(id, message, []) : fault(id, INVALID_PARAMS, message)
 }
 
-function findTools(
+async function findTools(
   indexes: ToolIndexes,
   { snapshot, tenant }: Exchange,
   { byEntry }: OfferedTools,
   { query, limit }: { readonly query: string; readonly limit: number },
-): MaybePromise<readonly OfferedTool[]> {
+): Promise<readonly OfferedTool[]> {
   const isVisible = (entry: CompiledTool): boolean => byEntry.has(entry)
-  const found = andThen(indexes.of(snapshot, tenant), index =>
-    beginInSlices(index.searching(query, isVisible, limit)),
-  )
-  return andThen(found, entries => entries.map(entry => byEntry.get(entry)!))
+  const index = await indexes.of(snapshot, tenant)
+  const entries = await beginInSlices(index.searching(query, isVisible, limit))
+  return entries.map(entry => byEntry.get(entry)!)
 }
 
 function foundText(tools: readonly OfferedTool[]): string {
