@@ -39,6 +39,9 @@ import { showSessions } from './session-gauges.ts'
 import { openTraces } from './traces.ts'
 import { openUpstreams } from './upstreams.ts'
 
+/** From the first snapshot on: the thread is ready by then. */
+const WARM_UP_AFTER_MS = 100
+
 export interface DataPlane {
   /** Threads that serve calls. */
   readonly workers: number
@@ -170,7 +173,8 @@ export async function startDataPlane(plane: DataPlaneParts): Promise<DataPlane> 
     // a key that was revoked, or whose subscription was, must not stay in the cache
     apiKeys.clearCache()
     router.load(next)
-    if (previous !== undefined) void mcp.announce(previous, next, changes)
+    if (previous === undefined) checker.warmUpIn(WARM_UP_AFTER_MS)
+    else void mcp.announce(previous, next, changes)
   })
   const gatewayAddress = addressOf(context.settings.gateway, server.port)
   const withPage = withConnections(

@@ -54,12 +54,17 @@ export class ArgumentChecker {
   readonly #limits: CheckLimits
   readonly #worker: FairJobWorker
   #schemas = 0
+  #warming: NodeJS.Timeout | undefined
 
   constructor(limits: CheckLimits = DEFAULT_CHECK_LIMITS) {
     this.#limits = limits
     const file = new URL('./check-worker.ts', import.meta.url)
     this.#worker = new FairJobWorker(file, { maxOldGenerationSizeMb: MAX_HEAP_MB, stackSizeMb: 4 }, limits)
-    void warmUp(nextTurn)
+  }
+
+  /** Has V8 compile what checks need, after a time: until then the thread starts, and schemas are compiled a step in each turn. */
+  warmUpIn(delayMs: number): void {
+    this.#warming = setTimeout(() => void warmUp(nextTurn), delayMs).unref()
   }
 
   /**
@@ -84,6 +89,7 @@ export class ArgumentChecker {
   }
 
   close(): Promise<void> {
+    clearTimeout(this.#warming)
     return this.#worker.close()
   }
 

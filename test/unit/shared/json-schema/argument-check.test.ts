@@ -1,6 +1,7 @@
 /** Where arguments are checked: in place when a bound allows it, else in another thread, with limits on number and time. */
-import { afterEach, describe, expect, it } from 'vitest'
+import { afterEach, describe, expect, it, vi } from 'vitest'
 import { ArgumentChecker, type CheckLimits } from '../../../../src/shared/json-schema/argument-check.ts'
+import { isWarm } from '../../../../src/shared/json-schema/validate.ts'
 
 const LIMITS: CheckLimits = {
   inPlaceNs: 4_000_000,
@@ -68,8 +69,11 @@ describe('a check', () => {
     expect(await checked).toEqual([])
   })
 
-  it('of small arguments against a small schema is made in place', () => {
-    const check = open().prepare(small, 'acme')
+  it('of small arguments against a small schema is made in place, in a thread that is warm', async () => {
+    const checker = open()
+    checker.warmUpIn(0)
+    await vi.waitFor(() => expect(isWarm()).toBe(true), 20_000)
+    const check = checker.prepare(small, 'acme')
     expect(check({ a: 'abc' })).toEqual([])
     expect(check({ a: 'abcd' })).toEqual([{ path: '/a', message: 'must NOT have more than 3 characters' }])
   })

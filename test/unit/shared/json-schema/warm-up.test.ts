@@ -1,0 +1,19 @@
+/** When a checker has V8 compile what its checks need: after a delay, and not once it is closed. Each test file has modules that no other file has used. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { expect, it, vi } from 'vitest'
+import { ArgumentChecker } from '../../../../src/shared/json-schema/argument-check.ts'
+import { isWarm } from '../../../../src/shared/json-schema/validate.ts'
+
+it('begins after its delay, unless the checker is closed before', async () => {
+  const closed = new ArgumentChecker()
+  closed.warmUpIn(20)
+  await closed.close()
+  await sleep(200)
+  expect(isWarm()).toBe(false)
+
+  const checker = new ArgumentChecker()
+  checker.warmUpIn(20)
+  expect(isWarm()).toBe(false)
+  await vi.waitFor(() => expect(isWarm()).toBe(true), 20_000)
+  await checker.close()
+})
