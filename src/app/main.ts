@@ -39,7 +39,7 @@ export interface Running {
 
 /** Without a snapshot the gateway opens its port after this time, so that `/ready` reports what is missing. */
 const LISTEN_AFTER_MS = 2_000
-const POLL_MS = 20
+const POLL_MS = 5
 /** For closing what a start that failed or was stopped has opened; Node aborts the process when a thread still listens at its end. */
 const ABORT_MS = 10_000
 
@@ -138,12 +138,12 @@ async function startBoth(context: AppContext, compiler: ToolSetCompiler | undefi
   ])
   const api = await openApi(context)
   // the threads of the gateway start on other processors
-  const opening = openGateway(context, issuer)
+  const opening = openGateway(context, issuer, compiler)
   const database = openDatabase(context, api.readiness)
   const gateway = await opening
   const { gatewayUrl, gatewayAddress, plane, httpServer } = gateway
   const connect = async (): Promise<string | undefined> => {
-    const exampleUrl = await gateway.startTools(compiler)
+    const exampleUrl = await gateway.tools
     const parts = { context, ...api, database, gatewayUrl, gatewayAddress, issuer }
     const controlPlane = await startControlPlane(parts)
     await followInProcess(gateway, controlPlane)
@@ -163,11 +163,11 @@ async function startBoth(context: AppContext, compiler: ToolSetCompiler | undefi
 /** A gateway with snapshots from a remote control plane, or from disk while it is unavailable. */
 async function startGateway(context: AppContext, compiler: ToolSetCompiler | undefined): Promise<Started> {
   const issuer = await openIssuer(context)
-  const gateway = await openGateway(context, issuer)
+  const gateway = await openGateway(context, issuer, compiler)
   const { gatewayUrl, plane, httpServer } = gateway
   const controlPlane = context.settings.controlPlane!
   const [exampleUrl] = await Promise.all([
-    gateway.startTools(compiler),
+    gateway.tools,
     followOverHttp(gateway, controlPlane),
     // the port opens although the source of tools is unavailable: an orchestrator would end a process that does not respond
     listenWhenReady(plane),

@@ -9,7 +9,7 @@ import { Configuration } from '../../data-plane/snapshot/configuration.ts'
 import type { ControlShare } from '../../link/control-share.ts'
 import { EMPTY_CONTENT } from '../../link/document.ts'
 import { canSharePorts, type ListenerKind } from '../../shared/server/create.ts'
-import { type AppContext, localUrl, prepareListener } from './app-context.ts'
+import { type AppContext, localUrl, type OpenListener, prepareListener } from './app-context.ts'
 import { type DataPlane, startDataPlane } from './data-plane.ts'
 import { addressOf } from './local-address.ts'
 import { adoptSpool, openMeter, sendEvents } from './metering.ts'
@@ -29,52 +29,63 @@ export interface Gateway {
   readonly gatewayAddress: string
   readonly adminActions: AdminActions
   readonly issuer: string
-  /** @returns the address of the example backend, where it was started */
-  startTools(compiler: ToolSetCompiler | undefined): Promise<string | undefined>
+  /** Resolves when the sources of tools have been read, with the address of the example backend, where it was started. */
+  readonly tools: Promise<string | undefined>
 }
 
-export async function openGateway(context: AppContext, issuer: string): Promise<Gateway> {
+export async function openGateway(
+  context: AppContext,
+  issuer: string,
+  compiler: ToolSetCompiler | undefined,
+): Promise<Gateway> {
   const { settings, log } = context
   adoptSpool(context)
   const adminActions = new AdminActions(join(settings.dataDir, 'admin-actions.ndjson'), context.reportDamage)
   await adminActions.load()
+  const content = { ...EMPTY_CONTENT, ...readPlans(settings.plansFile) }
   const open = threadsOf(context) > 1 ? openThreads : openHere
-  const { plane, port, httpServer } = await open(context, issuer, action => adminActions.add(action))
-  await sendEvents(context)
+  const { opening, port, httpServer } = await open(context, issuer, action => adminActions.add(action))
   const gatewayUrl = settings.gateway.url ?? localUrl(settings.gateway, port)
   let onShare: (share: ControlShare) => void = () => {}
   const configuration = new Configuration({
-    content: { ...EMPTY_CONTENT, ...readPlans(settings.plansFile) },
+    content,
     awaited: ['tools', 'control'],
-    deliver: (document, change) => plane.apply(document, change),
+    deliver: async (document, change) => (await opening).apply(document, change),
     onShare: share => onShare(share),
     log,
   })
+  const connectTools = async (): Promise<string | undefined> => {
+    const started = await startTools(
+      context,
+      gatewayUrl,
+      (tools, views) => void configuration.change({ tools, views }),
+      compiler,
+    )
+    onShare = started.onShare
+    onShare(configuration.share)
+    return started.exampleUrl
+  }
+  // another thread compiles the tools while this one opens the rest of the gateway
+  const tools = connectTools()
+  // without a gateway, why there is none matters more
+  tools.catch(() => {})
+  const plane = await opening
+  await sendEvents(context)
   return {
     context,
     plane,
+    tools,
     httpServer,
     configuration,
     gatewayUrl,
     gatewayAddress: addressOf(settings.gateway, port),
     adminActions,
     issuer,
-    async startTools(compiler) {
-      const started = await startTools(
-        context,
-        gatewayUrl,
-        (tools, views) => void configuration.change({ tools, views }),
-        compiler,
-      )
-      onShare = started.onShare
-      onShare(configuration.share)
-      return started.exampleUrl
-    },
   }
 }
 
 interface OpenPlane {
-  readonly plane: DataPlane
+  readonly opening: Promise<DataPlane>
   readonly port: number
   readonly httpServer: ListenerKind
 }
@@ -85,8 +96,19 @@ async function openHere(
   issuer: string,
   recordAction: RecordAdminAction,
 ): Promise<OpenPlane> {
-  const { settings, log, clock } = context
+  const { settings } = context
   const server = await prepareListener(context, settings.gateway)
+  const opening = openPlane(context, server, issuer, recordAction)
+  return { opening, port: server.port, httpServer: server.listener.kind }
+}
+
+async function openPlane(
+  context: AppContext,
+  server: OpenListener,
+  issuer: string,
+  recordAction: RecordAdminAction,
+): Promise<DataPlane> {
+  const { settings, log, clock } = context
   const gatewayUrl = settings.gateway.url ?? localUrl(settings.gateway, server.port)
   const { quota } = await openQuota(context)
   const sessions = await openSessions({
@@ -97,7 +119,7 @@ async function openHere(
     now: clock.now,
   })
   const meter = openMeter(context)
-  const plane = await startDataPlane({
+  return startDataPlane({
     context,
     server,
     gatewayUrl,
@@ -107,7 +129,6 @@ async function openHere(
     sessions,
     recordAction,
   })
-  return { plane, port: server.port, httpServer: server.listener.kind }
 }
 
 /** In worker threads; the main thread keeps everything else. */
@@ -120,7 +141,7 @@ async function openThreads(
   const quota = await openQuota(context, count)
   const policy = context.settings.policy.engine === 'opa-http' ? undefined : await policyOwner(context)
   const threads = await startWorkerThreads({ context, issuer, quota, policy, count, recordAction })
-  return { plane: threads, port: threads.port, httpServer: threads.httpServer }
+  return { opening: Promise.resolve(threads), port: threads.port, httpServer: threads.httpServer }
 }
 
 /** One, where the listener cannot share its port between threads. */
