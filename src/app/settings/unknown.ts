@@ -1,4 +1,5 @@
 /** Finds variables that look like a misspelled setting. It reads no value. */
+import { editDistance } from '../../shared/edit-distance.ts'
 
 /** Kubernetes sets these for each Service of the namespace. */
 const SERVICE_LINK = /_(?:SERVICE_(?:HOST|PORT)(?:_\w+)?|PORT_\d+_(?:TCP|UDP)(?:_\w+)?)$/
@@ -34,39 +35,11 @@ function nearestOf(name: string, known: ReadonlySet<string>): string | undefined
   let bestEdits = maxEdits + 1
   for (const candidate of known) {
     if (Math.abs(candidate.length - name.length) >= bestEdits) continue
-    const edits = editsBetween(name, candidate, bestEdits)
+    const edits = editDistance(name, candidate, bestEdits)
     if (edits < bestEdits) {
       best = candidate
       bestEdits = edits
     }
   }
   return best
-}
-
-/**
- * Insertions, deletions, replacements and swaps of neighbors (optimal string alignment).
- * @returns `limit` where there are as many or more: most names of an environment differ from all settings after a few letters
- */
-function editsBetween(from: string, to: string, limit: number): number {
-  let before: number[] = []
-  let leastBefore = 0
-  let row = Array.from({ length: to.length + 1 }, (_, at) => at)
-  for (let i = 1; i <= from.length; i++) {
-    const next = [i]
-    let least = i
-    for (let j = 1; j <= to.length; j++) {
-      const replaced = row[j - 1]! + (from[i - 1] === to[j - 1] ? 0 : 1)
-      let edits = Math.min(replaced, row[j]! + 1, next[j - 1]! + 1)
-      if (i > 1 && j > 1 && from[i - 1] === to[j - 2] && from[i - 2] === to[j - 1])
-        edits = Math.min(edits, before[j - 2]! + 1)
-      next.push(edits)
-      least = Math.min(least, edits)
-    }
-    // a swap counts from the row before the last
-    if (least >= limit && leastBefore >= limit) return limit
-    leastBefore = least
-    before = row
-    row = next
-  }
-  return row[to.length]!
 }

@@ -1,4 +1,5 @@
 /** Suggests names that are similar to an unknown one, from a given list. It does not decide which names a caller may see. */
+import { editDistance } from '../../../shared/edit-distance.ts'
 
 const MAX_SUGGESTIONS = 3
 /** Pairs of characters that are compared, a few milliseconds: unknown names must not stall other calls. */
@@ -21,7 +22,7 @@ export function nearNames(unknown: string, names: readonly string[]): readonly s
     if (pairs > MAX_PAIRS || !(within || isNearInLength)) continue
     const distance = within
       ? Math.abs(letters.length - wanted.length) / MAX_NAME_CHARACTERS
-      : edits(wanted, letters, limit)
+      : editDistance(wanted, letters, limit + 1)
     if (distance <= limit) found.push({ name, distance })
   }
   found.sort((a, b) => a.distance - b.distance || (a.name < b.name ? -1 : 1))
@@ -30,19 +31,4 @@ export function nearNames(unknown: string, names: readonly string[]): readonly s
 
 function lettersOf(name: string): string {
   return name.toLowerCase().replace(/[^a-z0-9]+/g, '')
-}
-
-/** Levenshtein distance; more than `limit` as soon as it must be. */
-function edits(a: string, b: string, limit: number): number {
-  let row = Array.from({ length: b.length + 1 }, (_, i) => i)
-  for (let i = 1; i <= a.length; i++) {
-    const next = [i]
-    for (let j = 1; j <= b.length; j++) {
-      const change = row[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1)
-      next.push(Math.min(change, row[j]! + 1, next[j - 1]! + 1))
-    }
-    if (Math.min(...next) > limit) return limit + 1
-    row = next
-  }
-  return row[b.length]!
 }
