@@ -5,6 +5,7 @@
 import { appendFileSync, mkdirSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import type { Pace } from './pace.ts'
 import { type Place, place } from './place.ts'
 import { Quietness } from './quiet.ts'
 import { ratioSpread, type Spread, spread } from './statistics.ts'
@@ -46,6 +47,8 @@ export interface ResultLine extends Place {
   readonly target?: string
   /** Share of the processors that other programs used during the run so far; absent where that is unknown. */
   readonly others?: number
+  /** Share of the looks so far at which the processors were slow; absent where none looked. */
+  readonly slow?: number
   /** Of a run that did not measure everything. */
   readonly filter?: string
   /** How it was run, when that matters: `{connections: 8, loop: 'open'}`. */
@@ -82,6 +85,7 @@ export function openResults(
   out?: string,
   filter = '',
   quietness: Pick<Quietness, 'othersShare'> = new Quietness(),
+  pace?: Pick<Pace, 'slowShare'>,
 ): ResultWriter {
   const at = new Date().toISOString()
   const run = `${kind}-${at.replace(/[:.]/g, '')}-${process.pid}`
@@ -94,9 +98,11 @@ export function openResults(
     othersShare: () => quietness.othersShare(),
     write(measured) {
       const others = quietness.othersShare()
+      const slow = pace?.slowShare()
       const line = {
         ...lineOf(measured, { run, at }, targets),
         ...(others === undefined ? {} : { others: rounded(others) }),
+        ...(slow === undefined ? {} : { slow: rounded(slow) }),
         ...(filter === '' ? {} : { filter }),
         ...here,
       }

@@ -1,5 +1,6 @@
 /** Compares the newest results with the table of targets, and fills in the explanation of each row that has one. It prints nothing. */
 import { readFileSync } from 'node:fs'
+import { MAX_SLOW } from '../pace.ts'
 import { MAX_OTHERS } from '../quiet.ts'
 import type { ResultLine } from '../record.ts'
 import { ratioSpread, type Spread } from '../statistics.ts'
@@ -72,7 +73,8 @@ function figureOf(bound: Bound, line: ResultLine, results: Results): Spread | un
 
 /** Lines of earlier versions do not say it. */
 function isNoisy(line: ResultLine | undefined): boolean {
-  return line?.others !== undefined && line.others > MAX_OTHERS
+  const { others = 0, slow = 0 } = line ?? {}
+  return others > MAX_OTHERS || slow > MAX_SLOW
 }
 
 function ofRow(bounds: readonly JudgedBound[]): JudgedRow['verdict'] {

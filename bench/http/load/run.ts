@@ -5,6 +5,7 @@
  */
 import { parseArgs } from 'node:util'
 import { grid } from '../../grid.ts'
+import { Pace, slowText } from '../../pace.ts'
 import { noisyText } from '../../quiet.ts'
 import { openResults } from '../../record.ts'
 import { measureLadder } from '../ladder/measure.ts'
@@ -64,7 +65,8 @@ function filterOf(): string {
 async function main(): Promise<number> {
   const startedAt = performance.now()
   if (options.gateway !== undefined) measureBuildIn(options.gateway)
-  const results = openResults('http', options.out, filterOf())
+  const pace = new Pace()
+  const results = openResults('http', options.out, filterOf(), undefined, pace)
   const tables: string[] = []
   const part: Part = {
     pinned: pinLoad(),
@@ -74,10 +76,12 @@ async function main(): Promise<number> {
     connections: Number(options.connections),
     workers: Number(options.workers),
     filter: options.filter,
-    progress: text =>
-      void process.stderr.write(
-        `${String(Math.round((performance.now() - startedAt) / 1000)).padStart(4)} s  ${text}\n`,
-      ),
+    // between measurements
+    progress(text) {
+      pace.look()
+      const secs = String(Math.round((performance.now() - startedAt) / 1000))
+      process.stderr.write(`${secs.padStart(4)} s  ${text}\n`)
+    },
     write(measured) {
       const line = results.write(measured)
       if (options.json) console.log(JSON.stringify(line))
@@ -90,6 +94,8 @@ async function main(): Promise<number> {
   if (!options.json) console.log(tables.join('\n'))
   const noisy = noisyText(results.othersShare())
   if (noisy !== undefined) part.progress(noisy)
+  const slow = slowText(pace.slowShare())
+  if (slow !== undefined) part.progress(slow)
   part.progress(`results: ${results.file}`)
   return 0
 }

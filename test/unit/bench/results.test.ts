@@ -61,9 +61,10 @@ describe('the result format', () => {
   })
 
   it('makes no claim about figures of a machine that was not quiet', () => {
-    const verdictAt = (others: number | undefined) => {
-      const path = file(`others-${others}.ndjson`)
-      const results = openResults('micro', path, '', { othersShare: () => others })
+    const verdictAt = (others: number | undefined, slow?: number) => {
+      const path = file(`others-${others}-${slow}.ndjson`)
+      const pace = { slowShare: () => slow }
+      const results = openResults('micro', path, '', { othersShare: () => others }, pace)
       results.write({ ...TIME, suite: 'kernel/bucket', case: 'wasm', samples: [8, 10] })
       return judge(readTargets(), newest(readLines([path])), {}).find(({ line }) => line !== undefined)!
         .verdict
@@ -71,6 +72,9 @@ describe('the result format', () => {
     expect(verdictAt(0.5)).toBe('noisy')
     expect(verdictAt(0.01)).not.toBe('noisy')
     expect(verdictAt(undefined)).not.toBe('noisy')
+    expect(verdictAt(0.01, 0.5)).toBe('noisy')
+    expect(verdictAt(undefined, 0.5)).toBe('noisy')
+    expect(verdictAt(0.01, 0.2)).not.toBe('noisy')
     expect(noisyText(0.5)).toContain('50 %')
     expect(noisyText(0.01)).toBeUndefined()
   })
