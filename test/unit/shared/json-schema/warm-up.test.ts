@@ -1,10 +1,12 @@
-/** When a checker has V8 compile what its checks need: after a delay, and not once it is closed. Each test file has modules that no other file has used. */
+/** When a checker has V8 compile what its checks need: after a delay, and not once it is closed. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, it, vi } from 'vitest'
-import { ArgumentChecker } from '../../../../src/shared/json-schema/argument-check.ts'
-import { isWarm } from '../../../../src/shared/json-schema/validate.ts'
 
 it('begins after its delay, unless the checker is closed before', async () => {
+  // other tests in this thread have compiled schemas, which counts
+  vi.resetModules()
+  const { ArgumentChecker } = await import('../../../../src/shared/json-schema/argument-check.ts')
+  const { isWarm } = await import('../../../../src/shared/json-schema/validate.ts')
   const closed = new ArgumentChecker()
   closed.warmUpIn(20)
   await closed.close()
