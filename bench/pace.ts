@@ -3,6 +3,7 @@
  * accounting of the kernel, which `quiet.ts` reads. It times fixed work between measurements and stops nothing.
  */
 import { closeSync, openSync, readSync } from 'node:fs'
+import { spread } from './statistics.ts'
 
 /** Share of the looks that may be slow; above it, a run makes no claim. */
 export const MAX_SLOW = 0.25
@@ -52,5 +53,5 @@ function timeWork(): number {
     return performance.now() - at
   })
   closeSync(file)
-  return times.sort((a, b) => a - b)[REPEATS >> 1]!
+  return spread(times).median
 }
