@@ -29,13 +29,9 @@ const threads = own.flatMap(path =>
 /** Name of an entry in the bundle, which has no folders. */
 const nameOf = path => path.replace(/\.js$/, '').replaceAll('/', '-')
 
-/** How the sources require a package of which the ES module is of no use. */
-const REQUIRED = "createRequire(import.meta.url)('@open-policy-agent/opa-wasm')"
-
 /** A module keeps the place that it has in `dist`: files are found from there. A thread is started from the bundle. */
 function keepPlace(path) {
-  // esbuild follows only a plain `require`
-  const text = readFileSync(path, 'utf8').replace(REQUIRED, "require('@open-policy-agent/opa-wasm')")
+  const text = readFileSync(path, 'utf8')
   if (!text.includes('import.meta.url')) return undefined
   const place = JSON.stringify(relative(BUNDLE, path))
   const contents = text
