@@ -29,12 +29,20 @@ const threads = own.flatMap(path =>
 /** Name of an entry in the bundle, which has no folders. */
 const nameOf = path => path.replace(/\.js$/, '').replaceAll('/', '-')
 
-/** A module keeps the place that it has in `dist`: files are found from there. A thread is started from the bundle. */
+/** How the sources load a package whose ES module is of no use to them. */
+const REQUIRED = /\bcreateRequire\(import\.meta\.url\)\('/g
+
+/**
+ * A module keeps the place that it has in `dist`: files are found from there. A thread is started from the bundle. What a module requires
+ * becomes a part of the bundle.
+ */
 function keepPlace(path) {
   const text = readFileSync(path, 'utf8')
   if (!text.includes('import.meta.url')) return undefined
   const place = JSON.stringify(relative(BUNDLE, path))
   const contents = text
+    // esbuild follows only a plain `require`
+    .replace(REQUIRED, "require('")
     .replace(
       THREAD,
       (_, file) =>
