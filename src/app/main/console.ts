@@ -1,15 +1,13 @@
-/** Mounts console and portal before a handler, with the key of their sessions and a client for the gateway. It opens no port. */
-import { join } from 'node:path'
+/** Opens console and portal with the key of their sessions and a client for the gateway, and mounts them before the control plane. It opens no port. */
 import { type Console, type ConsoleControlPlane, createConsole } from '../../console/console.ts'
 import type { Theme } from '../../console/theme.ts'
 import { SEEDED_CLIENTS } from '../../shared/identity/dev-provider/people.ts'
 import type { TokenVerifier } from '../../shared/identity/verifier.ts'
-import { keptKey } from '../../shared/secrets/key-file.ts'
 import { createSealer } from '../../shared/secrets/sealer.ts'
-import type { HttpHandler } from '../../shared/server/listener.ts'
-import { mountWeb, type WebHandler } from '../../shared/server/web.ts'
+import type { WebHandler } from '../../shared/server/web.ts'
 import { VERSION } from '../../shared/version.ts'
-import { type AppContext, MAX_REQUEST_BODY_BYTES } from './app-context.ts'
+import type { AppContext } from './app-context.ts'
+import { consoleKey } from './console-key.ts'
 import { gatewayClient } from './local-address.ts'
 import { readTheme } from './portal-theme.ts'
 
@@ -27,9 +25,9 @@ export interface ConsoleParts {
 export function withPages(context: AppContext, parts: ConsoleParts, handler: WebHandler): WebHandler {
   const { settings } = context
   const pages = [
-    ...(settings.console.enabled ? [open(context, parts)] : []),
+    ...(settings.console.enabled ? [openConsole(context, parts)] : []),
     ...(settings.portal.enabled
-      ? [open(context, { ...parts, portal: readTheme(settings.portal.theme) })]
+      ? [openConsole(context, { ...parts, portal: readTheme(settings.portal.theme) })]
       : []),
   ]
   return (request, peer) => {
@@ -43,24 +41,7 @@ export function partAt(path: string): string {
   return /^\/(console|portal)(?:\/|$)/.exec(path)?.[1] ?? 'control plane'
 }
 
-/** Serves `/console` for a handler of the listener, in each thread: the sessions are in cookies. */
-export function withGatewayConsole(
-  context: AppContext,
-  parts: ConsoleParts,
-  handler: HttpHandler,
-): HttpHandler {
-  if (!context.settings.console.enabled) return handler
-  const served = open(context, parts)
-  const web = mountWeb(request => served.fetch(request), {
-    maxBodyBytes: MAX_REQUEST_BODY_BYTES,
-    scheme: context.settings.gateway.tls === undefined ? 'http' : 'https',
-    onError: error => context.log.error({ err: error }, 'a request to the console failed'),
-  })
-  return (request, response) =>
-    served.serves(request.path) ? web(request, response) : handler(request, response)
-}
-
-function open(context: AppContext, parts: ConsoleParts & { readonly portal?: Theme }): Console {
+export function openConsole(context: AppContext, parts: ConsoleParts & { readonly portal?: Theme }): Console {
   const { settings, closers, clock } = context
   const gatewayAddress = parts.gatewayAddress ?? parts.gatewayUrl
   const egress = gatewayClient(
@@ -72,7 +53,7 @@ function open(context: AppContext, parts: ConsoleParts & { readonly portal?: The
     ...parts,
     gatewayAddress,
     egress,
-    sealer: createSealer(settings.secretsKey ?? keptKey(join(settings.dataDir, 'console.key')).key),
+    sealer: createSealer(consoleKey(settings)),
     hasProvider: settings.auth.provider !== 'none',
     clientId: settings.console.clientId,
     demoClients:

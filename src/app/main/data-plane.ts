@@ -32,6 +32,7 @@ import { registerMetrics } from './data-plane/metrics.ts'
 import type { DataPlaneParts } from './data-plane/parts.ts'
 import { openPipeline } from './data-plane/pipeline.ts'
 import { onlyThread, openRecordedCalls, threadSignals } from './data-plane/signals.ts'
+import { withGatewayConsole } from './gateway-console.ts'
 import { openVerifier } from './identity.ts'
 import { addressOf } from './local-address.ts'
 import { openGatewayPolicy } from './policy.ts'
@@ -65,14 +66,13 @@ export interface DataPlane {
 }
 
 /** A gateway without a control plane in its process serves the console itself. */
-async function handlerOf(
+function handlerOf(
   { context, server, gatewayUrl }: DataPlaneParts,
   verifier: TokenVerifier,
   handler: HttpHandler,
-): Promise<HttpHandler> {
+): HttpHandler {
   const { role, gateway } = context.settings
   if (role !== 'gateway') return handler
-  const { withGatewayConsole } = await import('./console.ts')
   const gatewayAddress = addressOf(gateway, server.port)
   return withGatewayConsole(
     context,
@@ -188,7 +188,7 @@ export async function startDataPlane(plane: DataPlaneParts): Promise<DataPlane> 
     },
     router.handler,
   )
-  server.handle(await handlerOf(plane, tokens, withPage))
+  server.handle(handlerOf(plane, tokens, withPage))
   registerMetrics(context, {
     worker: calls.ring.worker,
     snapshot,
