@@ -22,6 +22,9 @@ export interface Child {
   rssMiB(): number
   /** What `inside.mjs` reports; only where it was loaded. */
   ask(question: string, about?: string): Promise<unknown>
+  /** It gets no processor until `resume`. */
+  pause(): void
+  resume(): void
   stop(): Promise<void>
 }
 
@@ -94,6 +97,8 @@ export function startChild(command: string, args: readonly string[], options: Ch
         cpuUs: () => cpuUsOf(child.pid!),
         rssMiB: () => rssMiBOf(child.pid!),
         ask: (question, about) => ask(child, question, about),
+        pause: () => void child.kill('SIGSTOP'),
+        resume: () => void child.kill('SIGCONT'),
         stop: () => stop(child),
       })
     })
@@ -129,6 +134,8 @@ function stop(child: ChildProcess): Promise<void> {
       resolve()
     })
     child.kill('SIGTERM')
+    // one that is paused does not receive it
+    child.kill('SIGCONT')
   })
 }
 

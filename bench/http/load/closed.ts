@@ -16,14 +16,15 @@ export interface LoadFigures {
   readonly perSecond: ReadonlyMap<string, number>
 }
 
-export async function measureLoad(part: Part, { all }: Cases): Promise<LoadFigures> {
-  const chosen = choose(all, part.filter)
+export async function measureLoad(part: Part, cases: Cases): Promise<LoadFigures> {
+  const chosen = choose(cases.all, part.filter)
   const rounds = new Map<string, LoadRound[]>(chosen.map(({ id }) => [id, []]))
   part.progress(`load: warming up ${chosen.length} cases`)
-  for (const one of chosen) await measure(one, part, Math.max(MIN_WARM_SECONDS, part.seconds * WARM_SHARE))
+  for (const one of chosen)
+    await measure(one, cases, part, Math.max(MIN_WARM_SECONDS, part.seconds * WARM_SHARE))
   for (let round = 1; round <= part.rounds; round++) {
     part.progress(`load: round ${round} of ${part.rounds}`)
-    for (const one of chosen) rounds.get(one.id)!.push(await measure(one, part, part.seconds))
+    for (const one of chosen) rounds.get(one.id)!.push(await measure(one, cases, part, part.seconds))
   }
   const setup = {
     loop: 'closed',
@@ -61,7 +62,8 @@ function choose(all: readonly Case[], filter: string): readonly Case[] {
   return all.filter(one => asked.includes(one) || asked.some(({ of }) => of === one.id))
 }
 
-async function measure(one: Case, part: Part, seconds: number): Promise<LoadRound> {
+async function measure(one: Case, cases: Cases, part: Part, seconds: number): Promise<LoadRound> {
+  cases.only(one)
   const { url, request, calls = 1 } = one
   const before = one.server.cpuUs()
   const startedAt = performance.now()

@@ -22,26 +22,29 @@ const CURVE_SHARES = [0.1, 0.25, 0.5, 0.7, 0.8, 0.9]
 /** @param known capacities by case id, where they have been measured in this run */
 export async function measureLatency(
   part: Part,
-  { all }: Cases,
+  cases: Cases,
   known: ReadonlyMap<string, number>,
 ): Promise<void> {
-  const chosen = [...PEERS, OURS].flatMap(id => all.filter(one => one.id === id))
-  const capacities = await capacitiesOf(chosen, part, known)
-  for (const share of UTILIZATIONS) await atUtilization(part, chosen, capacities, share)
+  const chosen = [...PEERS, OURS].flatMap(id => cases.all.filter(one => one.id === id))
+  const capacities = await capacitiesOf(chosen, cases, part, known)
+  for (const share of UTILIZATIONS) await atUtilization(part, cases, chosen, capacities, share)
   const onCurve = chosen.filter(({ id }) => id === OURS || REFERENCES.includes(id))
   const slower = Math.min(
     ...onCurve.filter(({ id }) => id !== 'bare/uws-undici').map(({ id }) => capacities.get(id)!),
   )
-  await curves(part, onCurve, slower)
+  await curves(part, cases, onCurve, slower)
 }
 
 async function capacitiesOf(
   chosen: readonly Case[],
+  cases: Cases,
   part: Part,
   known: ReadonlyMap<string, number>,
 ): Promise<ReadonlyMap<string, number>> {
   const capacities = new Map<string, number>()
-  for (const { id, url, request } of chosen) {
+  for (const one of chosen) {
+    const { id, url, request } = one
+    cases.only(one)
     if (!known.has(id)) part.progress(`latency: capacity of ${id}`)
     const { perSecond } = known.has(id)
       ? { perSecond: known.get(id)! }
@@ -59,6 +62,7 @@ async function capacitiesOf(
 
 async function atUtilization(
   part: Part,
+  cases: Cases,
   chosen: readonly Case[],
   capacities: ReadonlyMap<string, number>,
   share: number,
@@ -68,10 +72,10 @@ async function atUtilization(
   // a p99.9 needs its thousands
   const seconds = Math.max(3, part.seconds)
   const rounds = new Map<string, Curve[]>(chosen.map(({ id }) => [id, []]))
-  for (const one of chosen) await curveOf(one, part, rateOf(one), 1)
+  for (const one of chosen) await curveOf(one, cases, part, rateOf(one), 1)
   for (let round = 1; round <= part.rounds; round++) {
     part.progress(`latency: ${percent} % of each capacity, round ${round} of ${part.rounds}`)
-    for (const one of chosen) rounds.get(one.id)!.push(await curveOf(one, part, rateOf(one), seconds))
+    for (const one of chosen) rounds.get(one.id)!.push(await curveOf(one, cases, part, rateOf(one), seconds))
   }
   const reference = REFERENCES.find(id => rounds.has(id))!
   for (const one of chosen)
@@ -131,14 +135,14 @@ function write(
     })
 }
 
-async function curves(part: Part, chosen: readonly Case[], slower: number): Promise<void> {
+async function curves(part: Part, cases: Cases, chosen: readonly Case[], slower: number): Promise<void> {
   const seconds = Math.max(2, part.seconds / 2)
   const rows: string[][] = []
   for (const share of CURVE_SHARES) {
     const perSecond = Math.round(slower * share)
     part.progress(`latency: curve at ${Math.round(share * 100)} % of the slower capacity`)
     for (const one of chosen) {
-      const curve = await curveOf(one, part, perSecond, seconds)
+      const curve = await curveOf(one, cases, part, perSecond, seconds)
       part.write({
         suite: 'http/latency',
         case: `${one.id}/${Math.round(share * 100)}`,
@@ -165,7 +169,8 @@ async function curves(part: Part, chosen: readonly Case[], slower: number): Prom
   )
 }
 
-function curveOf(one: Case, part: Part, perSecond: number, seconds: number): Promise<Curve> {
+function curveOf(one: Case, cases: Cases, part: Part, perSecond: number, seconds: number): Promise<Curve> {
+  cases.only(one)
   const request = prepare(one.url, one.request)
   return latencyAt({ url: one.url, connections: part.connections, perSecond, seconds, request })
 }
