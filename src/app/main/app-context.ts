@@ -14,6 +14,7 @@ import type { Settings } from '../settings.ts'
 import { Clock } from './clock.ts'
 import { Conditions } from './conditions.ts'
 import { limitHeapGrowth } from './limit-heap-growth.ts'
+import { lowerBackgroundPriority } from './lower-background-priority.ts'
 import { raiseInliningLimits } from './raise-inlining-limits.ts'
 import { releaseStartMemory } from './release-start-memory.ts'
 import { createDamageReport } from './report-damage.ts'
@@ -84,7 +85,10 @@ export function createContext(
   closers.add('egress', () => upstreamEgress.close())
   if (ownsThread) closers.add('timer that releases startup memory', releaseStartMemory())
   if (ownsThread && settings.role === 'control-plane') limitHeapGrowth()
-  else if (ownsThread) raiseInliningLimits()
+  else if (ownsThread) {
+    raiseInliningLimits()
+    lowerBackgroundPriority()
+  }
   const conditions = new Conditions()
   metrics.degraded(() => conditions.states)
   return {
