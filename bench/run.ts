@@ -1,8 +1,5 @@
 /**
  * `npm run bench:micro`: runs every `*.bench.ts` below bench/ in a fresh process and prints tables and verdicts. It knows no suite by name.
- * Options: `--filter TEXT` (part of a case id), `--json` (result lines on stdout in place of tables), `--time MS` per case and round,
- * `--rounds N`, `--out FILE` (where the result lines go: `bench/record.ts`).
- * Exit code 1: a ratio budget is broken, a suite failed, or no case was measured.
  */
 import { relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -16,6 +13,19 @@ import { readTargets } from './targets.ts'
 
 const HERE = fileURLToPath(new URL('.', import.meta.url))
 
+const HELP = `Usage: npm run bench:micro -- [options]
+
+Measures every stage of a call in process, each suite in a fresh process, and judges ratios by bench/budgets.json.
+
+  --filter TEXT  runs only the cases whose id contains TEXT
+  --time MS      duration of each case in each round (default: 40)
+  --rounds N     number of rounds (default: 5)
+  --out FILE     file for the results as NDJSON (default: a new file in bench/results/)
+  --json         writes the results to standard output, in place of tables
+  --help         prints this help
+
+Exit code 1: a ratio budget is broken, a suite failed, or no case was measured.
+`
 const { values: options } = parseArgs({
   options: {
     filter: { type: 'string', default: '' },
@@ -23,10 +33,12 @@ const { values: options } = parseArgs({
     time: { type: 'string', default: '40' },
     rounds: { type: 'string', default: '5' },
     out: { type: 'string' },
+    help: { type: 'boolean', default: false },
   },
 })
 
-process.exitCode = await main()
+if (options.help) console.log(HELP)
+else process.exitCode = await main()
 
 async function main(): Promise<number> {
   const budgets = readBudgets()

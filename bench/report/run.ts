@@ -1,6 +1,5 @@
 /**
- * `npm run bench:report [-- FILE…]`: reads result lines (all of bench/results/ when no file is named), writes `bench/RESULTS.md` and the
- * page `bench/results/report.html`. `--markdown FILE` and `--html FILE` put them elsewhere. It measures nothing.
+ * `npm run bench:report`: reads result lines, and writes `bench/RESULTS.md` and the page `bench/results/report.html`. It measures nothing.
  */
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, relative } from 'node:path'
@@ -13,26 +12,41 @@ import { newest, ofWholeRuns, readLines, resultFiles } from './read-results.ts'
 import { markdown } from './results-markdown.ts'
 
 const path = (name: string): string => fileURLToPath(new URL(`../${name}`, import.meta.url))
+const HELP = `Usage: npm run bench:report -- [options] [FILE...]
+
+Writes the report of result files (default: all of bench/results/).
+
+  --markdown FILE  report as Markdown (default: bench/RESULTS.md)
+  --html FILE      report as a page (default: bench/results/report.html)
+  --help           prints this help
+
+Exit code 1: the files contain no results of a whole run.
+`
 const { values: options, positionals } = parseArgs({
   allowPositionals: true,
   options: {
     markdown: { type: 'string', default: path('RESULTS.md') },
     html: { type: 'string', default: path('results/report.html') },
+    help: { type: 'boolean', default: false },
   },
 })
 
-const files = positionals.length > 0 ? positionals : resultFiles(path('results'))
-const lines = readLines(files)
-// files that are named are wanted as they are, but not in RESULTS.md
-const results = newest(
-  positionals.length > 0 && options.markdown !== path('RESULTS.md') ? lines : ofWholeRuns(lines),
-)
-if (results.lines.length === 0) {
-  console.error(
-    'no result lines of a whole run: measure first with npm run bench:micro, npm run bench:http or npm run bench. To report a filtered run, name its file and write elsewhere with --markdown FILE',
+if (options.help) console.log(HELP)
+else process.exitCode = report()
+
+function report(): number {
+  const files = positionals.length > 0 ? positionals : resultFiles(path('results'))
+  const lines = readLines(files)
+  // files that are named are wanted as they are, but not in RESULTS.md
+  const results = newest(
+    positionals.length > 0 && options.markdown !== path('RESULTS.md') ? lines : ofWholeRuns(lines),
   )
-  process.exitCode = 1
-} else {
+  if (results.lines.length === 0) {
+    console.error(
+      'no result lines of a whole run: measure first with npm run bench:micro, npm run bench:http or npm run bench. To report a filtered run, name its file and write elsewhere with --markdown FILE',
+    )
+    return 1
+  }
   const rows = judge(readTargets(), results, readExplanations())
   write(options.markdown, markdown(rows, results.lines))
   write(options.html, page(rows, results.lines))
@@ -40,6 +54,7 @@ if (results.lines.length === 0) {
   console.log(
     `${rows.length} targets: ${met + stretch} met (${stretch} with the stretch), ${missed} missed, ${unmeasured} not measured, ${noisy} without a claim; ${results.lines.length} figures of ${files.length} files`,
   )
+  return 0
 }
 
 function write(file: string, text: string): void {
