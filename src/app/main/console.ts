@@ -24,10 +24,11 @@ export interface ConsoleParts {
 /** Serves `/console` and `/portal` before the handler. @throws Error if the key in `DATA_DIR` or the theme of the portal cannot be used */
 export function withPages(context: AppContext, parts: ConsoleParts, handler: WebHandler): WebHandler {
   const { settings } = context
+  const key = settings.console.enabled || settings.portal.enabled ? consoleKey(settings) : ''
   const pages = [
-    ...(settings.console.enabled ? [openConsole(context, parts)] : []),
+    ...(settings.console.enabled ? [openConsole(context, parts, key)] : []),
     ...(settings.portal.enabled
-      ? [openConsole(context, { ...parts, portal: readTheme(settings.portal.theme) })]
+      ? [openConsole(context, { ...parts, portal: readTheme(settings.portal.theme) }, key)]
       : []),
   ]
   return (request, peer) => {
@@ -41,7 +42,12 @@ export function partAt(path: string): string {
   return /^\/(console|portal)(?:\/|$)/.exec(path)?.[1] ?? 'control plane'
 }
 
-export function openConsole(context: AppContext, parts: ConsoleParts & { readonly portal?: Theme }): Console {
+/** @param key seals the sessions */
+export function openConsole(
+  context: AppContext,
+  parts: ConsoleParts & { readonly portal?: Theme },
+  key: string,
+): Console {
   const { settings, closers, clock } = context
   const gatewayAddress = parts.gatewayAddress ?? parts.gatewayUrl
   const egress = gatewayClient(
@@ -53,7 +59,7 @@ export function openConsole(context: AppContext, parts: ConsoleParts & { readonl
     ...parts,
     gatewayAddress,
     egress,
-    sealer: createSealer(consoleKey(settings)),
+    sealer: createSealer(key),
     hasProvider: settings.auth.provider !== 'none',
     clientId: settings.console.clientId,
     demoClients:

@@ -18,12 +18,12 @@ export function withGatewayConsole(
   handler: HttpHandler,
 ): HttpHandler {
   if (!context.settings.console.enabled) return handler
-  // a fault of the key is a fault of the start
-  consoleKey(context.settings)
+  // read now: a fault of the key is a fault of the start, and all threads have the same key
+  const key = consoleKey(context.settings)
   let opened: Promise<Console> | undefined
   async function open(): Promise<Console> {
     const { openConsole } = await import('./console.ts')
-    return openConsole(context, parts)
+    return openConsole(context, parts, key)
   }
   const web = mountWeb(
     async request => {
