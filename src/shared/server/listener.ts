@@ -139,6 +139,8 @@ export interface ListenerOptions {
    * Called with every error of the handler; the client gets status 500. Without it the error is thrown uncaught.
    */
   readonly onHandlerError?: (error: unknown) => void
+  /** 0 to 1: draws the responses that the `uws` listener decides on by lot (`uws/response.ts`). Absent: `Math.random`. */
+  readonly random?: () => number
   /** Called for every refused head and TLS handshake, and for every slow reader or sender that was cut; for metrics. */
   readonly onRefused: (reason: ListenerRefusal) => void
 }

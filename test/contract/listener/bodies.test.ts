@@ -4,9 +4,9 @@
  */
 import { createHash, randomBytes } from 'node:crypto'
 import { expect, it } from 'vitest'
-import { head, onEachListener, openListener, pause, RawClient, waitFor } from './kit.ts'
+import { head, onEachListenerAndLot, openListener, pause, RawClient, waitFor } from './kit.ts'
 
-onEachListener('request bodies', kind => {
+onEachListenerAndLot('request bodies', kind => {
   it('hands over a body byte for byte, whatever pieces it arrives in', async () => {
     const bodies: Buffer[] = []
     const { port } = await openListener(kind, (request, response) => {

@@ -6,9 +6,9 @@ import { runInNewContext } from 'node:vm'
 import { Worker } from 'node:worker_threads'
 import { expect, it } from 'vitest'
 import type { HttpResponse } from '../../../src/shared/server/listener.ts'
-import { head, onEachListener, openListener, pause, RawClient, waitFor } from './kit.ts'
+import { head, onEachListenerAndLot, openListener, pause, RawClient, waitFor } from './kit.ts'
 
-onEachListener('connections', kind => {
+onEachListenerAndLot('connections', kind => {
   it('responds to pipelined requests in order', async () => {
     const { port } = await openListener(kind, (request, response) => {
       request.readBody(

@@ -3,7 +3,7 @@
  * It holds no test.
  */
 import { connect, type Socket } from 'node:net'
-import { afterEach, describe } from 'vitest'
+import { afterEach, beforeEach, describe } from 'vitest'
 import {
   createListener,
   isStrictParser,
@@ -33,22 +33,43 @@ export interface OpenListener {
 /** The newer build refuses malformed heads itself, with a status, and waits 30 s for progress instead of 10. */
 export const isStrictUws = isStrictParser('uws')
 
+/** What draws the lots of a listener: none is drawn, or every one, so that no test depends on chance. */
+const DRAWS = { none: () => 1 - Number.EPSILON, every: () => 0 }
+let draw = DRAWS.none
+
 const opened: Listener[] = []
 const sockets: Socket[] = []
 
 afterEach(async () => {
+  draw = DRAWS.none
   for (const socket of sockets.splice(0)) socket.destroy()
   for (const listener of opened.splice(0)) await listener.close()
 })
 
+type Suite = (kind: ListenerKind) => void
+
 /** One `describe` for each listener; the fast one is skipped by name where its native build does not load. */
-export function onEachListener(title: string, suite: (kind: ListenerKind) => void): void {
+export function onEachListener(title: string, suite: Suite): void {
+  describeListener('uws', title, suite)
+  describeListener('node', title, suite)
+}
+
+/** As `onEachListener`, and once more with the fast listener when every response that it decides on by lot is drawn. */
+export function onEachListenerAndLot(title: string, suite: Suite): void {
+  onEachListener(title, suite)
+  describeListener('uws', `${title}, every lot drawn`, suite, DRAWS.every)
+}
+
+function describeListener(kind: ListenerKind, title: string, suite: Suite, random = DRAWS.none): void {
   const { kinds, uwsMissing } = listenerSupport()
-  for (const kind of ['uws', 'node'] as const) {
-    const isMissing = !kinds.includes(kind) && process.env.REQUIRE_SERVICES !== '1'
-    const reason = isMissing ? ` (skipped: ${uwsMissing}; see docs/decisions/0001-uwebsockets-build.md)` : ''
-    describe.skipIf(isMissing)(`${title}, ${kind} listener${reason}`, () => suite(kind))
-  }
+  const isMissing = !kinds.includes(kind) && process.env.REQUIRE_SERVICES !== '1'
+  const reason = isMissing ? ` (skipped: ${uwsMissing}; see docs/decisions/0001-uwebsockets-build.md)` : ''
+  describe.skipIf(isMissing)(`${title}, ${kind} listener${reason}`, () => {
+    beforeEach(() => {
+      draw = random
+    })
+    suite(kind)
+  })
 }
 
 export interface OpenOptions extends Partial<Omit<ListenerOptions, 'limits' | 'handler'>> {
@@ -71,6 +92,7 @@ export async function openListener(
     onRefused: reason => refused.push(reason),
     onHandlerError: error => errors.push(error),
     limits: { ...DEFAULT_LISTENER_LIMITS, ...limits },
+    random: draw,
     ...rest,
   })
   opened.push(listener)

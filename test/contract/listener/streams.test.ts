@@ -4,13 +4,13 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { expect, it } from 'vitest'
 import type { HttpResponse, ResponseStream } from '../../../src/shared/server/listener.ts'
-import { head, onEachListener, openListener, pause, RawClient, waitFor } from './kit.ts'
+import { head, onEachListenerAndLot, openListener, pause, RawClient, waitFor } from './kit.ts'
 
 const MAX_BUFFERED = 256 << 10
 /** Head and chunk framing, which node counts along. */
 const SLACK = 16 << 10
 
-onEachListener('streams', kind => {
+onEachListenerAndLot('streams', kind => {
   it('sends pieces as they are written and ends the body', async () => {
     let stream: ResponseStream | undefined
     const { port } = await openListener(kind, (_request, response) => {

@@ -4,9 +4,17 @@
  */
 import { expect, it } from 'vitest'
 import { mountWeb, type WebHandler, type WebMountOptions } from '../../../src/shared/server/web.ts'
-import { head, type OpenListener, onEachListener, openListener, pause, RawClient, waitFor } from './kit.ts'
+import {
+  head,
+  type OpenListener,
+  onEachListenerAndLot,
+  openListener,
+  pause,
+  RawClient,
+  waitFor,
+} from './kit.ts'
 
-onEachListener('web handlers', kind => {
+onEachListenerAndLot('web handlers', kind => {
   const failures: unknown[] = []
   const mount = (handler: WebHandler, options: Partial<WebMountOptions> = {}): Promise<OpenListener> =>
     openListener(

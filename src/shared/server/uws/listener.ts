@@ -60,6 +60,7 @@ export class UwsListener implements Listener {
       onRefused: options.onRefused,
       onHandlerError: options.onHandlerError ?? throwUncaught,
       bodies: new Deadlines<UwsTurn>(options.limits.bodyTimeoutMs, turn => turn.bodyIsLate()),
+      random: options.random ?? Math.random,
       draining: false,
     }
     if (!isMainThread) process.on('exit', this.#closeAtExit)

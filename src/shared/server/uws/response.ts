@@ -62,7 +62,7 @@ export class UwsResponse implements HttpResponse {
       turn.endAndClose(renderHead(status, headers), body)
     } else {
       const head = renderHeadView(status, headers, this.#persistence())
-      if (bytes <= SMALL_BODY_BYTES && Math.random() * UNASKED_RESPONSES >= 1) turn.end(head, body)
+      if (bytes <= SMALL_BODY_BYTES && turn.context.random() * UNASKED_RESPONSES >= 1) turn.end(head, body)
       else deliver(turn, head, body)
     }
   }
@@ -91,7 +91,7 @@ export class UwsResponse implements HttpResponse {
   #sendBodiless(status: number, headers: HeaderList, bytes: number): void {
     const turn = this.#turn
     const length = bytes < 0 || isBodiless(status) ? '' : `\r\ncontent-length: ${bytes}`
-    if (turn.body === 'reading' || Math.random() * BODILESS_PER_CONNECTION < 1) {
+    if (turn.body === 'reading' || turn.context.random() * BODILESS_PER_CONNECTION < 1) {
       turn.endBodilessAndClose(renderHead(status, headers, `${length}${CLOSE}\r\n`))
       return
     }

@@ -11,6 +11,8 @@ export interface UwsContext {
   readonly onRefused: (reason: ListenerRefusal) => void
   readonly onHandlerError: (error: unknown) => void
   readonly bodies: Deadlines<UwsTurn>
+  /** 0 to 1: draws the responses that are decided on by lot. */
+  readonly random: () => number
   draining: boolean
 }
 
