@@ -1,4 +1,5 @@
 /** Applies an offer to tools: which are shown, listed, found by search or left out of the list. It runs no tool. */
+import { oncePer } from '../../model/once-per.ts'
 import type { Tool } from '../../model/tool.ts'
 import { countWithin } from '../../model/view-rules.ts'
 import type { MaybePromise } from '../../shared/call/and-then.ts'
@@ -69,11 +70,10 @@ export class OfferedTools {
 /** Further selections of a listing are made for each request. */
 const MAX_SELECTIONS = 64
 /** One per listing, so that the serialized forms are made once for all callers of its class. */
-const known = new WeakMap<ToolListing, Map<string, OfferedTools>>()
+const offersOf = oncePer((_: ToolListing) => new Map<string, OfferedTools>())
 
 export function offeredTools(listing: ToolListing, offer: Offer): OfferedTools {
-  const ofListing = known.get(listing) ?? new Map<string, OfferedTools>()
-  known.set(listing, ofListing)
+  const ofListing = offersOf(listing)
   const made = ofListing.get(offer.key)
   if (made !== undefined) return made
   const offered = new OfferedTools(listing, offer)
