@@ -102,7 +102,8 @@ export function toolsForm(
   from = 0,
   to = listing.tools.length,
 ): MaybePromise<ListingForm> {
-  const name = `${view} ${from} ${to}`
+  // most lists have one page: the name of the view is a text that is there already
+  const name = from === 0 && to === listing.tools.length ? view : `${view} ${from} ${to}`
   const made = listing.forms.get(name)
   if (made !== undefined) return made
   const form = beginInSlices(makingForm(listing.tools.slice(from, to), view, listing.compact))

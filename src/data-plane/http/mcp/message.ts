@@ -80,9 +80,14 @@ function invalid(id: RequestId | null, reason: string): RpcInvalid {
   return { kind: 'invalid', id, reason }
 }
 
+/** Nearly all ids are numbers, of which a text is made for less than `JSON.stringify` takes. One that a double does not hold is an `ExactNumber`. */
+export function idJson(id: RequestId): string {
+  return typeof id === 'number' ? String(id) : writeJson(id)
+}
+
 /** @param resultJson the result, serialized already */
 export function resultMessage(id: RequestId, resultJson: string): string {
-  return `{"jsonrpc":"2.0","id":${writeJson(id)},"result":${resultJson}}`
+  return `{"jsonrpc":"2.0","id":${idJson(id)},"result":${resultJson}}`
 }
 
 /** Legacy errors without a request id carry `id: null`. */

@@ -1,9 +1,8 @@
 /** Replies to JSON-RPC requests: writes results and errors in the form of a version, and reads replies as text. It sends no reply. */
 
-import { writeJson } from '../../../model/exact-number.ts'
 import { INTERNAL_ERROR, METHOD_NOT_FOUND } from '../../../shared/call/rpc-errors.ts'
 import { joinedText, type Pieces } from '../pieces.ts'
-import { errorMessage, type RequestId, resultMessage } from './message.ts'
+import { errorMessage, idJson, type RequestId, resultMessage } from './message.ts'
 import { textMessage } from './text-message.ts'
 import { isModernVersion, type ProtocolVersion } from './versions.ts'
 
@@ -51,8 +50,7 @@ export class ResultWriter {
 
   /** What `complete` makes of a successful result with this text alone. @returns undefined when the bytes are not plainly UTF-8 */
   completeText(id: RequestId, text: Uint8Array, headers: readonly string[]): RpcReply | undefined {
-    const idJson = typeof id === 'number' ? String(id) : writeJson(id)
-    const body = textMessage([BEFORE_ID, idJson, this.#beforeText], text, AFTER_TEXT)
+    const body = textMessage([BEFORE_ID, idJson(id), this.#beforeText], text, AFTER_TEXT)
     return body === undefined ? undefined : { status: 200, headers, body }
   }
 
