@@ -8,9 +8,6 @@ import { unlessMissing } from '../../fs/missing.ts'
 import type { Decision, PolicyInput } from '../engine.ts'
 import { type DecisionEntry, entryOf, type KeepArguments } from './entry.ts'
 
-/** Lines of this time go out in one write: each costs the thread 50 µs, as much as a call. */
-const GATHER_MS = 25
-
 export interface DecisionLogOptions {
   /** Made when it is not there. */
   readonly dir: string
@@ -57,8 +54,6 @@ class FileDecisionLog implements DecisionLog {
   #pending: string[] = []
   #pendingBytes = 0
   #writing: Promise<void> | undefined
-  /** Ends the wait for further lines. */
-  #writeNow: (() => void) | undefined
   #handle: FileHandle | undefined
   #fileBytes = 0
   #dropped = 0
@@ -97,10 +92,7 @@ class FileDecisionLog implements DecisionLog {
   }
 
   async flush(): Promise<void> {
-    while (this.#writing !== undefined) {
-      this.#writeNow?.()
-      await this.#writing
-    }
+    while (this.#writing !== undefined) await this.#writing
   }
 
   async close(): Promise<void> {
@@ -111,8 +103,9 @@ class FileDecisionLog implements DecisionLog {
   }
 
   async #write(): Promise<void> {
+    // what is recorded within the same turn goes out in one write
+    await new Promise(resolve => setImmediate(resolve))
     while (this.#pending.length > 0) {
-      await this.#gather()
       const lines = this.#pending
       this.#pending = []
       this.#pendingBytes = 0
@@ -125,16 +118,6 @@ class FileDecisionLog implements DecisionLog {
       }
     }
     this.#writing = undefined
-  }
-
-  async #gather(): Promise<void> {
-    let timer: NodeJS.Timeout | undefined
-    await new Promise<void>(resolve => {
-      this.#writeNow = resolve
-      timer = setTimeout(resolve, GATHER_MS)
-    })
-    this.#writeNow = undefined
-    clearTimeout(timer)
   }
 
   async #append(lines: Buffer): Promise<void> {

@@ -1,10 +1,8 @@
 /** The decision log: what is written and what is masked, rotation, replay of a seeded change, and explanations. */
 import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { open } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setImmediate as nextTurn } from 'node:timers/promises'
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { readBundle } from '../../../../src/shared/policy/bundle.ts'
 import type { Decision, PreparedPolicy } from '../../../../src/shared/policy/engine.ts'
 import { type DecisionEntry, entryOf } from '../../../../src/shared/policy/log/entry.ts'
@@ -78,32 +76,6 @@ describe('the decision log', () => {
     const ids = (await entries()).map(entry => Number(entry.id.slice(3)))
     expect(ids).toEqual([...ids].sort((a, b) => a - b))
     expect(ids.at(-1)).toBe(39)
-  })
-
-  it('writes the lines of several turns at once, and without a wait when it is flushed', async () => {
-    const probe = await open(join(dir, 'probe'), 'w')
-    const writes = vi.spyOn(Object.getPrototypeOf(probe), 'appendFile')
-    await probe.close()
-    vi.useFakeTimers({ toFake: ['setTimeout'] })
-    try {
-      const log = createDecisionLog({ dir })
-      for (let n = 0; n < 5; n++) {
-        log.record(`id-${n}`, AT, inputOf(), DENIED)
-        await nextTurn()
-      }
-      expect(writes).not.toHaveBeenCalled()
-      await log.flush()
-      expect(writes).toHaveBeenCalledTimes(1)
-      expect(await entries()).toHaveLength(5)
-      log.record('id-5', AT, inputOf(), DENIED)
-      await vi.advanceTimersByTimeAsync(1000)
-      vi.useRealTimers()
-      await expect.poll(async () => (await entries()).length).toBe(6)
-      await log.close()
-    } finally {
-      vi.useRealTimers()
-      writes.mockRestore()
-    }
   })
 
   it('goes on in the file of the process before it', async () => {
