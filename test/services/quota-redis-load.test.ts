@@ -9,7 +9,7 @@ const SECONDS = SOAK ? 30 : 5
 /** In the short form side by side: all of them wait for the same seconds. */
 const beside = SOAK ? test : test.concurrent
 /** A machine that is busy with other things lets instances wait for Redis, and for their turn: how well they use a limit shows in the best of these. */
-const TRIES = 8
+const TRIES = 4
 let run = 0
 
 describe.skipIf(withoutRedis)(`instances under load${REDIS_HINT}`, () => {

@@ -63,7 +63,7 @@ describe('a disk that fails when a segment is full', () => {
       await nextTurns()
     }
     expect(faults).toEqual(Array(3).fill('EIO: fdatasyncSync'))
-    await expect.poll(() => openFiles(dir)).toHaveLength(1)
+    expect(openFiles(dir)).toHaveLength(1)
     await expect.poll(() => listSegments(dir)).toHaveLength(1)
     end()
     expect(take(quota, 'busy')).toBe(true)
@@ -85,7 +85,7 @@ describe('a disk that fails when a segment is full', () => {
     await nextTurns()
     expect(faults.every(fault => fault.startsWith('ENOSPC'))).toBe(true)
     await expect.poll(() => listSegments(dir)).toHaveLength(1)
-    await expect.poll(() => openFiles(dir)).not.toContain(first!.path)
+    expect(openFiles(dir)).not.toContain(first!.path)
     await quota.close()
   })
 
