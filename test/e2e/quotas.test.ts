@@ -59,6 +59,9 @@ beforeAll(async () => {
   ) as { keys: JWK[] }
   kid = keys.keys[0]!.kid!
   key = await importJWK(keys.keys[0]!, 'RS256')
+  // the tests share one clock and move it across a midnight and the end of a month: they begin far from both, whatever the date is
+  const today = new Date()
+  await advance(Date.UTC(today.getUTCFullYear(), today.getUTCMonth() + 1, 10, 9) - clockMs())
 })
 afterAll(async () => {
   await gateway.stop()
