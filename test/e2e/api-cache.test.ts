@@ -1,5 +1,7 @@
 /** The cache of one API, over the wire: what is used again, for whom, for how long, and what ends it. */
 import { createHash } from 'node:crypto'
+import { get as getOver } from 'node:http'
+import { text as textOf } from 'node:stream/consumers'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { publishRuled, type RuledApi } from '../fixtures/ruled-apis.ts'
 import {
@@ -134,6 +136,27 @@ it('a response that varies on the origin of the page is for that origin', async 
   expect(await texts(own, one, two, one, {}, two)).toBe('1 2 1 3 2')
   expect(await texts(shared, one, two, one)).toBe('4 5 4')
   expect(backend.seen.map(({ headers }) => headers.origin)).toContain(two.origin)
+})
+
+it('a caller that names another host puts no response into the cache that names it', async () => {
+  // as frameworks build absolute links
+  backend.script(({ headers }, response) =>
+    response
+      .writeHead(200, { 'cache-control': 'public, max-age=60' })
+      .end(`${headers['x-forwarded-proto']}://${headers['x-forwarded-host']}`),
+  )
+  const asHost = (host: string): Promise<string> =>
+    new Promise((resolve, reject) => {
+      getOver(shared.url + path, { headers: { host } }, response => resolve(textOf(response))).on(
+        'error',
+        reject,
+      )
+    })
+  const gatewayOrigin = new URL(world.gateway.url).origin
+  for (const host of ['192.0.2.66', 'evil.localhost:1', new URL(shared.url).host])
+    expect(await asHost(host)).toBe(gatewayOrigin)
+  expect((await get(shared)).text).toBe(gatewayOrigin)
+  expect(backend.seen).toHaveLength(1)
 })
 
 it('requests say how fresh a response must be', async () => {

@@ -15,11 +15,32 @@ import type { Call } from './call.ts'
 export interface Forwarding {
   /** Of the gateway's public address. */
   readonly scheme: string
+  /** With the port, of the gateway's public address. */
+  readonly host: string
   /** Proxies in front of the gateway, whose `X-Forwarded-*` are believed and passed on. */
   readonly isTrusted: (address: string) => boolean
 }
 
 const WITHHELD: ReadonlySet<string> = new Set(WITHHELD_FROM_CLIENTS)
+
+/**
+ * The origin that the upstream is told. Where responses are cached it is the gateway's own, since the upstream may build its response from it
+ * and the response then serves clients that used another host.
+ */
+export function forwardedOrigin(
+  { request }: Call,
+  api: CompiledApi,
+  { scheme, host, isTrusted }: Forwarding,
+): { readonly scheme: string; readonly host: string } {
+  if (api.traffic?.cache) return { scheme, host }
+  const believed = isTrusted(request.peerAddress)
+  const heardScheme = believed ? request.header('x-forwarded-proto') : ''
+  const heardHost = believed ? request.header('x-forwarded-host') : ''
+  return {
+    scheme: heardScheme === 'http' || heardScheme === 'https' ? heardScheme : scheme,
+    host: heardHost || request.header('host'),
+  }
+}
 
 /** @param spanId of the request to the upstream */
 export function forwardedHeaders(
@@ -29,11 +50,9 @@ export function forwardedHeaders(
   spanId: string,
 ): string[] {
   const { request } = call
-  const believed = forwarding.isTrusted(request.peerAddress)
-  const heard = (name: string): string => (believed ? request.header(name) : '')
   const rules = api.traffic?.requestHeaders
-  const chain = heard('x-forwarded-for')
-  const scheme = heard('x-forwarded-proto')
+  const chain = forwarding.isTrusted(request.peerAddress) ? request.header('x-forwarded-for') : ''
+  const origin = forwardedOrigin(call, api, forwarding)
   const named = connectionNames(request.header('connection'))
   const headers: string[] = []
   for (let at = 0; at < request.rawHeaders.length; at += 2) {
@@ -48,9 +67,9 @@ export function forwardedHeaders(
     'x-forwarded-for',
     chain === '' ? request.peerAddress : `${chain}, ${request.peerAddress}`,
     'x-forwarded-host',
-    heard('x-forwarded-host') || request.header('host'),
+    origin.host,
     'x-forwarded-proto',
-    scheme === 'http' || scheme === 'https' ? scheme : forwarding.scheme,
+    origin.scheme,
     'x-forwarded-prefix',
     api.prefix,
     'x-tenant-id',

@@ -20,7 +20,7 @@ import { BoundedBody } from './bounded-body.ts'
 import type { Call } from './call.ts'
 import { proxiedCors } from './cors.ts'
 import { addTiming, callHeaders, type GatewayParts, runCall } from './gateway.ts'
-import { type Forwarding, forwardedHeaders, returnedHeaders } from './proxy-headers.ts'
+import { type Forwarding, forwardedHeaders, forwardedOrigin, returnedHeaders } from './proxy-headers.ts'
 import type { RestTools } from './rest.ts'
 import { wantsTiming } from './server-timing.ts'
 
@@ -66,7 +66,8 @@ export class ApiProxy {
     this.#cache = cache
     this.#wholeResponses = wholeResponses
     this.#rest = rest
-    this.#forwarding = { scheme: new URL(parts.url).protocol.slice(0, -1), isTrusted }
+    const { protocol, host } = new URL(parts.url)
+    this.#forwarding = { scheme: protocol.slice(0, -1), host, isTrusted }
   }
 
   /** Takes up the APIs of a snapshot. */
@@ -130,7 +131,7 @@ export class ApiProxy {
       ...(body === undefined ? undefined : { body: bounded ?? body }),
     }
     const response = await (api.traffic?.cache
-      ? this.#cache.stream({ api, call, exchange, key: `${rest}?${request.query}` }, sent, one =>
+      ? this.#cache.stream({ api, call, exchange, key: this.#cacheKeyOf(call, api, rest) }, sent, one =>
           this.#send(api, one),
         )
       : this.#send(api, sent))
@@ -149,6 +150,12 @@ export class ApiProxy {
     if (sendEnd !== undefined) onWhole(sendEnd)
     const failure = response.status >= 500 ? ({ failure: 'tool_execution_failed' } as const) : {}
     return { kind: 'reply', result: EMPTY_RESULT, backendStatus: response.status, ...failure }
+  }
+
+  /** The address of the response as the upstream is told it (RFC 9111 §2). */
+  #cacheKeyOf(call: Call, api: CompiledApi, rest: string): string {
+    const { scheme, host } = forwardedOrigin(call, api, this.#forwarding)
+    return `${scheme}://${host}${rest}?${call.request.query}`
   }
 
   #send(

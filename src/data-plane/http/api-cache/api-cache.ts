@@ -19,7 +19,7 @@ interface Cached {
   readonly rule: CacheRule
   readonly call: Call
   readonly exchange: Exchange
-  /** Path and query below the address of the API. */
+  /** Path and query below the address of the API, after the origin that the upstream is told. */
   readonly key: string
   readonly caller: string
   /** Of `Changes`, when the upstream was asked. */

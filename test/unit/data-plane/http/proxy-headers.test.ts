@@ -16,7 +16,7 @@ const API: CompiledApi = {
   requestsPerHour: undefined,
 }
 
-function forwarded(headers: Record<string, string>, isTrusted: boolean): Map<string, string> {
+function forwarded(headers: Record<string, string>, isTrusted: boolean, api = API): Map<string, string> {
   const request = {
     method: 'GET',
     path: '/t/acme/echo',
@@ -25,7 +25,12 @@ function forwarded(headers: Record<string, string>, isTrusted: boolean): Map<str
     header: (name: string) => headers[name] ?? '',
   } as unknown as HttpRequest
   const call = new Call(request, {} as HttpResponse, [], 0)
-  const flat = forwardedHeaders(call, API, { scheme: 'https', isTrusted: () => isTrusted }, SPAN)
+  const flat = forwardedHeaders(
+    call,
+    api,
+    { scheme: 'https', host: 'public.example', isTrusted: () => isTrusted },
+    SPAN,
+  )
   return new Map(flat.flatMap((name, at) => (at % 2 === 0 ? [[name, flat[at + 1]!] as const] : [])))
 }
 
@@ -57,6 +62,15 @@ describe('headers for an upstream', () => {
     expect(forwarded({ host: 'a', 'x-forwarded-proto': 'gopher' }, true).get('x-forwarded-proto')).toBe(
       'https',
     )
+  })
+
+  it('name the gateway alone where responses are cached, also after a trusted proxy', () => {
+    const cache = { scope: 'public', defaultSecs: null, maxSecs: 1, maxResponseBytes: 1 } as const
+    const headers = forwarded(spoofed, true, { ...API, traffic: { cache } as CompiledApi['traffic'] })
+    expect([headers.get('x-forwarded-host'), headers.get('x-forwarded-proto')]).toEqual([
+      'public.example',
+      'https',
+    ])
   })
 
   it('continue the trace of the caller with a new span and its sampling flag', () => {
