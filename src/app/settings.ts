@@ -1,6 +1,7 @@
 /** Reads the settings of a deployment from the environment and checks them, also in combination. It starts nothing. */
 import { isLoopback } from '../model/loopback.ts'
 import { isCidr } from './settings/cidr.ts'
+import { readHeldBytesMax } from './settings/held-bytes.ts'
 import { NO_PROVIDER, readIssuer } from './settings/issuer.ts'
 import { readMetering } from './settings/metering.ts'
 import { readNodeEnv } from './settings/node-env.ts'
@@ -42,6 +43,7 @@ function readAll(read: Reader) {
   const nodeEnv = readNodeEnv(read)
   const isProduction = nodeEnv === 'production'
   const issuer = readIssuer(read)
+  const backendResponseMaxBytes = read.bytes('BACKEND_RESPONSE_MAX', '8MiB', 65_536)
   return {
     ...readRole(read, issuer === NO_PROVIDER ? undefined : issuer),
     nodeEnv,
@@ -184,7 +186,11 @@ function readAll(read: Reader) {
       maxResultBytes: read.bytes('TASK_RESULT_MAX', '256KiB', 1024),
     },
     /** Of one response of a backend, which is read whole. */
-    backendResponseMaxBytes: read.bytes('BACKEND_RESPONSE_MAX', '8MiB', 65_536),
+    backendResponseMaxBytes,
+    /** Of bodies and responses that all threads hold. */
+    heldBytesMax: readHeldBytesMax(read, backendResponseMaxBytes),
+    /** Of a client, for a response that is held whole. */
+    responseTimeoutMs: read.durationMs('RESPONSE_TIMEOUT', '60s'),
     maxInFlight: read.integer('MAX_IN_FLIGHT', 10_000, 1, 1_000_000),
   } as const
 }

@@ -17,6 +17,8 @@ import type { Called, Seen } from './world.ts'
 /** How long the backend takes for `slow`: a call that is in flight when the process is asked to stop. */
 const SLOW_MS = 700
 const CALL_TIMEOUT_MS = 15_000
+/** What the backend responds to `large`: JSON, just below the default of `BACKEND_RESPONSE_MAX`. For `huge` it precedes the body, three times. */
+const LARGE = Buffer.from(`[${'{"name":"a record","id":1234567890},'.repeat(8 * 29_000)}{}]`)
 /** Longer than all rows of a table, with those of 60 s. */
 const TOKEN_LIFETIME = '3h'
 
@@ -33,9 +35,11 @@ export interface Subject {
   readonly token: string
   /** A token of a consumer without limits: its calls need no quota store. */
   readonly unlimitedToken: string
+  /** A token of another tenant than that of the others; it sees `large` and `small`, as all do. */
+  readonly foreignToken: string
   /** A token of the consumer `limited-<number>`, which may call 60 times a day. */
   limitedToken(number: number): Promise<string>
-  /** @param tool `fast` or `slow` */
+  /** @param tool `fast`, `slow`, `large` or `small` */
   callTool(tool: string, token?: string, requestId?: string): Promise<Called>
   /** State by `/ready`, `/mcp/health` and the metric `platform_degraded` of a part. */
   see(part: string): Promise<Seen>
@@ -52,6 +56,8 @@ export const PROXIED_PATH = '/t/edge/api/fast'
 
 interface SubjectOptions {
   readonly env?: Record<string, string>
+  /** As that of `ServeProcess`. */
+  readonly launcher?: readonly string[]
   /** Origin under which the gateway finds the provider, for a proxy in between. @param port of the provider */
   readonly providerUrl?: (port: number) => Promise<string>
   /** Address under which the gateway finds a server that listens at `url`. */
@@ -80,12 +86,16 @@ export async function prepareSubject(options: SubjectOptions = {}): Promise<Subj
       slowCalls++
       await sleep(SLOW_MS)
     }
-    response.setHeader('content-type', 'application/json').end('{"ok":true}')
+    response.setHeader('content-type', 'application/json')
+    if (request.url!.startsWith('/huge')) for (let times = 0; times < 3; times++) response.write(LARGE)
+    response.end(request.url!.startsWith('/large') ? LARGE : '{"ok":true}')
   })
   await new Promise<void>(resolve => backend.listen(0, '127.0.0.1', resolve))
   const backendUrl = `http://127.0.0.1:${(backend.address() as AddressInfo).port}`
   const reachedBackendUrl = (await options.backendUrl?.(backendUrl)) ?? backendUrl
-  writeToolSet(root, reachedBackendUrl)
+  mkdirSync(join(root, 'toolsets'))
+  writeToolSet(root, reachedBackendUrl, 'tenant-acme', ['fast', 'slow'])
+  writeToolSet(root, reachedBackendUrl, 'platform', ['huge', 'large', 'small'])
   let changes = 0
   const change = (): void =>
     controlPlane.serve('stream', wholeUpdate([tenantShare(reachedBackendUrl, changes++)]))
@@ -101,7 +111,7 @@ export async function prepareSubject(options: SubjectOptions = {}): Promise<Subj
   }
   writeFileSync(join(root, 'plans.yaml'), JSON.stringify(plans))
   const url = `http://127.0.0.1:${gatewayPort}`
-  const process = new ServeProcess({
+  const env = {
     ROLE: 'gateway',
     WORKERS: '1',
     LOG_LEVEL: 'silent',
@@ -119,12 +129,15 @@ export async function prepareSubject(options: SubjectOptions = {}): Promise<Subj
     DRAIN_TIMEOUT: '5s',
     SSE_LIMITER_ENABLED: 'false',
     ...options.env,
-  })
+  }
+  const process = new ServeProcess(env, undefined, undefined, options.launcher)
   // a proxy in front of the provider may refuse by the time a token is needed
   const tokenOf = (id: string): Promise<string> =>
     signedToken(root, provider.issuer, { id, tenant: 'acme' }, TOKEN_LIFETIME)
   const token = await tokenOf('demo-agent')
   const unlimitedToken = await tokenOf('demo-viewer')
+  const foreign = { id: 'demo-viewer', tenant: 'beta' }
+  const foreignToken = await signedToken(root, provider.issuer, foreign, TOKEN_LIFETIME)
   const metrics = async (): Promise<string> => (await fetchIn(`http://127.0.0.1:${metricsPort}/metrics`)).text
   return {
     root,
@@ -135,6 +148,7 @@ export async function prepareSubject(options: SubjectOptions = {}): Promise<Subj
     backendSaw,
     token,
     unlimitedToken,
+    foreignToken,
     limitedToken: number => tokenOf(`limited-${number}`),
     callTool: (tool, bearer = token, requestId) =>
       fetchIn(`${url}/mcp/tools/call`, {
@@ -212,19 +226,19 @@ function tenantShare(upstreamUrl: string, revision: number): TenantShare {
   }
 }
 
-function writeToolSet(root: string, baseURL: string): void {
+function writeToolSet(root: string, baseURL: string, namespace: string, operations: readonly string[]): void {
   const operation = (operationId: string) => ({
     get: { operationId, summary: operationId, responses: { 200: { description: 'done' } } },
   })
   const document = {
     openapi: '3.0.3',
     info: { title: 'Faults', version: '1' },
-    paths: { '/fast': operation('fast'), '/slow': operation('slow') },
+    paths: Object.fromEntries(operations.map(name => [`/${name}`, operation(name)])),
   }
   const toolSet = {
     apiVersion: 'toolgate.dev/v1alpha1',
     kind: 'ToolSet',
-    metadata: { name: 'faults', namespace: 'tenant-acme' },
+    metadata: { name: 'faults', namespace },
     spec: {
       displayName: 'Faults',
       openAPISpec: { inline: JSON.stringify(document) },
@@ -233,6 +247,5 @@ function writeToolSet(root: string, baseURL: string): void {
       naming: { useOperationId: true },
     },
   }
-  mkdirSync(join(root, 'toolsets'))
-  writeFileSync(join(root, 'toolsets', 'faults.yaml'), JSON.stringify(toolSet))
+  writeFileSync(join(root, 'toolsets', `${namespace}.yaml`), JSON.stringify(toolSet))
 }

@@ -17,6 +17,7 @@ import { fileKeyRing } from '../../../src/data-plane/sessions/key-ring.ts'
 import { MemorySessionStore } from '../../../src/data-plane/sessions/memory/store.ts'
 import type { UpstreamTransport } from '../../../src/model/upstream-transport.ts'
 import { socketPathOf } from '../../../src/model/upstream-url.ts'
+import { HeldBytes } from '../../../src/shared/call/held-bytes.ts'
 import { createEgress } from '../../../src/shared/egress/client.ts'
 import { BackendTokens } from '../../../src/shared/egress/oauth/backend-tokens.ts'
 import { ResourceWatches } from '../../../src/shared/mcp-client/resource-watches.ts'
@@ -78,12 +79,14 @@ function listenerRung(trip: ReturnType<typeof rawPool>): HttpHandler {
     )
 }
 
+const HELD_BYTES = new HeldBytes(2 ** 30)
+
 function envelopeRung(trip: ReturnType<typeof rawPool>): HttpHandler {
   const cors = corsOf()
   const calls = new CallReader(createKernel().kernel.envelope)
   return (request, response) => {
-    const call = new Call(request, response, cors.headers(request.header('origin')), Date.now())
-    readJsonOrCall(request, 1 << 20, calls, body => {
+    const call = new Call(request, response, cors.headers(request.header('origin')), Date.now(), HELD_BYTES)
+    readJsonOrCall(call, 1 << 20, calls, body => {
       if (body.kind === 'refusal' || body.call === undefined) throw new Error('the body is not a call')
       trip(text => call.respond(200, framed(text)))
     })
@@ -134,8 +137,10 @@ async function pipelineRung(
     onStreamEnded: () => {},
   })
   return {
-    handler: (request, response) =>
-      mcp.post(new Call(request, response, cors.headers(request.header('origin')), Date.now()), snapshot),
+    handler(request, response) {
+      const call = new Call(request, response, cors.headers(request.header('origin')), Date.now(), HELD_BYTES)
+      mcp.post(call, snapshot)
+    },
     token: signed.tokens[0]!,
   }
 }
@@ -180,6 +185,7 @@ function gatewayParts(dir: string, pipeline: GatewayParts['pipeline']): GatewayP
     faultyParts: () => [],
     keysReady: () => true,
     draining: () => false,
+    heldBytes: HELD_BYTES,
     sessions: new MemorySessionStore({
       keys: fileKeyRing(join(dir, 'session-keys')),
       ttlMs: 60_000,

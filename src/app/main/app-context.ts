@@ -129,7 +129,7 @@ export async function prepareListener(context: AppContext, where: Where): Promis
       (request, response) => handler(request, response),
       () => metrics.connectionRefused('foreign_host'),
     ),
-    limits: DEFAULT_LISTENER_LIMITS,
+    limits: { ...DEFAULT_LISTENER_LIMITS, responseTimeoutMs: settings.responseTimeoutMs },
     allowChunkedRequests: settings.allowChunkedRequests ?? isStrictParser(settings.httpServer),
     sharePort: where.sharePort ?? false,
     tls: where.tls,

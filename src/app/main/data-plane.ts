@@ -18,6 +18,7 @@ import { listTools } from '../../data-plane/stages/5-invoke/list-tools.ts'
 import type { UsageDelta } from '../../data-plane/stages/6-settle/count-usage.ts'
 import { prepareTool } from '../../data-plane/tool-request/prepare-tool.ts'
 import { runInSlices } from '../../shared/async/slices.ts'
+import { HeldBytes } from '../../shared/call/held-bytes.ts'
 import { createApiKeyVerifier } from '../../shared/identity/api-keys.ts'
 import type { TokenVerifier } from '../../shared/identity/verifier.ts'
 import { ArgumentChecker } from '../../shared/json-schema/argument-check.ts'
@@ -109,6 +110,7 @@ export async function startDataPlane(plane: DataPlaneParts): Promise<DataPlane> 
   const syncPolicy = plane.policyOwner?.sync
   const fault = (): string | undefined => snapshot.lastFault ?? context.conditions.summary
   const { kernel } = createKernel()
+  const heldBytes = new HeldBytes(context.settings.heldBytesMax, plane.heldBytes, plane.thread)
   const limits = openAttemptLimits(context, kernel)
   const listingOf = callerListing(listTools())
   const gateway: GatewayParts = {
@@ -129,6 +131,7 @@ export async function startDataPlane(plane: DataPlaneParts): Promise<DataPlane> 
     version: VERSION,
     presentation: context.settings.presentation,
     maxBodyBytes: MAX_REQUEST_BODY_BYTES,
+    heldBytes,
     maxResultBytes: context.settings.resultMaxBytes,
     taskLimits: context.settings.tasks,
     listingOf: caller => listingOf(caller, caller.snapshot, 'tools.list'),
@@ -197,6 +200,7 @@ export async function startDataPlane(plane: DataPlaneParts): Promise<DataPlane> 
     policy,
     mcp,
     admission,
+    heldBytes,
     attempts: limits.attempts,
   })
   showSessions(context, sessions)

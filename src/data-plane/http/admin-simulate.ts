@@ -60,7 +60,7 @@ export class SimulateAdmin {
 
   /** POST /admin/simulate */
   simulate(call: Call, snapshot: Snapshot): void {
-    readJson(call.request, MAX_BODY_BYTES, body => {
+    readJson(call, MAX_BODY_BYTES, body => {
       if (body.kind === 'refusal') return this.#rest.refuse(call, body)
       void serveAdmin(this.#gateway, this.#rest, call, snapshot, 'simulate', admin =>
         this.#respond(call, snapshot, admin, body.value),

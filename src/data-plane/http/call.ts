@@ -1,6 +1,7 @@
 /** One HTTP request at the gateway: ids, credentials, trace and response. It knows no endpoint. */
 
 import { writeJson } from '../../model/exact-number.ts'
+import { type ByteBudget, type HeldBytes, Hold } from '../../shared/call/held-bytes.ts'
 import { put, scratchHeaders } from '../../shared/call/joined-headers.ts'
 import { randomHex } from '../../shared/call/random-ids.ts'
 import type { HttpRequest, HttpResponse, ResponseStream } from '../../shared/server/listener.ts'
@@ -17,7 +18,7 @@ const NOSNIFF = ['x-content-type-options', 'nosniff'] as const
 const JSON_BODY = ['content-type', JSON_TYPE]
 
 /** Adds request id, trace id and `nosniff` to every response, and CORS headers to all but those of `sendWithOwnCors`. */
-export class Call {
+export class Call implements ByteBudget {
   readonly request: HttpRequest
   readonly response: HttpResponse
   readonly requestId: string
@@ -36,8 +37,18 @@ export class Call {
   /** Of the API that is called: sent with every response, refusals included. */
   notices: readonly string[] = NO_HEADERS
   #traceTexts: TraceTexts | undefined
+  readonly #heldBytes: HeldBytes
+  /** Of the body. */
+  #hold: Hold | undefined
 
-  constructor(request: HttpRequest, response: HttpResponse, corsHeaders: readonly string[], nowMs: number) {
+  constructor(
+    request: HttpRequest,
+    response: HttpResponse,
+    corsHeaders: readonly string[],
+    nowMs: number,
+    heldBytes: HeldBytes,
+  ) {
+    this.#heldBytes = heldBytes
     this.request = request
     this.response = response
     this.requestId = requestIdOf(request)
@@ -57,6 +68,21 @@ export class Call {
       tenant: this.request.header('x-tenant-id'),
       verified: this.verified,
     }
+  }
+
+  /** For bytes that are kept until the response has left. */
+  hold(owner: string): Hold {
+    return new Hold(this.#heldBytes, owner, this.response)
+  }
+
+  /** Asks for bytes of the body: those of callers who are not known yet count together. */
+  take(bytes: number): boolean {
+    if (this.#hold === undefined) {
+      const { verified } = this
+      const isKnown = verified !== undefined && 'kind' in verified && verified.kind !== 'refusal'
+      this.#hold = this.hold((isKnown ? verified.tenant : undefined) ?? '')
+    }
+    return this.#hold.take(bytes)
   }
 
   /** Continues the trace named in the body, unless the headers name one. */
@@ -99,7 +125,8 @@ export class Call {
 
   /** Sends a JSON body in as many turns as it takes, and not faster than the client reads. */
   async respondInPieces(status: number, pieces: Pieces, headers: readonly string[]): Promise<void> {
-    const stream = this.stream(status, ['content-type', JSON_TYPE, ...headers], await byteLengthOf(pieces))
+    const length = await byteLengthOf(pieces)
+    const stream = this.response.stream(status, this.#with(headers, JSON_BODY), length, true)
     await writePieces(stream, this.response, pieces)
     stream.end()
   }

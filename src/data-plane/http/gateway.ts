@@ -10,6 +10,7 @@ import {
   passTo,
 } from '../../shared/call/and-then.ts'
 import type { Cancellation } from '../../shared/call/cancellation.ts'
+import type { HeldBytes } from '../../shared/call/held-bytes.ts'
 import { joinedHeaders } from '../../shared/call/joined-headers.ts'
 import { Later, type Reader } from '../../shared/call/later.ts'
 import type { Refusal } from '../../shared/call/refusal.ts'
@@ -51,6 +52,8 @@ export interface GatewayParts {
   readonly version: string
   readonly presentation: Presentation
   readonly maxBodyBytes: number
+  /** Of this thread. */
+  readonly heldBytes: HeldBytes
   /** Of the texts of one tool result, for MCP clients; a tool may have another. */
   readonly maxResultBytes: number
   readonly taskLimits: TaskLimits
@@ -99,6 +102,7 @@ export function runAndRender<R>(
     parentSpanId: call.parentSpanId,
     traceFlags: call.traceFlags,
     propagation: call,
+    holder: call,
     access,
     snapshot,
     operation,

@@ -6,8 +6,8 @@ import { nextTurn, runInSlices } from '../../shared/async/slices.ts'
 import { parseCost } from '../../shared/call/parse-cost.ts'
 import { readLongJson } from '../../shared/call/read-long-json.ts'
 import { type Refusal, refuse } from '../../shared/call/refusal.ts'
-import type { HttpRequest } from '../../shared/server/listener.ts'
 import type { CallEnvelope, CallReader } from '../kernel/envelope.ts'
+import type { Call } from './call.ts'
 
 /** Bytes. Whatever a shorter body holds, it is parsed within a few milliseconds. */
 const MAX_UNSEEN_BYTES = 64 * 1024
@@ -38,6 +38,8 @@ const TOO_DEEP = refuse('payload_too_large', {
   message: 'The body is nested too deeply. Send values with fewer levels.',
 })
 
+export const OVER_BUDGET = refuse('memory_limit', { retryAfterSecs: 1 })
+
 const NOT_JSON = refuse('invalid_request', { message: 'The body is not valid JSON in UTF-8.' })
 
 /** `application/json` or `+json`, with or without parameters; an absent type is taken for it. */
@@ -49,28 +51,34 @@ function isJsonType(contentType: string): boolean {
 
 /**
  * Must be called synchronously in the handler.
- * @param done gets the value (undefined for an empty body) or `payload_too_large`, `unsupported_media_type`, `invalid_request`.
+ * @param done gets the value (undefined for an empty body) or `payload_too_large`, `memory_limit`, `unsupported_media_type`, `invalid_request`.
  */
-export function readJson(request: HttpRequest, maxBytes: number, done: (body: JsonBody) => void): void {
-  readJsonOrCall(request, maxBytes, undefined, done)
+export function readJson(call: Call, maxBytes: number, done: (body: JsonBody) => void): void {
+  readJsonOrCall(call, maxBytes, undefined, done)
 }
 
 /** The same where most bodies are calls. @param calls reads those that plainly are; the others are parsed. */
 export function readJsonOrCall(
-  request: HttpRequest,
+  call: Call,
   maxBytes: number,
   calls: CallReader | undefined,
   done: (body: JsonBody) => void,
 ): void {
-  const acceptable = isJsonType(request.header('content-type'))
-  request.readBody(
+  const acceptable = isJsonType(call.request.header('content-type'))
+  call.request.readBody(
     maxBytes,
     bytes => {
       if (!acceptable) done(refuse('unsupported_media_type'))
       else if (bytes.byteLength <= MAX_UNSEEN_BYTES) done(parse(bytes, calls))
       else void parseLong(bytes).then(done)
     },
-    () => done(refuse('payload_too_large', { message: `The body is larger than ${maxBytes} bytes.` })),
+    why =>
+      done(
+        why === 'over_budget'
+          ? OVER_BUDGET
+          : refuse('payload_too_large', { message: `The body is larger than ${maxBytes} bytes.` }),
+      ),
+    call,
   )
 }
 

@@ -24,7 +24,7 @@ export interface Forwarding {
 const WITHHELD: ReadonlySet<string> = new Set(WITHHELD_FROM_CLIENTS)
 
 /**
- * The origin that the upstream is told. Where responses are cached it is the gateway's own, since the upstream may build its response from it
+ * The origin that the upstream receives. Where responses are cached it is the gateway's own, since the upstream may build its response from it
  * and the response then serves clients that used another host.
  */
 export function forwardedOrigin(

@@ -152,7 +152,7 @@ export class ApiProxy {
     return { kind: 'reply', result: EMPTY_RESULT, backendStatus: response.status, ...failure }
   }
 
-  /** The address of the response as the upstream is told it (RFC 9111 §2). */
+  /** The address of the response in the form that the upstream receives (RFC 9111 §2). */
   #cacheKeyOf(call: Call, api: CompiledApi, rest: string): string {
     const { scheme, host } = forwardedOrigin(call, api, this.#forwarding)
     return `${scheme}://${host}${rest}?${call.request.query}`

@@ -4,6 +4,7 @@ import { andThen, continueWith, type MaybePending } from '../../shared/call/and-
 import { Cancellation } from '../../shared/call/cancellation.ts'
 import { isLongJson, writeLongJson } from '../../shared/call/long-json.ts'
 import { REFUSALS, type Refusal, refuse } from '../../shared/call/refusal.ts'
+import type { Exchange } from '../pipeline/exchange.ts'
 import { offerOf } from '../pipeline/offer.ts'
 import {
   type CallOperation,
@@ -16,9 +17,10 @@ import type { Snapshot } from '../snapshot/snapshot.ts'
 import type { Call } from './call.ts'
 import { type EarlyRefusal, refuseEarly } from './early-refusal.ts'
 import { callHeaders, challengeContext, type Ended, type GatewayParts, runCall } from './gateway.ts'
-import { readJson } from './json-body.ts'
+import { OVER_BUDGET, readJson } from './json-body.ts'
 import { offeredTools } from './offered-tools.ts'
 import { readLevel, UNKNOWN_LEVEL_MESSAGE } from './optimization-level.ts'
+import { lengthOf } from './pieces.ts'
 import { refusalHeaders, restBody } from './refusal-body.ts'
 import { listTail, resultView, toolsForm } from './tool-view.ts'
 
@@ -40,7 +42,7 @@ export class RestTools {
   list(call: Call, snapshot: Snapshot): void {
     const early = this.#refuseEarly(call, snapshot, LIST)
     if (early === undefined) return
-    readJson(call.request, this.#parts.maxBodyBytes, body => {
+    readJson(call, this.#parts.maxBodyBytes, body => {
       if (!early.proceed()) return
       if (body.kind === 'refusal') return this.refuse(call, body)
       const ended = this.#run(call, snapshot, LIST)
@@ -52,7 +54,7 @@ export class RestTools {
   call(call: Call, snapshot: Snapshot): void {
     const early = this.#refuseEarly(call, snapshot, UNREAD_CALL)
     if (early === undefined) return
-    readJson(call.request, this.#parts.maxBodyBytes, body => {
+    readJson(call, this.#parts.maxBodyBytes, body => {
       if (!early.proceed()) return
       if (body.kind === 'refusal') return this.refuse(call, body)
       const optimization = readLevel(call.request.header('x-token-optimization'))
@@ -89,10 +91,21 @@ export class RestTools {
       return this.refuse(call, final ?? refuse('internal_error'))
     const result = resultView((exchange.optimized ?? final).result, 'rest')
     const headers = callHeaders(exchange)
-    if (final.failure === undefined) return send(call, 200, result, headers)
+    if (final.failure === undefined) return this.#send(call, exchange, 200, result, headers)
     const row = REFUSALS[final.failure]
     const message = final.failure === 'tool_execution_failed' ? row.message : textOf(result)
-    send(call, row.status, { error: row.error, message, request_id: call.requestId, ...result }, headers)
+    const body = { error: row.error, message, request_id: call.requestId, ...result }
+    this.#send(call, exchange, row.status, body, headers)
+  }
+
+  #send(call: Call, exchange: Exchange, status: number, body: object, headers: readonly string[]): void {
+    if (!isLongJson(body)) return call.respond(status, body, headers)
+    void writeLongJson(body).then(pieces => {
+      // what a backend sent was asked for when it arrived
+      if (exchange.cacheHit && !call.hold(exchange.tenant ?? '').take(lengthOf(pieces)))
+        return this.refuse(call, OVER_BUDGET)
+      return call.respondInPieces(status, pieces, headers)
+    })
   }
 
   #refuseEarly(call: Call, snapshot: Snapshot, operation: Operation): EarlyRefusal | undefined {
@@ -104,11 +117,6 @@ export class RestTools {
     call.response.onAbort(() => cancellation.cancel())
     return runCall(this.#parts, snapshot, call, 'rest', operation, cancellation)
   }
-}
-
-function send(call: Call, status: number, body: object, headers: readonly string[]): void {
-  if (!isLongJson(body)) return call.respond(status, body, headers)
-  void writeLongJson(body).then(pieces => call.respondInPieces(status, pieces, headers))
 }
 
 function textOf(result: { readonly content: readonly { readonly type: string }[] }): string {

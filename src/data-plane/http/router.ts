@@ -113,7 +113,8 @@ export function createRouter(parts: RouterParts): Router {
       loaded = apis
     },
     handler(request, response) {
-      const call = new Call(request, response, cors.headers(request.header('origin')), gateway.nowMs())
+      const corsHeaders = cors.headers(request.header('origin'))
+      const call = new Call(request, response, corsHeaders, gateway.nowMs(), gateway.heldBytes)
       if (request.method === 'OPTIONS') {
         if (isPublicDocument(request.path)) return documentPreflight(call)
         const site = siteAt(request.path)

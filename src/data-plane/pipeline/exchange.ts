@@ -1,6 +1,7 @@
 /** State of one call in the pipeline: its request, the findings of the stages, its outcome. It decides nothing about the call. */
 import type { Principal } from '../../model/principal.ts'
 import type { Cancellation } from '../../shared/call/cancellation.ts'
+import type { ByteBudget, Hold } from '../../shared/call/held-bytes.ts'
 import type { Decision } from '../../shared/policy/engine.ts'
 import type { QuotaGrant } from '../quota/quota.ts'
 import type { CompiledTool, Entitlement, Snapshot, ToolListing } from '../snapshot/snapshot.ts'
@@ -19,6 +20,8 @@ export interface ExchangeInit {
   readonly traceFlags?: string
   /** `tracestate` and `baggage` as a flat list of valid headers; read by the stages that call a backend. */
   readonly propagation?: { readonly traceHeaders: readonly string[] }
+  /** Accounts for the bytes that the exchange makes the gateway hold; absent: nothing does. */
+  readonly holder?: { hold(owner: string): Hold }
   readonly access: 'rest' | 'jsonrpc' | 'proxy' | 'admin'
   readonly snapshot: Snapshot
   readonly operation: Operation
@@ -81,6 +84,8 @@ export class Exchange {
   /** Set by the runner before settle stages run. */
   final: Final = undefined
   #durationMs = -1
+  readonly #holder: ExchangeInit['holder']
+  #hold: Hold | undefined
 
   constructor(init: ExchangeInit) {
     this.requestId = init.requestId
@@ -88,6 +93,7 @@ export class Exchange {
     this.parentSpanId = init.parentSpanId
     this.traceFlags = init.traceFlags ?? '01'
     this.propagation = init.propagation
+    this.#holder = init.holder
     this.access = init.access
     this.snapshot = init.snapshot
     this.operation = init.operation
@@ -103,5 +109,17 @@ export class Exchange {
   get durationMs(): number {
     if (this.#durationMs < 0) this.#durationMs = performance.now() - this.startedAt
     return this.#durationMs
+  }
+
+  /** For bytes that are kept until the exchange is over and its response has left; they count for its tenant. Not after `releaseBytes`. */
+  get budget(): ByteBudget | undefined {
+    // a response may leave before the exchange is over: that of a task, or on another stream
+    this.#hold ??= this.#holder?.hold(this.tenant ?? '').retain()
+    return this.#hold
+  }
+
+  /** Called once, by the last settle stage. */
+  releaseBytes(): void {
+    this.#hold?.release()
   }
 }

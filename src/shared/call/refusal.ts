@@ -42,6 +42,11 @@ export const REFUSALS = {
     METHOD_NOT_FOUND,
   ),
   overloaded: row(503, 'overloaded', 'Too many requests are in flight. Try again.'),
+  memory_limit: row(
+    503,
+    'overloaded',
+    'The gateway holds as many bytes of requests and responses as it may (HELD_BYTES_MAX). Try again, or request less at once.',
+  ),
   not_ready: row(503, 'not_ready', 'This gateway instance has no configuration yet. Try again.'),
   payload_too_large: row(413, 'payload_too_large', 'The request body is larger than this gateway accepts.'),
   unsupported_media_type: row(

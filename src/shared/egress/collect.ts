@@ -1,5 +1,6 @@
 /** An outgoing call whose response is collected within a bound and decoded, and shown to an observer as it arrives. It sends no request. */
 
+import { mayGrow } from '../call/held-bytes.ts'
 import { BodyParts } from './body-parts.ts'
 import { Call } from './call.ts'
 import { type Decoder, openDecoder } from './decode.ts'
@@ -20,6 +21,8 @@ export class CollectingCall extends Call<EgressResponse> {
   /** As the head says; 0 when it does not. */
   #declaredBytes = 0
   #bytes = 0
+  /** So many may be kept. */
+  #grantedBytes = 0
   #decoder: Decoder | undefined
 
   constructor(origin: string, pool: OriginPool, request: EgressRequest) {
@@ -43,7 +46,10 @@ export class CollectingCall extends Call<EgressResponse> {
     const encoding = hasBody ? headers.get('content-encoding') : ''
     const isEncoded = encoding !== '' && encoding.toLowerCase() !== 'identity'
     if (isEncoded && !this.#decode(encoding.toLowerCase(), resume)) return true
-    if (!isEncoded) this.#declaredBytes = declared
+    if (!isEncoded) {
+      this.#declaredBytes = declared
+      if (!this.#mayHold(declared)) return true
+    }
     this.#request.onHead?.(status, this.#headers)
     return true
   }
@@ -84,6 +90,7 @@ export class CollectingCall extends Call<EgressResponse> {
     if (this.over) return
     this.#bytes += chunk.byteLength
     if (this.#bytes > this.#request.maxResponseBytes) return this.#tooLarge()
+    if (!this.#mayHold(this.#bytes)) return
     this.#keep(chunk)
     this.#request.onChunk?.(chunk)
   }
@@ -95,6 +102,18 @@ export class CollectingCall extends Call<EgressResponse> {
       this.#parts = new BodyParts(this.#first, this.#declaredBytes, this.#request.maxResponseBytes)
       this.#parts.add(chunk)
     }
+  }
+
+  /** Fails the call when the budget does not allow so many bytes. */
+  #mayHold(bytes: number): boolean {
+    if (bytes <= this.#grantedBytes) return true
+    if (mayGrow(this.#request.budget, this.#grantedBytes, bytes)) {
+      this.#grantedBytes = bytes
+      return true
+    }
+    const message = `the response of ${this.origin} was not kept: the gateway holds as many bytes as HELD_BYTES_MAX allows`
+    this.fail(failure('over_budget', message, true))
+    return false
   }
 
   #tooLarge(): void {

@@ -2,6 +2,7 @@
 import type { UpstreamTransport } from '../../model/upstream-transport.ts'
 import type { Pending } from '../call/and-then.ts'
 import type { Cancellation } from '../call/cancellation.ts'
+import type { ByteBudget } from '../call/held-bytes.ts'
 
 export interface EgressRequest {
   readonly method: string
@@ -16,6 +17,8 @@ export interface EgressRequest {
   readonly timeoutMs: number
   /** A longer response is a failure `too_large`. */
   readonly maxResponseBytes: number
+  /** Asked for a long response, which must not be kept otherwise: a failure `over_budget`. */
+  readonly budget?: ByteBudget | undefined
   readonly cancellation?: Cancellation | undefined
   /** Absent: one HTTP/1.1 request in flight on each connection. */
   readonly transport?: UpstreamTransport | undefined
@@ -46,6 +49,8 @@ export interface EgressFailure {
     | 'blocked_address'
     | 'timeout'
     | 'too_large'
+    /** The process holds too many bytes of other calls. It says nothing about the peer. */
+    | 'over_budget'
     | 'cancelled'
     | 'protocol'
     /** The connection was closed after the request and before a response. */
@@ -61,7 +66,10 @@ export interface EgressFailure {
 
 /** A request whose response flows through; its body may do so too (proxied APIs). Nothing is collected. */
 export interface EgressStreamRequest
-  extends Omit<EgressRequest, 'headersOfCall' | 'body' | 'maxResponseBytes' | 'onHead' | 'onChunk'> {
+  extends Omit<
+    EgressRequest,
+    'headersOfCall' | 'body' | 'maxResponseBytes' | 'budget' | 'onHead' | 'onChunk'
+  > {
   /** A body at hand is sent with its length. */
   readonly body?: AsyncIterable<Uint8Array> | string | Uint8Array
   /** The response stays open longer than any call: it takes no connection of calls, and has a separate bound. */

@@ -146,6 +146,7 @@ export class McpConnection {
       headers: modern ? headers.concat(this.#modernHeaders(method, params)) : headers,
       deadlineMs,
       maxResponseBytes: options.maxResponseBytes,
+      budget: options.budget,
       maxParseNs: options.maxParseNs,
       shortTexts: options.shortTexts,
       cancellation: options.cancellation,

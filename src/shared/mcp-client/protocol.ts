@@ -1,5 +1,6 @@
 /** Versions, addresses, request options and outcomes of MCP on the side of the client. It sends nothing. */
 import type { Cancellation } from '../call/cancellation.ts'
+import type { ByteBudget } from '../call/held-bytes.ts'
 import type { EgressFailure } from '../egress/egress.ts'
 
 /** With a handshake and, where the server wants one, a session. Newest first. */
@@ -69,6 +70,8 @@ export interface RequestOptions {
   readonly timeoutMs: number
   /** Of everything that is received for this request. */
   readonly maxResponseBytes: number
+  /** As of `EgressRequest`. */
+  readonly budget?: ByteBudget | undefined
   /** It ends with the connection, not with a response: it takes no connection of calls. */
   readonly isLasting?: boolean
   /** Of parsing one message, nanoseconds; 10 ms. */

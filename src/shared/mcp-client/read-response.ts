@@ -1,6 +1,7 @@
 /** Reads the responses of MCP servers over HTTP, or discards them, and describes the failures of requests. It sends nothing. */
 import { beginInSlices, nextTurn } from '../async/slices.ts'
 import type { MaybePromise } from '../call/and-then.ts'
+import { mayGrow } from '../call/held-bytes.ts'
 import type { EgressFailure, EgressStreamResponse } from '../egress/egress.ts'
 import { StreamFailure } from '../egress/failure.ts'
 import { serverEvents } from '../egress/server-events.ts'
@@ -144,7 +145,7 @@ export function followStream(
       resolve(followed)
     }
     const follow = async (): Promise<void> => {
-      const events = serverEvents(bounded(body, request.maxResponseBytes, request.onBytes), {
+      const events = serverEvents(bounded(body, request.maxResponseBytes, request), {
         maxEventCharacters: request.maxResponseBytes,
       })
       for await (const { data, id, retryMs } of events) {
@@ -187,23 +188,33 @@ export function timedOut(label: string): RpcFailure {
 }
 
 function unreadable(error: unknown, label: string): RpcFailure {
-  if (error instanceof TooLarge) return failure('too_large', error.message, true)
+  if (error instanceof Unheld) return failure(error.reason, error.message, true)
   return failure('not_mcp', `${label} sent ${(error as Error).message}`, true)
 }
 
-class TooLarge extends MessageError {}
+/** A response that is not read further. */
+class Unheld extends MessageError {
+  readonly reason: 'too_large' | 'over_budget'
+  constructor(reason: Unheld['reason'], message: string) {
+    super(message)
+    this.reason = reason
+  }
+}
 
 async function* bounded(
   body: AsyncIterable<Uint8Array>,
   maxBytes: number,
-  onBytes?: WireRequest['onBytes'],
+  { onBytes, budget }: Pick<WireRequest, 'onBytes' | 'budget'> = {},
 ): AsyncGenerator<Uint8Array> {
   let bytes = 0
   for await (const chunk of body) {
+    const before = bytes
     bytes += chunk.byteLength
     onBytes?.(chunk.byteLength)
     if (bytes > maxBytes)
-      throw new TooLarge(`the response from the MCP server is larger than ${maxBytes} bytes`)
+      throw new Unheld('too_large', `the response from the MCP server is larger than ${maxBytes} bytes`)
+    if (!mayGrow(budget, before, bytes))
+      throw new Unheld('over_budget', 'the gateway holds as many bytes as HELD_BYTES_MAX allows')
     yield chunk
   }
 }
@@ -224,10 +235,10 @@ async function textOf(
   }
   const chunks: Uint8Array[] = []
   try {
-    for await (const chunk of bounded(body, maxBytes, request.onBytes)) chunks.push(chunk)
+    for await (const chunk of bounded(body, maxBytes, request)) chunks.push(chunk)
   } catch (error) {
     body.destroy()
-    if (error instanceof TooLarge) return failure('too_large', error.message, true)
+    if (error instanceof Unheld) return failure(error.reason, error.message, true)
     const why = interrupted(error, 'the server')
     return why === 'ended'
       ? failure('truncated', 'the response from the MCP server ended before it was complete', true)

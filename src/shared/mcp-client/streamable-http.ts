@@ -200,7 +200,7 @@ export class StreamableHttp implements Wire {
 
   /** Collects the response of a server that responds with JSON. */
   #call(request: WireRequest): Pending<WholeOrStream> {
-    const { text, headers, deadlineMs, cancellation, maxResponseBytes, isLasting } = request
+    const { text, headers, deadlineMs, cancellation, maxResponseBytes, budget, isLasting } = request
     if (!this.#respondsJson || isLasting === true)
       return this.#post(text, headers, deadlineMs, cancellation, isLasting)
     return requestWhole(this.#egress, {
@@ -210,6 +210,7 @@ export class StreamableHttp implements Wire {
       body: text,
       timeoutMs: Math.max(1, deadlineMs - performance.now()),
       maxResponseBytes,
+      budget,
       cancellation,
     })
   }

@@ -1,4 +1,5 @@
 /** The interface between HTTP listeners and the gateway, with their limits, options and refusals. `uws/` and `node/` implement it. */
+import type { ByteBudget } from '../call/held-bytes.ts'
 import type { ServerTls } from '../tls/server-tls.ts'
 
 /**
@@ -28,10 +29,16 @@ export interface HttpRequest {
 
   /**
    * Reads the whole body and hands it over once. Must be called synchronously in the handler. A body over
-   * `maxBytes` (declared, or counted while reading) is never delivered: `tooLarge` is called instead, once.
+   * `maxBytes` or beyond the budget (declared, or counted while reading) is never delivered: `refused` is called instead, once.
    * Neither is called when the client disconnects. For an absent or over-declared body, one of them is called before this returns.
+   * @param budget asked for a long body
    */
-  readBody(maxBytes: number, done: (body: Uint8Array) => void, tooLarge: () => void): void
+  readBody(
+    maxBytes: number,
+    done: (body: Uint8Array) => void,
+    refused: (why: BodyRefusal) => void,
+    budget?: ByteBudget,
+  ): void
   /**
    * Hands the body over piece by piece; each piece is a copy. Must be called synchronously in the handler.
    * `pause`/`resume` of the returned object hold the sender back (TCP backpressure); the time paused does not
@@ -39,6 +46,8 @@ export interface HttpRequest {
    */
   streamBody(sink: { data(chunk: Uint8Array): void; end(): void }): { pause(): void; resume(): void }
 }
+
+export type BodyRefusal = 'too_large' | 'over_budget'
 
 /**
  * Headers of a response, flat: name, value, name, value … Names lower case, values ISO 8859-1 without control
@@ -75,9 +84,12 @@ export interface HttpResponse {
    * sending too slowly, or the listener closed. Never after `send`/`end`; at once when it has happened already.
    */
   onAbort(listener: () => void): void
+  /** Called once when nothing of the exchange is held any more: the system has the last byte, or the connection is closed. */
+  onEnd(listener: () => void): void
   /**
    * Sends the response in one piece. For HEAD the body is measured, not sent. 204 and 304 carry none. A client that stops
-   * reading is cut after 8 to 30 s without progress (each listener has its time); until then the body is held, not copied. Once `stream`
+   * reading is cut after 8 to 30 s without progress (each listener has its time), and one that has not taken all of it after
+   * `responseTimeoutMs`; until then the body is held, not copied. Once `stream`
    * has begun a response, another one closes the connection: half a response must not look whole.
    * @param headers are read before this returns: the list may be used again.
    * @param rest follows the body: bytes that many responses share, which are not copied.
@@ -87,9 +99,10 @@ export interface HttpResponse {
   /**
    * Starts a streamed response; the headers are read before this returns. `contentLength` when it is known; else chunked. The head may wait for the first
    * piece, so an event stream begins with a comment.
+   * @param isHeld the whole body is in memory already, so the client must take it within `responseTimeoutMs`
    * @throws Error naming a header that must not be sent; nothing has been sent then.
    */
-  stream(status: number, headers: HeaderList, contentLength?: number): ResponseStream
+  stream(status: number, headers: HeaderList, contentLength?: number, isHeld?: boolean): ResponseStream
   /** Closes the connection at once, with or without a response. */
   destroy(): void
 }
@@ -105,6 +118,8 @@ export interface ListenerLimits {
   readonly maxHeaders: number
   /** A body must have arrived completely within this time, else 408 and close. */
   readonly bodyTimeoutMs: number
+  /** 60 s: how long a client may take for a response that is held whole. */
+  readonly responseTimeoutMs: number
   /** 256 KiB: what a client that does not read may make us hold. */
   readonly maxBufferedBytes: number
 }
@@ -114,6 +129,7 @@ export const DEFAULT_LISTENER_LIMITS: ListenerLimits = Object.freeze({
   maxHeaderBytes: 16 * 1024,
   maxHeaders: 64,
   bodyTimeoutMs: 30_000,
+  responseTimeoutMs: 60_000,
   maxBufferedBytes: 256 * 1024,
 })
 

@@ -1,15 +1,6 @@
 /** The definitions of the metrics of this project. It reads no value. Names and labels are a public interface: existing ones are kept. */
 
-export interface MetricDefinition {
-  readonly type: 'counter' | 'gauge' | 'histogram'
-  readonly unit: string
-  readonly help: string
-  /** Folder of `src` that holds the value. */
-  readonly source: string
-  readonly labels: readonly string[]
-  /** How the values of worker threads are combined; `sum` unless every thread reports the same value. */
-  readonly threads?: 'max'
-}
+import { counter, gauge, heldBy, histogram } from './metric-definition.ts'
 
 /** Names that do not follow Prometheus conventions (`_total` for counters) are older than this table. */
 export const METRICS = {
@@ -46,6 +37,14 @@ export const METRICS = {
     ),
     platform_internal_errors_total: counter('exceptions', 'Exceptions caught by the pipeline.', 'stage'),
     platform_calls_in_flight: gauge('calls', 'Calls that are in the pipeline now.'),
+    platform_held_bytes: gauge(
+      'bytes',
+      'Estimated memory of the bodies and responses of calls (HELD_BYTES_MAX).',
+    ),
+    platform_held_bytes_refused_total: counter(
+      'bodies',
+      'Bodies and responses that were not kept because of HELD_BYTES_MAX.',
+    ),
     platform_result_cache_hits_total: counter(
       'calls',
       'Calls that returned a cached result or shared the result of a call in flight.',
@@ -326,23 +325,3 @@ export const METRICS = {
 }
 
 export type MetricName = keyof typeof METRICS
-
-type Described = Omit<MetricDefinition, 'source'>
-
-/** @param source folder of `src` that holds the values */
-function heldBy<Name extends string>(source: string, metrics: Readonly<Record<Name, Described>>) {
-  const entries = Object.entries<Described>(metrics).map(([name, metric]) => [name, { ...metric, source }])
-  return Object.fromEntries(entries) as Readonly<Record<Name, MetricDefinition>>
-}
-
-function counter(unit: string, help: string, ...labels: readonly string[]): Described {
-  return { type: 'counter', unit, help, labels }
-}
-
-function gauge(unit: string, help: string, ...labels: readonly string[]): Described {
-  return { type: 'gauge', unit, help, labels }
-}
-
-function histogram(help: string, ...labels: readonly string[]): Described {
-  return { type: 'histogram', unit: 'seconds', help, labels }
-}

@@ -33,6 +33,48 @@ onEachListenerAndLot('request bodies', kind => {
     expect(bodies[1]!.toString()).toBe('abc')
   })
 
+  it('asks the budget for a long body: whole where its length is declared, else as it grows', async () => {
+    const asked: number[] = []
+    const refusals: string[] = []
+    let leftBytes = 0
+    const budget = {
+      take(bytes: number) {
+        asked.push(bytes)
+        leftBytes -= bytes
+        return leftBytes >= 0
+      },
+    }
+    const { url } = await openListener(
+      kind,
+      (request, response) =>
+        request.readBody(
+          1 << 20,
+          body => response.send(200, [], `${body.length}`),
+          why => {
+            refusals.push(why)
+            response.send(503, [])
+          },
+          budget,
+        ),
+      { allowChunkedRequests: true },
+    )
+    const post = async (body: string | ReadableStream): Promise<number> =>
+      (await fetch(url, { method: 'POST', body, duplex: 'half' } as RequestInit)).status
+    expect(await post('x'.repeat(10_000))).toBe(200)
+    expect(asked).toEqual([])
+    leftBytes = 100_000
+    expect(await post('x'.repeat(100_000))).toBe(200)
+    expect(asked).toEqual([100_000])
+    expect(await post('x'.repeat(100_000))).toBe(503)
+    leftBytes = 100_000
+    asked.length = 0
+    const pieces = (count: number) => new Blob([Buffer.alloc(count * 10_000)]).stream() as ReadableStream
+    expect(await post(pieces(10))).toBe(200)
+    expect(asked.reduce((sum, bytes) => sum + bytes, 0)).toBe(100_000)
+    expect(await post(pieces(10))).toBe(503)
+    expect(refusals).toEqual(['over_budget', 'over_budget'])
+  })
+
   it('hands over an empty body before readBody returns', async () => {
     const { url } = await openListener(kind, (request, response) => {
       let length = -1

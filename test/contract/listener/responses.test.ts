@@ -301,4 +301,59 @@ onEachListenerAndLot('responses', kind => {
     // 200,000 requests were offered; 100 bytes of response each, 4 MB of kernel buffer and 256 KiB of ours.
     expect(responded).toBeLessThan(150_000)
   })
+
+  it('tells once that it holds nothing of an exchange any more', async () => {
+    const ends: string[] = []
+    const { port, url } = await openListener(kind, (request, response) => {
+      response.onEnd(() => ends.push(`${request.path} 1`))
+      response.onEnd(() => ends.push(`${request.path} 2`))
+      if (request.path === '/short') response.send(200, [], 'x')
+      else if (request.path === '/long') response.send(200, [], Buffer.alloc(16 << 20))
+      else if (request.path === '/stream') response.stream(200, [], 1).write('x')
+    })
+    await (await fetch(`${url}/short`)).text()
+    await (await fetch(`${url}/stream`)).text()
+    await waitFor(() => ends.length === 4)
+    const slow = new RawClient(port).send(head('GET /long HTTP/1.1'))
+    slow.socket.pause()
+    slow.keep = false
+    const gone = new RawClient(port).send(head('GET /never HTTP/1.1'))
+    await pause(100)
+    expect(ends).toEqual(['/short 1', '/short 2', '/stream 1', '/stream 2'])
+    gone.socket.destroy()
+    slow.socket.resume()
+    await waitFor(() => ends.length === 8)
+    expect(new Set(ends.slice(4))).toEqual(new Set(['/long 1', '/long 2', '/never 1', '/never 2']))
+    await (await fetch(`${url}/short`)).text()
+    expect(ends).toHaveLength(10)
+  })
+
+  it.each(['in one piece', 'in pieces that are at hand'])(
+    'gives a client that reads slowly so much time for a response %s, and no limit for a stream',
+    async form => {
+      const body = Buffer.alloc(16 << 20)
+      const { port, refused } = await openListener(
+        kind,
+        (request, response) => {
+          if (request.path === '/free') response.stream(200, [], body.length).write(body)
+          else if (form === 'in one piece') response.send(200, [], body)
+          else response.stream(200, [], body.length, true).write(body)
+        },
+        { limits: { responseTimeoutMs: 400 } },
+      )
+      const [held, free] = ['/held', '/free'].map(path => {
+        const client = new RawClient(port).send(head(`GET ${path} HTTP/1.1`))
+        client.keep = false
+        client.socket.pause()
+        return client
+      }) as [RawClient, RawClient]
+      await waitFor(() => refused.length === 1)
+      expect(refused).toEqual(['slow_reader'])
+      for (const client of [held, free]) client.socket.resume()
+      await held.whenClosed
+      expect(held.receivedBytes).toBeLessThan(body.length)
+      await waitFor(() => free.receivedBytes > body.length)
+      expect(refused).toEqual(['slow_reader'])
+    },
+  )
 })

@@ -3,6 +3,7 @@ import type { ApiCache } from '../../../data-plane/http/api-cache/api-cache.ts'
 import type { AttemptLimit } from '../../../data-plane/http/attempt-limit.ts'
 import type { McpEndpoint } from '../../../data-plane/http/mcp/endpoint.ts'
 import type { SnapshotHolder } from '../../../data-plane/snapshot/holder.ts'
+import type { HeldBytes } from '../../../shared/call/held-bytes.ts'
 import type { AppContext } from '../app-context.ts'
 import type { PlanePolicy } from '../policy-served.ts'
 import type { OpenPipeline } from './pipeline.ts'
@@ -15,11 +16,12 @@ export interface MeasuredParts extends Pick<OpenPipeline, 'results' | 'admission
   readonly mcp: McpEndpoint
   readonly responses: ApiCache
   readonly attempts: AttemptLimit
+  readonly heldBytes: HeldBytes
 }
 
 export function registerMetrics(
   { metrics }: AppContext,
-  { worker, snapshot, results, responses, policy, mcp, admission, attempts }: MeasuredParts,
+  { worker, snapshot, results, responses, policy, mcp, admission, attempts, heldBytes }: MeasuredParts,
 ): void {
   metrics.workerInfo(() => ({
     worker: String(worker),
@@ -38,4 +40,6 @@ export function registerMetrics(
   metrics.read('platform_attempts_refused_total', () => attempts.refused)
   metrics.read('platform_streams', () => mcp.openStreams)
   metrics.read('platform_calls_in_flight', () => admission.inFlight())
+  metrics.read('platform_held_bytes', () => heldBytes.bytes)
+  metrics.read('platform_held_bytes_refused_total', () => heldBytes.counts.refused)
 }

@@ -28,6 +28,8 @@ export interface DataPlaneParts {
   readonly recordAction: RecordAdminAction
   /** From 1; absent: the only one. */
   readonly thread?: number
+  /** Of the process; absent: of this thread. See `HeldBytes`. */
+  readonly heldBytes?: SharedArrayBuffer
   /** Absent: this thread is the only one. */
   readonly siblings?: Siblings
 }

@@ -26,6 +26,8 @@ export interface ThreadData {
   readonly quota: QuotaShare
   /** For all other messages, see `thread.ts` and `worker-threads.ts`. */
   readonly line: MessagePort
+  /** See `HeldBytes`. */
+  readonly heldBytes: SharedArrayBuffer
   /** See `BundleDistribution`; undefined where no bundles are served. */
   readonly policyEpoch: SharedArrayBuffer | undefined
   readonly sessionKeys: readonly RingKey[]

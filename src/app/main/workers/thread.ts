@@ -58,6 +58,7 @@ async function serve(): Promise<void> {
       places: slotsInMainThread(),
       recordAction: action => line.ask('audit', action),
       thread: data.thread,
+      heldBytes: data.heldBytes,
       siblings: {
         every: (name, ...args) => line.ask('signals.every', name, args),
         catalog: () => line.ask('catalog'),

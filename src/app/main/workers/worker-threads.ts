@@ -18,6 +18,7 @@ import type { AdminAction } from '../../../link/report.ts'
 import type { Tool } from '../../../model/tool.ts'
 import { Backoff } from '../../../shared/async/backoff.ts'
 import { SerialQueue } from '../../../shared/async/serial-queue.ts'
+import { sharedCells } from '../../../shared/call/held-bytes.ts'
 import { countValues } from '../../../shared/json-schema/cost.ts'
 import type { MetricJson } from '../../../shared/telemetry/metrics.ts'
 import { PortLine } from '../../../shared/threads/port-line.ts'
@@ -78,6 +79,7 @@ class Threads implements WorkerThreads {
   readonly #usage = new UsageCounter()
   readonly #sessions: { readonly server: SessionThreadServer; keys(): ThreadData['sessionKeys'] } | undefined
   readonly #places: StreamSlotOwner
+  readonly #heldBytes: SharedArrayBuffer
   /** The last one that all threads served. */
   #document: SnapshotDocument | undefined
   #clockOffsetMs = 0
@@ -94,6 +96,7 @@ class Threads implements WorkerThreads {
     this.#places = new StreamSlotOwner(
       new StreamLimiter({ ...settings.sse, enabled: settings.sse.limiterEnabled }),
     )
+    this.#heldBytes = sharedCells(options.count)
     this.#sessions = settings.redis === undefined ? this.#openSessions() : undefined
     clock.onAdvance(ms => {
       this.#clockOffsetMs += ms
@@ -260,6 +263,7 @@ class Threads implements WorkerThreads {
       port: this.port,
       quota: share,
       line: port2,
+      heldBytes: this.#heldBytes,
       policyEpoch: policy?.epoch,
       sessionKeys: this.#sessions?.keys() ?? [],
       conditions: conditions.all,

@@ -1,5 +1,6 @@
 /** The response cache of proxied APIs: reuse, revalidation, keeping and invalidation (RFC 9111). `stored-responses.ts` holds the responses. */
 import type { CacheRule } from '../../../model/api-cache.ts'
+import { type ByteBudget, mayGrow } from '../../../shared/call/held-bytes.ts'
 import type { CircuitOpen } from '../../../shared/egress/circuit.ts'
 import type { EgressFailure, EgressHeaders, EgressStreamResponse } from '../../../shared/egress/egress.ts'
 import type { UpstreamRequest } from '../../../shared/egress/upstreams.ts'
@@ -19,7 +20,7 @@ interface Cached {
   readonly rule: CacheRule
   readonly call: Call
   readonly exchange: Exchange
-  /** Path and query below the address of the API, after the origin that the upstream is told. */
+  /** Path and query below the address of the API, after the origin that the upstream receives. */
   readonly key: string
   readonly caller: string
   /** Of `Changes`, when the upstream was asked. */
@@ -152,7 +153,7 @@ export class ApiCache {
     if (kept === undefined || declared > cached.rule.maxResponseBytes) return outcome
     const receivedAtMs = this.#nowMs()
     const { ageSecs, freshSecs } = kept
-    const recorded = recording(body, cached.rule.maxResponseBytes, whole =>
+    const recorded = recording(body, cached.rule.maxResponseBytes, cached.exchange.budget, whole =>
       this.#keep(cached, kept, {
         status,
         headers: headers.raw,
@@ -259,22 +260,26 @@ function pieces(all: readonly Uint8Array[]): AsyncIterable<Uint8Array> {
   }
 }
 
-/** A body that is passed on, and handed over whole at its end unless it is too long. */
+/** A body that is passed on, and handed over whole at its end unless it is too long or the budget does not allow it. */
 function recording(
   body: EgressStreamResponse['body'],
   maxBytes: number,
+  budget: ByteBudget | undefined,
   onWhole: (whole: Uint8Array) => void,
 ): EgressStreamResponse['body'] {
   async function* read() {
     const held: Uint8Array[] = []
     let bytes = 0
+    let isHeld = true
     for await (const piece of body) {
+      const before = bytes
       bytes += piece.byteLength
-      if (bytes <= maxBytes) held.push(Uint8Array.from(piece))
+      isHeld &&= bytes <= maxBytes && mayGrow(budget, before, bytes)
+      if (isHeld) held.push(Uint8Array.from(piece))
       else held.length = 0
       yield piece
     }
-    if (bytes <= maxBytes) onWhole(Buffer.concat(held))
+    if (isHeld) onWhole(Buffer.concat(held))
   }
   return { [Symbol.asyncIterator]: read, destroy: () => body.destroy() }
 }

@@ -2,6 +2,7 @@
 import { isObject } from '../../../model/is-object.ts'
 import { andThen, continueWith, type MaybePromise } from '../../../shared/call/and-then.ts'
 import { Cancellation } from '../../../shared/call/cancellation.ts'
+import { UNASKED_BYTES } from '../../../shared/call/held-bytes.ts'
 import { INVALID_REQUEST, PARSE_ERROR } from '../../../shared/call/rpc-errors.ts'
 import type { Session } from '../../sessions/session-store.ts'
 import type { Snapshot } from '../../snapshot/snapshot.ts'
@@ -59,15 +60,19 @@ export class McpPost {
 
   post(call: Call, snapshot: Snapshot): void {
     const { gateway } = this.#parts
+    const { contentLength } = call.request
     // `initialize` and `ping` need no token, and are short
     const early =
-      call.request.contentLength > MAX_PUBLIC_BYTES
+      contentLength > MAX_PUBLIC_BYTES
         ? refuseEarly(gateway, call, snapshot, 'jsonrpc', UNREAD_MESSAGE, refusal =>
             refuseMessage(gateway, call, refusal),
           )
         : PROCEED
     if (early === undefined) return
-    readJsonOrCall(call.request, this.#parts.gateway.maxBodyBytes, this.#parts.calls, body => {
+    // a body that must be accounted for counts for its caller; one without a valid credential is served by public methods all the same
+    if (early === PROCEED && (contentLength > UNASKED_BYTES || contentLength < 0))
+      call.verified ??= gateway.verifyCredentials(call.credentials, call.receivedAtMs)
+    readJsonOrCall(call, this.#parts.gateway.maxBodyBytes, this.#parts.calls, body => {
       if (!early.proceed()) return
       if (body.kind === 'refusal') {
         const code = body.reason === 'invalid_request' ? PARSE_ERROR : body.row.rpcCode

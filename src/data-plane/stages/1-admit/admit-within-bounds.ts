@@ -29,8 +29,9 @@ export function admitWithinBounds(maxInFlight: number): Admission {
       phase: 'settle',
       // a drain ends connections when nothing is in flight: a response that waits for the disk is
       last: true,
-      run() {
+      run(exchange) {
         inFlight--
+        exchange.releaseBytes()
         return undefined
       },
     },

@@ -5,7 +5,9 @@ import type { Outcome } from '../../pipeline/outcome.ts'
 
 type Reason = EgressFailure['reason']
 
-const TEXT_OF_FAILURE: Readonly<Record<Exclude<Reason, 'cancelled' | 'timeout' | 'too_large'>, string>> = {
+const TEXT_OF_FAILURE: Readonly<
+  Record<Exclude<Reason, 'cancelled' | 'timeout' | 'too_large' | 'over_budget'>, string>
+> = {
   unreachable: 'The backend cannot be reached.',
   reset: 'The backend closed the connection without a response. The backend may have executed the request.',
   truncated:
@@ -14,8 +16,15 @@ const TEXT_OF_FAILURE: Readonly<Record<Exclude<Reason, 'cancelled' | 'timeout' |
   protocol: 'The response of the backend is not valid HTTP.',
 }
 
+const NOT_HELD = refuse('memory_limit', {
+  message:
+    'The gateway dropped the response of the backend, because it holds as many bytes as it may (HELD_BYTES_MAX). The backend may have executed the request. Request fewer items, or try again later.',
+  retryAfterSecs: 1,
+})
+
 export function backendFailure(reason: Reason, timeoutMs: number, maxBytes: number): Outcome {
   if (reason === 'cancelled') return refuse('cancelled')
+  if (reason === 'over_budget') return NOT_HELD
   const text =
     reason === 'timeout'
       ? `The backend did not respond within ${timeoutMs} ms.`

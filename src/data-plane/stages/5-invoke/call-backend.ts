@@ -75,6 +75,7 @@ export function callsOfBackend({
       body: request.body,
       timeoutMs: token?.timeoutMs ?? callTimeoutMs(exchange),
       maxResponseBytes,
+      budget: exchange.budget,
       cancellation,
       transport: upstream,
       onHead:

@@ -80,6 +80,7 @@ export function callMcpServer(
     return sessions.request(scope, method, params, {
       timeoutMs,
       maxResponseBytes,
+      budget: exchange.budget,
       shortTexts: textReplies,
       cancellation,
       onServerRequest,

@@ -1,7 +1,8 @@
 /** A request of the node:http listener: its head, and its body through the turn. It sends no response. */
 import type { IncomingMessage } from 'node:http'
 import type { TLSSocket } from 'node:tls'
-import type { HttpRequest } from '../listener.ts'
+import { mayGrow } from '../../call/held-bytes.ts'
+import type { BodyRefusal, HttpRequest } from '../listener.ts'
 import type { NodeTurn } from './turn.ts'
 
 const EMPTY = new Uint8Array(0)
@@ -45,30 +46,29 @@ export class NodeRequest implements HttpRequest {
     return found
   }
 
-  readBody(maxBytes: number, done: (body: Uint8Array) => void, tooLarge: () => void): void {
-    if (this.contentLength === 0) {
-      done(EMPTY)
-      return
-    }
-    if (this.contentLength > maxBytes) {
-      tooLarge()
-      return
-    }
-    let pieces: Uint8Array[] = []
+  readBody(...[maxBytes, done, refused, budget]: Parameters<HttpRequest['readBody']>): void {
+    const { contentLength } = this
+    if (contentLength === 0) return done(EMPTY)
+    if (contentLength > maxBytes) return refused('too_large')
+    if (!mayGrow(budget, 0, contentLength)) return refused('over_budget')
+    const growing = contentLength < 0 ? budget : undefined
+    let pieces: Uint8Array[] | undefined = []
     let bytes = 0
+    const refuse = (why: BodyRefusal): void => {
+      pieces = undefined
+      refused(why)
+    }
     this.#turn!.onBody(
       chunk => {
-        if (bytes > maxBytes) return
+        if (pieces === undefined) return
+        const before = bytes
         bytes += chunk.length
-        if (bytes <= maxBytes) {
-          pieces.push(chunk)
-        } else {
-          pieces = []
-          tooLarge()
-        }
+        if (bytes > maxBytes) refuse('too_large')
+        else if (!mayGrow(growing, before, bytes)) refuse('over_budget')
+        else pieces.push(chunk)
       },
       () => {
-        if (bytes <= maxBytes) done(Buffer.concat(pieces, bytes))
+        if (pieces !== undefined) done(Buffer.concat(pieces, bytes))
       },
     )
   }

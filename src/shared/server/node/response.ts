@@ -24,6 +24,10 @@ export class NodeResponse implements HttpResponse {
     this.#turn.onAbort(listener)
   }
 
+  onEnd(listener: () => void): void {
+    this.#turn.onEnd(listener)
+  }
+
   destroy(): void {
     this.#turn.destroy()
   }
@@ -44,16 +48,20 @@ export class NodeResponse implements HttpResponse {
     turn.markResponded()
     this.#writeHead(status, lines)
     turn.response.end(sent)
-    if (turn.response.writableLength > 0) turn.watchReader()
+    if (turn.response.writableLength > 0) {
+      turn.watchReader()
+      turn.limitResponseTime()
+    }
   }
 
-  stream(status: number, headers: HeaderList, contentLength = -1): ResponseStream {
+  stream(status: number, headers: HeaderList, contentLength = -1, isHeld = false): ResponseStream {
     const turn = this.#turn
     if (turn.response.headersSent && !turn.closed) turn.destroy()
     if (turn.closed) return new NodeStream(turn, contentLength, false)
     const { lines } = linesOf(status, headers, contentLength)
     const hasBody = !turn.isHead && !isBodiless(status) && contentLength !== 0
     this.#writeHead(status, lines)
+    if (isHeld) turn.limitResponseTime()
     if (!hasBody) {
       turn.markResponded()
       turn.response.end()

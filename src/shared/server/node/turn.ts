@@ -45,6 +45,9 @@ export class NodeTurn implements Watched {
   #state: 'open' | 'responded' | 'gone' = 'open'
   #abortListeners: (() => void)[] = []
   #isWatched = false
+  readonly #endListeners: (() => void)[] = []
+  /** Of a response that is held whole. */
+  #responseTimer: NodeJS.Timeout | undefined
 
   constructor(
     message: IncomingMessage,
@@ -59,7 +62,11 @@ export class NodeTurn implements Watched {
     this.isHead = isHead
     this.contentLength = contentLength
     this.body = contentLength === 0 ? 'complete' : 'unread'
-    response.on('close', () => this.#leave())
+    response.on('close', () => {
+      this.#leave()
+      clearTimeout(this.#responseTimer)
+      for (const listener of this.#endListeners.splice(0)) listener()
+    })
     // A reset while the body streams in is reported by `close`.
     message.on('error', () => {})
     response.on('error', () => {})
@@ -78,6 +85,18 @@ export class NodeTurn implements Watched {
   onAbort(listener: () => void): void {
     if (this.#state === 'gone') listener()
     else if (this.#state === 'open') this.#abortListeners.push(listener)
+  }
+
+  onEnd(listener: () => void): void {
+    if (this.response.closed) listener()
+    else this.#endListeners.push(listener)
+  }
+
+  /** From now on the client has `responseTimeoutMs` for the rest of the response. */
+  limitResponseTime(): void {
+    if (this.response.closed || this.#responseTimer !== undefined) return
+    const { responseTimeoutMs } = this.context.limits
+    this.#responseTimer = setTimeout(() => this.cut('slow_reader'), responseTimeoutMs).unref()
   }
 
   /** Runs code of the handler; what it throws is given status 500 and reported. */

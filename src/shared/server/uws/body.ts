@@ -1,4 +1,6 @@
 /** Reads request bodies of the uWS listener, whole or piece by piece, into copies of the native chunks. It sends no response. */
+import { type ByteBudget, mayGrow } from '../../call/held-bytes.ts'
+import type { BodyRefusal } from '../listener.ts'
 import type { BodyTaker, UwsTurn } from './turn.ts'
 
 const EMPTY = new Uint8Array(0)
@@ -8,11 +10,14 @@ export function readBody(
   turn: UwsTurn,
   maxBytes: number,
   done: (body: Uint8Array) => void,
-  tooLarge: () => void,
+  refused: (why: BodyRefusal) => void,
+  budget?: ByteBudget,
 ): void {
-  if (turn.contentLength === 0) done(EMPTY)
-  else if (turn.contentLength > maxBytes) tooLarge()
-  else turn.onBody(new WholeBody(maxBytes, done, tooLarge))
+  const { contentLength } = turn
+  if (contentLength === 0) done(EMPTY)
+  else if (contentLength > maxBytes) refused('too_large')
+  else if (!mayGrow(budget, 0, contentLength)) refused('over_budget')
+  else turn.onBody(new WholeBody(maxBytes, done, refused, contentLength < 0 ? budget : undefined))
 }
 
 /** See `HttpRequest.streamBody`. */
@@ -36,23 +41,32 @@ export function streamBody(
 class WholeBody implements BodyTaker {
   readonly #maxBytes: number
   readonly #done: (body: Uint8Array) => void
-  readonly #tooLarge: () => void
+  readonly #refused: (why: BodyRefusal) => void
+  /** Of a body without a declared length. */
+  readonly #budget: ByteBudget | undefined
   #pieces: Uint8Array[] | undefined
   #bytes = 0
+  #isRefused = false
 
-  constructor(maxBytes: number, done: (body: Uint8Array) => void, tooLarge: () => void) {
+  constructor(
+    maxBytes: number,
+    done: (body: Uint8Array) => void,
+    refused: (why: BodyRefusal) => void,
+    budget: ByteBudget | undefined,
+  ) {
     this.#maxBytes = maxBytes
     this.#done = done
-    this.#tooLarge = tooLarge
+    this.#refused = refused
+    this.#budget = budget
   }
 
   take(chunk: ArrayBuffer, last: boolean): void {
-    if (this.#bytes > this.#maxBytes) return
+    if (this.#isRefused) return
+    const before = this.#bytes
     this.#bytes += chunk.byteLength
-    if (this.#bytes > this.#maxBytes) {
-      this.#pieces = undefined
-      this.#tooLarge()
-    } else if (!last) {
+    if (this.#bytes > this.#maxBytes) this.#refuse('too_large')
+    else if (!mayGrow(this.#budget, before, this.#bytes)) this.#refuse('over_budget')
+    else if (!last) {
       this.#pieces ??= []
       this.#pieces.push(copy(chunk))
     } else if (this.#pieces === undefined) {
@@ -61,6 +75,12 @@ class WholeBody implements BodyTaker {
       this.#pieces.push(new Uint8Array(chunk))
       this.#done(Buffer.concat(this.#pieces, this.#bytes))
     }
+  }
+
+  #refuse(why: BodyRefusal): void {
+    this.#isRefused = true
+    this.#pieces = undefined
+    this.#refused(why)
   }
 }
 

@@ -72,8 +72,8 @@ export class UwsRequest implements HttpRequest {
     return this.#peerAddress
   }
 
-  readBody(maxBytes: number, done: (body: Uint8Array) => void, tooLarge: () => void): void {
-    readBody(this.#turn!, maxBytes, done, tooLarge)
+  readBody(...body: Parameters<HttpRequest['readBody']>): void {
+    readBody(this.#turn!, ...body)
   }
 
   streamBody(sink: { data(chunk: Uint8Array): void; end(): void }): { pause(): void; resume(): void } {

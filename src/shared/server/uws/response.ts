@@ -46,6 +46,10 @@ export class UwsResponse implements HttpResponse {
     this.#turn.onAbort(listener)
   }
 
+  onEnd(listener: () => void): void {
+    this.#turn.onEnd(listener)
+  }
+
   destroy(): void {
     this.#turn.destroy()
   }
@@ -75,7 +79,7 @@ export class UwsResponse implements HttpResponse {
     else deliver(turn, renderHeadView(status, headers, this.#persistence()), start, rest)
   }
 
-  stream(status: number, headers: HeaderList, contentLength = -1): ResponseStream {
+  stream(status: number, headers: HeaderList, contentLength = -1, isHeld = false): ResponseStream {
     const turn = this.#turn
     if (turn.begun && !turn.closed) turn.destroy()
     if (!turn.closed && (turn.isHead || isBodiless(status) || contentLength === 0)) {
@@ -84,6 +88,7 @@ export class UwsResponse implements HttpResponse {
     if (turn.closed) return new UwsStream(turn, '', contentLength)
     const head = renderHead(status, headers, this.#persistence())
     turn.begun = true
+    if (isHeld) turn.limitResponseTime()
     return new UwsStream(turn, head, contentLength)
   }
 
@@ -116,7 +121,7 @@ export class UwsResponse implements HttpResponse {
 
 /**
  * Hands a body over as far as the system takes it, the rest when it takes more. Nothing is copied and nothing is left in
- * the native buffer; a client that takes nothing for 10 s (30 s in the newer build) is cut by uWS. The pieces of a body meet
+ * the native buffer; a client that takes nothing for 10 s (30 s in the newer build) is cut by uWS, and by us one that is slow. The pieces of a body meet
  * in the system's buffer, and before that only for a client that is slow.
  */
 function deliver(
@@ -143,6 +148,7 @@ function deliverWhenWritable(turn: UwsTurn, native: NativeResponse, body: Uint8A
   // a short view would keep the slab that it is a part of in memory, for each client that reads slowly
   const bytes = body.byteLength < body.buffer.byteLength / 2 ? Uint8Array.prototype.slice.call(body) : body
   turn.markStalled(true)
+  turn.limitResponseTime()
   native.onWritable(offset => {
     turn.write(again => {
       const [, done] = again.tryEnd(bytes.subarray(offset), bytes.length)

@@ -50,6 +50,9 @@ export class UwsTurn implements Watched {
   #abortListener: (() => void) | undefined
   /** Those after the first one. */
   #moreAbortListeners: (() => void)[] | undefined
+  #endListeners: (() => void)[] | undefined
+  /** Of a response that is held whole. */
+  #responseTimer: NodeJS.Timeout | undefined
   /** Monotonic ms since when the client owes us reading; `NOT_WATCHED` when it does not. */
   #stalledSinceMs: number = NOT_WATCHED
 
@@ -78,6 +81,31 @@ export class UwsTurn implements Watched {
     this.markResponded()
     this.#native = undefined
     this.context.bodies.unwatch(this)
+    this.#end()
+  }
+
+  onEnd(listener: () => void): void {
+    if (this.#native === undefined) listener()
+    else {
+      this.#endListeners ??= []
+      this.#endListeners.push(listener)
+    }
+  }
+
+  /** From now on the client has `responseTimeoutMs` for the rest of the response. */
+  limitResponseTime(): void {
+    if (this.#native === undefined || this.#responseTimer !== undefined) return
+    const { responseTimeoutMs } = this.context.limits
+    this.#responseTimer = setTimeout(() => this.cut('slow_reader'), responseTimeoutMs).unref()
+  }
+
+  /** After the native response has been given up. */
+  #end(): void {
+    if (this.#responseTimer !== undefined) clearTimeout(this.#responseTimer)
+    if (this.#endListeners === undefined) return
+    const listeners = this.#endListeners
+    this.#endListeners = undefined
+    for (const listener of listeners) listener()
   }
 
   onAbort(listener: () => void): void {
@@ -152,6 +180,7 @@ export class UwsTurn implements Watched {
     this.#native = undefined
     native.close()
     this.#leave()
+    this.#end()
   }
 
   /** Closes the connection and counts why. */
@@ -239,6 +268,7 @@ export class UwsTurn implements Watched {
     if (isCut(this.watchedSinceMs)) onRefused('slow_sender')
     else if (isCut(this.#stalledSinceMs)) onRefused('slow_reader')
     this.#leave()
+    this.#end()
   }
 
   #leave(): void {

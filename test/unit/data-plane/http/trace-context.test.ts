@@ -9,6 +9,7 @@ import {
   readTracestate,
   traceTextsOf,
 } from '../../../../src/data-plane/http/trace-context.ts'
+import { HeldBytes } from '../../../../src/shared/call/held-bytes.ts'
 import type { HttpRequest, HttpResponse } from '../../../../src/shared/server/listener.ts'
 
 const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736'
@@ -126,7 +127,7 @@ it('takes no state along without a valid parent', () => {
 describe('a call', () => {
   const callWith = (headers: Record<string, string>): Call => {
     const request = { header: (name: string) => headers[name] ?? '' } as HttpRequest
-    return new Call(request, {} as HttpResponse, [], 0)
+    return new Call(request, {} as HttpResponse, [], 0, new HeldBytes(0))
   }
   const OTHER = VALID.replace('4bf9', '1111')
 

@@ -2,7 +2,8 @@
 import { readFileSync } from 'node:fs'
 import { expect, it } from 'vitest'
 import { parse } from 'yaml'
-import { METRICS, type MetricDefinition } from '../../../../src/shared/telemetry/metric-table.ts'
+import type { MetricDefinition } from '../../../../src/shared/telemetry/metric-definition.ts'
+import { METRICS } from '../../../../src/shared/telemetry/metric-table.ts'
 
 interface Panel {
   readonly id: number

@@ -1,0 +1,125 @@
+/** A gateway with little memory that is asked for many large responses, or whose clients do not read: it lives, refuses what it cannot hold, and serves other tenants. */
+import { mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs'
+import { connect, type Socket } from 'node:net'
+import { afterEach, describe, expect, it } from 'vitest'
+import { prepareSubject, type Subject } from './subject.ts'
+
+const MIB = 1024 * 1024
+const V1 = '/sys/fs/cgroup/memory'
+const V2 = '/sys/fs/cgroup'
+
+let subject: Subject | undefined
+const ends: (() => void)[] = []
+afterEach(async () => {
+  await subject?.close()
+  subject = undefined
+  for (const end of ends.splice(0)) end()
+})
+
+/** The folder of a new memory cgroup with this limit. @throws Error where this process may not make one */
+function makeCgroup(bytes: number): string {
+  const isV1 = readFileSync('/proc/self/cgroup', 'utf8').includes(':memory:')
+  const folder = `${isV1 ? V1 : V2}/toolgate-test-${process.pid}`
+  mkdirSync(folder)
+  ends.push(() => rmdirSync(folder))
+  writeFileSync(`${folder}/${isV1 ? 'memory.limit_in_bytes' : 'memory.max'}`, String(bytes))
+  return folder
+}
+
+function hasCgroups(): boolean {
+  try {
+    makeCgroup(512 * MIB)
+    return true
+  } catch {
+    return false
+  } finally {
+    for (const end of ends.splice(0)) end()
+  }
+}
+
+const LIMITS: readonly (readonly [limit: string, launcher: () => readonly string[], isAvailable: boolean])[] =
+  [
+    ['RLIMIT_DATA of 600 MiB', () => ['prlimit', `--data=${600 * MIB}`, '--'], process.platform === 'linux'],
+    [
+      'a memory cgroup of 512 MiB (needs root and a writable /sys/fs/cgroup)',
+      () => ['sh', '-c', `echo $$ > ${makeCgroup(512 * MIB)}/cgroup.procs && exec "$@"`, 'sh'],
+      hasCgroups(),
+    ],
+  ]
+
+/** Calls `small` as another tenant as long as the work lasts. @returns the statuses */
+async function serveOthers(work: Promise<unknown>): Promise<ReadonlySet<number>> {
+  const statuses = new Set<number>()
+  let isOver = false
+  void work.finally(() => {
+    isOver = true
+  })
+  while (!isOver) statuses.add((await subject!.callTool('small', subject!.foreignToken)).status)
+  return statuses
+}
+
+for (const [limit, launcher, isAvailable] of LIMITS)
+  describe.skipIf(!isAvailable)(`under ${limit}`, () => {
+    it('120 large responses for one tenant: the process lives, refuses most of them, and serves another tenant', async () => {
+      subject = await prepareSubject({ launcher: launcher() })
+      const { callTool, unlimitedToken: token } = subject
+      await subject.process.start()
+      const large = Promise.all(Array.from({ length: 120 }, () => callTool('large', token)))
+      expect(await serveOthers(large)).toEqual(new Set([200]))
+      const statuses = (await large).map(({ status }) => status)
+      expect(new Set(statuses)).toEqual(new Set([200, 503]))
+      const refused = (await large).find(({ status }) => status === 503)!
+      expect(refused.text).toMatch(/"error":"overloaded".*HELD_BYTES_MAX/)
+      expect(refused.retryAfterSecs).toBe(1)
+      expect((await callTool('large', token)).status).toBe(200)
+      expect(await subject.metrics()).toMatch(/^platform_held_bytes 0$/m)
+    })
+  })
+
+describe.each(['uws', 'node'])(
+  'clients that read nothing, or 20 KB a second, of a huge response (%s)',
+  server => {
+    it('lose their connections in time, and another tenant is served meanwhile', async () => {
+      subject = await prepareSubject({
+        env: {
+          HTTP_SERVER: server,
+          RESPONSE_TIMEOUT: '3s',
+          BACKEND_RESPONSE_MAX: '32MiB',
+          HELD_BYTES_MAX: '512MiB',
+        },
+      })
+      await subject.process.start()
+      const readers = [0, 20_000].map(bytesPerSecond => readSlowly(bytesPerSecond))
+      try {
+        const held = async (): Promise<number> =>
+          Number(/^platform_held_bytes (\d+)$/m.exec(await subject!.metrics())![1])
+        await expect.poll(held).toBeGreaterThan(128 * MIB)
+        expect(await serveOthers(expect.poll(held).toBe(0))).toEqual(new Set([200]))
+        expect(await subject.metrics()).toMatch(
+          /^platform_connections_refused_total\{reason="slow_reader"\} 2$/m,
+        )
+      } finally {
+        for (const reader of readers) reader.destroy()
+      }
+    })
+  },
+)
+
+/** A client that calls `huge` and reads so much of the response. */
+function readSlowly(bytesPerSecond: number): Socket {
+  const body = JSON.stringify({ name: 'huge', arguments: {} })
+  const head = [
+    'POST /mcp/tools/call HTTP/1.1',
+    'host: localhost',
+    'content-type: application/json',
+    `authorization: Bearer ${subject!.unlimitedToken}`,
+    `content-length: ${body.length}`,
+  ]
+  const socket = connect(Number(new URL(subject!.url).port), '127.0.0.1')
+  socket.on('error', () => {}).write(`${head.join('\r\n')}\r\n\r\n${body}`)
+  if (bytesPerSecond > 0) {
+    const timer = setInterval(() => socket.read(bytesPerSecond), 1000)
+    socket.on('readable', () => {}).on('close', () => clearInterval(timer))
+  }
+  return socket
+}
