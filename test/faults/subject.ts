@@ -63,6 +63,10 @@ interface SubjectOptions {
   /** Address under which the gateway finds a server that listens at `url`. */
   readonly backendUrl?: (url: string) => Promise<string>
   readonly controlPlaneUrl?: (url: string) => Promise<string>
+  /** Name of the tool set. */
+  readonly toolSet?: string
+  /** Besides `fast` and `slow`; as fast as the first. */
+  readonly tools?: readonly string[]
 }
 
 export async function prepareSubject(options: SubjectOptions = {}): Promise<Subject> {
@@ -94,8 +98,9 @@ export async function prepareSubject(options: SubjectOptions = {}): Promise<Subj
   const backendUrl = `http://127.0.0.1:${(backend.address() as AddressInfo).port}`
   const reachedBackendUrl = (await options.backendUrl?.(backendUrl)) ?? backendUrl
   mkdirSync(join(root, 'toolsets'))
-  writeToolSet(root, reachedBackendUrl, 'tenant-acme', ['fast', 'slow'])
-  writeToolSet(root, reachedBackendUrl, 'platform', ['huge', 'large', 'small'])
+  const { toolSet: name = 'faults', tools = [] } = options
+  writeToolSet(root, reachedBackendUrl, { name, namespace: 'tenant-acme' }, ['fast', 'slow', ...tools])
+  writeToolSet(root, reachedBackendUrl, { name: 'shared', namespace: 'platform' }, ['huge', 'large', 'small'])
   let changes = 0
   const change = (): void =>
     controlPlane.serve('stream', wholeUpdate([tenantShare(reachedBackendUrl, changes++)]))
@@ -226,7 +231,12 @@ function tenantShare(upstreamUrl: string, revision: number): TenantShare {
   }
 }
 
-function writeToolSet(root: string, baseURL: string, namespace: string, operations: readonly string[]): void {
+function writeToolSet(
+  root: string,
+  baseURL: string,
+  metadata: { readonly name: string; readonly namespace: string },
+  operations: readonly string[],
+): void {
   const operation = (operationId: string) => ({
     get: { operationId, summary: operationId, responses: { 200: { description: 'done' } } },
   })
@@ -238,7 +248,7 @@ function writeToolSet(root: string, baseURL: string, namespace: string, operatio
   const toolSet = {
     apiVersion: 'toolgate.dev/v1alpha1',
     kind: 'ToolSet',
-    metadata: { name: 'faults', namespace },
+    metadata,
     spec: {
       displayName: 'Faults',
       openAPISpec: { inline: JSON.stringify(document) },
@@ -247,5 +257,5 @@ function writeToolSet(root: string, baseURL: string, namespace: string, operatio
       naming: { useOperationId: true },
     },
   }
-  writeFileSync(join(root, 'toolsets', `${namespace}.yaml`), JSON.stringify(toolSet))
+  writeFileSync(join(root, 'toolsets', `${metadata.name}.yaml`), JSON.stringify(toolSet))
 }

@@ -56,6 +56,7 @@ describe.skipIf(!hasKafka())(`Kafka with TLS and SASL (${KAFKA_HINT})`, () => {
       clientId: 'test',
       log,
       onUnreadable: () => undefined,
+      onRefused: () => Promise.resolve(),
     })
     const sink = new EventSink<SpooledEvent>({
       source: aReader(directory, true),

@@ -50,6 +50,7 @@ describe.skipIf(!hasKafka())(`metering verify (${KAFKA_HINT})`, { timeout: 180_0
       format: 'protobuf',
       log: SILENT,
       onUnreadable: () => expect.unreachable(),
+      onRefused: () => expect.unreachable(),
     })
     const events = aReader(spool).read(10)
     // the broker creates the topic at the first attempt, and may refuse that one

@@ -2,13 +2,16 @@
 import { join } from 'node:path'
 import { foldEvents, SPOOL_SOURCE } from '../../control-plane/api/services/fold-events.ts'
 import type { Store } from '../../control-plane/store/store.ts'
+import { DEAD_LETTERS, keepDeadLetter } from '../../data-plane/metering/dead-letters.ts'
 import { decodeEvent } from '../../data-plane/metering/event-codec.ts'
 import { EventSink } from '../../data-plane/metering/event-sink.ts'
+import type { KafkaProducer } from '../../data-plane/metering/kafka/kafka-producer.ts'
 import { adoptSegments } from '../../data-plane/metering/spool/adopt-segments.ts'
 import { Retention } from '../../data-plane/metering/spool/retention.ts'
 import { type SpooledEvent, SpoolReader } from '../../data-plane/metering/spool/spool-reader.ts'
 import { SpoolWriter } from '../../data-plane/metering/spool/spool-writer.ts'
 import type { MeteringEvent } from '../../link/metering-event.ts'
+import { limitRepeats } from '../../shared/telemetry/limited-log.ts'
 import type { Settings } from '../settings.ts'
 import type { AppContext } from './app-context.ts'
 import { accessKafka } from './kafka-access.ts'
@@ -16,6 +19,8 @@ import { accessKafka } from './kafka-access.ts'
 const MAX_SEGMENT_BYTES = 8 * 1024 * 1024
 const EXPORT_BATCH = 2000
 const FOLD_BATCH = 5000
+/** Of `METERING_SPOOL_MAX`, for each of the two files of dead letters. */
+const DEAD_LETTER_SHARE = 16
 const RETENTION_EVERY_MS = 250
 /** A transaction takes the embedded database some 20 ms of processor time, for one event as for a hundred. */
 const FOLD_EVERY_MS = 250
@@ -143,7 +148,9 @@ async function deliverEvents(context: AppContext, store: Store | undefined): Pro
   const timer = setInterval(enforce, RETENTION_EVERY_MS)
   closers.add('metering spool', () => clearInterval(timer))
 
-  const take = exporting ? await toKafka(context) : store === undefined ? undefined : toStore(store, log)
+  const producer = exporting ? await openProducer(context) : undefined
+  const toKafka = producer && ((events: readonly SpooledEvent[]) => producer.send(events))
+  const take = toKafka ?? (store && toStore(store, log))
   if (take !== undefined) {
     const sink = new EventSink<SpooledEvent>({
       source: reader,
@@ -155,7 +162,9 @@ async function deliverEvents(context: AppContext, store: Store | undefined): Pro
       log,
     })
     closers.add('delivery of metering events', () => sink.close())
-    metrics.read('platform_metering_delivered_total', () => sink.counts.taken)
+    const refused = (): number => producer?.counts.refused ?? 0
+    metrics.read('platform_metering_delivered_total', () => sink.counts.taken - refused())
+    metrics.read('platform_metering_dead_letter_total', refused)
     metrics.read('platform_metering_delivery_failures_total', () => sink.counts.failures)
   }
   metrics.read('platform_metering_spool_dropped_total', () => retention.counts.dropped)
@@ -164,8 +173,11 @@ async function deliverEvents(context: AppContext, store: Store | undefined): Pro
   metrics.read('platform_metering_spool_segments', () => retention.counts.segments)
 }
 
-async function toKafka(context: AppContext): Promise<(events: readonly SpooledEvent[]) => Promise<void>> {
+async function openProducer(context: AppContext): Promise<KafkaProducer> {
   const { settings, log, closers } = context
+  const { directory } = spoolOf(context)
+  const maxBytes = settings.metering.spoolMaxBytes / DEAD_LETTER_SHARE
+  const limited = limitRepeats(log)
   // loaded only with brokers
   const { KafkaProducer } = await import('../../data-plane/metering/kafka/kafka-producer.ts')
   const { close, ...access } = accessKafka(settings.metering)
@@ -176,15 +188,31 @@ async function toKafka(context: AppContext): Promise<(events: readonly SpooledEv
     log,
     onUnreadable: () =>
       log.error({}, 'a record in the metering spool is not a metering event and was skipped'),
+    async onRefused(event, reason) {
+      const fields = { event_id: event.event_id, reason }
+      try {
+        await keepDeadLetter(directory, maxBytes, event, reason)
+        limited.error(
+          fields,
+          `Kafka refuses a metering event permanently, so it was moved to ${DEAD_LETTERS} in DATA_DIR/metering. Compare max.message.bytes of the topic with the size of the event`,
+        )
+      } catch (error) {
+        // the events behind it are delivered, which makes space on a full disk
+        limited.error(
+          { ...fields, err: error },
+          `Kafka refuses a metering event permanently, and it is lost, because ${DEAD_LETTERS} cannot be written. Check the disk and free space of DATA_DIR`,
+        )
+      }
+    },
   })
   closers.add('connection to Kafka', async () => {
     await producer.close()
     await close()
   })
-  return events => producer.send(events)
+  return producer
 }
 
-function toStore(store: Store, log: AppContext['log']): (events: readonly SpooledEvent[]) => Promise<void> {
+function toStore(store: Store, log: AppContext['log']): (events: readonly SpooledEvent[]) => Promise<number> {
   return async spooled => {
     const events = spooled.flatMap(({ bytes }): MeteringEvent[] => {
       try {
@@ -195,6 +223,7 @@ function toStore(store: Store, log: AppContext['log']): (events: readonly Spoole
       }
     })
     if (events.length > 0) await foldEvents(store, SPOOL_SOURCE, events)
+    return spooled.length
   }
 }
 

@@ -10,8 +10,11 @@ export interface EventSource<E> {
 
 export interface EventSinkOptions<E> {
   readonly source: EventSource<E>
-  /** Takes a batch. After a rejection, the batch may not have been taken and is repeated. */
-  readonly take: (events: readonly E[]) => Promise<void>
+  /**
+   * Takes a batch, or the first events of it. After a rejection, none of them may have been taken, and they are repeated.
+   * @returns how many it has taken, at least one; the others are passed again
+   */
+  readonly take: (events: readonly E[]) => Promise<number>
   /** For the log: `Kafka`, `the database`. */
   readonly taker: string
   readonly maxBatch: number
@@ -39,6 +42,7 @@ export class EventSink<E> {
   readonly counts = { taken: 0, failures: 0 }
   readonly #options: EventSinkOptions<E>
   #closing = false
+  #stopped = false
   #failing: Step | undefined
   #wake: (() => void) | undefined
   readonly #ended: Promise<void>
@@ -55,6 +59,7 @@ export class EventSink<E> {
     let timer: NodeJS.Timeout | undefined
     await Promise.race([this.#ended, new Promise(resolve => (timer = setTimeout(resolve, timeoutMs)))])
     clearTimeout(timer)
+    this.#stopped = true
   }
 
   async #run(): Promise<void> {
@@ -68,11 +73,12 @@ export class EventSink<E> {
       try {
         if (batch.length === 0) batch = source.read(maxBatch)
         const count = batch.length
-        if (count > 0) {
-          step = 'take'
-          await this.#options.take(batch)
-          this.counts.taken += count
-          batch = []
+        step = 'take'
+        while (batch.length > 0) {
+          if (this.#stopped) return
+          const taken = await this.#options.take(batch)
+          this.counts.taken += taken
+          batch = batch.slice(taken)
           isCommitted = false
         }
         step = 'commit'

@@ -262,6 +262,7 @@ export const METRICS = {
       'Responses sent before their metering event was on disk (METERING_DURABILITY=sync).',
     ),
     platform_metering_delivered_total: counter('events', 'Metering events delivered.'),
+    platform_metering_dead_letter_total: counter('events', 'Metering events that Kafka refused permanently.'),
     platform_metering_delivery_failures_total: counter(
       'batches',
       'Failed attempts to deliver a batch of metering events; each batch is retried.',

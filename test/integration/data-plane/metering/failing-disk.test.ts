@@ -144,7 +144,10 @@ describe('the delivery of a spool', () => {
     const taken: SpooledEvent[] = []
     const sink = new EventSink({
       source: aReader(directory),
-      take: async events => void taken.push(...events),
+      async take(events) {
+        taken.push(...events)
+        return events.length
+      },
       taker: 'Kafka',
       maxBatch: 1,
       onFault: fault => faults.push(fault),

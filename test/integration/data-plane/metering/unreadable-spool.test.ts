@@ -115,6 +115,7 @@ it('the delivery reports a spool whose segments cannot be listed, and delivers e
       taken.push(...events.map(({ bytes }) => idOf(bytes)))
       // the commit of this batch fails
       if (taken.length === 10) end = failing('readdirSync', 'EMFILE', path => path === directory)
+      return events.length
     },
     taker: 'Kafka',
     maxBatch: 1,

@@ -10,7 +10,10 @@ function openSink(waiting: number[], maxBatch: number) {
   const batches: number[][] = []
   const sink = new EventSink<number>({
     source: { read: maxEvents => waiting.splice(0, maxEvents), commit: async () => {} },
-    take: async events => void batches.push([...events]),
+    take: async events => {
+      batches.push([...events])
+      return events.length
+    },
     taker: 'the test',
     maxBatch,
     gatherMs: GATHER_MS,
@@ -46,4 +49,50 @@ it('takes the next batch at once after a full one, and all that waits when it is
   await sink.close()
   expect(batches.flat()).toEqual([1, 2, 3, 4, 5, 6, 7])
   expect(sink.counts.taken).toBe(7)
+})
+
+/** A taker of at most two events of a batch in 10 ms, which rejects the second attempt. */
+function openPartial(waiting: number[]) {
+  const attempts: number[][] = []
+  const attemptsAtCommit: number[] = []
+  const sink = new EventSink<number>({
+    source: {
+      read: maxEvents => waiting.splice(0, maxEvents),
+      commit: async () => void attemptsAtCommit.push(attempts.length),
+    },
+    async take(events) {
+      attempts.push([...events])
+      if (attempts.length === 2) throw new Error('refused')
+      await new Promise(resolve => setTimeout(resolve, 10))
+      return Math.min(2, events.length)
+    },
+    taker: 'the test',
+    maxBatch: 100,
+    onFault: () => {},
+    log,
+  })
+  return { sink, attempts, attemptsAtCommit }
+}
+
+it('passes only the rest of a batch again, and commits when all of it is taken', async () => {
+  vi.useFakeTimers()
+  const { sink, attempts, attemptsAtCommit } = openPartial([1, 2, 3, 4, 5])
+  await vi.advanceTimersByTimeAsync(1_000)
+  expect(attempts).toEqual([[1, 2, 3, 4, 5], [3, 4, 5], [3, 4, 5], [5]])
+  expect(attemptsAtCommit).toEqual([4])
+  expect(sink.counts).toEqual({ taken: 5, failures: 1 })
+  await sink.close()
+})
+
+it('stops within a batch, without a commit, when the time to close is over', async () => {
+  vi.useFakeTimers()
+  const { sink, attempts, attemptsAtCommit } = openPartial(Array.from({ length: 100 }, (_, at) => at))
+  await vi.advanceTimersByTimeAsync(300)
+  const closed = sink.close(25)
+  await vi.advanceTimersByTimeAsync(25)
+  await closed
+  const before = attempts.length
+  await vi.advanceTimersByTimeAsync(1_000)
+  expect(attempts.length).toBe(before)
+  expect(attemptsAtCommit).toEqual([])
 })
