@@ -56,6 +56,14 @@ describe.each(DATABASES)('metering on $name', database => {
       await cluster?.stop()
     })
 
+    it('counts a batch of more writers than a statement may have parameters', async () => {
+      const events = Array.from({ length: 70_000 }, (_, at) =>
+        anEvent(1, world, { event_id: `of-another-program-${at}`, tenant_id: 'ten_unknown', counted: false }),
+      )
+      expect(await foldEvents(plane.store, 'topic/1', events)).toBe(70_000)
+      expect(await foldEvents(plane.store, 'topic/1', events)).toBe(0)
+    })
+
     it('counts each event once, regardless of repeats, batches and sources', async () => {
       const events = Array.from({ length: 100 }, (_, index) => anEvent(index + 1, world))
       expect(await foldEvents(plane.store, SPOOL_SOURCE, events.slice(0, 60))).toBe(60)

@@ -16,7 +16,7 @@ export function meteringRepository({ db, scope, now }: SqlSession): MeteringRepo
         order by writer for no key update`.execute(db)
       const rows = await db
         .selectFrom('meteringMarks')
-        .where('writer', 'in', sorted)
+        .where(sql<boolean>`writer = any(${sorted}::text[])`)
         .select(['writer', 'source', 'lastEventId'])
         .execute()
       return rows
