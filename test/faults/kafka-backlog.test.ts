@@ -70,7 +70,7 @@ describe.skipIf(!isLong || !hasKafka())(`a backlog of a long outage (FAULTS=all;
       const distinct = [...new Set(arrived)]
       const bytes = messages.reduce((sum, { value }) => sum + value.length, 0) / messages.length
       process.stdout.write(
-        `${format}: ${EVENTS} calls in ${calledSecs.toFixed(0)} s, broker away for ${Math.max(OUTAGE_MS / 1000, calledSecs).toFixed(0)} s, ${Math.round(bytes)} bytes an event; drained in ${(drainMs / 1000).toFixed(1)} s: ${distinct.length} events, ${arrived.length - distinct.length} repeats\n`,
+        `${format}: ${EVENTS} calls in ${calledSecs.toFixed(0)} s, broker unavailable for ${Math.max(OUTAGE_MS / 1000, calledSecs).toFixed(0)} s, ${Math.round(bytes)} bytes an event; drained in ${(drainMs / 1000).toFixed(1)} s: ${distinct.length} events, ${arrived.length - distinct.length} repeats\n`,
       )
       expect(distinct.length).toBe(EVENTS)
       expect(distinct.findIndex((id, at) => id !== ids[at])).toBe(-1)

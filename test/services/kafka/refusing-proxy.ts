@@ -1,4 +1,4 @@
-/** A proxy before a Kafka broker that responds to chosen produce requests with an error of the protocol, and passes on everything else. No assertions. */
+/** A proxy before a Kafka broker that closes all connections, or responds to chosen produce requests with an error of the protocol. No assertions. */
 import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
 
@@ -9,13 +9,23 @@ const RESPONSE_BYTES = 52
 export interface RefusingProxy {
   /** @returns code of the error for a produce request; undefined: the broker gets it */
   refuse: (request: Buffer) => number | undefined
+  /** Connections are closed, those of now and later ones, until it is called with false. */
+  setUnreachable(isUnreachable: boolean): void
   close(): Promise<void>
 }
 
 /** @param brokerPort known when the first client connects */
 export async function startRefusingProxy(port: number, brokerPort: () => number): Promise<RefusingProxy> {
   const sockets = new Set<Socket>()
+  let isClosing = false
+  const closeAll = (): void => {
+    for (const socket of sockets) socket.destroy()
+  }
   const server = createServer(client => {
+    if (isClosing) {
+      client.destroy()
+      return
+    }
     const broker = connect(brokerPort(), '127.0.0.1')
     let read = Buffer.alloc(0)
     client.on('data', chunk => {
@@ -45,10 +55,14 @@ export async function startRefusingProxy(port: number, brokerPort: () => number)
   await once(server, 'listening')
   const proxy: RefusingProxy = {
     refuse: () => undefined,
+    setUnreachable(isUnreachable) {
+      isClosing = isUnreachable
+      if (isUnreachable) closeAll()
+    },
     async close() {
       const closed = once(server, 'close')
       server.close()
-      for (const socket of sockets) socket.destroy()
+      closeAll()
       await closed
     },
   }
