@@ -126,6 +126,7 @@ export interface components {
             total_pages: number;
         };
         ApiPatch: {
+            /** @description true: callers need an approved subscription. A change, and false in a new API, needs the scope `write`, and the role tenant-admin or cpi-admin. */
             auth_required?: boolean;
             /** @default null */
             deprecation: components["schemas"]["Deprecation"] | null;
@@ -152,11 +153,14 @@ export interface components {
             /** @enum {string} */
             status?: "active" | "deprecated" | "retired";
             traffic?: components["schemas"]["Traffic"] | null;
-            /** @enum {string} */
+            /**
+             * @description A change needs the scope `write`, and the role tenant-admin or cpi-admin.
+             * @enum {string}
+             */
             type?: "http" | "mcp";
             /**
              * Format: uri
-             * @description Absolute http or https address, or the address of a Unix socket that EGRESS_ALLOW lists: `http+unix://%2Frun%2Forders.sock/v2` uses the socket `/run/orders.sock`.
+             * @description Absolute http or https address, or the address of a Unix socket that EGRESS_ALLOW lists: `http+unix://%2Frun%2Forders.sock/v2` uses the socket `/run/orders.sock`. If `mcp` names a credential or `traffic.request_headers` sets a header, a change needs the scope `write`, and the role tenant-admin or cpi-admin.
              * @example https://orders.example.com/v2
              */
             upstream_url?: string;
@@ -349,7 +353,10 @@ export interface components {
                     /** @default {} */
                     apis: {
                         [key: string]: {
-                            /** @default true */
+                            /**
+                             * @description true: callers need an approved subscription. A change, and false in a new API, needs the scope `write`, and the role tenant-admin or cpi-admin.
+                             * @default true
+                             */
                             auth_required: boolean;
                             /** @default null */
                             deprecation: components["schemas"]["Deprecation"] | null;
@@ -392,7 +399,7 @@ export interface components {
                             type: "http" | "mcp";
                             /**
                              * Format: uri
-                             * @description Absolute http or https address, or the address of a Unix socket that EGRESS_ALLOW lists: `http+unix://%2Frun%2Forders.sock/v2` uses the socket `/run/orders.sock`.
+                             * @description Absolute http or https address, or the address of a Unix socket that EGRESS_ALLOW lists: `http+unix://%2Frun%2Forders.sock/v2` uses the socket `/run/orders.sock`. If `mcp` names a credential or `traffic.request_headers` sets a header, a change needs the scope `write`, and the role tenant-admin or cpi-admin.
                              * @example https://orders.example.com/v2
                              */
                             upstream_url: string;
@@ -1001,7 +1008,7 @@ export interface components {
             /** @default 24 */
             grace_period_hours: number;
         };
-        /** @description How gateways reach the MCP server of an API of type `mcp`; `upstream_url` is the address of the server. */
+        /** @description How gateways reach the MCP server of an API of type `mcp`; `upstream_url` is the address of the server. A change, and another value than the defaults in a new API, needs the scope `write`, and the role tenant-admin or cpi-admin. */
         McpUpstream: {
             /**
              * @default {
@@ -1103,7 +1110,7 @@ export interface components {
                 subscription_id: string;
             }[];
         };
-        /** @description The gateway copies a part of the requests to a second upstream, and discards the responses from that upstream. */
+        /** @description The gateway copies a part of the requests to a second upstream, and discards the responses from that upstream. If `mcp` names a credential or `traffic.request_headers` sets a header, a change needs the scope `write`, and the role tenant-admin or cpi-admin. */
         Mirror: {
             /**
              * @description Maximum size of a request body; calls with larger bodies are not copied.
@@ -1129,7 +1136,10 @@ export interface components {
             url: string;
         };
         NewApi: {
-            /** @default true */
+            /**
+             * @description true: callers need an approved subscription. A change, and false in a new API, needs the scope `write`, and the role tenant-admin or cpi-admin.
+             * @default true
+             */
             auth_required: boolean;
             /** @default null */
             deprecation: components["schemas"]["Deprecation"] | null;
@@ -1169,7 +1179,7 @@ export interface components {
             type: "http" | "mcp";
             /**
              * Format: uri
-             * @description Absolute http or https address, or the address of a Unix socket that EGRESS_ALLOW lists: `http+unix://%2Frun%2Forders.sock/v2` uses the socket `/run/orders.sock`.
+             * @description Absolute http or https address, or the address of a Unix socket that EGRESS_ALLOW lists: `http+unix://%2Frun%2Forders.sock/v2` uses the socket `/run/orders.sock`. If `mcp` names a credential or `traffic.request_headers` sets a header, a change needs the scope `write`, and the role tenant-admin or cpi-admin.
              * @example https://orders.example.com/v2
              */
             upstream_url: string;
@@ -1221,14 +1231,14 @@ export interface components {
             tenant_id: string | null;
         };
         NewProduct: {
-            /** @description Ids of APIs of the same tenant. */
+            /** @description Ids of APIs of the same tenant. A change needs the scope `write`, and the role tenant-admin or cpi-admin. */
             api_ids: string[];
             /** @default  */
             description: string;
             /** @example Commerce */
             name: string;
             /**
-             * @description Plan for new subscriptions. The quota of a subscription counts the calls to all APIs of the product.
+             * @description Plan for new subscriptions. The quota of a subscription counts the calls to all APIs of the product. A change needs the scope `write`, and the role tenant-admin or cpi-admin.
              * @example silver
              */
             plan: string;
@@ -1615,7 +1625,7 @@ export interface components {
             /** @example Commerce */
             name: string;
             /**
-             * @description Plan for new subscriptions. The quota of a subscription counts the calls to all APIs of the product.
+             * @description Plan for new subscriptions. The quota of a subscription counts the calls to all APIs of the product. A change needs the scope `write`, and the role tenant-admin or cpi-admin.
              * @example silver
              */
             plan: string;
@@ -1644,13 +1654,13 @@ export interface components {
             to_product_id: string;
         };
         ProductPatch: {
-            /** @description Ids of APIs of the same tenant. */
+            /** @description Ids of APIs of the same tenant. A change needs the scope `write`, and the role tenant-admin or cpi-admin. */
             api_ids?: string[];
             description?: string;
             /** @example Commerce */
             name?: string;
             /**
-             * @description Plan for new subscriptions. The quota of a subscription counts the calls to all APIs of the product.
+             * @description Plan for new subscriptions. The quota of a subscription counts the calls to all APIs of the product. A change needs the scope `write`, and the role tenant-admin or cpi-admin.
              * @example silver
              */
             plan?: string;
@@ -2064,7 +2074,7 @@ export interface components {
              */
             pipelining: number;
         };
-        /** @description Several addresses of the upstream, with weights and a health check. */
+        /** @description Several addresses of the upstream, with weights and a health check. If `mcp` names a credential or `traffic.request_headers` sets a header, a change needs the scope `write`, and the role tenant-admin or cpi-admin. */
         Upstreams: {
             /** @description The gateway calls these addresses in place of upstream_url. */
             addresses: {

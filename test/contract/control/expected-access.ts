@@ -28,7 +28,7 @@ export const MAY: { readonly [action: string]: readonly Caller[] } = {
   'control.apis.read': READ,
   'control.apis.update': WRITE,
   'control.apis.delete': WRITE,
-  'control.products.create': WRITE,
+  'control.products.create': DECIDE,
   'control.products.list': READ,
   'control.products.read': READ,
   'control.products.update': WRITE,

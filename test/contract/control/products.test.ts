@@ -182,7 +182,7 @@ describe.each(DATABASES)('products on $name', database => {
       expect(await found()).toMatchObject({ apiId: world.api, apiIds: [world.api, second], plan: 'silver' })
       const third = await anApi('/refunds', true)
       const patch = { api_ids: [second, third], plan: 'gold' }
-      expect((await as('devops', 'PATCH', `/products/${product}`, patch)).status).toBe(200)
+      expect((await as('admin', 'PATCH', `/products/${product}`, patch)).status).toBe(200)
       expect(await found()).toMatchObject({ apiId: second, apiIds: [second, third], plan: 'silver' })
       expect((await as('admin', 'DELETE', `/apis/${second}`)).status).toBe(204)
       expect((await as('admin', 'GET', `/products/${product}`)).body.api_ids).toEqual([third])

@@ -268,11 +268,16 @@ export const RECIPES: { readonly [operationId: string]: Maker } = {
     params: { product_id: await aProduct(plane, world) },
     repeated: 200,
   }),
-  updateProduct: async (plane, world) => ({
-    params: { product_id: await aProduct(plane, world) },
-    body: { name: 'Other', plan: 'gold', api_ids: [world.api], portal_visibility: false },
-    repeated: 200,
-  }),
+  // repeats the plan and the APIs, which `test/e2e/governed-fields.test.ts` changes
+  updateProduct: async (plane, world) => {
+    const { slug: _, ...fields } = await newProduct(plane, world)
+    const id = await made(plane, `/tenants/${world.acme}/products`, { slug: fresh('product'), ...fields })
+    return {
+      params: { product_id: id },
+      body: { ...fields, name: 'Other', portal_visibility: false },
+      repeated: 200,
+    }
+  },
   deleteProduct: async (plane, world) => ({
     params: { product_id: await aProduct(plane, world) },
     repeated: 404,

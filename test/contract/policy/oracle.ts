@@ -162,10 +162,11 @@ const ROWS: Readonly<Record<string, readonly string[]>> = {
     'control.consumers.update control.config.apply',
     'control.subscriptions.reject control.subscriptions.suspend control.subscriptions.resume',
     'control.subscriptions.migrate',
+    'control.apis.govern control.products.create control.products.govern',
   ],
   write: [
     'control.apis.create control.apis.update control.apis.delete',
-    'control.products.create control.products.update control.products.delete',
+    'control.products.update control.products.delete',
     'control.webhooks.create control.webhooks.update control.webhooks.delete control.webhooks.test',
     'control.deliveries.retry',
   ],

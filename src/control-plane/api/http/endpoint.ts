@@ -85,6 +85,8 @@ interface EndpointDeclaration<Query, Body> {
   readonly summary: string
   /** `control.<resource>.<verb>`: the action of the policy input. */
   readonly action: string
+  /** A further action that the policy is asked about when the call changes fields that decide about other callers. */
+  readonly governs?: string
   /** Absent: `path`, for which the path must have `{tenant_id}`. */
   readonly reach?: Exclude<Reach, 'path'>
   readonly query?: z.ZodType<Query>

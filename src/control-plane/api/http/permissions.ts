@@ -24,7 +24,10 @@ export async function permissionsOf(
   const { tenant: selected, home, principal, crossesTenants } = standing
   const tenant = selected?.name ?? home?.name ?? principal.tenant ?? null
   const actions: Record<string, Extent> = {}
-  for (const { action, reach } of endpoints) {
+  const asked = endpoints.flatMap(({ action, governs, reach }) =>
+    [action, ...(governs === undefined ? [] : [governs])].map(each => ({ action: each, reach })),
+  )
+  for (const { action, reach } of asked) {
     const name = action.slice('control.'.length)
     if (actions[name] !== undefined) continue
     const question = { action, resourceId: '*', tenant: reach === 'platform' ? null : tenant, timeMs }

@@ -35,7 +35,7 @@ const ROWS: readonly (readonly [pattern: RegExp, requirement: Requirement])[] = 
   [/^tenants\.|^policy\.|^gateways\.delete$/, TENANTS],
   [/^plans\.(create|update|delete)$/, PLANS],
   [/^subscriptions\.(approve|reject|suspend|resume|migrate)$/, DECIDE],
-  [/^(config\.apply|consumers\.update)$/, DECIDE],
+  [/^(config\.apply|consumers\.update|products\.create|(apis|products)\.govern)$/, DECIDE],
   [/^config\.read$/, { ...READ, roles: DECIDE.roles! }],
   [/^subscriptions\.(create|update|revoke)$|^apikeys\.(create|rotate|revoke)$/, OWN],
   [/^(gateways\.connect|deployments\.sync)$/, DEPLOY],
@@ -52,6 +52,11 @@ export function requirementOf(action: string): Requirement {
   const row = ROWS.find(([pattern]) => pattern.test(name))?.[1] ?? WRITE
   if (CATALOG.test(name)) return { ...row, confined: { subscriber: 'any' } }
   return OF_APPLICATION.test(name) ? { ...row, confined: { subscriber: 'own' } } : row
+}
+
+/** The requirement of a change, for the description of a field. @param change its subject */
+export function changeText(action: string, change = 'A change'): string {
+  return requirementText(action).replace(/^Needs/, `${change} needs`)
 }
 
 /** The requirement in one or more sentences. */

@@ -27,6 +27,7 @@ import {
   patchApi,
   requireUsableSpec,
 } from '../services/apis.ts'
+import { GOVERNED_API } from '../services/governed-fields.ts'
 import { migrateToApi } from '../services/migrate-subscriptions.ts'
 import type { Services } from '../services.ts'
 
@@ -78,13 +79,14 @@ export const apiEndpoints: readonly Endpoint[] = [
   endpoint('createApi', 'post', '/tenants/{tenant_id}/apis', {
     summary: 'Register an API',
     action: 'control.apis.create',
+    governs: GOVERNED_API.action,
     body: newApi,
     readOnly: fieldNames(shownApi),
     success: { description: 'The API', schema: shownApi },
-    async run({ tx, tenant, body, services }) {
+    async run({ tx, tenant, body, services, authorize }) {
       const fields = apiFields(body) as ApiFields
       requireUsableSpec(fields.spec, services)
-      const api = await createApi(tx, tenant!.id, fields)
+      const api = await createApi(tx, tenant!.id, fields, action => authorize(action, tenant!.name))
       const location = `/tenants/${tenant!.id}/apis/${api.id}`
       return { ...respond(api, tenant!, services), location }
     },
@@ -110,14 +112,16 @@ export const apiEndpoints: readonly Endpoint[] = [
   endpoint('updateApi', 'patch', '/tenants/{tenant_id}/apis/{api_id}', {
     summary: 'Change an API',
     action: 'control.apis.update',
+    governs: GOVERNED_API.action,
     body: apiPatch,
     readOnly: fieldNames(shownApi),
     preconditions: true,
     success: { description: 'The changed API', schema: shownApi },
-    async run({ tx, tenant, params, body, ifMatch, services }) {
+    async run({ tx, tenant, params, body, ifMatch, services, authorize }) {
       const patch = { ...apiFields(body), status: body.status }
       requireUsableSpec(patch.spec, services)
-      const api = await patchApi(tx, params.api_id!, patch, ifMatch)
+      const ask = (action: string) => authorize(action, tenant!.name)
+      const api = await patchApi(tx, params.api_id!, patch, ifMatch, ask)
       return respond(api, tenant!, services)
     },
   }),

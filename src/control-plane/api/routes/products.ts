@@ -15,6 +15,7 @@ import {
 } from '../schemas/product.ts'
 import { productMigration, showMigration, shownMigration } from '../schemas/subscription.ts'
 import { z } from '../schemas/zod.ts'
+import { GOVERNED_PRODUCT } from '../services/governed-fields.ts'
 import { migrateToProduct } from '../services/migrate-subscriptions.ts'
 import { createProduct, deleteProduct, findProduct, patchProduct } from '../services/products.ts'
 
@@ -78,12 +79,15 @@ export const productEndpoints: readonly Endpoint[] = [
   endpoint('updateProduct', 'patch', ONE, {
     summary: 'Change a product; a new list of APIs also applies to existing subscriptions',
     action: 'control.products.update',
+    governs: GOVERNED_PRODUCT.action,
     body: productPatch,
     readOnly: fieldNames(shownProduct),
     preconditions: true,
     success: { description: 'The changed product', schema: shownProduct },
-    run: async ({ tx, params, body, ifMatch }) =>
-      shown(await patchProduct(tx, params.product_id!, camelCased(body), ifMatch)),
+    async run({ tx, tenant, params, body, ifMatch, authorize }) {
+      const ask = (action: string) => authorize(action, tenant!.name)
+      return shown(await patchProduct(tx, params.product_id!, camelCased(body), ifMatch, ask))
+    },
   }),
   endpoint('migrateProductSubscriptions', 'post', `${ONE}/migrate`, {
     summary:

@@ -18,7 +18,18 @@ import {
   type Passthrough,
   WITHHELD_FROM_CLIENTS,
 } from '../../../model/passthrough.ts'
-import { count, httpUrl, moment, shaped, textField, upstreamUrl, word } from './fields.ts'
+import { changeText } from '../http/requirements.ts'
+import {
+  count,
+  httpUrl,
+  moment,
+  shaped,
+  textField,
+  UPSTREAM_URL_TEXT,
+  upstreamUrl,
+  WITH_CREDENTIAL,
+  word,
+} from './fields.ts'
 import { mcpUpstream, mcpUpstreamFields } from './mcp-upstream.ts'
 import { traffic, trafficFields } from './traffic.ts'
 import { z } from './zod.ts'
@@ -142,8 +153,10 @@ const sharedWith = z
 const fields = {
   name: textField(100).openapi({ example: 'Orders' }),
   description: textField(4000, 0),
-  type: word(API_TYPES),
-  upstream_url: upstreamUrl(),
+  type: word(API_TYPES).openapi({ description: changeText('control.apis.govern') }),
+  upstream_url: upstreamUrl().openapi({
+    description: `${UPSTREAM_URL_TEXT} ${changeText('control.apis.govern', WITH_CREDENTIAL)}`,
+  }),
   mcp: mcpUpstream.nullable(),
   path: shaped(
     PATH,
@@ -153,7 +166,9 @@ const fields = {
   version: textField(50).openapi({ example: 'v1' }),
   versioning: versioning.nullable(),
   deprecation: deprecation.nullable(),
-  auth_required: z.boolean('must be true or false.'),
+  auth_required: z.boolean('must be true or false.').openapi({
+    description: `true: callers need an approved subscription. ${changeText('control.apis.govern', 'A change, and false in a new API,')}`,
+  }),
   rate_limit: rateLimit.nullable(),
   passthrough: passthrough.nullable(),
   traffic: traffic.nullable(),

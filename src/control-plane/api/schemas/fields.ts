@@ -37,6 +37,11 @@ export function httpUrl() {
     .openapi({ format: 'uri', example: 'https://orders.example.com/v2' })
 }
 
+export const UPSTREAM_URL_TEXT =
+  'Absolute http or https address, or the address of a Unix socket that EGRESS_ALLOW lists: `http+unix://%2Frun%2Forders.sock/v2` uses the socket `/run/orders.sock`.'
+/** Of an address, for `changeText`. */
+export const WITH_CREDENTIAL =
+  'If `mcp` names a credential or `traffic.request_headers` sets a header, a change'
 const UPSTREAM = 'must be an absolute http or https address, or http+unix:// for a Unix socket'
 
 /** The address of an upstream: as `httpUrl`, or HTTP over a Unix socket. */
@@ -54,8 +59,7 @@ export function upstreamUrl() {
     .openapi({
       format: 'uri',
       example: 'https://orders.example.com/v2',
-      description:
-        'Absolute http or https address, or the address of a Unix socket that EGRESS_ALLOW lists: `http+unix://%2Frun%2Forders.sock/v2` uses the socket `/run/orders.sock`.',
+      description: UPSTREAM_URL_TEXT,
     })
 }
 

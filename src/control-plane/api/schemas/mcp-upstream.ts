@@ -7,6 +7,7 @@ import {
   MCP_TRANSPORTS,
   type McpUpstream,
 } from '../../../model/mcp-upstream.ts'
+import { changeText } from '../http/requirements.ts'
 import { httpUrl, shaped, textField, word } from './fields.ts'
 import { z } from './zod.ts'
 
@@ -45,8 +46,7 @@ export const mcpUpstream = z
     authentication: authentication.default(shownMcpUpstream(DEFAULT_MCP_UPSTREAM).authentication),
   })
   .openapi('McpUpstream', {
-    description:
-      'How gateways reach the MCP server of an API of type `mcp`; `upstream_url` is the address of the server.',
+    description: `How gateways reach the MCP server of an API of type \`mcp\`; \`upstream_url\` is the address of the server. ${changeText('control.apis.govern', 'A change, and another value than the defaults in a new API,')}`,
   })
 
 export function mcpUpstreamFields(body: z.output<typeof mcpUpstream>): McpUpstream {

@@ -1,22 +1,24 @@
 /** Schemas of products in requests and responses. It contains no route. */
 import { MAX_PRODUCT_APIS } from '../../../model/product.ts'
+import { changeText } from '../http/requirements.ts'
 import { shownId, shownMoment, textField } from './fields.ts'
 import { planSlug } from './plan.ts'
 import { z } from './zod.ts'
+
+const GOVERNED = changeText('control.products.govern')
 
 const fields = {
   name: textField(100).openapi({ example: 'Commerce' }),
   description: textField(2000, 0),
   plan: planSlug.openapi({
-    description:
-      'Plan for new subscriptions. The quota of a subscription counts the calls to all APIs of the product.',
+    description: `Plan for new subscriptions. The quota of a subscription counts the calls to all APIs of the product. ${GOVERNED}`,
   }),
   api_ids: z
     .array(textField(100), 'must be a list of API ids.')
     .min(1, 'must name at least one API.')
     .max(MAX_PRODUCT_APIS, `must name at most ${MAX_PRODUCT_APIS} APIs.`)
     .refine(ids => new Set(ids).size === ids.length, 'must not name an API more than once.')
-    .openapi({ description: 'Ids of APIs of the same tenant.' }),
+    .openapi({ description: `Ids of APIs of the same tenant. ${GOVERNED}` }),
   portal_visibility: z.boolean('must be true or false.'),
 }
 

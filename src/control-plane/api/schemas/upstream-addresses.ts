@@ -9,9 +9,11 @@ import {
   MIN_CHECK_INTERVAL_MS,
   type MirrorRule,
 } from '../../../model/upstream-rules.ts'
-import { count, isWithin, shaped, upstreamUrl, word } from './fields.ts'
+import { changeText } from '../http/requirements.ts'
+import { count, isWithin, shaped, upstreamUrl, WITH_CREDENTIAL, word } from './fields.ts'
 import { z } from './zod.ts'
 
+const GOVERNED = changeText('control.apis.govern', WITH_CREDENTIAL)
 const WITHOUT_QUERY = 'must be an address without a query.'
 const address = () => upstreamUrl().refine(url => !url.includes('?'), WITHOUT_QUERY)
 
@@ -61,7 +63,7 @@ export const upstreams = z
     health_check: healthCheck.nullable().default(null),
   })
   .openapi('Upstreams', {
-    description: 'Several addresses of the upstream, with weights and a health check.',
+    description: `Several addresses of the upstream, with weights and a health check. ${GOVERNED}`,
   })
 
 export function addressesFields(body: z.output<typeof upstreams>): AddressesRule {
@@ -106,8 +108,7 @@ export const mirror = z
     timeout_ms: count(100, 60_000).default(5000),
   })
   .openapi('Mirror', {
-    description:
-      'The gateway copies a part of the requests to a second upstream, and discards the responses from that upstream.',
+    description: `The gateway copies a part of the requests to a second upstream, and discards the responses from that upstream. ${GOVERNED}`,
   })
 
 export function mirrorFields(body: z.output<typeof mirror>): MirrorRule {

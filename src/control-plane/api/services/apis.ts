@@ -14,6 +14,7 @@ import type { Transaction } from '../../store/store.ts'
 import { checkIfMatch } from '../http/entity-tag.ts'
 import { conflict, found, invalidField } from '../http/problem.ts'
 import type { Services } from '../services.ts'
+import { type AskPolicy, GOVERNED_API, requireGovernance, ungoverned } from './governed-fields.ts'
 import { withdrawFromProducts } from './products.ts'
 import { newRecord, type Patch, patched } from './records.ts'
 import { revokeSubscription } from './subscriptions.ts'
@@ -47,11 +48,14 @@ export function requireUsableSpec(spec: string | null | undefined, { specFault }
   if (fault !== undefined) throw invalidField('spec', `is not a usable OpenAPI document: ${fault}.`)
 }
 
+/** @throws Problem forbidden, validation_error, conflict for a taken address */
 export async function createApi(
   tx: Transaction,
   tenantId: string,
   { sharedWith, ...fields }: ApiFields,
+  ask: AskPolicy,
 ): Promise<Api> {
+  await requireGovernance(GOVERNED_API, ungoverned(fields), fields, ask)
   const api: Api = {
     ...fields,
     ...newRecord(tx, 'api'),
@@ -85,12 +89,13 @@ export async function findApi(tx: Transaction, id: string): Promise<Api> {
   return found(await tx.apis.find(id), 'API')
 }
 
-/** @throws Problem not_found, precondition_failed, validation_error, conflict for an invalid status change or a taken address */
+/** @throws Problem forbidden, not_found, precondition_failed, validation_error, conflict for an invalid status change or a taken address */
 export async function patchApi(
   tx: Transaction,
   id: string,
   patch: Patch<ApiFields & { status: ApiStatus }>,
   ifMatch: string,
+  ask: AskPolicy,
 ): Promise<Api> {
   const claims = patch.path !== undefined || patch.version !== undefined || patch.versioning !== undefined
   // another change of an address changes this API too, once it has the tenant
@@ -98,8 +103,9 @@ export async function patchApi(
   // subscriptions that are being created are found below, or see the change
   const mayRevoke = patch.status !== undefined || patch.sharedWith !== undefined
   const api = found(await tx.apis.find(id, mayRevoke ? 'exclusive' : 'lock'), 'API')
-  checkIfMatch(ifMatch, api.revision)
   const { status = api.status, sharedWith, ...fields } = patch
+  await requireGovernance(GOVERNED_API, api, patched(api, fields), ask)
+  checkIfMatch(ifMatch, api.revision)
   const move = moveApi(api, status, tx.now)
   if (!move.ok) throw conflict(move.reason, [{ field: 'status', message: move.reason }])
   const sharing = sharedWith && (await sharingOf(tx, api.tenantId, sharedWith))

@@ -4,6 +4,7 @@ import type { Product } from '../../../model/product.ts'
 import type { Transaction } from '../../store/store.ts'
 import { checkIfMatch } from '../http/entity-tag.ts'
 import { type FieldFault, found, invalid } from '../http/problem.ts'
+import { type AskPolicy, GOVERNED_PRODUCT, requireGovernance } from './governed-fields.ts'
 import { newRecord, type Patch, patched } from './records.ts'
 import { revokeSubscription } from './subscriptions.ts'
 
@@ -34,20 +35,23 @@ export async function findProduct(tx: Transaction, id: string): Promise<Product>
 
 /**
  * Open subscriptions have the new APIs at once; another plan concerns new subscriptions only.
- * @throws Problem not_found, precondition_failed, validation_error
+ * @throws Problem forbidden, not_found, precondition_failed, validation_error
  */
 export async function patchProduct(
   tx: Transaction,
   id: string,
   patch: Patch<ProductFields>,
   ifMatch: string,
+  ask: AskPolicy,
 ): Promise<Product> {
   // before the product, in the order in which the deletion of an API locks them
   const apis = await lockApis(tx, patch.apiIds)
   const product = found(await tx.products.find(id, 'lock'), 'product')
+  const wanted = patched(product, patch)
+  await requireGovernance(GOVERNED_PRODUCT, product, wanted, ask)
   checkIfMatch(ifMatch, product.revision)
   await requireParts(tx, patch, apis, product.apiIds)
-  const updated = await tx.products.update(patched(product, patch))
+  const updated = await tx.products.update(wanted)
   announce(tx, 'product.updated', updated)
   return updated
 }

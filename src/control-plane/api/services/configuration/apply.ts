@@ -229,7 +229,7 @@ async function writeChanges(
   changes: readonly Change[],
   live: LiveConfiguration,
   secrets: Secrets,
-  { services, keysOf }: ApplyRequest,
+  { services, keysOf, authorize }: ApplyRequest,
 ): Promise<void> {
   const rows = new Map<string, LiveResource>(live.resources.map(resource => [pathOf(resource), resource]))
   const tenants = new Map<string, Tenant>(live.tenants)
@@ -244,7 +244,8 @@ async function writeChanges(
     const tenant = name === null ? null : (tenants.get(name) ?? null)
     if (kind !== 'tenant' && tenant !== null) requireActive(tenant)
     const scoped = tenant === null ? tx : tx.within(tenant.id)
-    const write = { tx: scoped, tenant, change, services, secrets, keysOf, apiIds }
+    const ask = (question: string): Promise<void> => authorize(question, name)
+    const write = { tx: scoped, tenant, change, services, secrets, keysOf, apiIds, ask }
     const written = await writeChange(write, rows.get(path)).catch(error => {
       throw locatedAt(path, error)
     })

@@ -3,6 +3,7 @@ import type { Change } from '../../../../model/configuration.ts'
 import type { Tenant } from '../../../../model/tenant.ts'
 import type { Transaction } from '../../../store/store.ts'
 import type { Services } from '../../services.ts'
+import type { AskPolicy } from '../governed-fields.ts'
 import type { Secrets } from './secrets.ts'
 
 export interface Write {
@@ -12,6 +13,7 @@ export interface Write {
   readonly tenant: Tenant | null
   readonly change: Change
   readonly services: Services
+  readonly ask: AskPolicy
   /** By path in the configuration: the APIs of its tenants, with those that were created for it. */
   readonly apiIds: Map<string, string>
   readonly secrets: Secrets

@@ -100,7 +100,7 @@ export async function suspend(tx: Transaction, tenant: Tenant): Promise<void> {
 }
 
 async function writeApi(
-  { tx, tenant, change, services, apiIds }: Write,
+  { tx, tenant, change, services, apiIds, ask }: Write,
   live: LiveResource | undefined,
 ): Promise<undefined> {
   const { action, resource } = change
@@ -113,17 +113,17 @@ async function writeApi(
   const values = apiFields(body) as ApiFields
   const status = fields.status as 'active' | 'deprecated' | 'retired'
   if (change.fields.some(({ field }) => field === 'spec')) requireUsableSpec(values.spec, services)
-  if (action === 'update') await patchApi(tx, live!.row.id, { ...values, status }, tagOf(live))
+  if (action === 'update') await patchApi(tx, live!.row.id, { ...values, status }, tagOf(live), ask)
   else {
-    const api = await createApi(tx, tenant!.id, values)
-    if (status !== api.status) await patchApi(tx, api.id, { status }, '')
+    const api = await createApi(tx, tenant!.id, values, ask)
+    if (status !== api.status) await patchApi(tx, api.id, { status }, '', ask)
     apiIds.set(change.path, api.id)
   }
 }
 
 /** @throws Problem validation_error for a key that names no API of the tenant */
 async function writeProduct(
-  { tx, tenant, change, apiIds }: Write,
+  { tx, tenant, change, apiIds, ask }: Write,
   live: LiveResource | undefined,
 ): Promise<undefined> {
   const { action, resource } = change
@@ -145,7 +145,7 @@ async function writeProduct(
   })
   const fields = { name, description, plan, apiIds: ids, portalVisibility: portal_visibility }
   if (action === 'create') await createProduct(tx, tenant!.id, resource.key, fields, ids)
-  else await patchProduct(tx, live!.row.id, fields, tagOf(live))
+  else await patchProduct(tx, live!.row.id, fields, tagOf(live), ask)
 }
 
 /** A consumer is known from its calls and is never deleted: it loses its configuration. */
