@@ -15,6 +15,7 @@ import { readSecretsKey } from './settings/secrets-key.ts'
 import { checkServerTls } from './settings/server-tls.ts'
 import { readSmtp } from './settings/smtp.ts'
 import { readTelemetry } from './settings/telemetry.ts'
+import { readTokenExchangeUrls } from './settings/token-exchange.ts'
 import { readToolSetSettings } from './settings/tool-sets.ts'
 import { findUnknownSettings } from './settings/unknown.ts'
 import { readWorkers } from './settings/workers.ts'
@@ -86,6 +87,8 @@ function readAll(read: Reader) {
       issuer,
       devPort: read.port('AUTH_PORT', 8082),
       allowedAudiences: read.list('ALLOWED_AUDIENCES', 'platform-mcp-gateway,account'),
+      /** Token endpoints that get tokens of callers, besides that of the issuer. */
+      tokenExchangeUrls: readTokenExchangeUrls(read),
       /** How scopes of a token and of its roles combine. */
       scopes: read.oneOf('SCOPES', ['union', 'intersection'], 'union'),
       /** Used after a registration to make the new client public; both or none. */

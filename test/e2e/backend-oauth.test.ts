@@ -60,7 +60,11 @@ beforeAll(async () => {
         },
       }),
     )
-  gateway = await deploy({ TOOLSETS: toolsets, SSE_LIMITER_ENABLED: 'false' })
+  gateway = await deploy({
+    TOOLSETS: toolsets,
+    SSE_LIMITER_ENABLED: 'false',
+    TOKEN_EXCHANGE_URLS: `${oauth.url}/token`,
+  })
   admin = await gateway.token('demo-admin')
 })
 afterAll(async () => {

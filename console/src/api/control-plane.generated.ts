@@ -42,7 +42,7 @@ export interface components {
             shared_with: string[];
             /** @description The OpenAPI document as it was sent; only in responses with a single API. */
             spec?: unknown;
-            /** @description State of the OpenAPI document: `none` without a document, `pending` until the document is compiled, then `ready` or `error`. With `error`, `message` is the reason, and the tools of the previous document stay in service. `degraded` names operations that did not become tools, references that are not resolved, and tools that are not served because an older API of the tenant has tools with the same names. */
+            /** @description State of the OpenAPI document: `none` without a document, `pending` until the document is compiled, then `ready` or `error`. With `error`, `message` is the reason, and the tools of the previous document stay in service. `degraded` names operations that did not become tools, references that are not resolved, and tools that are not served because an older API of the tenant has tools with the same names. Of an API of type `mcp`, `error`: it is not published. */
             spec_status?: {
                 degraded: string | null;
                 message: string | null;
@@ -1051,6 +1051,7 @@ export interface components {
                 secret: string | null;
                 /**
                  * Format: uri
+                 * @description Token endpoint of an authorization server. For `token_exchange`, that of the identity provider, or an address that the operator lists in TOKEN_EXCHANGE_URLS.
                  * @default null
                  * @example https://orders.example.com/v2
                  */

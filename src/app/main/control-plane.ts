@@ -7,6 +7,7 @@ import { type SeededTenant, seedTenants } from '../../control-plane/api/services
 import { openMigratedStore } from '../../control-plane/store/open.ts'
 import { type Store, StoreUnavailable } from '../../control-plane/store/store.ts'
 import { Backoff } from '../../shared/async/backoff.ts'
+import { exchangeEndpoints } from '../../shared/egress/oauth/exchange-endpoints.ts'
 import { clientAddresses } from '../../shared/server/client-address.ts'
 import { mountWeb, type WebHandler } from '../../shared/server/web.ts'
 import { VERSION } from '../../shared/version.ts'
@@ -190,6 +191,7 @@ export async function startControlPlane(plane: ControlPlaneParts): Promise<Contr
           }
         : undefined,
       authConfig: { issuer, audiences: settings.auth.allowedAudiences },
+      mayExchangeAt: exchangeEndpoints(settings.auth.tokenExchangeUrls, tokens),
       specFault,
       toolsOf: (api, tenant) => apiTools(api, tenant, compiler),
       onChange: (action, actor) => context.metrics.changed(action, actor),

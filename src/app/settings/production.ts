@@ -10,7 +10,11 @@ import type { RoleSettings } from './role.ts'
 
 /** The settings that are looked at. */
 interface GuardedSettings extends Pick<RoleSettings, 'controlPlane'> {
-  readonly auth: { readonly issuer: string | undefined; readonly adminUrl: string | undefined }
+  readonly auth: {
+    readonly issuer: string | undefined
+    readonly adminUrl: string | undefined
+    readonly tokenExchangeUrls: readonly string[]
+  }
   readonly policy: PolicySettings
   readonly egressAllow: readonly string[]
   readonly sse: { readonly trustedProxies: readonly string[] }
@@ -23,6 +27,7 @@ interface GuardedSettings extends Pick<RoleSettings, 'controlPlane'> {
 const INTENDABLE: readonly string[] = [
   'AUTH_ISSUER',
   'AUTH_ADMIN_URL',
+  'TOKEN_EXCHANGE_URLS',
   'CONTROL_PLANE_URL',
   'KAFKA_SASL',
   'KAFKA_TOKEN_URL',
@@ -70,6 +75,7 @@ export function guardProduction(settings: GuardedSettings, read: Reader): void {
   const addresses = {
     AUTH_ISSUER: auth.issuer,
     AUTH_ADMIN_URL: auth.adminUrl,
+    TOKEN_EXCHANGE_URLS: auth.tokenExchangeUrls.find(isPlainHttp),
     CONTROL_PLANE_URL: controlPlane?.url,
     KAFKA_TOKEN_URL: sasl !== undefined && 'tokenUrl' in sasl ? sasl.tokenUrl : undefined,
     POLICY_BUNDLE: policy.bundle,

@@ -71,8 +71,8 @@ export function createControlPlane(options: ControlPlaneOptions, readiness = new
   })
   const tierLimit = new TierLimit(requestStore, now)
   const httpsOnly = options.webhooksHttpsOnly ?? false
-  const { gatewayUrl, specFault, workshop } = options
-  const services = { gatewayUrl, publisher, fleet, httpsOnly, specFault, workshop }
+  const { gatewayUrl, specFault, workshop, mayExchangeAt = () => 'refused' } = options
+  const services = { gatewayUrl, publisher, fleet, httpsOnly, specFault, workshop, mayExchangeAt }
   const bulkStore = withDeadline(store, onFault, BULK_DEADLINE_MS)
   const visitorLimit = new VisitorLimit(options.visitors, now)
   const stored = { ...options, store: requestStore }

@@ -4,6 +4,7 @@ import type { Api } from '../../model/api.ts'
 import type { AuthConfig } from '../../model/gateway-instance.ts'
 import type { Tenant } from '../../model/tenant.ts'
 import type { Tool } from '../../model/tool.ts'
+import type { MayExchangeAt } from '../../shared/egress/oauth/exchange-endpoints.ts'
 import type { TokenVerifier } from '../../shared/identity/verifier.ts'
 import type { PreparedPolicy } from '../../shared/policy/engine.ts'
 import type { Store } from '../store/store.ts'
@@ -63,6 +64,8 @@ export interface ControlPlaneOptions {
   readonly visitors?: VisitorOptions | undefined
   /** `auth_config` of gateways that report none. */
   readonly authConfig?: AuthConfig
+  /** Where gateways may exchange tokens of callers; absent: nowhere. */
+  readonly mayExchangeAt?: MayExchangeAt
   /** Why the OpenAPI document of an API cannot have tools, and the fix; undefined when it can. */
   readonly specFault?: (spec: string) => string | undefined
   /** Compiles the OpenAPI document of an API. When it rejects, the API has no tools and `onFault` is called. */

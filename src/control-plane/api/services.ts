@@ -1,5 +1,6 @@
 /** The interface of the services that endpoints use. It contains no logic. */
 
+import type { MayExchangeAt } from '../../shared/egress/oauth/exchange-endpoints.ts'
 import type { Fleet } from '../publisher/fleet.ts'
 import type { Publisher } from '../publisher/publisher.ts'
 import type { PolicyWorkshop } from './policy-workshop.ts'
@@ -10,6 +11,8 @@ export interface Services {
   readonly fleet: Fleet
   /** Refuses webhooks over plain HTTP. */
   readonly httpsOnly: boolean
+  /** Where gateways may exchange tokens of callers. */
+  readonly mayExchangeAt: MayExchangeAt
   /** Why a document cannot have tools; undefined when it can. */
   readonly specFault: ((spec: string) => string | undefined) | undefined
   /** undefined: a policy server has the policy. */

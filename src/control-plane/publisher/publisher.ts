@@ -18,13 +18,15 @@ import { Backoff } from '../../shared/async/backoff.ts'
 import type { CompiledApi, ControlPlaneOptions } from '../api/options.ts'
 import { EVERY_TENANT, type Store, type Transaction } from '../store/store.ts'
 import { DocumentCompilations, type SpecStatus } from './document-compilations.ts'
+import { ExchangeReview } from './exchange-review.ts'
 import { planShare, tenantShares } from './share.ts'
 import { NO_CHANGES, type SnapshotChanges, VersionSteps } from './version-steps.ts'
 
 const EVENTS_AT_ONCE = 1_000
 const DAY_MS = 86_400_000
 const BACKOFF = { firstMs: 100, maxMs: 1_000 }
-interface PublisherOptions extends Pick<ControlPlaneOptions, 'toolsOf' | 'onFault' | 'now'> {
+interface PublisherOptions
+  extends Pick<ControlPlaneOptions, 'toolsOf' | 'mayExchangeAt' | 'onFault' | 'now'> {
   readonly store: Store
 }
 
@@ -33,6 +35,7 @@ export class Publisher {
   readonly #listeners = new Set<() => void>()
   readonly #provisioning = new Set<string>()
   readonly #compilations: DocumentCompilations
+  readonly #review: ExchangeReview
   /** Tenants whose APIs have other tools than those of the share. */
   readonly #compiled = new Set<string>()
   readonly #steps = new VersionSteps()
@@ -49,6 +52,7 @@ export class Publisher {
 
   constructor(options: PublisherOptions) {
     this.#options = options
+    this.#review = new ExchangeReview(options)
     this.#compilations = new DocumentCompilations({
       ...options,
       onCompiled: tenantId => {
@@ -58,8 +62,10 @@ export class Publisher {
     })
   }
 
-  /** What became of the OpenAPI document of an API. */
-  specStatusOf(api: Pick<Api, 'id' | 'revision' | 'spec'>): SpecStatus {
+  /** What became of the OpenAPI document of an API, or why the API is not published. */
+  specStatusOf(api: Pick<Api, 'id' | 'revision' | 'spec' | 'mcp'>): SpecStatus {
+    const fault = this.#review.faultOf(api)
+    if (fault !== undefined) return { state: 'error', tools: 0, message: fault, degraded: null }
     return this.#compilations.statusOf(api)
   }
 
@@ -168,6 +174,7 @@ export class Publisher {
   /** Publishes one batch of events. @returns whether there may be more */
   async #step(): Promise<boolean> {
     const { store } = this.#options
+    if (this.#review.takeDue()) this.#seq = -1
     const first = this.#seq < 0
     const compiled = [...this.#compiled]
     const read = await store.read(EVERY_TENANT, async tx => {
@@ -206,7 +213,8 @@ export class Publisher {
     this.#compilations.want(read.rows.apis, read.tenants)
     if (!this.isPublished) await this.#compilations.compileFirst()
     for (const tenantId of compiled) this.#compiled.delete(tenantId)
-    const shares = tenantShares(read.rows, id => this.#compilations.toolsOf(id))
+    const rows = { ...read.rows, apis: this.#review.permitted(read.rows.apis) }
+    const shares = tenantShares(rows, id => this.#compilations.toolsOf(id))
     this.#trackProvisioning(read.rows.tenants, read.tenants)
     this.#publish(shares, read.tenants, read.plans)
     this.#seq = read.seq

@@ -1,4 +1,4 @@
-/** The address and the issuer check of a provider's discovery document, and the address of keys in it. It loads no key. */
+/** The address and the issuer check of a provider's discovery document, and the endpoints in it. It loads no key. */
 import { isObject } from '../../model/is-object.ts'
 import type { FetchJson } from './fetch-json.ts'
 
@@ -18,11 +18,12 @@ export function issuerFault(found: unknown, issuer: string): string {
 }
 
 /** `issuer` of the document must be exactly ours (§4.3), else another tenant of the provider could stand in for it. */
-export async function discoverJwksUri(
+export async function discoverEndpoints(
   issuer: string,
   fetchJson: FetchJson,
 ): Promise<
-  { readonly ok: true; readonly jwksUri: string } | { readonly ok: false; readonly reason: string }
+  | { readonly ok: true; readonly jwksUri: string; readonly tokenEndpoint: string | undefined }
+  | { readonly ok: false; readonly reason: string }
 > {
   const fetched = await fetchJson(discoveryUrl(issuer))
   if (!fetched.ok) return fetched
@@ -30,8 +31,8 @@ export async function discoverJwksUri(
   if (!isObject(document)) return { ok: false, reason: 'the OpenID discovery document is not a JSON object' }
   if (document.issuer !== issuer)
     return { ok: false, reason: `the OpenID discovery document ${issuerFault(document.issuer, issuer)}` }
-  const uri = document.jwks_uri
+  const { jwks_uri: uri, token_endpoint: token } = document
   if (typeof uri !== 'string' || !/^https?:\/\//.test(uri))
     return { ok: false, reason: 'the OpenID discovery document has no jwks_uri' }
-  return { ok: true, jwksUri: uri }
+  return { ok: true, jwksUri: uri, tokenEndpoint: typeof token === 'string' ? token : undefined }
 }

@@ -92,6 +92,9 @@ export function createTokenVerifier(options: TokenVerifierOptions): StartedToken
     get ready() {
       return source.keys !== undefined
     },
+    get tokenEndpoint() {
+      return source.tokenEndpoint
+    },
     start: () => source.start(),
     clearCache: () => memory.clear(),
     close: () => source.close(),

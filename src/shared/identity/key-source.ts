@@ -1,7 +1,7 @@
 /** Holds the keys of an identity provider: loads and refreshes them, and reports failures and removed keys. It verifies no token. */
 import { Backoff } from '../async/backoff.ts'
 import type { Log } from '../telemetry/log.ts'
-import { discoverJwksUri } from './discovery.ts'
+import { discoverEndpoints } from './discovery.ts'
 import type { FetchJson } from './fetch-json.ts'
 import { importKeySet, type KeySet } from './key-set.ts'
 
@@ -33,6 +33,7 @@ export class KeySource {
   readonly #cooldownMs: number
   #keys: KeySet | undefined
   #jwksUri: string | undefined
+  #tokenEndpoint: string | undefined
   #loading: Promise<boolean> | undefined
   #timer: NodeJS.Timeout | undefined
   readonly #backoff: Backoff
@@ -53,6 +54,11 @@ export class KeySource {
   /** The keys as last loaded, however old. */
   get keys(): KeySet | undefined {
     return this.#keys
+  }
+
+  /** Of the discovery document that was read last; undefined: none was read, or it has none. */
+  get tokenEndpoint(): string | undefined {
+    return this.#tokenEndpoint
   }
 
   /** True while the last fetch failed: an unknown key may then be a new one. */
@@ -113,9 +119,10 @@ export class KeySource {
   async #fetch(): Promise<boolean> {
     const { issuer, fetchJson, log } = this.#options
     if (this.#jwksUri === undefined) {
-      const found = await discoverJwksUri(issuer, fetchJson)
+      const found = await discoverEndpoints(issuer, fetchJson)
       if (!found.ok) return this.#failed(found.reason)
       this.#jwksUri = found.jwksUri
+      this.#tokenEndpoint = found.tokenEndpoint
     }
     const fetched = await fetchJson(this.#jwksUri)
     if (!fetched.ok) {

@@ -10,6 +10,8 @@ export interface TokenVerifier {
   verify(token: string, nowMs: number): Principal | Refusal | Promise<Principal | Refusal>
   /** True once the provider's keys have been loaded at least once (`/ready`); always without a provider. */
   readonly ready: boolean
+  /** As the discovery document of the issuer names it; undefined: not read yet, or there is none. */
+  readonly tokenEndpoint?: string | undefined
   /** Evicts the verified tokens that are cached; returns how many there were. */
   clearCache(): number
   close(): void

@@ -52,7 +52,7 @@ export function openPipeline(parts: PipelineParts): OpenPipeline {
   const largeTexts = new LargeTexts()
   context.closers.add('large results', () => largeTexts.close())
   const mcpSessions = openMcpSessions(context, parts.sessions)
-  const backendTokens = openBackendTokens(context, users, gatewayUrl)
+  const backendTokens = openBackendTokens(context, users, gatewayUrl, tokens)
   const usage = new UsageCounter(!usageComesFromEvents(settings))
   const admission = admitWithinBounds(settings.maxInFlight)
   const clientAddress = clientAddresses(settings.sse.trustedProxies)

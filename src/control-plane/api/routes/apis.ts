@@ -25,6 +25,7 @@ import {
   deleteApi,
   findApi,
   patchApi,
+  requireExchangeUrl,
   requireUsableSpec,
 } from '../services/apis.ts'
 import { GOVERNED_API } from '../services/governed-fields.ts'
@@ -86,6 +87,7 @@ export const apiEndpoints: readonly Endpoint[] = [
     async run({ tx, tenant, body, services, authorize }) {
       const fields = apiFields(body) as ApiFields
       requireUsableSpec(fields.spec, services)
+      requireExchangeUrl(fields.mcp, services)
       const api = await createApi(tx, tenant!.id, fields, action => authorize(action, tenant!.name))
       const location = `/tenants/${tenant!.id}/apis/${api.id}`
       return { ...respond(api, tenant!, services), location }
@@ -120,6 +122,7 @@ export const apiEndpoints: readonly Endpoint[] = [
     async run({ tx, tenant, params, body, ifMatch, services, authorize }) {
       const patch = { ...apiFields(body), status: body.status }
       requireUsableSpec(patch.spec, services)
+      requireExchangeUrl(patch.mcp, services)
       const ask = (action: string) => authorize(action, tenant!.name)
       const api = await patchApi(tx, params.api_id!, patch, ifMatch, ask)
       return respond(api, tenant!, services)

@@ -31,7 +31,10 @@ const authentication = z.strictObject({
       description: 'Request header that contains the API key, for the type `apiKey`; null: X-API-Key.',
       example: 'X-API-Key',
     }),
-  token_url: httpUrl().nullable().default(null),
+  token_url: httpUrl().nullable().default(null).openapi({
+    description:
+      'Token endpoint of an authorization server. For `token_exchange`, that of the identity provider, or an address that the operator lists in TOKEN_EXCHANGE_URLS.',
+  }),
   client_id: textField(512).nullable().default(null),
   client_authentication: word(CLIENT_AUTHENTICATIONS).default('basic'),
   scope: text(),

@@ -80,7 +80,7 @@ export const shownApi = z
       .optional()
       .openapi({
         description:
-          'State of the OpenAPI document: `none` without a document, `pending` until the document is compiled, then `ready` or `error`. With `error`, `message` is the reason, and the tools of the previous document stay in service. `degraded` names operations that did not become tools, references that are not resolved, and tools that are not served because an older API of the tenant has tools with the same names.',
+          'State of the OpenAPI document: `none` without a document, `pending` until the document is compiled, then `ready` or `error`. With `error`, `message` is the reason, and the tools of the previous document stay in service. `degraded` names operations that did not become tools, references that are not resolved, and tools that are not served because an older API of the tenant has tools with the same names. Of an API of type `mcp`, `error`: it is not published.',
       }),
   })
   .openapi('Api')

@@ -10,9 +10,10 @@ import {
   moveApi,
   versionConflict,
 } from '../../../model/api.ts'
+import { EXCHANGE_REFUSED } from '../../../shared/egress/oauth/exchange-endpoints.ts'
 import type { Transaction } from '../../store/store.ts'
 import { checkIfMatch } from '../http/entity-tag.ts'
-import { conflict, found, invalidField } from '../http/problem.ts'
+import { conflict, found, invalidField, unavailable } from '../http/problem.ts'
 import type { Services } from '../services.ts'
 import { type AskPolicy, GOVERNED_API, requireGovernance, ungoverned } from './governed-fields.ts'
 import { withdrawFromProducts } from './products.ts'
@@ -46,6 +47,16 @@ export type ApiFields = Pick<
 export function requireUsableSpec(spec: string | null | undefined, { specFault }: Services): void {
   const fault = typeof spec === 'string' ? specFault?.(spec) : undefined
   if (fault !== undefined) throw invalidField('spec', `is not a usable OpenAPI document: ${fault}.`)
+}
+
+/** @throws Problem validation_error for an address to which no token of a caller may be sent; unavailable while that is not known */
+export function requireExchangeUrl(mcp: Api['mcp'] | undefined, { mayExchangeAt }: Services): void {
+  const { type, tokenUrl } = mcp?.authentication ?? {}
+  if (type !== 'token_exchange' || tokenUrl === undefined || tokenUrl === null) return
+  const permission = mayExchangeAt(tokenUrl)
+  if (permission === 'refused') throw invalidField('mcp.authentication.token_url', EXCHANGE_REFUSED)
+  if (permission === 'unknown')
+    throw unavailable('The discovery document of the identity provider has not been read yet.', 1)
 }
 
 /** @throws Problem forbidden, validation_error, conflict for a taken address */

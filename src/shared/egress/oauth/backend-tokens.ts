@@ -3,7 +3,15 @@ import { createHash } from 'node:crypto'
 import { oncePer } from '../../../model/once-per.ts'
 import { type BackendAuthentication, isPerCaller } from '../../../model/tool.ts'
 import type { Egress } from '../egress.ts'
-import { fault, identityOf, renewalOf, requestToken, type TokenFault } from './token-endpoint.ts'
+import { exchangeUrl, type MayExchangeAt } from './exchange-endpoints.ts'
+import {
+  fault,
+  type IssuedToken,
+  identityOf,
+  renewalOf,
+  requestToken,
+  type TokenFault,
+} from './token-endpoint.ts'
 import type { ConnectionPlace, UserTokens } from './user-tokens.ts'
 
 /** The caller, where each one has its own token. */
@@ -18,6 +26,8 @@ export interface TokenCaller {
 
 interface BackendTokensOptions {
   readonly egress: Egress
+  /** Absent: no token of a caller is sent anywhere. */
+  readonly mayExchangeAt?: MayExchangeAt
   /** Of users, and the page where they connect; absent: no caller has any. */
   readonly users?: { readonly tokens: UserTokens; readonly pageUrl: string }
   /** Unix ms. */
@@ -116,9 +126,8 @@ export class BackendTokens {
     authentication: BackendAuthentication,
     caller: TokenCaller,
   ): Promise<string | TokenFault> {
-    const { egress, now } = this.#options
-    this.counts.requests++
-    const issued = await requestToken(egress, identityOf(authentication), formOf(authentication, caller))
+    const { now } = this.#options
+    const issued = await this.#request(authentication, caller)
     this.#pending.delete(key)
     const isToken = issued.kind === 'token'
     if (!isToken) this.counts.failures++
@@ -129,6 +138,34 @@ export class BackendTokens {
     this.#entries.set(key, { outcome, untilMs })
     return outcome
   }
+
+  async #request(
+    authentication: BackendAuthentication,
+    caller: TokenCaller,
+  ): Promise<IssuedToken | TokenFault> {
+    const { egress, mayExchangeAt } = this.#options
+    let { client, secret } = identityOf(authentication)
+    if (authentication.type === 'token_exchange') {
+      const permission = mayExchangeAt?.(client.tokenUrl) ?? 'refused'
+      if (permission !== 'permitted') return NOT_EXCHANGED[permission]
+      // exactly what was compared
+      client = { ...client, tokenUrl: exchangeUrl(client.tokenUrl)! }
+    }
+    this.counts.requests++
+    return requestToken(egress, { client, secret }, formOf(authentication, caller))
+  }
+}
+
+/** By what is known about the token endpoint. */
+const NOT_EXCHANGED = {
+  refused: fault(
+    'refused',
+    'The token endpoint of this tool is neither that of the identity provider nor listed in TOKEN_EXCHANGE_URLS, so the token of the caller was not sent to it. The operator of the gateway can list it.',
+  ),
+  unknown: fault(
+    'unavailable',
+    'The gateway has not read the discovery document of its identity provider yet, so the token of the caller was not sent to a token endpoint. Try again later.',
+  ),
 }
 
 const NO_SUBJECT = fault(

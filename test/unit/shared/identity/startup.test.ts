@@ -8,7 +8,7 @@ import { CompactSign, compactVerify, importJWK } from 'jose'
 import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { createEgress } from '../../../../src/shared/egress/client.ts'
 import { loadSigningKeys } from '../../../../src/shared/identity/dev-provider/signing-key.ts'
-import { discoverJwksUri, discoveryUrl } from '../../../../src/shared/identity/discovery.ts'
+import { discoverEndpoints, discoveryUrl } from '../../../../src/shared/identity/discovery.ts'
 import { fetchJsonOver } from '../../../../src/shared/identity/fetch-json.ts'
 import { createTokenVerifier } from '../../../../src/shared/identity/jwks.ts'
 import { NO_TOKENS } from '../../../../src/shared/identity/no-provider.ts'
@@ -67,7 +67,7 @@ describe('documents of the provider', () => {
 
   const discover = (document: unknown, issuer = 'https://idp.example/realm/') => {
     const asked: string[] = []
-    const found = discoverJwksUri(issuer, async address => {
+    const found = discoverEndpoints(issuer, async address => {
       asked.push(address)
       return { ok: true, json: document }
     })
@@ -112,7 +112,7 @@ describe('documents of the provider', () => {
 
   it('keep the reason of a failed fetch', async () => {
     const failed = { ok: false, reason: 'unreachable' } as const
-    expect(await discoverJwksUri('https://idp.example', async () => failed)).toBe(failed)
+    expect(await discoverEndpoints('https://idp.example', async () => failed)).toBe(failed)
   })
 })
 

@@ -2,7 +2,7 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { CompactSign } from 'jose'
 import { describe, expect, it } from 'vitest'
-import { discoverJwksUri, discoveryUrl } from '../../../../src/shared/identity/discovery.ts'
+import { discoverEndpoints, discoveryUrl } from '../../../../src/shared/identity/discovery.ts'
 import { NO_TOKENS } from '../../../../src/shared/identity/no-provider.ts'
 import { jwsVerifier } from '../../../../src/shared/identity/verify-jws.ts'
 
@@ -38,7 +38,7 @@ describe('a signature over bytes', () => {
 
 describe('a discovery document', () => {
   const discover = (json: unknown, issuer = 'https://id.example/realm') =>
-    discoverJwksUri(issuer, async () => ({ ok: true, json }) as never)
+    discoverEndpoints(issuer, async () => ({ ok: true, json }) as never)
 
   it('is where the issuer puts it, whatever slashes end the issuer', () => {
     for (const issuer of ['https://id.example/realm', 'https://id.example/realm//'])

@@ -8,7 +8,14 @@ import { apiFields } from '../../schemas/api.ts'
 import type { TreeResource } from '../../schemas/configuration.ts'
 import { planFields } from '../../schemas/plan.ts'
 import { settingsOf } from '../../schemas/tenant.ts'
-import { type ApiFields, createApi, deleteApi, patchApi, requireUsableSpec } from '../apis.ts'
+import {
+  type ApiFields,
+  createApi,
+  deleteApi,
+  patchApi,
+  requireExchangeUrl,
+  requireUsableSpec,
+} from '../apis.ts'
 import { ensureConsumer, patchConsumer } from '../consumers.ts'
 import { createPlan, deletePlan, type PlanFields, patchPlan } from '../plans.ts'
 import { createProduct, deleteProduct, patchProduct } from '../products.ts'
@@ -113,6 +120,7 @@ async function writeApi(
   const values = apiFields(body) as ApiFields
   const status = fields.status as 'active' | 'deprecated' | 'retired'
   if (change.fields.some(({ field }) => field === 'spec')) requireUsableSpec(values.spec, services)
+  requireExchangeUrl(values.mcp, services)
   if (action === 'update') await patchApi(tx, live!.row.id, { ...values, status }, tagOf(live), ask)
   else {
     const api = await createApi(tx, tenant!.id, values, ask)
