@@ -2,7 +2,14 @@
 import { describe, expect, it } from 'vitest'
 import { inspectSettings } from '../../../../../src/app/settings.ts'
 import { ExchangeReview } from '../../../../../src/control-plane/publisher/exchange-review.ts'
-import { exchangeEndpoints, exchangeUrl } from '../../../../../src/shared/egress/oauth/exchange-endpoints.ts'
+import { createEgress } from '../../../../../src/shared/egress/client.ts'
+import { BackendTokens } from '../../../../../src/shared/egress/oauth/backend-tokens.ts'
+import {
+  exchangeEndpoints,
+  exchangeUrl,
+  type MayExchangeAt,
+} from '../../../../../src/shared/egress/oauth/exchange-endpoints.ts'
+import { startOAuthServer } from '../../../../fixtures/oauth-server.ts'
 
 const LISTED = 'https://listed.example/token'
 const OF_ISSUER = 'https://id.example/token'
@@ -83,4 +90,28 @@ describe('TOKEN_EXCHANGE_URLS', () => {
     expect(names({ ...refused, ALLOW_INSECURE: 'TOKEN_EXCHANGE_URLS' })).toEqual([])
     expect(names({ ...PRODUCTION, TOKEN_EXCHANGE_URLS: 'http://127.0.0.1:1/t' })).toEqual([])
   })
+})
+
+it('is asked before a token of a caller is sent, again after a second', async () => {
+  const server = await startOAuthServer()
+  const egress = createEgress({ allow: [], allowLoopback: true })
+  let nowMs = 0
+  let permission: ReturnType<MayExchangeAt> = 'unknown'
+  const tokens = new BackendTokens({ egress, now: () => nowMs, mayExchangeAt: () => permission })
+  const oauth = { tokenUrl: `${server.url}/token`, clientId: 'x', clientAuthentication: 'none' } as const
+  const subjectToken = `.${Buffer.from('{"sub":"a"}').toString('base64url')}.`
+  const token = () => tokens.token({ type: 'token_exchange', oauth }, { subjectToken, expiresAtMs: 1e6 })
+  try {
+    expect(await token()).toMatchObject({ kind: 'fault', reason: 'unavailable' })
+    permission = 'refused'
+    nowMs += 1_000
+    expect(await token()).toMatchObject({ kind: 'fault', reason: 'refused' })
+    expect([server.requests.length, tokens.counts.requests]).toEqual([0, 0])
+    permission = 'permitted'
+    nowMs += 1_000
+    expect(await token()).toMatch(/^for-a\./)
+  } finally {
+    await egress.close()
+    await server.close()
+  }
 })
