@@ -37,15 +37,42 @@ function hasCgroups(): boolean {
   }
 }
 
-const LIMITS: readonly (readonly [limit: string, launcher: () => readonly string[], isAvailable: boolean])[] =
-  [
-    ['RLIMIT_DATA of 600 MiB', () => ['prlimit', `--data=${600 * MIB}`, '--'], process.platform === 'linux'],
-    [
-      'a memory cgroup of 512 MiB (needs root and a writable /sys/fs/cgroup)',
-      () => ['sh', '-c', `echo $$ > ${makeCgroup(512 * MIB)}/cgroup.procs && exec "$@"`, 'sh'],
-      hasCgroups(),
-    ],
-  ]
+const inCgroup = (bytes: number) => (): readonly string[] => [
+  'sh',
+  '-c',
+  `echo $$ > ${makeCgroup(bytes)}/cgroup.procs && exec "$@"`,
+  'sh',
+]
+const NEEDS = 'needs root and a writable /sys/fs/cgroup'
+const isCgroupRoot = hasCgroups()
+
+interface Limit {
+  readonly limit: string
+  readonly launcher: () => readonly string[]
+  readonly isAvailable: boolean
+  readonly workers: string
+}
+
+const LIMITS: readonly Limit[] = [
+  {
+    limit: 'RLIMIT_DATA of 600 MiB',
+    launcher: () => ['prlimit', `--data=${600 * MIB}`, '--'],
+    isAvailable: process.platform === 'linux',
+    workers: '1',
+  },
+  {
+    limit: `a memory cgroup of 512 MiB (${NEEDS})`,
+    launcher: inCgroup(512 * MIB),
+    isAvailable: isCgroupRoot,
+    workers: '1',
+  },
+  {
+    limit: `a memory cgroup of 768 MiB, with two threads (${NEEDS})`,
+    launcher: inCgroup(768 * MIB),
+    isAvailable: isCgroupRoot,
+    workers: '2',
+  },
+]
 
 /** Calls `small` as another tenant as long as the work lasts. @returns the statuses */
 async function serveOthers(work: Promise<unknown>): Promise<ReadonlySet<number>> {
@@ -58,10 +85,14 @@ async function serveOthers(work: Promise<unknown>): Promise<ReadonlySet<number>>
   return statuses
 }
 
-for (const [limit, launcher, isAvailable] of LIMITS)
+for (const { limit, launcher, isAvailable, workers } of LIMITS)
   describe.skipIf(!isAvailable)(`under ${limit}`, () => {
     it('120 large responses for one tenant: the process lives, refuses most of them, and serves another tenant', async () => {
-      subject = await prepareSubject({ launcher: launcher() })
+      subject = await prepareSubject({
+        launcher: launcher(),
+        sharedTools: ['large', 'small'],
+        env: { WORKERS: workers },
+      })
       const { callTool, unlimitedToken: token } = subject
       await subject.process.start()
       const large = Promise.all(Array.from({ length: 120 }, () => callTool('large', token)))
@@ -81,6 +112,7 @@ describe.each(['uws', 'node'])(
   server => {
     it('lose their connections in time, and another tenant is served meanwhile', async () => {
       subject = await prepareSubject({
+        sharedTools: ['huge', 'small'],
         env: {
           HTTP_SERVER: server,
           RESPONSE_TIMEOUT: '3s',

@@ -35,11 +35,11 @@ export interface Subject {
   readonly token: string
   /** A token of a consumer without limits: its calls need no quota store. */
   readonly unlimitedToken: string
-  /** A token of another tenant than that of the others; it sees `large` and `small`, as all do. */
+  /** A token of another tenant than that of the others; it sees the shared tools. */
   readonly foreignToken: string
   /** A token of the consumer `limited-<number>`, which may call 60 times a day. */
   limitedToken(number: number): Promise<string>
-  /** @param tool `fast`, `slow`, `large` or `small` */
+  /** @param tool `fast`, `slow`, or another one that the options name */
   callTool(tool: string, token?: string, requestId?: string): Promise<Called>
   /** State by `/ready`, `/mcp/health` and the metric `platform_degraded` of a part. */
   see(part: string): Promise<Seen>
@@ -56,6 +56,8 @@ export const PROXIED_PATH = '/t/edge/api/fast'
 
 interface SubjectOptions {
   readonly env?: Record<string, string>
+  /** Tools that all tenants see. */
+  readonly sharedTools?: readonly string[]
   /** As that of `ServeProcess`. */
   readonly launcher?: readonly string[]
   /** Origin under which the gateway finds the provider, for a proxy in between. @param port of the provider */
@@ -98,9 +100,10 @@ export async function prepareSubject(options: SubjectOptions = {}): Promise<Subj
   const backendUrl = `http://127.0.0.1:${(backend.address() as AddressInfo).port}`
   const reachedBackendUrl = (await options.backendUrl?.(backendUrl)) ?? backendUrl
   mkdirSync(join(root, 'toolsets'))
-  const { toolSet: name = 'faults', tools = [] } = options
+  const { toolSet: name = 'faults', tools = [], sharedTools = [] } = options
   writeToolSet(root, reachedBackendUrl, { name, namespace: 'tenant-acme' }, ['fast', 'slow', ...tools])
-  writeToolSet(root, reachedBackendUrl, { name: 'shared', namespace: 'platform' }, ['huge', 'large', 'small'])
+  if (sharedTools.length > 0)
+    writeToolSet(root, reachedBackendUrl, { name: 'shared', namespace: 'platform' }, sharedTools)
   let changes = 0
   const change = (): void =>
     controlPlane.serve('stream', wholeUpdate([tenantShare(reachedBackendUrl, changes++)]))

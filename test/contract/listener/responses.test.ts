@@ -302,7 +302,7 @@ onEachListenerAndLot('responses', kind => {
     expect(responded).toBeLessThan(150_000)
   })
 
-  it('tells once that it holds nothing of an exchange any more', async () => {
+  it('reports once that it holds nothing of an exchange any more', async () => {
     const ends: string[] = []
     const { port, url } = await openListener(kind, (request, response) => {
       response.onEnd(() => ends.push(`${request.path} 1`))
