@@ -1,4 +1,4 @@
-/** Reads `TOKEN_EXCHANGE_URLS`: token endpoints that get tokens of callers besides that of the issuer. It sends no request. */
+/** Reads `TOKEN_EXCHANGE_URLS`: token endpoints that get tokens of callers besides that of the issuer. */
 import { exchangeUrl } from '../../shared/egress/oauth/exchange-endpoints.ts'
 import type { Reader } from './reader.ts'
 

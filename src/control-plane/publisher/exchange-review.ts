@@ -1,4 +1,4 @@
-/** Keeps APIs out of the share whose callers' tokens would be sent to an address that is not permitted. It reads no database. */
+/** Keeps APIs out of the share whose callers' tokens would be sent to an address that is not permitted. */
 import type { Api } from '../../model/api.ts'
 import { EXCHANGE_REFUSED, type MayExchangeAt } from '../../shared/egress/oauth/exchange-endpoints.ts'
 import type { ControlPlaneOptions } from '../api/options.ts'

@@ -1,4 +1,4 @@
-/** Keeps metering events that no broker takes in a file, one JSON object per line. It sends none, and reads none. */
+/** Keeps metering events that no broker takes in a file, one JSON object per line. */
 import { appendFile, rename, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { MeteringEvent } from '../../link/metering-event.ts'

@@ -1,4 +1,4 @@
-/** The fields of APIs and products that not every member of a tenant may change, and the question to the policy about a change of them. It changes nothing. */
+/** The fields of APIs and products that not every member of a tenant may change, and the question to the policy about a change of them. */
 import { isDeepStrictEqual } from 'node:util'
 import type { Api } from '../../../model/api.ts'
 import { DEFAULT_MCP_UPSTREAM } from '../../../model/mcp-upstream.ts'

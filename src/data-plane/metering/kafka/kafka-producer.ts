@@ -1,4 +1,4 @@
-/** Writes batches of metering events, of a size that the topic takes, keyed by consumer. It reads no topic. */
+/** Writes batches of metering events, of a size that the topic takes, keyed by consumer. */
 import { KafkaJSProtocolError, Partitioners, type Producer } from 'kafkajs'
 import type { MeteringEvent } from '../../../link/metering-event.ts'
 import { decodeEvent } from '../event-codec.ts'

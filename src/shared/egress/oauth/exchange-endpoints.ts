@@ -1,4 +1,4 @@
-/** Where tokens of callers may be exchanged: at the token endpoint of the issuer, and at addresses that the operator lists. It sends no request. */
+/** Where tokens of callers may be exchanged: at the token endpoint of the issuer, and at addresses that the operator lists. */
 import type { TokenVerifier } from '../../identity/verifier.ts'
 
 /** `unknown`: the discovery document of the issuer has not been read yet. */
