@@ -260,5 +260,5 @@ function writeToolSet(
       naming: { useOperationId: true },
     },
   }
-  writeFileSync(join(root, 'toolsets', `${metadata.name}.yaml`), JSON.stringify(toolSet))
+  writeFileSync(join(root, 'toolsets', `${metadata.namespace}.yaml`), JSON.stringify(toolSet))
 }
