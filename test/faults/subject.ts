@@ -101,9 +101,19 @@ export async function prepareSubject(options: SubjectOptions = {}): Promise<Subj
   const reachedBackendUrl = (await options.backendUrl?.(backendUrl)) ?? backendUrl
   mkdirSync(join(root, 'toolsets'))
   const { toolSet: name = 'faults', tools = [], sharedTools = [] } = options
-  writeToolSet(root, reachedBackendUrl, { name, namespace: 'tenant-acme' }, ['fast', 'slow', ...tools])
+  writeToolSet(root, reachedBackendUrl, 'faults.yaml', { name, namespace: 'tenant-acme' }, [
+    'fast',
+    'slow',
+    ...tools,
+  ])
   if (sharedTools.length > 0)
-    writeToolSet(root, reachedBackendUrl, { name: 'shared', namespace: 'platform' }, sharedTools)
+    writeToolSet(
+      root,
+      reachedBackendUrl,
+      'shared.yaml',
+      { name: 'shared', namespace: 'platform' },
+      sharedTools,
+    )
   let changes = 0
   const change = (): void =>
     controlPlane.serve('stream', wholeUpdate([tenantShare(reachedBackendUrl, changes++)]))
@@ -237,6 +247,7 @@ function tenantShare(upstreamUrl: string, revision: number): TenantShare {
 function writeToolSet(
   root: string,
   baseURL: string,
+  file: string,
   metadata: { readonly name: string; readonly namespace: string },
   operations: readonly string[],
 ): void {
@@ -260,5 +271,5 @@ function writeToolSet(
       naming: { useOperationId: true },
     },
   }
-  writeFileSync(join(root, 'toolsets', `${metadata.namespace}.yaml`), JSON.stringify(toolSet))
+  writeFileSync(join(root, 'toolsets', file), JSON.stringify(toolSet))
 }
