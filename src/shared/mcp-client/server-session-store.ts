@@ -31,8 +31,8 @@ export interface ServerSessionStore {
    * @returns true for one of all that ask at the same time: that one ends it at the server; undefined: the store does not respond
    */
   remove(place: SessionPlace, id: string, unusedMs?: number): Promise<boolean | undefined>
-  /** Those of a caller. */
-  list(caller: string): Promise<readonly (readonly [SessionPlace, ServerSession])[]>
+  /** Those of a caller; undefined: the store does not respond. */
+  list(caller: string): Promise<readonly (readonly [SessionPlace, ServerSession])[] | undefined>
   /** @returns true for one of all that ask for this name within a minute */
   claim(place: SessionPlace, name: string): Promise<boolean>
 }

@@ -38,6 +38,9 @@ const MAX_SESSIONS = 1_000
 const SWEEP_MS = 30_000
 /** A server that is just being replaced may listen again. */
 const RETRY_AFTER_MS = 30
+/** Of ending the sessions of a caller while their store does not respond. */
+const END_TRIES = 10
+const END_RETRY_MS = 1_000
 
 /** `sent: false`, and a time after which the next attempt makes sense. */
 export interface CircuitOpen {
@@ -120,11 +123,19 @@ export class McpSessions {
     addressOf: (server: string) => ServerAddress | undefined,
   ): Promise<void> {
     const { stored, egress, client } = this.#options
-    const list = (await stored?.store.list(callerKey(callerSession))) ?? []
-    for (const [place, session] of list) {
-      const address = addressOf(place.server.split('.', 1)[0]!)
-      if (address !== undefined && (await stored!.store.remove(place, session.id)) === true)
-        await resumeSession(address, { egress, client }, session).connection.close()
+    if (stored === undefined) return
+    for (let tries = 1; ; tries++) {
+      const list = await stored.store.list(callerKey(callerSession))
+      let isDone = list !== undefined
+      for (const [place, session] of list ?? []) {
+        const address = addressOf(place.server.split('.', 1)[0]!)
+        if (address === undefined) continue
+        const isRemoved = await stored.store.remove(place, session.id)
+        if (isRemoved === undefined) isDone = false
+        if (isRemoved === true) await resumeSession(address, { egress, client }, session).connection.close()
+      }
+      if (isDone || tries === END_TRIES || this.#closed) return
+      await sleep(END_RETRY_MS, undefined, { ref: false })
     }
   }
 

@@ -54,10 +54,12 @@ export function redisServerSessions(redis: RedisConnection, ttlMs: number): Serv
     },
 
     async list(caller) {
-      const servers = (await attempt(() => redis.smembers(indexOf(caller)))) ?? []
-      const places = servers.map(server => ({ caller, server }))
-      const sessions = await Promise.all(places.map(async place => [place, await get(place)] as const))
-      return sessions.filter((entry): entry is [SessionPlace, ServerSession] => typeof entry[1] === 'object')
+      const servers = await attempt(() => redis.smembers(indexOf(caller)))
+      const places = servers?.map(server => ({ caller, server }))
+      const sessions =
+        places && (await Promise.all(places.map(async place => [place, await get(place)] as const)))
+      if (sessions?.some(([, session]) => session === 'unavailable')) return undefined
+      return sessions?.filter((entry): entry is [SessionPlace, ServerSession] => typeof entry[1] === 'object')
     },
 
     async claim(place, name) {

@@ -77,7 +77,7 @@ function storeSuite(open: () => ServerSessionStore, pass: (ms: number) => Promis
   it('lists those of a caller with the key of their server', async () => {
     const places = ['one', 'two'].map(server => sessionPlace('lister', server, 'rest'))
     for (const [n, place] of places.entries()) await store.settle(place, session(`l${n}`))
-    const listed = await store.list(callerKey('lister'))
+    const listed = (await store.list(callerKey('lister')))!
     expect(listed.map(([, { id }]) => id).sort()).toEqual(['l0', 'l1'])
     const keys = listed.map(([{ server }]) => server.split('.')[0])
     expect(keys.sort()).toEqual([serverKey('one'), serverKey('two')].sort())
