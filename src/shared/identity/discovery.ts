@@ -1,4 +1,4 @@
-/** The address and the issuer check of a provider's discovery document, and the endpoints in it. It loads no key. */
+/** The address and the issuer check of a provider's discovery document, and the endpoints in it. */
 import { isObject } from '../../model/is-object.ts'
 import type { FetchJson } from './fetch-json.ts'
 

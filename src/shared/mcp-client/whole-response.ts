@@ -31,8 +31,19 @@ export function requestWhole(
   const onChunk = (chunk: Uint8Array): void => stream?.push(chunk)
   const { method, url, headers, body, timeoutMs, maxResponseBytes, budget, cancellation } = request
   // each member by name: copying the rest of an object takes as long as sending the request
-  const bounds = { timeoutMs, maxResponseBytes, budget, cancellation }
-  void egress.request({ method, url, headers, body, ...bounds, onHead, onChunk }).then(response => {
+  const sent = {
+    method,
+    url,
+    headers,
+    body,
+    timeoutMs,
+    maxResponseBytes,
+    budget,
+    cancellation,
+    onHead,
+    onChunk,
+  }
+  void egress.request(sent).then(response => {
     if (stream === undefined) whole.resolve(response)
     else stream.end(response.kind === 'failure' ? response : undefined)
   })

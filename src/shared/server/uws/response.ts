@@ -121,8 +121,8 @@ export class UwsResponse implements HttpResponse {
 
 /**
  * Hands a body over as far as the system takes it, the rest when it takes more. Nothing is copied and nothing is left in
- * the native buffer; a client that takes nothing for 10 s (30 s in the newer build) is cut by uWS, and by us one that is slow. The pieces of a body meet
- * in the system's buffer, and before that only for a client that is slow.
+ * the native buffer; a client that takes nothing for 10 s (30 s in the newer build) is cut by uWS, one that has not taken all of it in
+ * time by us. The pieces of a body meet in the system's buffer, and before that only for a client that is slow.
  */
 function deliver(
   turn: UwsTurn,
