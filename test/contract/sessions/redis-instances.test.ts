@@ -134,6 +134,19 @@ describe.skipIf(!hasRedis())(`instances with one Redis (${REDIS_HINT})`, () => {
     expect(await one.store.findExpired(ids, T0 + TTL_MS + 1)).toEqual([])
   })
 
+  it('a session is ended once when the first response of Redis was lost', async () => {
+    const { id } = await one.store.create(FACTS)
+    let sent = 0
+    vi.spyOn(one.redis, 'eval').mockImplementationOnce(async (...command) => {
+      sent++
+      await two.redis.eval(...(command as Parameters<typeof two.redis.eval>))
+      throw new Error('Command timed out')
+    })
+    expect(await one.store.end(id)).toBe(true)
+    expect(sent).toBe(1)
+    expect(await two.store.end(id)).toBe(false)
+  })
+
   it('a listener hears a signal of the same instance once', async () => {
     const heard: SessionSignal[] = []
     two.store.listen('a', signal => heard.push(signal))

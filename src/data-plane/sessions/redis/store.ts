@@ -188,12 +188,15 @@ export class RedisSessionStore implements SessionStore {
   async end(id: string): Promise<boolean | 'unavailable'> {
     const { redis, keys, ttlMs } = this.#options
     if (readSessionId(id, keys) === undefined) return false
-    const alive = await this.#attempt(() => redis.eval(END, 1, keyOf(id), ttlMs))
+    const end = () => this.#attempt(() => redis.eval(END, 1, keyOf(id), ttlMs))
+    const first = await end()
+    // without a response the command may have ended the session all the same: the repetition then finds that it has ended
+    const alive = first ?? (await end())
     if (alive === undefined) return 'unavailable'
     void this.#attempt(() => redis.zrem(INDEX, id))
     await this.signal(id, { kind: 'end' })
     this.#listeners.removeAll(id)
-    return alive === 1
+    return alive === 1 || first === undefined
   }
 
   async signal(channel: Channel, signal: SessionSignal): Promise<number> {
