@@ -26,31 +26,25 @@ async function startWith(code: string): Promise<{ readonly process: ServeProcess
   return { process: serve, dir }
 }
 
-it.each([
-  ['rejection', `Promise.reject(new Error('refused redis://user:${SECRET}@host'))`],
-  [
-    'error_event',
-    `import('node:events').then(({ EventEmitter }) => setImmediate(() => new EventEmitter().emit('error', Object.assign(new Error('lost'), { command: ['AUTH', '${SECRET}'] }))))`,
-  ],
-])(
-  'an unexpected %s does not end the process; it is counted, logged without secrets, and fails the test',
-  async (kind, code) => {
-    const { process: serve, dir } = await startWith(code)
-    try {
-      process.kill(serve.pid!, 'SIGUSR2')
-      const metrics = async () => (await fetch(`${serve.addresses.metrics_url}/metrics`)).text()
+it('an unexpected rejection or error event does not end the process; it is counted, logged without secrets, and fails the test', async () => {
+  const { process: serve, dir } = await startWith(`
+    Promise.reject(new Error('refused redis://user:${SECRET}@host'))
+    import('node:events').then(({ EventEmitter }) => setImmediate(() =>
+      new EventEmitter().emit('error', Object.assign(new Error('lost'), { command: ['AUTH', '${SECRET}'] }))))`)
+  try {
+    process.kill(serve.pid!, 'SIGUSR2')
+    const metrics = async () => (await fetch(`${serve.addresses.metrics_url}/metrics`)).text()
+    for (const kind of ['rejection', 'error_event'])
       await expect.poll(metrics).toContain(`platform_unexpected_errors_total{kind="${kind}"} 1`)
-      expect((await fetch(`${serve.addresses.api_url}/ready`)).status).toBe(200)
-      const ended = serve.end('SIGTERM')
-      await expect(ended).rejects.toThrow(/unexpected error/)
-      await expect(ended).rejects.not.toThrow(SECRET)
-    } finally {
-      await serve.end('SIGKILL').catch(() => {})
-      rmSync(dir, { recursive: true, force: true })
-    }
-  },
-  180_000,
-)
+    expect((await fetch(`${serve.addresses.api_url}/ready`)).status).toBe(200)
+    const ended = serve.end('SIGTERM')
+    await expect(ended).rejects.toThrow(/unexpected error/)
+    await expect(ended).rejects.not.toThrow(SECRET)
+  } finally {
+    await serve.end('SIGKILL').catch(() => {})
+    rmSync(dir, { recursive: true, force: true })
+  }
+}, 180_000)
 
 it('a programming error in a callback ends the process', async () => {
   const { process: serve, dir } = await startWith('setTimeout(() => undefined.missing)')
