@@ -1,7 +1,25 @@
-/** How the tests run: which files are tests, how long one may take. It holds no test. */
+/** How the tests run: which files are tests, which of them only the long check runs, how long one may take. It holds no test. */
 import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
-import { defineConfig } from 'vitest/config'
+import { configDefaults, defineConfig } from 'vitest/config'
+import { IS_LONG_CHECK } from './test/fixtures/check.ts'
+
+/** Only with CHECK=long: programs of others that take long to install or to run, and what the named files of the other check cover in part. */
+const LONG = [
+  // clients and servers of others; `mcp-python`, `official-client`, `mcp-matrix` of e2e and the wire tests stay
+  'test/services/{client-refusals,conformance,conformance-upstream,control-python-client,control-schemathesis,mcp-clients,mcp-inspector}.test.ts',
+  'test/services/{mcp-matrix,mcp-server-clients,mcp-servers,oauth-keycloak,otel-collector,prometheus}.test.ts',
+  // proxies in front, charts, sites
+  'test/services/{docs-site,doctor-edge,edge-nginx,helm-chart}.test.ts',
+  // `toolsets-kubernetes` and `faults/kubernetes` stay
+  'test/services/{gateway-objects-kubernetes,tool-views-kubernetes,toolsets-kubernetes-contract}.test.ts',
+  // `console`, `portal`, `console-states`, `cors-browser` stay
+  'test/services/{api-cors-browser,connections-browser,console-fleet,console-tenants}.test.ts',
+  // `meter-kafka`, `metering-backlog-kafka` and `faults/kafka` stay
+  'test/services/{kafka-security,metering-verify-kafka}.test.ts',
+  'test/services/{bench-profile,large-installation}.test.ts',
+  'test/stalls/short.test.ts',
+]
 
 /**
  * These need no service: ports of the loopback interface and threads at most, and those of the architecture run short commands. What they
@@ -28,9 +46,6 @@ const TIMED = [
 /** The suite of others has limits of 500 to 1,500 ms of wall time in its code, so nothing else may take the processors while it runs. */
 const ALONE = ['test/services/conformance.test.ts']
 
-/** It measures the availability of a deployment that is under load, so nothing else may take the processors either. */
-const LOADED = ['test/chaos/short.test.ts']
-
 export default defineConfig({
   resolve: {
     alias: [
@@ -51,8 +66,11 @@ export default defineConfig({
         test: {
           name: 'services',
           include: SERVICES,
-          exclude: [...ALONE, ...LOADED, ...TIMED],
+          exclude: [...ALONE, ...TIMED],
           isolate: false,
+          // they wait for servers and faults half of the time
+          maxWorkers: 2 * availableParallelism() + 1,
+          sequence: { groupOrder: 1 },
         },
       },
       { extends: true, test: { name: 'timed', include: TIMED } },
@@ -64,15 +82,15 @@ export default defineConfig({
           exclude: [...HERMETIC, ...DEPLOYMENTS, ...CLOSING, ...SERVICES],
         },
       },
-      { extends: true, test: { name: 'alone', include: ALONE, sequence: { groupOrder: 1 } } },
-      { extends: true, test: { name: 'loaded', include: LOADED, sequence: { groupOrder: 2 } } },
+      { extends: true, test: { name: 'alone', include: ALONE, sequence: { groupOrder: 2 } } },
     ],
     // against what hangs, not against a machine with much else to do
     testTimeout: 60_000,
     hookTimeout: 120_000,
     expect: { poll: { timeout: 15_000 } },
     pool: 'forks',
-    // most of the time of a suite is waiting for servers and faults: one worker for each processor would idle
+    exclude: [...configDefaults.exclude, ...(IS_LONG_CHECK ? [] : LONG)],
+    // a quarter of the time is waiting: one worker for each processor would idle
     maxWorkers: availableParallelism() + 1,
     // what passing tests print would bury what failing ones do
     silent: process.env.CI ? 'passed-only' : false,

@@ -1,12 +1,13 @@
 /**
  * The setting FAST_PATH, on and off: two gateways in their processes get the same calls and respond with the same bytes, and their backend
- * gets the same requests. 2,000 calls by default; FAST_PATH_CALLS sends more, FAST_PATH_SEED other ones.
+ * gets the same requests. 600 calls, 2,000 in the long check; FAST_PATH_CALLS sends more, FAST_PATH_SEED other ones.
  */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { Agent, type IncomingHttpHeaders, request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it, vi } from 'vitest'
+import { sized } from '../fixtures/check.ts'
 import { read } from '../fixtures/deployment.ts'
 import { type GatewayProcess, startGatewayProcess } from '../fixtures/gateway-process.ts'
 import { result, type ScriptedServer, startScriptedServer, text } from '../fixtures/scripted-mcp-server.ts'
@@ -14,7 +15,7 @@ import { clientToken } from '../fixtures/tokens.ts'
 import { startVariedBackend, type VariedBackend } from '../fixtures/varied-backend.ts'
 import { SESSION_VERSIONS, type VariedCall, VariedCalls } from '../fixtures/varied-calls.ts'
 
-const CALLS = Number(process.env.FAST_PATH_CALLS ?? 2_000)
+const CALLS = Number(process.env.FAST_PATH_CALLS ?? sized(600, 2_000))
 const SEED = Number(process.env.FAST_PATH_SEED ?? 20261128)
 const AT_ONCE = 16
 /** Calls after which a long run reports how far it is. */

@@ -1,4 +1,4 @@
-/** Many official clients at once on one process, and none may be lost. 60 by default; CLIENTS=500 takes a minute; its pauses outlast idle connections. */
+/** Many official clients at once on one process, and none may be lost. 60 by default; MANY_CLIENTS=500 takes a minute; its pauses outlast idle connections. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { type GatewayProcess, startGatewayProcess } from '../fixtures/gateway-process.ts'
 import { clientToken } from '../fixtures/tokens.ts'
 
-const COUNT = Number(process.env.CLIENTS ?? 60)
+const COUNT = Number(process.env.MANY_CLIENTS ?? 60)
 const isLong = COUNT > 60
 const ROUNDS = isLong ? 4 : 2
 /** Listeners close connections after about ten seconds without a request. */

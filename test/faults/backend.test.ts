@@ -1,5 +1,6 @@
 /** A backend behind the fault proxy: its calls fail with the right status and are counted, all else goes on, and the circuit closes soon after the return. */
 import { expect } from 'vitest'
+import { BUSY_FACTOR } from '../fixtures/check.ts'
 import { type FaultProxy, startFaultProxy } from './fault-proxy.ts'
 import { runTable } from './run-table.ts'
 import { fetchIn, PROXIED_PATH, prepareSubject } from './subject.ts'
@@ -10,7 +11,7 @@ const FAILED = [502, 503, 504]
 /** A caller of the proxied API gives up after this time; the gateway itself would wait for a minute. */
 const PATIENCE_MS = 3_000
 /** As in the table of the control plane: three times as long beside other suites. */
-const CLOSED_WITHIN_MS = 3_000 * (process.env.FAULTS === 'all' ? 1 : 3)
+const CLOSED_WITHIN_MS = 3_000 * BUSY_FACTOR
 
 async function open(): Promise<World> {
   let proxy: FaultProxy | undefined

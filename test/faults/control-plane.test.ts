@@ -1,5 +1,6 @@
 /** The control plane behind the fault proxy: a gateway serves the last configuration, and receives changes soon after the return. */
 import { expect } from 'vitest'
+import { BUSY_FACTOR } from '../fixtures/check.ts'
 import { type FaultProxy, startFaultProxy } from './fault-proxy.ts'
 import { runTable } from './run-table.ts'
 import { prepareSubject } from './subject.ts'
@@ -37,9 +38,7 @@ async function open(): Promise<World> {
     async verify() {
       expect(await snapshot()).toBe(before)
       subject.change()
-      await expect
-        .poll(snapshot, { timeout: 3_000 * (process.env.FAULTS === 'all' ? 1 : 3) })
-        .not.toBe(before)
+      await expect.poll(snapshot, { timeout: 3_000 * BUSY_FACTOR }).not.toBe(before)
     },
     async close() {
       await subject.close()

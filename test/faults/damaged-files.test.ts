@@ -1,4 +1,4 @@
-/** Damage to files in DATA_DIR: the next start reports it, or ends and names the file; no limit is granted again. FAULTS=all does all that applies. */
+/** Damage to files in DATA_DIR: the next start reports it, or ends and names the file; no limit is granted again. CHECK=long does all that applies. */
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -10,6 +10,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Addresses } from '../../src/app/main.ts'
 import { copyTemplate } from '../contract/store/pglite-template.ts'
+import { IS_LONG_CHECK } from '../fixtures/check.ts'
 import { post } from '../fixtures/deployment.ts'
 import { FREE_PORTS } from '../fixtures/free-ports.ts'
 import { signedToken } from '../fixtures/tokens.ts'
@@ -179,7 +180,7 @@ describe('damage to the files of a gateway', () => {
     await started.stop()
   }, 60_000)
 
-  test.each(process.env.FAULTS === 'all' ? Object.keys(DAMAGES) : ['bits flipped', 'emptied'])(
+  test.each(IS_LONG_CHECK ? Object.keys(DAMAGES) : ['bits flipped', 'emptied'])(
     'quota journal %s: reported by log, health and metric; no limit is granted again',
     async damage => {
       const { started, file } = await startWith(/^quota\/notes-.*\.log$/, damage)
@@ -241,8 +242,8 @@ describe('damage to the files of a gateway', () => {
   const rows = Object.entries(KINDS).flatMap(([name, kind]) => {
     const { damages } = kind
     const short = damages.includes('bits flipped') ? 'bits flipped' : damages[0]!
-    if (process.env.FAULTS !== 'all' && LONG.includes(name)) return []
-    return (process.env.FAULTS === 'all' ? damages : [short]).map(damage => [name, damage, kind] as const)
+    if (!IS_LONG_CHECK && LONG.includes(name)) return []
+    return (IS_LONG_CHECK ? damages : [short]).map(damage => [name, damage, kind] as const)
   })
 
   test.each(rows)(

@@ -11,6 +11,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { type DevProvider, startDevProvider } from '../../src/shared/identity/dev-provider/dev-provider.ts'
 import { SILENT } from '../../src/shared/telemetry/log.ts'
 import { POSTGRES_HINT, run, WITHOUT_POSTGRES } from '../contract/store/postgres-cluster.ts'
+import { sized } from '../fixtures/check.ts'
 import { read } from '../fixtures/deployment.ts'
 import { type FixedBackend, startFixedBackend } from '../fixtures/fixed-backend.ts'
 import { freePorts } from '../fixtures/free-ports.ts'
@@ -21,8 +22,8 @@ import { clientToken } from '../fixtures/tokens.ts'
 import { startWatchedBalancer, type WatchedBalancer } from '../fixtures/watched-balancer.ts'
 import { startSentinels, type Topology } from '../services/redis/topologies.ts'
 
-const ROUNDS = Number(process.env.ROLLING_ROUNDS ?? 1)
-const CALLS_PER_SECOND = 300
+const ROUNDS = Number(process.env.ROLLING_ROUNDS ?? sized(1, 5))
+const CALLS_PER_SECOND = sized(150, 300)
 const MAX_IN_FLIGHT = 32
 const TICK_MS = 10
 /** More than the time in which the load balancer notices a failed probe, also on a busy machine. */

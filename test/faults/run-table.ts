@@ -2,12 +2,12 @@
 import { appendFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { BUSY_FACTOR, IS_LONG_CHECK } from '../fixtures/check.ts'
 import { type Row, rowsOf, type Table } from './matrix.ts'
 import type { Called, Seen, World } from './world.ts'
 
-const ALL = process.env.FAULTS === 'all'
 /** In the normal suite the machine may be busy with other files. */
-const RECOVERY_MS = ALL ? 3_000 : 10_000
+const RECOVERY_MS = 3_000 * BUSY_FACTOR
 const HOLD_MS = 1_500
 /** How long the state may take to be reported while the fault lasts; at the start, metrics are served last. */
 const NOTICE_MS = { start: 20_000, running: 8_000 }
@@ -23,7 +23,7 @@ export interface RunOptions {
 }
 
 export function runTable(table: Table, { skip, open }: RunOptions): void {
-  const rows = rowsOf(table).filter(row => ALL || row.isShort)
+  const rows = rowsOf(table).filter(row => IS_LONG_CHECK || row.isShort)
   describe.skipIf(skip !== undefined)(
     `${table.dependency}${skip === undefined ? '' : ` (skipped: ${skip})`}`,
     () => {

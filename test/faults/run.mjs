@@ -13,7 +13,7 @@ writeFileSync(report, '')
 const files = process.argv.slice(2).map(name => `test/faults/${name}`)
 const options = ['--no-install', 'vitest', 'run', ...(files.length > 0 ? files : ['test/faults'])]
 const tests = spawn('npx', [...options, '--reporter=dot', '--silent=true'], {
-  env: { ...process.env, CI: 'true', NO_COLOR: '1', FAULTS: 'all', FAULTS_REPORT: report },
+  env: { ...process.env, CI: 'true', NO_COLOR: '1', CHECK: 'long', FAULTS_REPORT: report },
   stdio: ['ignore', 'pipe', 'pipe'],
 })
 let output = ''

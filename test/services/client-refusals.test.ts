@@ -1,7 +1,8 @@
-/** Clients of the matrix when a call is refused: what the user reads, and whether the session goes on. `CLIENTS=all` adds the clients of EXTRA. */
+/** Clients of the matrix when a call is refused: what the user reads, and whether the session goes on. `CHECK=long` adds the clients of EXTRA. */
 import { existsSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { ERROR_META_KEY } from '../../src/data-plane/http/refusal-body.ts'
+import { IS_LONG_CHECK } from '../fixtures/check.ts'
 import { runClient } from '../fixtures/client-process.ts'
 import { CLIENT_PROGRAMS, installation, PYTHON_PROGRAMS } from '../fixtures/client-programs.ts'
 import { meetAll, type Step } from '../fixtures/clients/refusals.mjs'
@@ -128,7 +129,7 @@ const DEFECTS: { readonly [client: string]: Defects } = {
   'TypeScript v2, streamable auto': { scope: { reads: /^Insufficient scope: required "platform:execute / } },
 }
 
-/** Only with CLIENTS=all. */
+/** Only with CHECK=long. */
 const EXTRA: ReadonlySet<string> = new Set([
   'Go, SSE',
   'Java, SSE',
@@ -139,7 +140,7 @@ const EXTRA: ReadonlySet<string> = new Set([
   'Python 2.x, streamable',
   'Python 2.x, SSE',
 ])
-const isRun = (name: string): boolean => process.env.CLIENTS === 'all' || !EXTRA.has(name)
+const isRun = (name: string): boolean => IS_LONG_CHECK || !EXTRA.has(name)
 
 function expectRefusals(client: string, seen: { readonly [label: string]: unknown }): void {
   for (const [label, text] of Object.entries(READABLE)) {

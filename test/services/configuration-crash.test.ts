@@ -14,6 +14,7 @@ import {
   startCluster,
   WITHOUT_POSTGRES,
 } from '../contract/store/postgres-cluster.ts'
+import { IS_LONG_CHECK } from '../fixtures/check.ts'
 
 const KILLS = Number(process.env.CONFIG_KILLS ?? 1)
 const APIS = 200
@@ -28,7 +29,7 @@ function treeOf(name: string): object {
 }
 
 describe.each([
-  { name: 'PGlite', skip: false },
+  { name: 'PGlite', skip: !WITHOUT_POSTGRES && !IS_LONG_CHECK },
   { name: `PostgreSQL${POSTGRES_HINT}`, skip: WITHOUT_POSTGRES },
 ])('kill -9 during an apply on $name', database => {
   describe.skipIf(database.skip)(`in ${KILLS} rounds`, () => {

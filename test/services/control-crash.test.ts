@@ -18,6 +18,7 @@ import {
   startCluster,
   WITHOUT_POSTGRES,
 } from '../contract/store/postgres-cluster.ts'
+import { IS_LONG_CHECK } from '../fixtures/check.ts'
 
 const SOAKS = process.env.SOAK === '1'
 const ROUNDS = SOAKS ? 50 : 3
@@ -159,7 +160,7 @@ async function expectAudited(
 }
 
 describe.each([
-  { name: 'PGlite', skip: false },
+  { name: 'PGlite', skip: !WITHOUT_POSTGRES && !IS_LONG_CHECK },
   { name: `PostgreSQL${POSTGRES_HINT}`, skip: WITHOUT_POSTGRES },
 ])('kill -9 of the control plane on $name', database => {
   describe.skipIf(database.skip)(`in ${ROUNDS} rounds of mixed writes`, () => {

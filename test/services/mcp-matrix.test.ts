@@ -1,5 +1,6 @@
 /** Official and popular MCP clients in their own languages, one life each: connect, list, call, both kinds of error, cancel, and work on after a drop. */
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { IS_LONG_CHECK } from '../fixtures/check.ts'
 import { runClient } from '../fixtures/client-process.ts'
 import { CLIENT_PROGRAMS, installation } from '../fixtures/client-programs.ts'
 import { type Deployment, deploy } from '../fixtures/deployment.ts'
@@ -13,7 +14,7 @@ interface Row {
   readonly letsGo: 'at the cancellation' | 'at the end' | 'when it has run'
   /** A transport that does not reconnect leaves that to its user. */
   readonly afterDrop: 'goes on' | 'connects again' | 'either, by the connection that its pool picks'
-  /** Only with CLIENTS=all. */
+  /** Only with CHECK=long. */
   readonly isExtra?: true
 }
 
@@ -98,9 +99,8 @@ beforeAll(async () => {
 afterAll(() => gateway?.stop())
 
 describe('one life of a client', { timeout: 90_000 }, () => {
-  const isWhole = process.env.CLIENTS === 'all'
   for (const [at, row] of ROWS.entries()) {
-    if (row.isExtra && !isWhole) continue
+    if (row.isExtra && !IS_LONG_CHECK) continue
     const { name, protocol, letsGo, afterDrop } = row
     const { command, kind } = CLIENT_PROGRAMS[name]
     const { missing, hint } = installation(CLIENT_PROGRAMS[name])

@@ -1,5 +1,5 @@
 /**
- * The clients of the matrix (all with CLIENTS=all) call an MCP server through the gateway while connections on both sides are reset and the server
+ * The clients of the matrix (all with CHECK=long) call an MCP server through the gateway while connections on both sides are reset and the server
  * restarts: the server executes each call once. Many sessions at once, again and again, let the heap of the gateway grow by less than 3 MB.
  */
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -11,6 +11,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { type DevProvider, startDevProvider } from '../../src/shared/identity/dev-provider/dev-provider.ts'
 import { SILENT } from '../../src/shared/telemetry/log.ts'
+import { IS_LONG_CHECK } from '../fixtures/check.ts'
 import { runClient } from '../fixtures/client-process.ts'
 import { CLIENT_PROGRAMS, installation, PYTHON_PROGRAMS } from '../fixtures/client-programs.ts'
 import { meetAll, type Step } from '../fixtures/clients/refusals.mjs'
@@ -141,9 +142,9 @@ function expectOnce(client: string, seen: { readonly [label: string]: unknown })
   }
 }
 
-/** Only with CLIENTS=all. */
+/** Only with CHECK=long. */
 const EXTRA = /SSE|auto|LangChain/
-const isRun = (name: string): boolean => process.env.CLIENTS === 'all' || !EXTRA.test(name)
+const isRun = (name: string): boolean => IS_LONG_CHECK || !EXTRA.test(name)
 
 describe('an MCP server', { timeout: 120_000 }, () => {
   for (const [name, program] of Object.entries({ ...CLIENT_PROGRAMS, ...PYTHON_PROGRAMS })) {

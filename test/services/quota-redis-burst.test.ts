@@ -9,13 +9,14 @@ import { importJWK, type JWK, SignJWT } from 'jose'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type DevProvider, startDevProvider } from '../../src/shared/identity/dev-provider/dev-provider.ts'
 import { SILENT } from '../../src/shared/telemetry/log.ts'
+import { sized } from '../fixtures/check.ts'
 import { post } from '../fixtures/deployment.ts'
 import { type GatewayProcess, startGatewayProcess } from '../fixtures/gateway-process.ts'
 import { REDIS_HINT, RedisServer, withoutRedis } from './redis/redis-server.ts'
 
 const BURST = 4
 const CALL_MS = 150
-const SECONDS = 4
+const SECONDS = sized(2, 4)
 
 /** A backend whose calls take some time, and the calls that were in it at once. */
 class CountingBackend {

@@ -6,6 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type DevProvider, startDevProvider } from '../../src/shared/identity/dev-provider/dev-provider.ts'
 import { SILENT } from '../../src/shared/telemetry/log.ts'
+import { IS_LONG_CHECK } from '../fixtures/check.ts'
 import { post } from '../fixtures/deployment.ts'
 import { type GatewayProcess, startGatewayProcess } from '../fixtures/gateway-process.ts'
 import { signedToken } from '../fixtures/tokens.ts'
@@ -15,8 +16,7 @@ const LIMIT = 30
 const CALL = { name: 'shop_listProducts', arguments: {} }
 /** Longer than the longest lease and the rolling minute together. */
 const CLOSED_MS = 72_000
-/** `FAULTS=all` also waits for the end of that time, and runs the test of `trust`. */
-const IS_LONG = process.env.FAULTS === 'all'
+/** `CHECK=long` also waits for the end of that time, and runs the test of `trust`. */
 
 describe.skipIf(withoutRedis)(`a gateway with a Redis that lost its data${REDIS_HINT}`, () => {
   let server: RedisServer
@@ -94,13 +94,13 @@ describe.skipIf(withoutRedis)(`a gateway with a Redis that lost its data${REDIS_
     const response = await call()
     expect(response.status).toBe(429)
     expect(response.json.message).toMatch(/cannot be counted/)
-    const endMs = IS_LONG ? spentMs + 60_000 : performance.now() + 3_000
+    const endMs = IS_LONG_CHECK ? spentMs + 60_000 : performance.now() + 3_000
     expect(await callUntil(endMs)).toBe(0)
-    if (!IS_LONG) return
+    if (!IS_LONG_CHECK) return
     await expect.poll(async () => (await call()).status, { timeout: CLOSED_MS, interval: 100 }).toBe(200)
   }, 240_000)
 
-  test.runIf(IS_LONG)(
+  test.runIf(IS_LONG_CHECK)(
     'admits the limit again where an empty Redis is trusted',
     async () => {
       await loseAll()

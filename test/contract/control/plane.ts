@@ -16,6 +16,7 @@ import { refuse } from '../../../src/shared/call/refusal.ts'
 import type { TokenVerifier } from '../../../src/shared/identity/verifier.ts'
 import { createOpaWasmEngine } from '../../../src/shared/policy/opa-wasm/engine.ts'
 import { createSealer } from '../../../src/shared/secrets/sealer.ts'
+import { IS_LONG_CHECK } from '../../fixtures/check.ts'
 import { copyTemplate } from '../store/pglite-template.ts'
 import { type Cluster, POSTGRES_HINT, startCluster, WITHOUT_POSTGRES } from '../store/postgres-cluster.ts'
 import { FIXED_WORKSHOP } from './fixed-workshop.ts'
@@ -187,14 +188,16 @@ export async function openPlane({ cluster, options, mail }: PlaneOptions = {}): 
   }
 }
 
-/** The databases that contract tests run on; some run on one of them only. */
-export const DATABASES = [
+const BOTH_DATABASES = [
   { name: 'PGlite', skip: false, start: async () => undefined },
   { name: `PostgreSQL${POSTGRES_HINT}`, skip: WITHOUT_POSTGRES, start: startCluster },
 ] as const
 
 /** The database of tests about what token, policy and values decide before the store is asked: the last that is there. */
-export const ONE_DATABASE = DATABASES.findLast(({ skip }) => !skip)!
+export const ONE_DATABASE = BOTH_DATABASES.findLast(({ skip }) => !skip)!
+
+/** The databases that contract tests run on. `store.test.ts` compares both in each check, and whole deployments of tests use PGlite. */
+export const DATABASES = IS_LONG_CHECK ? BOTH_DATABASES : [ONE_DATABASE]
 
 export interface World {
   readonly acme: string

@@ -4,6 +4,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { IS_LONG_CHECK } from '../../fixtures/check.ts'
 import { startOwnTime } from '../../fixtures/own-time.ts'
 import { BAD, type Receiver, receiver, TALKATIVE } from '../../fixtures/webhook-receivers.ts'
 import { DATABASES } from '../control/plane.ts'
@@ -102,7 +103,7 @@ describe.each(DATABASES)('receivers on $name', database => {
         const waiting: string[] = []
         for (let n = 0; n < BACKLOG; n++) waiting.push(await acme.subscribe(`app-${n}`))
         const perRound = BACKLOG / 4
-        const rounds = SOAK || database.name === 'PGlite' ? 5 : 2
+        const rounds = SOAK || IS_LONG_CHECK ? 5 : 2
         for (let attempt = 1; attempt <= rounds; attempt++) {
           for (const [kind, { hook, receiver: one }] of bad) {
             const settled = async () => {
