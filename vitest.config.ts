@@ -94,6 +94,6 @@ export default defineConfig({
     maxWorkers: availableParallelism() + 1,
     // what passing tests print would bury what failing ones do
     silent: process.env.CI ? 'passed-only' : false,
-    reporters: process.env.CI ? ['dot'] : ['default'],
+    reporters: process.env.CI ? ['dot'] : ['default', './scripts/skipped-report.mjs'],
   },
 })
