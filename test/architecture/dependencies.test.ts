@@ -3,6 +3,8 @@ import { execFileSync } from 'node:child_process'
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+// @ts-expect-error a package without types
+import { subset } from 'semver'
 import { beforeAll, describe, expect, it } from 'vitest'
 // @ts-expect-error a script without types
 import { findFaults } from '../../scripts/licenses.mjs'
@@ -16,11 +18,16 @@ interface Locked {
   readonly license?: string
   readonly dev?: boolean
   readonly hasInstallScript?: boolean
+  readonly engines?: { readonly node?: string }
 }
-const lock: Readonly<Record<string, Locked>> = JSON.parse(read('package-lock.json')).packages
-const manifest: { scripts: Record<string, string>; dependencies: Record<string, string> } = JSON.parse(
-  read('package.json'),
-)
+const packagesOf = (file: string): Readonly<Record<string, Locked>> => JSON.parse(read(file)).packages
+const lock = packagesOf('package-lock.json')
+const manifest: {
+  scripts: Record<string, string>
+  dependencies: Record<string, string>
+  engines: { node: string }
+  devEngines: { runtime: { version: string } }
+} = JSON.parse(read('package.json'))
 
 /** Dependencies that declare scripts of installation, and why nothing is missing without them. */
 const DECLARE_SCRIPTS: Readonly<Record<string, string>> = {
@@ -68,6 +75,31 @@ describe('scripts of installation', () => {
       ...hooks,
       ...Object.keys(scripts).filter(name => name === 'install' || name === 'prepare'),
     ]).toEqual([])
+  })
+})
+
+/** npm warns of a package that excludes the version of Node, and leaves it out without a word where it is optional. */
+describe('the versions of Node that a package declares', () => {
+  const { engines, devEngines } = manifest
+  const excluding = (file: string, node: string, isConcerned = (_: Locked) => true) =>
+    Object.entries(packagesOf(file)).flatMap(([path, locked]) => {
+      const declared = locked.engines?.node ?? '*'
+      return isConcerned(locked) && !subset(node, declared) ? [`${path}: ${declared}`] : []
+    })
+
+  it('include all on which Toolgate runs', () => {
+    expect(excluding('package-lock.json', engines.node, ({ dev }) => dev !== true)).toEqual([])
+  })
+
+  it('include all with which a clone is built and tested', () => {
+    expect(excluding('package-lock.json', devEngines.runtime.version)).toEqual([])
+    expect(subset(devEngines.runtime.version, engines.node)).toBe(true)
+  })
+
+  it('include them for the site of the pages as well, but for a library without which rollup works', () => {
+    expect(excluding('docs/package-lock.json', devEngines.runtime.version)).toEqual([
+      'node_modules/@napi-rs/lzma-linux-x64-gnu: ^22.20 || ^24.12 || >=25',
+    ])
   })
 })
 
