@@ -1,14 +1,17 @@
-/** Starts the embedded identity provider where `AUTH_ISSUER` is not set, and opens the verifier of tokens. It authorizes no call. */
+/** Starts the embedded identity provider where `AUTH_ISSUER` is not set, and opens the verifiers of tokens. It authorizes no call. */
 import { join } from 'node:path'
 import { startProviderThread } from '../../shared/identity/dev-provider/start-in-thread.ts'
 import { fetchJsonOver } from '../../shared/identity/fetch-json.ts'
 import { createTokenVerifier } from '../../shared/identity/jwks.ts'
 import { NO_TOKENS } from '../../shared/identity/no-provider.ts'
 import type { TokenVerifier } from '../../shared/identity/verifier.ts'
+import type { Log } from '../../shared/telemetry/log.ts'
+import type { Settings } from '../settings.ts'
 import { type AppContext, servedNames } from './app-context.ts'
 
-/** @returns the issuer, or `none`; the embedded provider is started if `AUTH_ISSUER` is not set */
+/** Once for the process. @returns the issuer, or `none`; the embedded provider is started if `AUTH_ISSUER` is not set */
 export async function openIssuer({ settings, log, closers, clock }: AppContext): Promise<string> {
+  warnOfLooseAudiences(settings.auth, log)
   if (settings.auth.issuer !== undefined) return settings.auth.issuer
   const provider = await startProviderThread({
     host: settings.gateway.host,
@@ -40,4 +43,18 @@ export function openVerifier(context: AppContext, issuer: string, gatewayUrl: st
   tokens.start()
   closers.add('token verifier', () => tokens.close())
   return tokens
+}
+
+function warnOfLooseAudiences({ provider, allowedAudiences }: Settings['auth'], log: Log): void {
+  if (provider !== 'none' && allowedAudiences.length === 0)
+    log.warn(
+      { setting: 'ALLOWED_AUDIENCES' },
+      'ALLOWED_AUDIENCES is empty, so the audience of tokens is not checked. Leave it empty only for debugging',
+    )
+  // the embedded provider issues tokens for nothing but this gateway
+  if (provider === 'external' && allowedAudiences.includes('account'))
+    log.warn(
+      { setting: 'ALLOWED_AUDIENCES', audience: 'account' },
+      'ALLOWED_AUDIENCES contains "account", an audience of nearly every token from a Keycloak realm. Remove "account" once your clients have an audience mapper',
+    )
 }

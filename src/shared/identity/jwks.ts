@@ -1,7 +1,6 @@
 /** Verifies bearer tokens with the keys of a provider and a cache in memory. `key-source.ts` loads the keys. */
 import type { Principal } from '../../model/principal.ts'
 import { type Refusal, refuse } from '../call/refusal.ts'
-import type { Log } from '../telemetry/log.ts'
 import { verifies } from './algorithms.ts'
 import { type ClaimRules, principalOf } from './claims.ts'
 import { CredentialMemory } from './credential-cache.ts'
@@ -15,7 +14,7 @@ const KEYS_RETRY_SECS = 5
 export interface TokenVerifierOptions
   extends Pick<
     KeySourceOptions,
-    'jwksUri' | 'fetchJson' | 'refreshMs' | 'cooldownMs' | 'firstRetryMs' | 'onFault'
+    'jwksUri' | 'fetchJson' | 'refreshMs' | 'cooldownMs' | 'firstRetryMs' | 'onFault' | 'log'
   > {
   /** `iss` of every token, exactly. */
   readonly issuer: string
@@ -25,7 +24,6 @@ export interface TokenVerifierOptions
   readonly resourceUris: readonly string[]
   /** Beginning of further resource addresses, which have one more segment. */
   readonly resourceBase?: string
-  readonly log: Log
   /** Leeway for `exp`, `nbf` and `iat`; 30,000. */
   readonly clockSkewMs?: number
   /** See `Principal.rights`. */
@@ -43,7 +41,7 @@ export interface StartedTokenVerifier extends TokenVerifier {
 }
 
 export function createTokenVerifier(options: TokenVerifierOptions): StartedTokenVerifier {
-  const { issuer, audiences, resourceUris, log } = options
+  const { issuer, audiences, resourceUris } = options
   const memory = new CredentialMemory({ capacity: options.cachedTokens ?? 8192, tailChars: 6 })
   const source = new KeySource({ ...options, onKeyRemoved: () => memory.clear() })
   const rules: ClaimRules = {
@@ -53,7 +51,6 @@ export function createTokenVerifier(options: TokenVerifierOptions): StartedToken
     clockSkewMs: options.clockSkewMs ?? 30_000,
     rights: options.rights,
   }
-  warnOfLooseAudiences(audiences, log)
 
   /** undefined when none of the keys at hand can have signed it. */
   function judge(token: string, parts: TokenParts, nowMs: number): Principal | Refusal | undefined {
@@ -98,19 +95,5 @@ export function createTokenVerifier(options: TokenVerifierOptions): StartedToken
     start: () => source.start(),
     clearCache: () => memory.clear(),
     close: () => source.close(),
-  }
-}
-
-function warnOfLooseAudiences(audiences: readonly string[], log: Log): void {
-  if (audiences.length === 0)
-    log.warn(
-      { setting: 'ALLOWED_AUDIENCES' },
-      'ALLOWED_AUDIENCES is empty, so the audience of tokens is not checked. Leave it empty only for debugging',
-    )
-  if (audiences.includes('account')) {
-    log.warn(
-      { setting: 'ALLOWED_AUDIENCES', audience: 'account' },
-      'ALLOWED_AUDIENCES contains "account", an audience of nearly every token from a Keycloak realm. Remove "account" once your clients have an audience mapper',
-    )
   }
 }

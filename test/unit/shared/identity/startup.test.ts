@@ -1,4 +1,4 @@
-/** Identity at the start: documents of the provider are fetched and judged, loose settings reported, the development key made; or no provider. */
+/** Identity at the start: documents of the provider are fetched and judged, the development key made; or no provider. */
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -10,9 +10,7 @@ import { createEgress } from '../../../../src/shared/egress/client.ts'
 import { loadSigningKeys } from '../../../../src/shared/identity/dev-provider/signing-key.ts'
 import { discoverEndpoints, discoveryUrl } from '../../../../src/shared/identity/discovery.ts'
 import { fetchJsonOver } from '../../../../src/shared/identity/fetch-json.ts'
-import { createTokenVerifier } from '../../../../src/shared/identity/jwks.ts'
 import { NO_TOKENS } from '../../../../src/shared/identity/no-provider.ts'
-import type { Log } from '../../../../src/shared/telemetry/log.ts'
 
 describe('documents of the provider', () => {
   let server: Server
@@ -113,29 +111,6 @@ describe('documents of the provider', () => {
   it('keep the reason of a failed fetch', async () => {
     const failed = { ok: false, reason: 'unreachable' } as const
     expect(await discoverEndpoints('https://idp.example', async () => failed)).toBe(failed)
-  })
-})
-
-describe('settings that are too loose', () => {
-  function warningsFor(audiences: readonly string[]): object[] {
-    const warnings: object[] = []
-    const log = { warn: (fields: object) => warnings.push(fields) } as unknown as Log
-    createTokenVerifier({
-      issuer: 'https://idp.example',
-      audiences,
-      resourceUris: [],
-      log,
-      fetchJson: async () => ({ ok: false, reason: 'not asked' }),
-    }).close()
-    return warnings
-  }
-
-  it.each([
-    [[], [{ setting: 'ALLOWED_AUDIENCES' }]],
-    [['gateway', 'account'], [{ setting: 'ALLOWED_AUDIENCES', audience: 'account' }]],
-    [['gateway'], []],
-  ])('are reported for the audiences %j', (audiences, warnings) => {
-    expect(warningsFor(audiences)).toEqual(warnings)
   })
 })
 
