@@ -3,6 +3,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ToolSetCompiler } from '../catalog/sync/compile-job.ts'
 import { isStrictParser, listenerSupport } from '../shared/server/create.ts'
+import type { Pages } from '../shared/server/pages.ts'
 import { Closers } from '../shared/telemetry/closers.ts'
 import { createLogger } from '../shared/telemetry/logger.ts'
 import { metricsHandler } from '../shared/telemetry/metrics-endpoint.ts'
@@ -12,6 +13,7 @@ import { prepareDataDir } from './main/data-dir.ts'
 import type { DataPlane } from './main/data-plane.ts'
 import { openGateway } from './main/gateway.ts'
 import { openIssuer } from './main/identity.ts'
+import { gatewayPages, pagesAt } from './main/pages.ts'
 import type { Settings } from './settings.ts'
 
 /** The fields of the ready line. Addresses of other processes come from the settings. */
@@ -26,6 +28,8 @@ export interface Addresses {
 export interface Running {
   readonly addresses: Addresses
   readonly role: Settings['role']
+  /** Of this process. */
+  readonly pages: Pages
   /** The embedded provider and the example shop, where they were started. */
   readonly embedded: { readonly provider: boolean; readonly exampleUrl: string | undefined }
   /** Resolves when no plane in this process waits for a part, so that `/ready` of each responds 200; also when `stop` is called before. */
@@ -76,6 +80,7 @@ export async function start(
     return {
       addresses: { ...urls, metrics_url: metricsUrl, http_server: httpServer },
       role: settings.role,
+      pages: pagesAt(settings.role === 'gateway' ? urls.gateway_url : urls.api_url, settings),
       embedded: { provider: settings.auth.issuer === undefined, exampleUrl },
       ready: untilReady(planes, closing.signal),
       async stop() {
@@ -138,7 +143,7 @@ async function startBoth(context: AppContext, compiler: ToolSetCompiler | undefi
   ])
   const api = await openApi(context)
   // the threads of the gateway start on other processors
-  const opening = openGateway(context, issuer, compiler)
+  const opening = openGateway(context, issuer, gatewayPages(context.settings, api.apiUrl), compiler)
   const database = openDatabase(context, api.readiness)
   const gateway = await opening
   const { gatewayUrl, gatewayAddress, plane, httpServer } = gateway
@@ -163,9 +168,10 @@ async function startBoth(context: AppContext, compiler: ToolSetCompiler | undefi
 /** A gateway with snapshots from a remote control plane, or from disk while it is unavailable. */
 async function startGateway(context: AppContext, compiler: ToolSetCompiler | undefined): Promise<Started> {
   const issuer = await openIssuer(context)
-  const gateway = await openGateway(context, issuer, compiler)
-  const { gatewayUrl, plane, httpServer } = gateway
   const controlPlane = context.settings.controlPlane!
+  const pages = gatewayPages(context.settings, controlPlane.url)
+  const gateway = await openGateway(context, issuer, pages, compiler)
+  const { gatewayUrl, plane, httpServer } = gateway
   const [exampleUrl] = await Promise.all([
     gateway.tools,
     followOverHttp(gateway, controlPlane),

@@ -30,6 +30,8 @@ export interface ConsoleOptions {
   readonly version: string
   /** Serves the portal with this look at `/portal`, instead of the console at `/console`. */
   readonly portal?: Theme
+  /** Whether the listener also serves the portal, to which the login page of the console then leads. */
+  readonly besidePortal?: boolean
   /** Absent where this process has no control plane. */
   readonly controlPlane?: ConsoleControlPlane
   /** Unix ms. */
@@ -140,6 +142,7 @@ export function createConsole(options: ConsoleOptions): Console {
       planes: controlPlane === undefined ? ['gateway'] : ['control', 'gateway'],
       gateway_url: options.gatewayUrl,
       version: options.version,
+      has_portal: options.besidePortal ?? false,
       site:
         portal === undefined
           ? null

@@ -53,6 +53,12 @@ it('serves the console while the gateway still waits for its control plane, also
     expect(new Set(pages).size).toBe(1)
     const redirect = await fetch(`${url}/console`, { redirect: 'manual' })
     expect(redirect.headers.get('location')).toBe('console/')
+    const root = await fetch(`${url}/`, { redirect: 'manual', headers: { accept: 'text/html' } })
+    expect([root.status, root.headers.get('location')]).toEqual([302, './console/'])
+    expect(JSON.parse(await textOf(`${url}/`))).toMatchObject({
+      console: `http://localhost:${port}/console/`,
+    })
+    expect(await textOf(`${url}/`)).not.toContain('127.0.0.1:9')
     // not of the console: the gateway, which has no snapshot
     expect((await fetch(`${url}/consoles`)).status).toBe(503)
     const login = await fetch(`${url}/console/login/demo`, {

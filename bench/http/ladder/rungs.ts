@@ -195,6 +195,7 @@ function gatewayParts(dir: string, pipeline: GatewayParts['pipeline']): GatewayP
     attempts,
     registrations: attempts,
     url: 'http://127.0.0.1',
+    pages: {},
     name: 'toolgate',
     version: '0',
     presentation: {},

@@ -61,6 +61,15 @@ export function Login() {
             </div>
           </>
         )}
+        {session.value!.has_portal && (
+          <p class="muted">
+            To find and use APIs, open the{' '}
+            <a href="../portal/" data-reload>
+              developer portal
+            </a>
+            .
+          </p>
+        )}
       </div>
     </main>
   )

@@ -2,8 +2,8 @@
 import type { Running } from '../main.ts'
 
 /** No line begins with `{`: only the ready line does. */
-export function welcome({ addresses, embedded, role }: Running): string {
-  if (role !== 'all') return onePlane({ addresses, role })
+export function welcome({ addresses, embedded, role, pages }: Running): string {
+  if (role !== 'all') return onePlane({ addresses, role, pages })
   const { gateway_url, api_url, auth_url, metrics_url } = addresses
   const { provider: development, exampleUrl } = embedded
   const token = development
@@ -15,7 +15,7 @@ export function welcome({ addresses, embedded, role }: Running): string {
 Toolgate is up.
 
   gateway        ${gateway_url}      MCP at ${gateway_url}/mcp/sse
-  control plane  ${api_url}
+  control plane  ${api_url}${linesOf(pages)}
   identity       ${auth_url}${development ? '   (embedded, for development only)' : ''}
   metrics        ${metrics_url}/metrics${exampleUrl === undefined ? '' : `\n  example shop   ${exampleUrl}`}
 
@@ -39,7 +39,7 @@ Run the demo:  npx toolgate demo${gateway_url === 'http://localhost:8080' ? '' :
 }
 
 /** For one plane alone; the other one prints the rest. */
-function onePlane({ addresses, role }: Pick<Running, 'addresses' | 'role'>): string {
+function onePlane({ addresses, role, pages }: Pick<Running, 'addresses' | 'role' | 'pages'>): string {
   const { gateway_url, api_url, auth_url, metrics_url } = addresses
   const own =
     role === 'gateway'
@@ -49,5 +49,11 @@ function onePlane({ addresses, role }: Pick<Running, 'addresses' | 'role'>): str
     role === 'gateway'
       ? `  control plane  ${api_url}`
       : `  gateways       ${gateway_url}      (ROLE=gateway, CONTROL_PLANE_URL=${api_url}, AUTH_ISSUER=${auth_url})`
-  return `\n${own}\n\n${other}\n  identity       ${auth_url}\n  metrics        ${metrics_url}/metrics\n\n`
+  return `\n${own}\n\n${other}${linesOf(pages)}\n  identity       ${auth_url}\n  metrics        ${metrics_url}/metrics\n\n`
+}
+
+function linesOf(pages: Running['pages']): string {
+  return Object.entries(pages)
+    .map(([name, address]) => `\n  ${name.padEnd(15)}${address}`)
+    .join('')
 }

@@ -9,6 +9,7 @@ import { VERSION } from '../../shared/version.ts'
 import type { AppContext } from './app-context.ts'
 import { consoleKey } from './console-key.ts'
 import { gatewayClient } from './local-address.ts'
+import { pagesAt } from './pages.ts'
 import { readTheme } from './portal-theme.ts'
 
 export interface ConsoleParts {
@@ -62,6 +63,7 @@ export function openConsole(
     sealer: createSealer(key),
     hasProvider: settings.auth.provider !== 'none',
     clientId: settings.console.clientId,
+    besidePortal: parts.portal === undefined && pagesAt('.', settings).portal !== undefined,
     demoClients:
       settings.auth.provider === 'embedded'
         ? SEEDED_CLIENTS.filter(({ tenant }) => tenant !== undefined)

@@ -25,6 +25,7 @@ import type { DataPlane } from './data-plane.ts'
 import { openVerifier } from './identity.ts'
 import { mailOptions, sendMails } from './mails.ts'
 import { receiveEvents } from './metering.ts'
+import { pagesAt } from './pages.ts'
 import { openControlPolicy } from './policy.ts'
 import { openSealer, sendWebhooks, webhooksHttpsOnly } from './webhooks.ts'
 
@@ -168,6 +169,7 @@ export async function startControlPlane(plane: ControlPlaneParts): Promise<Contr
       workshop: policy.workshop,
       gatewayUrl,
       apiUrl,
+      pages: pagesAt('.', settings),
       version: VERSION,
       now: clock.now,
       ...(settings.testHooks ? { advanceClock } : {}),

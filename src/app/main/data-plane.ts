@@ -127,6 +127,7 @@ export async function startDataPlane(plane: DataPlaneParts): Promise<DataPlane> 
     serverSessions: mcpSessions,
     ...limits,
     url: plane.gatewayUrl,
+    pages: plane.pages,
     name: 'toolgate',
     version: VERSION,
     presentation: context.settings.presentation,

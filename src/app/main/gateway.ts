@@ -9,6 +9,7 @@ import { Configuration } from '../../data-plane/snapshot/configuration.ts'
 import type { ControlShare } from '../../link/control-share.ts'
 import { EMPTY_CONTENT } from '../../link/document.ts'
 import { canSharePorts, type ListenerKind } from '../../shared/server/create.ts'
+import type { Pages } from '../../shared/server/pages.ts'
 import { type AppContext, localUrl, type OpenListener, prepareListener } from './app-context.ts'
 import { type DataPlane, startDataPlane } from './data-plane.ts'
 import { addressOf } from './local-address.ts'
@@ -36,6 +37,7 @@ export interface Gateway {
 export async function openGateway(
   context: AppContext,
   issuer: string,
+  pages: Pages,
   compiler: ToolSetCompiler | undefined,
 ): Promise<Gateway> {
   const { settings, log } = context
@@ -44,7 +46,7 @@ export async function openGateway(
   await adminActions.load()
   const content = { ...EMPTY_CONTENT, ...readPlans(settings.plansFile) }
   const open = threadsOf(context) > 1 ? openThreads : openHere
-  const { opening, port, httpServer } = await open(context, issuer, action => adminActions.add(action))
+  const { opening, port, httpServer } = await open(context, issuer, pages, action => adminActions.add(action))
   const gatewayUrl = settings.gateway.url ?? localUrl(settings.gateway, port)
   let onShare: (share: ControlShare) => void = () => {}
   const configuration = new Configuration({
@@ -94,11 +96,12 @@ interface OpenPlane {
 async function openHere(
   context: AppContext,
   issuer: string,
+  pages: Pages,
   recordAction: RecordAdminAction,
 ): Promise<OpenPlane> {
   const { settings } = context
   const server = await prepareListener(context, settings.gateway)
-  const opening = openPlane(context, server, issuer, recordAction)
+  const opening = openPlane(context, server, issuer, pages, recordAction)
   return { opening, port: server.port, httpServer: server.listener.kind }
 }
 
@@ -106,6 +109,7 @@ async function openPlane(
   context: AppContext,
   server: OpenListener,
   issuer: string,
+  pages: Pages,
   recordAction: RecordAdminAction,
 ): Promise<DataPlane> {
   const { settings, log, clock } = context
@@ -123,6 +127,7 @@ async function openPlane(
     context,
     server,
     gatewayUrl,
+    pages,
     issuer,
     quota,
     meter,
@@ -135,12 +140,13 @@ async function openPlane(
 async function openThreads(
   context: AppContext,
   issuer: string,
+  pages: Pages,
   recordAction: RecordAdminAction,
 ): Promise<OpenPlane> {
   const count = threadsOf(context)
   const quota = await openQuota(context, count)
   const policy = context.settings.policy.engine === 'opa-http' ? undefined : await policyOwner(context)
-  const threads = await startWorkerThreads({ context, issuer, quota, policy, count, recordAction })
+  const threads = await startWorkerThreads({ context, issuer, pages, quota, policy, count, recordAction })
   return { opening: Promise.resolve(threads), port: threads.port, httpServer: threads.httpServer }
 }
 

@@ -14,7 +14,7 @@ import { corsOf } from './http/cors.ts'
 import { requireGatewayCertificate } from './http/gateway-certificate.ts'
 import { commonHeaders } from './http/headers.ts'
 import { BASE, type MountParts, mountEndpoint, routePath } from './http/mount.ts'
-import { mountPages } from './http/pages.ts'
+import { mountPages, mountRoot } from './http/pages.ts'
 import { permissionsOf } from './http/permissions.ts'
 import { notFound, Problem, problemOf } from './http/problem.ts'
 import { mountStream } from './http/snapshot-stream.ts'
@@ -84,6 +84,7 @@ export function createControlPlane(options: ControlPlaneOptions, readiness = new
   if (options.requestLog !== undefined) app.use(logRequests(options.requestLog))
   if (options.cors !== undefined) app.use(corsOf(options.cors))
   readiness.mount(app)
+  mountRoot(app, options)
   const document = servedDocument(options)
   for (const base of ['', BASE]) {
     app.get(`${base}/openapi.json`, context =>
@@ -160,7 +161,7 @@ export function createControlPlane(options: ControlPlaneOptions, readiness = new
 
 const ROUTES = [
   {
-    pattern: /^\/(v1\/)?(docs|redoc|openapi\.json)$|^\/(health|ready)$|^\/v1\/gateways\/stream$/,
+    pattern: /^\/$|^\/(v1\/)?(docs|redoc|openapi\.json)$|^\/(health|ready)$|^\/v1\/gateways\/stream$/,
     method: 'GET',
   },
   ...ENDPOINTS.map(endpoint => ({

@@ -7,6 +7,7 @@ import type { Tool } from '../../model/tool.ts'
 import type { MayExchangeAt } from '../../shared/egress/oauth/exchange-endpoints.ts'
 import type { TokenVerifier } from '../../shared/identity/verifier.ts'
 import type { PreparedPolicy } from '../../shared/policy/engine.ts'
+import type { Pages } from '../../shared/server/pages.ts'
 import type { Store } from '../store/store.ts'
 import type { AddressOf, RequestLog } from './http/access-log.ts'
 import type { PolicyWorkshop } from './policy-workshop.ts'
@@ -47,6 +48,8 @@ export interface ControlPlaneOptions {
   readonly gatewayUrl: string
   /** Public address of this API, without `/v1`. */
   readonly apiUrl: string
+  /** That the same listener serves, for `GET /`. */
+  readonly pages?: Pages
   readonly version: string
   /** Unix ms; the clock of the store. */
   readonly now: () => number

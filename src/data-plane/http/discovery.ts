@@ -1,9 +1,17 @@
-/** Public server metadata and capabilities, at `/mcp` and `/mcp/capabilities`. It reads no session. */
+/** Public start page, server metadata and capabilities, at `/`, `/mcp` and `/mcp/capabilities`. It reads no session. */
+import { linksTo, NOT_STORED, startPage } from '../../shared/server/pages.ts'
 import type { Call } from './call.ts'
 import { capabilitiesOf, TOKEN_OPTIMIZATION } from './capabilities.ts'
 import type { GatewayParts } from './gateway.ts'
 import { LATEST_LEGACY, PROTOCOL_VERSIONS } from './mcp/versions.ts'
 import { serverInfoOf } from './presentation.ts'
+
+/** GET /: leads a browser to the pages of this deployment, and other clients to all that has an address. */
+export function root({ url, pages }: GatewayParts, call: Call): void {
+  const page = startPage(call.request.header('accept'), pages)
+  if (page !== undefined) return call.respond(302, undefined, ['location', page, ...NOT_STORED])
+  call.respond(200, { ...linksTo(pages, url), mcp: `${url}/mcp`, health: `${url}/mcp/health` }, NOT_STORED)
+}
 
 /** Server metadata (docs/reference/http.md, Discovery). */
 export function serverMetadata(parts: GatewayParts, call: Call): void {

@@ -15,6 +15,7 @@ import { joinedHeaders } from '../../shared/call/joined-headers.ts'
 import { Later, type Reader } from '../../shared/call/later.ts'
 import type { Refusal } from '../../shared/call/refusal.ts'
 import type { McpSessions } from '../../shared/mcp-client/sessions.ts'
+import type { Pages } from '../../shared/server/pages.ts'
 import type { Log } from '../../shared/telemetry/log.ts'
 import type { Pipeline } from '../pipeline/compose.ts'
 import { Exchange, type ExchangeInit } from '../pipeline/exchange.ts'
@@ -48,6 +49,8 @@ export interface GatewayParts {
   readonly registrations: AttemptLimit
   /** Public address without trailing slash. */
   readonly url: string
+  /** For `GET /`. */
+  readonly pages: Pages
   readonly name: string
   readonly version: string
   readonly presentation: Presentation

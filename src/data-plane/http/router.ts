@@ -12,7 +12,7 @@ import { ownCorsOf } from './api-cors.ts'
 import { chooseVersion, defaultVersion, type Site, sitesOf, versionHeaders } from './api-versions.ts'
 import { Call } from './call.ts'
 import type { Cors } from './cors.ts'
-import { capabilities } from './discovery.ts'
+import { capabilities, root } from './discovery.ts'
 import type { GatewayParts } from './gateway.ts'
 import { health, mcpHealth, ready } from './health.ts'
 import type { McpEndpoint } from './mcp/endpoint.ts'
@@ -199,6 +199,7 @@ function routeTable({
     return { method, pattern, endpoint: withSnapshot(endpoint) }
   }
   return [
+    { method: 'GET', pattern: '/', endpoint: call => root(parts, call) },
     { method: 'GET', pattern: '/health', endpoint: health },
     { method: 'GET', pattern: '/ready', endpoint: call => ready(parts, call) },
     {

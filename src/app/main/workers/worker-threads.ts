@@ -51,9 +51,8 @@ interface Thread {
   status: Status
 }
 
-export interface WorkerThreadsOptions {
+export interface WorkerThreadsOptions extends Pick<ThreadData, 'issuer' | 'pages'> {
   readonly context: AppContext
-  readonly issuer: string
   readonly quota: JoinableQuota
   /** undefined where no bundles are served. */
   readonly policy: OpenPolicyOwner | undefined
@@ -252,13 +251,14 @@ class Threads implements WorkerThreads {
   }
 
   async #open(number: number): Promise<Thread> {
-    const { context, issuer, quota, policy, count, recordAction } = this.#options
+    const { context, issuer, pages, quota, policy, count, recordAction } = this.#options
     const { settings, conditions, log } = context
     const { port1, port2 } = new MessageChannel()
     const share = quota.join()
     const data: ThreadData = {
       settings: { ...settings, maxInFlight: Math.ceil(settings.maxInFlight / count) },
       issuer,
+      pages,
       thread: number,
       port: this.port,
       quota: share,

@@ -1,7 +1,9 @@
-/** Serves the pages `/docs` and `/redoc` with files of installed packages. It does not generate the OpenAPI document. */
+/** Serves the pages `/docs` and `/redoc` with files of installed packages, and `/`, which leads to pages. It does not generate the OpenAPI document. */
 import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import type { Hono } from 'hono'
+import { linksTo, NOT_STORED, startPage } from '../../../shared/server/pages.ts'
+import type { ControlPlaneOptions } from '../options.ts'
 import { BASE } from './mount.ts'
 
 const require = createRequire(import.meta.url)
@@ -68,6 +70,17 @@ ${head}
 <script src="${folder}/start.js"></script>
 </body>
 </html>`
+}
+
+/** GET /: leads a browser to the first of the pages, and other clients to all of them. */
+export function mountRoot(app: Hono, { pages, apiUrl }: Pick<ControlPlaneOptions, 'pages' | 'apiUrl'>): void {
+  const shown = { ...pages, docs: './docs' }
+  const links = linksTo({ ...shown, openapi: './openapi.json' }, apiUrl)
+  app.get('/', context => {
+    context.header(...NOT_STORED)
+    const page = startPage(context.req.header('accept') ?? '', shown)
+    return page === undefined ? context.json(links) : context.redirect(page)
+  })
 }
 
 /** @param base '' or a path prefix */
