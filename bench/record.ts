@@ -2,7 +2,7 @@
  * The result format: one NDJSON line for each case and metric, whole by itself, and the only writer of such lines. It measures no case
  * and judges nothing. `bench/results/` is where the lines go; `bench/report/` and `bench/compare/` read them.
  */
-import { appendFileSync, mkdirSync } from 'node:fs'
+import { appendFileSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Pace } from './pace.ts'
@@ -43,6 +43,12 @@ export interface ResultLine extends Place {
   /** Of latencies: percentile → value in `unit`, medians of the repeats. Keys as `50`, `99`, `99.9`. */
   readonly percentiles?: Readonly<Record<string, number>>
   readonly reference?: ReferenceRatio
+  /** The case that it is compared with, which the run has not measured yet. */
+  readonly awaits?: string
+  /** False: it was measured before the cost of a call was steady; absent: it is not measured under load, or has another warm-up. */
+  readonly warm?: boolean
+  /** The run that wrote it has not measured everything yet: it was stopped, or goes on. */
+  readonly partial?: true
   /** Row of `targets.json` that this line fills; the writer finds it by case and metric. */
   readonly target?: string
   /** Share of the processors that other programs used during the run so far; absent where that is unknown. */
@@ -58,9 +64,9 @@ export interface ResultLine extends Place {
 /** What a run knows of one case; the writer adds the rest. */
 export type Measured = Pick<
   ResultLine,
-  'suite' | 'case' | 'metric' | 'unit' | 'better' | 'samples' | 'percentiles' | 'target' | 'setup'
+  'suite' | 'case' | 'metric' | 'unit' | 'better' | 'samples' | 'percentiles' | 'warm' | 'target' | 'setup'
 > & {
-  /** The case it is compared with: `suite/case`, and its samples of the same metric, taken in turns with these. */
+  /** The case it is compared with: `suite/case`, and its samples of the same metric, taken in turns with these; none yet: `[]`. */
   readonly reference?: { readonly case: string; readonly samples: readonly number[] } | undefined
 }
 
@@ -69,7 +75,10 @@ export interface ResultWriter {
   readonly file: string
   /** See `Quietness`. */
   othersShare(): number | undefined
+  /** Appends a line. It says `partial` and replaces an earlier one of its name in this run. */
   write(measured: Measured): ResultLine
+  /** The run has measured everything: of its lines in the file the last of each name remain, and are no longer partial. @returns these */
+  complete(): readonly ResultLine[]
 }
 
 const RESULTS = fileURLToPath(new URL('results/', import.meta.url))
@@ -92,6 +101,7 @@ export function openResults(
   const file = out ?? join(RESULTS, `${run}.ndjson`)
   const here = place()
   const targets = readTargets()
+  const last = new Map<string, ResultLine>()
   mkdirSync(dirname(file), { recursive: true })
   return {
     file,
@@ -106,10 +116,29 @@ export function openResults(
         ...(filter === '' ? {} : { filter }),
         ...here,
       }
-      appendFileSync(file, `${JSON.stringify(line)}\n`)
-      return line
+      last.set(`${line.suite}/${line.case} ${line.metric}`, line)
+      const written: ResultLine = { ...line, partial: true }
+      appendFileSync(file, `${JSON.stringify(written)}\n`)
+      return written
+    },
+    complete() {
+      const lines = [...last.values()]
+      if (lines.length > 0) replaceLines(file, run, lines)
+      return lines
     },
   }
+}
+
+/** In one step, so that a run which is killed meanwhile leaves the old file or the new one. */
+function replaceLines(file: string, run: string, lines: readonly ResultLine[]): void {
+  const others = existsSync(file)
+    ? readFileSync(file, 'utf8')
+        .split('\n')
+        .filter(text => text !== '' && !text.includes(`"run":${JSON.stringify(run)}`))
+    : []
+  const written = `${file}.${process.pid}`
+  writeFileSync(written, [...others, ...lines.map(line => JSON.stringify(line)), ''].join('\n'))
+  renameSync(written, file)
 }
 
 function lineOf(
@@ -119,7 +148,9 @@ function lineOf(
 ): Omit<ResultLine, keyof Place> {
   const target =
     measured.target ?? targetOf(targets, `${measured.suite}/${measured.case}`, measured.metric)?.id
-  const ratio = reference && ratioSpread(measured.samples, reference.samples)
+  const awaits = reference?.samples.length === 0 ? reference.case : undefined
+  const ratio =
+    reference && awaits === undefined ? ratioSpread(measured.samples, reference.samples) : undefined
   return {
     format: 1,
     ...run,
@@ -131,6 +162,7 @@ function lineOf(
     ...(ratio === undefined || !Number.isFinite(ratio.max)
       ? {}
       : { reference: { case: reference!.case, ...figuresOf(ratio) } }),
+    ...(awaits === undefined ? {} : { awaits }),
   }
 }
 

@@ -5,7 +5,7 @@ import { relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { type Budgets, ratioVerdicts, readBudgets, unmeasured } from './budgets.ts'
-import { openResults, type ResultLine, type ResultWriter } from './record.ts'
+import { openResults, type ResultWriter } from './record.ts'
 import type { Figures } from './suite.ts'
 import { runSuite, type SuiteRun, suiteFiles, suiteOf } from './suite-process.ts'
 import { LEGEND, ratioTable, suiteTable } from './table.ts'
@@ -65,10 +65,11 @@ async function main(): Promise<number> {
     if (run.figures.length === 0) continue
     const figures = run.figures.map(row => withReference(row, run.figures, budgets))
     all.push(...figures)
-    const lines = write(results, id, { ...run, figures })
-    if (options.json) for (const line of lines) console.log(JSON.stringify(line))
-    else console.log(suiteTable({ id, title: run.title }, figures, run.facts, targets))
+    write(results, id, { ...run, figures })
+    if (!options.json) console.log(suiteTable({ id, title: run.title }, figures, run.facts, targets))
   }
+  const lines = results.complete()
+  if (options.json) for (const line of lines) console.log(JSON.stringify(line))
   const verdicts = ratioVerdicts(budgets, all)
   if (verdicts.length > 0 && !options.json) console.log(ratioTable(verdicts))
   const missing = options.filter === '' ? unmeasured(budgets, all) : []
@@ -87,24 +88,21 @@ function withReference(row: Figures, figures: readonly Figures[], budgets: Budge
   return of === undefined || !figures.some(({ id }) => id === of) ? row : { ...row, of }
 }
 
-function write(results: ResultWriter, suite: string, { figures, facts }: SuiteRun): ResultLine[] {
+function write(results: ResultWriter, suite: string, { figures, facts }: SuiteRun): void {
   const setup = { timeMs: Number(options.time), rounds: Number(options.rounds) }
   const named = (id: string): { suite: string; case: string } => ({ suite, case: id.slice(suite.length + 1) })
-  return [
-    ...figures.map(row => {
-      const reference = figures.find(({ id }) => id === row.of)
-      return results.write({
-        ...named(row.id),
-        metric: 'time',
-        unit: 'ns',
-        better: 'lower',
-        samples: row.roundsNs,
-        reference: reference && { case: reference.id, samples: reference.roundsNs },
-        setup: { ...setup, p99Ns: Math.round(row.p99Ns) },
-      })
-    }),
-    ...facts.map(({ id, value, unit }) =>
-      results.write({ ...named(id), metric: 'fact', unit, better: 'lower', samples: [value], setup }),
-    ),
-  ]
+  for (const row of figures) {
+    const reference = figures.find(({ id }) => id === row.of)
+    results.write({
+      ...named(row.id),
+      metric: 'time',
+      unit: 'ns',
+      better: 'lower',
+      samples: row.roundsNs,
+      reference: reference && { case: reference.id, samples: reference.roundsNs },
+      setup: { ...setup, p99Ns: Math.round(row.p99Ns) },
+    })
+  }
+  for (const { id, value, unit } of facts)
+    results.write({ ...named(id), metric: 'fact', unit, better: 'lower', samples: [value], setup })
 }
