@@ -47,8 +47,13 @@ export function loadRun(filter: string, seconds: number, benchIn?: string): Meas
       if (benchIn !== undefined) chosen.push('--gateway', tree)
       try {
         await promisify(execFile)(process.execPath, [...run, ...chosen], { cwd: benchIn ?? tree })
-        return readLines([out])
-          .filter(line => line.metric === 'cpu' && line.case.startsWith('toolgate/'))
+        const ours = readLines([out]).filter(
+          line => line.metric === 'cpu' && line.case.startsWith('toolgate/'),
+        )
+        for (const { case: cold } of ours.filter(({ warm }) => warm === false))
+          console.error(`http/load/${cold} was not warm in ${tree}: this sample of it does not count`)
+        return ours
+          .filter(({ warm }) => warm !== false)
           .map(({ suite, case: name, unit, better, median }) => {
             return { id: `${suite}/${name} cpu`, unit, better, value: median }
           })

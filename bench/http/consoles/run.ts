@@ -11,6 +11,7 @@ import { ratioSpread } from '../../statistics.ts'
 import { pinLoad } from '../load/child.ts'
 import { runClosedLoop } from '../load/closed-loop.ts'
 import { CALL_REST, over } from '../load/requests.ts'
+import { warmUp, warmUpText } from '../load/warm-up.ts'
 import { type Deployment, startApart, startTogether } from './deployment.ts'
 import { type ConsolePage, type OpenConsole, openBrowser, openConsole } from './open-console.ts'
 
@@ -50,8 +51,11 @@ const { values: options } = parseArgs({
 /** Half of the consoles follow the calls, which costs most. */
 const SHOWN: readonly ConsolePage[] = ['calls', 'now', 'calls', 'limits', 'calls', 'now', 'calls', 'fleet']
 const WARM_SECONDS = 5
-/** What consoles use runs seldom: it is compiled, and the code of calls optimized again for both, in the course of several rounds. */
-const WARM_ROUNDS = 4
+/**
+ * What consoles use runs seldom: it is compiled, and the code of calls optimized again for both, in the course of several windows, each with
+ * consoles and without.
+ */
+const MAX_WARM_UP_MS = 120_000
 /** Before each measurement: opening consoles leaves the gateway without calls for a moment, after which the heap grows again. */
 const SETTLE_SECONDS = 3
 const SUITE = 'http/consoles'
@@ -71,18 +75,27 @@ async function main(): Promise<boolean> {
   try {
     for (const name of options.beside ? ['first', 'second'] : ['only'])
       deployments.push(await start(join(dir, name)))
-    for (let round = 1; round <= WARM_ROUNDS; round++)
-      for (const open of deployments) {
-        const consoles = await openConsoles(open.apiUrl, count)
-        const beside = await load(deployments, WARM_SECONDS)
-        await Promise.all(consoles.map(each => each.close()))
-        const alone = await load(deployments, WARM_SECONDS)
-        const at = deployments.indexOf(open)
-        say(
-          `warming up ${round} of ${WARM_ROUNDS}: ${Math.round(beside[at]!.perSecond)} calls/s with consoles, then ${Math.round(alone[at]!.perSecond)} without`,
-        )
-      }
+    const warm = await warmUpAll(deployments, count)
+    const results = openResults('consoles', options.out)
     const [without, beside]: [Measured[], Measured[]] = [[], []]
+    const setup = { consoles: count, apart: options.apart, beside: options.beside }
+    function record(
+      metric: keyof Measured,
+      unit: string,
+    ): { readonly median: number; readonly text: string } {
+      const name = metric === 'perSecond' ? 'throughput' : 'per-core'
+      const [reference, samples] = [without, beside].map(all => all.map(each => each[metric]))
+      const common = { suite: SUITE, metric: name, unit, better: 'higher' as const, warm }
+      results.write({ ...common, case: 'without', samples: reference! })
+      const named = { case: `${SUITE}/without`, samples: reference! }
+      results.write({ ...common, case: 'open', samples: samples!, reference: named, setup })
+      const { median, min, max } = ratioSpread(samples!, reference!)
+      return { median, text: `${median.toFixed(3)} (${min.toFixed(3)} to ${max.toFixed(3)})` }
+    }
+    const recordBoth = () => ({
+      throughput: record('perSecond', 'calls/s'),
+      perCore: record('perCpuSecond', 'calls/CPU-s'),
+    })
     for (let round = 1; round <= Number(options.rounds); round++) {
       // which comes first, or has the consoles, alternates, so that neither a slow drift nor a difference of the processes favours one
       const turns = round % 2 === 0 ? [true, false] : [false, true]
@@ -91,30 +104,43 @@ async function main(): Promise<boolean> {
         : (await inTurn(turns, open => measure(deployments, open ? 0 : undefined, round))).flat()
       beside.push(figures[turns.indexOf(true)]!)
       without.push(figures[turns.indexOf(false)]!)
+      recordBoth()
     }
-    const results = openResults('consoles', options.out)
-    const setup = { consoles: count, apart: options.apart, beside: options.beside }
-    function record(
-      metric: keyof Measured,
-      unit: string,
-    ): { readonly median: number; readonly text: string } {
-      const name = metric === 'perSecond' ? 'throughput' : 'per-core'
-      const [reference, samples] = [without, beside].map(all => all.map(each => each[metric]))
-      const common = { suite: SUITE, metric: name, unit, better: 'higher' as const }
-      results.write({ ...common, case: 'without', samples: reference! })
-      const named = { case: `${SUITE}/without`, samples: reference! }
-      results.write({ ...common, case: 'open', samples: samples!, reference: named, setup })
-      const { median, min, max } = ratioSpread(samples!, reference!)
-      return { median, text: `${median.toFixed(3)} (${min.toFixed(3)} to ${max.toFixed(3)})` }
-    }
-    const throughput = record('perSecond', 'calls/s')
+    const { throughput, perCore } = recordBoth()
+    results.complete()
     say(`throughput ${throughput.text} of that without consoles`)
-    say(`calls per CPU second ${record('perCpuSecond', 'calls/CPU-s').text}; ${results.file}`)
+    say(`calls per CPU second ${perCore.text}; ${results.file}`)
     return throughput.median >= Number(options.min)
   } finally {
     for (const deployment of deployments) await deployment.stop()
     rmSync(dir, { recursive: true, force: true })
   }
+}
+
+/** @returns whether all are warm */
+async function warmUpAll(deployments: readonly Deployment[], count: number): Promise<boolean> {
+  const costOf = (each: readonly Measured[]): number =>
+    each.reduce((sum, { perCpuSecond }) => sum + 1e6 / perCpuSecond, 0) / each.length
+  let warm = true
+  for (const [at, open] of deployments.entries()) {
+    const warmed = await warmUp(
+      async () => {
+        const consoles = await openConsoles(open.apiUrl, count)
+        const beside = await load(deployments, WARM_SECONDS)
+        await Promise.all(consoles.map(each => each.close()))
+        const alone = await load(deployments, WARM_SECONDS)
+        say(
+          `warming up: ${Math.round(beside[at]!.perSecond)} calls/s with consoles, then ${Math.round(alone[at]!.perSecond)} without`,
+        )
+        return [beside[at]!, alone[at]!]
+      },
+      costOf,
+      { maxMs: MAX_WARM_UP_MS },
+    )
+    say(warmUpText(warmed, costOf))
+    warm &&= warmed.warm
+  }
+  return warm
 }
 
 async function inTurn<In, Out>(

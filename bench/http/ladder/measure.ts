@@ -6,102 +6,139 @@ import { type RungVerdict, readBudgets, rungLimits, rungVerdicts } from '../../b
 import { spread } from '../../statistics.ts'
 import { runClosedLoop } from '../load/closed-loop.ts'
 import { hasNginx, startNginx } from '../load/nginx.ts'
-import type { Part } from '../load/part.ts'
+import { choose, type Named, type Part } from '../load/part.ts'
+import { type Round, type Taken, takeTurns } from '../load/turns.ts'
 import { bundledServer } from './bundle.ts'
 import { rungFigureText } from './judge.ts'
 import { CALLS, GATEWAY, LEAST, RUNGS, VARIANTS } from './rung-list.ts'
-import { bytesPerCall, CALL, type ServedRung, startGatewayRung, startRung } from './rung-process.ts'
+import {
+  bytesPerCall,
+  CALL,
+  isGatewayCall,
+  type ServedRung,
+  startGatewayRung,
+  startRung,
+} from './rung-process.ts'
 import { BACKEND_PATH } from './rungs.ts'
 import { startVariantBackend } from './variant-backends.ts'
 
-const WARM_SHARE = 0.5
+const SUITE = 'http/ladder'
 /** Beside the line: they add to no rung. */
 const WHOLE: readonly string[] = [LEAST, ...CALLS].map(([id]) => id)
+type Name = readonly [id: string, name: string]
+const NGINX: Name = ['nginx', 'nginx proxy_pass']
 
-interface Step extends Pick<ServedRung, 'url' | 'request'> {
-  readonly id: string
-  readonly name: string
-  readonly server: Pick<ServedRung['server'], 'cpuUs'>
+interface Step extends Named, Pick<ServedRung, 'url' | 'request'> {
+  readonly server: Pick<ServedRung['server'], 'cpuUs' | 'stop'>
   /** Undefined for programs in another language. */
   readonly bytes: number | undefined
-  /** Connections of the load; those of the part when absent. */
-  readonly callers?: number | undefined
+  /** Connections of the load. */
+  readonly connections: number
+}
+
+interface StepRound extends Round {
+  readonly perSecond: number
+}
+
+export function ladderCases(filter: string): readonly Named[] {
+  const variants = VARIANTS.map(({ id, name }): Name => [id, name])
+  const all = [
+    ...(hasNginx() ? [NGINX] : []),
+    ...RUNGS.flatMap((rung): readonly Name[] => (rung[0] === 'invoke' ? [rung, ...variants] : [rung])),
+    LEAST,
+    GATEWAY,
+    ...CALLS,
+  ].map(([id, name]) => ({ id, name, ...(id === 'floor' ? {} : { of: 'floor' }) }))
+  return choose(all, filter)
 }
 
 export async function measureLadder(part: Part): Promise<void> {
   const running: { stop(): Promise<void> }[] = []
   try {
-    const steps = await startSteps(part, running)
-    const rounds = new Map<string, { cpuUs: number; perSecond: number }[]>(steps.map(({ id }) => [id, []]))
-    part.progress('ladder: warming up')
-    for (const step of steps) await round(step, part, Math.max(1, part.seconds * WARM_SHARE))
-    for (let at = 1; at <= part.rounds; at++) {
-      part.progress(`ladder: round ${at} of ${part.rounds}`)
-      for (const step of steps) rounds.get(step.id)!.push(await round(step, part, part.seconds))
+    const steps: Step[] = []
+    const file = await bundledServer()
+    for (const named of ladderCases(part.filter)) {
+      part.progress(`ladder: starting ${named.id}`)
+      steps.push(await startStep(part, file, named, running))
     }
-    report(part, steps, rounds)
+    const takenOf = await takeTurns<Step, StepRound>(part, {
+      name: 'ladder',
+      cases: steps,
+      measure: round,
+      write: (step, takenOf) => writeCpu(part, step, takenOf),
+    })
+    show(part, steps, takenOf)
   } finally {
     for (const each of running.reverse()) await each.stop()
   }
 }
 
-async function startSteps(part: Part, running: { stop(): Promise<void> }[]): Promise<readonly Step[]> {
-  const steps: Step[] = []
-  const { backend } = part
-  const file = await bundledServer()
-  if (hasNginx()) {
-    const nginx = await startNginx(backend)
-    running.push(nginx)
+/** Writes the bytes that a call allocates, which are counted in a process apart. */
+async function startStep(
+  part: Part,
+  file: string,
+  named: Named,
+  running: { stop(): Promise<void> }[],
+): Promise<Step> {
+  const { id } = named
+  if (id === NGINX[0]) {
+    const server = await startNginx(part.backend)
+    running.push(server)
+    const url = `http://127.0.0.1:${server.port}`
     const request = { ...CALL, path: BACKEND_PATH }
-    const url = `http://127.0.0.1:${nginx.port}`
-    steps.push({ id: 'nginx', name: 'nginx proxy_pass', url, request, server: nginx, bytes: undefined })
+    return { ...named, url, request, server, bytes: undefined, connections: part.connections }
   }
-  const add = async (
-    [id, name]: readonly [string, string],
-    start: (counting: boolean) => Promise<ServedRung>,
-    callers?: number,
-  ): Promise<void> => {
-    part.progress(`ladder: ${id}`)
-    const bytes = await bytesPerCall(await start(true))
-    const step = await start(false)
-    running.push(step.server)
-    steps.push({ id, name, ...step, bytes, callers })
+  const variant = VARIANTS.find(one => one.id === id)
+  const other = variant && (await startVariantBackend(variant.id, part.backend))
+  if (other !== undefined) running.push(other)
+  const start = (counting: boolean): Promise<ServedRung> => {
+    const options = { backend: other?.url ?? part.backend, side: 'server', counting } as const
+    return isGatewayCall(id) ? startGatewayRung(id, options) : startRung(file, id, options)
   }
-  for (const rung of RUNGS) {
-    await add(rung, counting => startRung(file, rung[0], { backend, side: 'server', counting }))
-    if (rung[0] !== 'invoke') continue
-    for (const { id, name, ...variant } of VARIANTS) {
-      const other = await startVariantBackend(id, backend)
-      running.push(other)
-      const callers = 'callers' in variant ? variant.callers : undefined
-      const options = { backend: other.url, side: 'server' } as const
-      await add([id, name], counting => startRung(file, id, { ...options, counting }), callers)
-    }
-  }
-  await add(LEAST, counting => startRung(file, LEAST[0], { backend, side: 'server', counting }))
-  for (const call of [GATEWAY, ...CALLS])
-    await add(call, counting => startGatewayRung(call[0], { backend, side: 'server', counting }))
-  return steps
+  const bytes = await bytesPerCall(await start(true))
+  part.write({
+    suite: SUITE,
+    case: id,
+    metric: 'allocated',
+    unit: 'B',
+    better: 'lower',
+    samples: [bytes],
+    setup: { pinned: part.pinned },
+  })
+  const served = await start(false)
+  running.push(served.server)
+  const connections = variant !== undefined && 'callers' in variant ? variant.callers : part.connections
+  return { ...named, ...served, bytes, connections }
 }
 
-async function round(
-  { url, request, server, callers }: Step,
-  part: Part,
-  seconds: number,
-): Promise<{ cpuUs: number; perSecond: number }> {
+async function round({ url, request, server, connections }: Step, seconds: number): Promise<StepRound> {
   const before = server.cpuUs()
-  const connections = callers ?? part.connections
   const { requests, perSecond } = await runClosedLoop({ url, request, connections, seconds, side: 'load' })
   return { cpuUs: (server.cpuUs() - before) / requests, perSecond }
 }
 
-function report(
+function writeCpu(
   part: Part,
-  steps: readonly Step[],
-  rounds: ReadonlyMap<string, readonly { readonly cpuUs: number; readonly perSecond: number }[]>,
+  { id, of, connections }: Step,
+  takenOf: (id: string) => Taken<StepRound>,
 ): void {
-  const cpuOf = (id: string) => rounds.get(id)!.map(({ cpuUs }) => cpuUs)
-  const floor = spread(cpuOf('floor')).median
+  const cpuOf = (one: string) => takenOf(one).rounds.map(({ cpuUs }) => cpuUs)
+  const { warm, warmUpMs } = takenOf(id)
+  part.write({
+    suite: SUITE,
+    case: id,
+    metric: 'cpu',
+    unit: 'µs',
+    better: 'lower',
+    samples: cpuOf(id),
+    warm,
+    setup: { connections, seconds: part.seconds, pinned: part.pinned, warmUpMs },
+    reference: of === undefined ? undefined : { case: `${SUITE}/${of}`, samples: cpuOf(of) },
+  })
+}
+
+function show(part: Part, steps: readonly Step[], takenOf: (id: string) => Taken<StepRound>): void {
+  const cpuOf = (id: string) => spread(takenOf(id).rounds.map(({ cpuUs }) => cpuUs))
   const verdicts = rungVerdicts(
     rungLimits(readBudgets().rungs),
     steps.flatMap(({ id, bytes }) =>
@@ -110,14 +147,8 @@ function report(
   )
   let previous = 0
   let previousBytes = 0
-  const rows = steps.map(({ id, name, bytes, callers = part.connections }) => {
-    const setup = { connections: callers, seconds: part.seconds, pinned: part.pinned }
-    const name_ = { suite: 'http/ladder', case: id, setup }
-    const reference = id === 'floor' ? undefined : { case: 'http/ladder/floor', samples: cpuOf('floor') }
-    part.write({ ...name_, metric: 'cpu', unit: 'µs', better: 'lower', samples: cpuOf(id), reference })
-    if (bytes !== undefined)
-      part.write({ ...name_, metric: 'allocated', unit: 'B', better: 'lower', samples: [bytes] })
-    const { median, min, max } = spread(cpuOf(id))
+  const rows = steps.map(({ id, name, of = id, bytes }) => {
+    const { median, min, max } = cpuOf(id)
     const added = ['nginx', 'floor', ...WHOLE].includes(id) ? '' : (median - previous).toFixed(1)
     const addedBytes =
       bytes === undefined || id === 'floor' || WHOLE.includes(id)
@@ -133,7 +164,7 @@ function report(
       median.toFixed(1),
       `${min.toFixed(1)}–${max.toFixed(1)}`,
       added,
-      (median / floor).toFixed(2),
+      (median / cpuOf(of).median).toFixed(2),
       bytes === undefined ? '' : String(Math.round(bytes)),
       addedBytes,
       budgetText(verdicts.find(({ rung }) => rung === id)),

@@ -5,6 +5,7 @@ import { hasEnvoy, startEnvoy } from './envoy.ts'
 import { proxiedGet } from './gateway-calls.ts'
 import { hasHaproxy, startHaproxy } from './haproxy.ts'
 import { hasNginx, startNginx } from './nginx.ts'
+import type { Named } from './part.ts'
 import type { ProxyServer } from './proxy.ts'
 import {
   BARE,
@@ -23,15 +24,11 @@ import {
 } from './requests.ts'
 import { startToolgate, type Toolgate } from './toolgate.ts'
 
-export interface Case {
-  /** Behind `http/load/` in the results. */
-  readonly id: string
-  readonly name: string
+/** Its id is behind `http/load/` in the results. */
+export interface Case extends Named {
   readonly url: string
   readonly server: Child
   readonly request: LoadRequest
-  /** Id of the case it is compared with. */
-  readonly of?: string
   /** Responses per request; 1 when absent. */
   readonly calls?: number
 }

@@ -3,11 +3,9 @@ import { spread } from '../../statistics.ts'
 import type { Case, Cases } from './cases.ts'
 import { CLOSED_LOOP_TOOL, runClosedLoop } from './closed-loop.ts'
 import { type LoadRound, writeLoadCase } from './lines.ts'
-import type { Part } from './part.ts'
+import { choose, type Part } from './part.ts'
+import { type Taken, takeTurns } from './turns.ts'
 
-/** Code that has never run, pools and tables that grow once. */
-const WARM_SHARE = 0.5
-const MIN_WARM_SECONDS = 1
 /** A server that is less busy than this waits for the load generator: its rate is then not its capacity, but its CPU time for a call is valid. */
 export const BUSY = 0.95
 
@@ -18,14 +16,6 @@ export interface LoadFigures {
 
 export async function measureLoad(part: Part, cases: Cases): Promise<LoadFigures> {
   const chosen = choose(cases.all, part.filter)
-  const rounds = new Map<string, LoadRound[]>(chosen.map(({ id }) => [id, []]))
-  part.progress(`load: warming up ${chosen.length} cases`)
-  for (const one of chosen)
-    await measure(one, cases, part, Math.max(MIN_WARM_SECONDS, part.seconds * WARM_SHARE))
-  for (let round = 1; round <= part.rounds; round++) {
-    part.progress(`load: round ${round} of ${part.rounds}`)
-    for (const one of chosen) rounds.get(one.id)!.push(await measure(one, cases, part, part.seconds))
-  }
   const setup = {
     loop: 'closed',
     tool: CLOSED_LOOP_TOOL,
@@ -34,32 +24,30 @@ export async function measureLoad(part: Part, cases: Cases): Promise<LoadFigures
     seconds: part.seconds,
     pinned: part.pinned,
   }
-  for (const one of chosen) {
-    const mine = { id: one.id, rounds: rounds.get(one.id)! }
-    const of = one.of === undefined ? undefined : rounds.get(one.of)
-    const busy = Number(spread(mine.rounds.map(({ busy }) => busy)).median.toFixed(2))
-    writeLoadCase(part.write, mine, of && { id: one.of!, rounds: of }, {
-      rssMiB: one.server.rssMiB(),
-      setup: { ...setup, busy },
-    })
-  }
+  const takenOf = await takeTurns<Case, LoadRound>(part, {
+    name: 'load',
+    cases: chosen,
+    measure: (one, seconds) => measure(one, cases, part, seconds),
+    write({ id, of, server }, takenOf) {
+      const mine = { id, ...takenOf(id) }
+      const busy = Number(spread(mine.rounds.map(({ busy }) => busy)).median.toFixed(2))
+      writeLoadCase(part.write, mine, of === undefined ? undefined : { id: of, ...takenOf(of) }, {
+        rssMiB: server.rssMiB(),
+        setup: { ...setup, busy },
+      })
+    },
+  })
   part.show(
     `Closed loop, ${part.connections} connections (${CLOSED_LOOP_TOOL}); a ratio is calls for a second of CPU, ours by the reference's`,
     ['case', 'calls/s', 'CPU µs', 'least–most', 'busy', 'ratio', 'of', 'p50 ms', 'p99 ms', 'RSS MiB'],
-    chosen.map(one => row(one, rounds)),
+    chosen.map(one => row(one, takenOf)),
     [1, 2, 3, 4, 5, 7, 8, 9],
   )
   return {
     perSecond: new Map(
-      [...rounds].map(([id, each]) => [id, spread(each.map(({ perSecond }) => perSecond)).median]),
+      chosen.map(({ id }) => [id, spread(takenOf(id).rounds.map(({ perSecond }) => perSecond)).median]),
     ),
   }
-}
-
-/** Those asked for, and what they are compared with. */
-function choose(all: readonly Case[], filter: string): readonly Case[] {
-  const asked = all.filter(({ id, name }) => id.includes(filter) || name.includes(filter))
-  return all.filter(one => asked.includes(one) || asked.some(({ of }) => of === one.id))
 }
 
 async function measure(one: Case, cases: Cases, part: Part, seconds: number): Promise<LoadRound> {
@@ -83,11 +71,11 @@ async function measure(one: Case, cases: Cases, part: Part, seconds: number): Pr
   }
 }
 
-function row(one: Case, rounds: ReadonlyMap<string, readonly LoadRound[]>): readonly string[] {
-  const mine = rounds.get(one.id)!
+function row(one: Case, takenOf: (id: string) => Taken<LoadRound>): readonly string[] {
+  const mine = takenOf(one.id).rounds
   const median = (of: (round: LoadRound) => number): number => spread(mine.map(of)).median
   const cpu = spread(mine.map(({ cpuUs }) => cpuUs))
-  const of = one.of === undefined ? undefined : rounds.get(one.of)
+  const of = one.of === undefined ? undefined : takenOf(one.of).rounds
   const busy = median(round => round.busy)
   return [
     one.name,

@@ -1,4 +1,7 @@
-/** Part `start`: how long the built program takes until it is ready, and what it holds in memory when no one calls. It sends no load. */
+/**
+ * Part `start`: how long the built program takes until it is ready, and what it holds in memory when no one calls. It sends no load, and warms
+ * nothing up: what a cold start takes is measured.
+ */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -49,6 +52,7 @@ export async function measureStart(part: Part): Promise<void> {
         const name = `gateway-${round}`
         const env = { ...gatewayEnv(control, dir, name), TOOLSETS: toolSets, WORKERS: '1' }
         gateway.starts.push(await once(env, SETTLE_MS))
+        write(part, gateway)
       }
     } finally {
       await control.stop()
@@ -57,12 +61,14 @@ export async function measureStart(part: Part): Promise<void> {
       part.progress(`start: all in one, round ${round} of ${part.rounds}`)
       const env = { DATA_DIR: join(dir, `all-${round}`), LOG_LEVEL: 'error' }
       first.starts.push(await once(env, 0))
+      write(part, first)
       again.starts.push(await once(env, SETTLE_MS))
+      write(part, again)
     }
   } finally {
     rmSync(dir, { recursive: true, force: true })
   }
-  report(part, [gateway, first, again])
+  show(part, [gateway, first, again])
 }
 
 /** As a user starts it: on all processors, without what measures from inside. */
@@ -76,27 +82,16 @@ async function once(env: Readonly<Record<string, string>>, settleMs: number): Pr
   }
 }
 
-function report(part: Part, kinds: readonly Kind[]): void {
-  for (const { id, memory, starts } of kinds) {
-    const lower = { better: 'lower' } as const
-    part.write({
-      suite: 'http/start',
-      case: id,
-      metric: 'start',
-      unit: 's',
-      ...lower,
-      samples: starts.map(({ readyS }) => readyS),
-    })
-    if (memory !== undefined)
-      part.write({
-        suite: 'http/memory',
-        case: memory,
-        metric: 'memory',
-        unit: 'MiB',
-        ...lower,
-        samples: starts.map(({ rssMiB }) => rssMiB),
-      })
-  }
+function write(part: Part, { id, memory, starts }: Kind): void {
+  const lower = { better: 'lower' } as const
+  const readyS = starts.map(one => one.readyS)
+  part.write({ suite: 'http/start', case: id, metric: 'start', unit: 's', ...lower, samples: readyS })
+  if (memory === undefined) return
+  const rssMiB = starts.map(one => one.rssMiB)
+  part.write({ suite: 'http/memory', case: memory, metric: 'memory', unit: 'MiB', ...lower, samples: rssMiB })
+}
+
+function show(part: Part, kinds: readonly Kind[]): void {
   part.show(
     `From the start to the ready line, and resident memory ${SETTLE_MS / 1000} s later`,
     ['what', 'ready s', 'least–most', 'idle MiB'],

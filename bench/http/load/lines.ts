@@ -2,12 +2,11 @@
 import type { Measured } from '../../record.ts'
 import { spread } from '../../statistics.ts'
 import type { Part } from './part.ts'
+import type { Round, Taken } from './turns.ts'
 
 /** What one repeat of one case showed. */
-export interface LoadRound {
+export interface LoadRound extends Round {
   readonly perSecond: number
-  /** CPU time of the server for one call. */
-  readonly cpuUs: number
   /** Share of one processor that the server used, 0 to 1. */
   readonly busy: number
   readonly p50Ms: number
@@ -15,10 +14,9 @@ export interface LoadRound {
   readonly p999Ms: number
 }
 
-export interface LoadCase {
+export interface LoadCase extends Taken<LoadRound> {
   /** Behind `http/load/`: `toolgate/tools-call`. */
   readonly id: string
-  readonly rounds: readonly LoadRound[]
 }
 
 type Figure = Pick<Measured, 'metric' | 'unit' | 'better'> & { readonly of: (round: LoadRound) => number }
@@ -40,7 +38,8 @@ export function writeLoadCase(
   reference: LoadCase | undefined,
   more: { readonly rssMiB: number; readonly setup: NonNullable<Measured['setup']> },
 ): void {
-  const name = { suite: SUITE, case: mine.id, setup: more.setup }
+  const { warm, warmUpMs } = mine
+  const name = { suite: SUITE, case: mine.id, warm, setup: { ...more.setup, warmUpMs } }
   for (const { of, ...figure } of FIGURES)
     write({
       ...name,

@@ -6,9 +6,16 @@ const FLAGS = ['--single-threaded-gc', '--min-semi-space-size=64', '--max-semi-s
 
 /** @returns the exit code of the program there, or undefined: this is the process that has the flags, and `main` has to be run in it */
 export function elsewhere(): Promise<number> | undefined {
-  if (process.execArgv.includes(FLAGS[0]!)) return undefined
+  if (process.execArgv.includes(FLAGS[0]!)) {
+    // a parent that was killed cannot say so
+    process.once('disconnect', () => process.exit(1))
+    process.channel?.unref()
+    return undefined
+  }
   const [, file, ...args] = process.argv
-  const child = spawn(process.execPath, [...FLAGS, ...process.execArgv, file!, ...args], { stdio: 'inherit' })
+  const child = spawn(process.execPath, [...FLAGS, ...process.execArgv, file!, ...args], {
+    stdio: ['inherit', 'inherit', 'inherit', 'ipc'],
+  })
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => child.kill(signal))
   return new Promise((resolve, reject) => {
     child.once('error', reject)

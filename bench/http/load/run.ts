@@ -13,6 +13,7 @@ import { startBackend } from './backend.ts'
 import { startCases } from './cases.ts'
 import { pinLoad } from './child.ts'
 import { measureLoad } from './closed.ts'
+import { durationText, timesOf } from './duration.ts'
 import { measureStart } from './footprint.ts'
 import { measureLatency } from './latency.ts'
 import type { Part } from './part.ts'
@@ -28,11 +29,12 @@ const HELP = `Usage: npm run bench:http -- [options]
 
 Measures throughput, latency, processor time per call, start and memory of the built gateway, beside other servers in the same run.
 
-  --quick            3 rounds of 1 s: 4 minutes instead of 15
+  --quick            3 rounds of 1 s
   --parts NAMES      comma-separated list of load, latency, streams, start, workers, ladder (default: all)
-  --filter TEXT      runs only the load cases whose name contains TEXT, and the cases that they are compared with
+  --filter TEXT      runs only the cases of load, workers and ladder whose name contains TEXT, and the cases that they are compared with
   --rounds N         number of rounds; each round runs every case once (default: 5)
-  --seconds S        duration of each case in each round (default: 4); 30 gives the steadiest results and takes an hour
+  --seconds S        duration of each case in each round (default: 4); 30 gives the steadiest results. The warm-up before the rounds is not
+                     in it: each case runs until the CPU time of a call is steady, at most 30 s
   --connections N    number of connections of the load (default: 8)
   --workers N        number of gateway threads in the parts load and latency (default: 1)
   --gateway FOLDER   working tree whose built gateway is measured (default: this one)
@@ -40,7 +42,10 @@ Measures throughput, latency, processor time per call, start and memory of the b
   --json             also writes the results to standard output, in place of tables
   --help             prints this help
 
-Exit code 0: the run is complete. 1: the run failed.
+The run announces how long it takes. Each figure is printed, and written to the file, as soon as it is measured: a run that is stopped keeps
+them, and their lines say "partial".
+
+Exit code 0: the run is complete. 1: the run failed or was stopped.
 `
 const { values: options } = parseArgs({
   options: {
@@ -66,8 +71,8 @@ async function main(): Promise<number> {
   const startedAt = performance.now()
   if (options.gateway !== undefined) measureBuildIn(options.gateway)
   const pace = new Pace()
+  let written = 0
   const results = openResults('http', options.out, filterOf(), undefined, pace)
-  const tables: string[] = []
   const part: Part = {
     pinned: pinLoad(),
     backend: startBackend(),
@@ -76,22 +81,33 @@ async function main(): Promise<number> {
     connections: Number(options.connections),
     workers: Number(options.workers),
     filter: options.filter,
-    // between measurements
+    // called between measurements
     progress(text) {
       pace.look()
       const secs = String(Math.round((performance.now() - startedAt) / 1000))
       process.stderr.write(`${secs.padStart(4)} s  ${text}\n`)
     },
     write(measured) {
-      const line = results.write(measured)
-      if (options.json) console.log(JSON.stringify(line))
-      return line
+      written++
+      return results.write(measured)
     },
-    show: (heading, head, rows, right) => void tables.push(`\n${heading}\n\n${grid(head, rows, right)}\n`),
+    show(heading, head, rows, right) {
+      if (!options.json) console.log(`\n${heading}\n\n${grid(head, rows, right)}\n`)
+    },
   }
+  // of a signal, and of a fault
+  const sayPartial = (): void => {
+    if (written > 0)
+      process.stderr.write(
+        `The run did not end: what it measured is in ${results.file}, in lines that say "partial": true.\n`,
+      )
+  }
+  process.once('exit', sayPartial)
   if (!part.pinned) part.progress('one processor, or no taskset: nothing is pinned')
   await measure(part, options.parts.split(','))
-  if (!options.json) console.log(tables.join('\n'))
+  process.off('exit', sayPartial)
+  const lines = results.complete()
+  if (options.json) for (const line of lines) console.log(JSON.stringify(line))
   const noisy = noisyText(results.othersShare())
   if (noisy !== undefined) part.progress(noisy)
   const slow = slowText(pace.slowShare())
@@ -101,15 +117,18 @@ async function main(): Promise<number> {
 }
 
 async function measure(part: Part, parts: readonly string[]): Promise<void> {
-  if (parts.includes('load') || parts.includes('latency')) {
-    const cases = await startCases(part.backend, part.workers, part.progress)
+  const cases =
+    parts.includes('load') || parts.includes('latency')
+      ? await startCases(part.backend, part.workers, part.progress)
+      : undefined
+  part.progress(durationText(timesOf(part, parts, cases)))
+  if (cases !== undefined)
     try {
       const known = parts.includes('load') ? await measureLoad(part, cases) : { perSecond: new Map() }
       if (parts.includes('latency')) await measureLatency(part, cases, known.perSecond)
     } finally {
       await cases.stop()
     }
-  }
   if (parts.includes('streams')) await measureStreams(part)
   if (parts.includes('start')) await measureStart(part)
   if (parts.includes('workers')) await measureWorkers(part)

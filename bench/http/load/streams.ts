@@ -9,6 +9,7 @@ import { spread } from '../../statistics.ts'
 import { startServer } from './child.ts'
 import type { Part } from './part.ts'
 import { startToolgate, type Toolgate } from './toolgate.ts'
+import { type Round, type Taken, takeTurns } from './turns.ts'
 
 const COUNT = 5000
 const WARM = 200
@@ -23,6 +24,14 @@ interface Loop {
   readonly heldMs: number
   readonly activeMs: number
 }
+
+/** Its cost is the time for which the event loop is busy. */
+type LoopRound = Loop & Round
+type ReachRound = LoopRound & { readonly spreadMs: number }
+
+const RELOAD = 'reload-alone'
+const BROADCAST = `broadcast-${COUNT}`
+const BARE = `bare-uws-${COUNT}`
 
 interface Memory {
   readonly heapBytes: number
@@ -41,22 +50,47 @@ export async function measureStreams(part: Part): Promise<void> {
   const streams = new IdleStreams(`${local(gateway.url)}/mcp`)
   try {
     await warmUp(gateway)
-    const reloads = await reloadAlone(gateway, part.rounds)
+    const reloads = await one<LoopRound>(part, RELOAD, 'reload', () => reload(gateway), writeReload)
+    const reloadMs = spread(reloads.rounds.map(({ activeMs }) => activeMs)).median
     part.progress(`streams: opening ${COUNT} sessions and their streams`)
     const ids: string[] = []
     const session = await costOf(gateway, async () => void ids.push(...(await openSessions(gateway, COUNT))))
+    writeMemory(part, 'session', session)
     const stream = await costOf(gateway, () => streams.add(COUNT, at => headersOf(gateway, ids[at]!)))
-    const reported: (Loop & { readonly spreadMs: number })[] = []
-    for (let round = 1; round <= part.rounds; round++) {
-      part.progress(`streams: notifying them all, round ${round} of ${part.rounds}`)
-      reported.push(await reportAll(gateway, streams))
-    }
+    writeMemory(part, 'stream', stream)
+    const reported = await one<ReachRound>(
+      part,
+      BROADCAST,
+      'stream',
+      () => reportAll(gateway, streams, reloadMs),
+      (_, taken) => writeBroadcast(part, taken),
+    )
     streams.close()
-    report(part, { session, stream, reported, reloads, bareUs: await bareUs(part) })
+    const bare = await bareUs(part)
+    writeBroadcast(part, reported, bare)
+    show(part, { session, stream, reported, reloads, bare })
   } finally {
     streams.close()
     await gateway.stop()
   }
+}
+
+/** A case by itself. */
+async function one<R extends Round>(
+  part: Part,
+  id: string,
+  what: string,
+  measure: () => Promise<R>,
+  write: (part: Part, taken: Taken<R>) => void,
+): Promise<Taken<R>> {
+  const takenOf = await takeTurns<{ readonly id: string }, R>(part, {
+    name: 'streams',
+    cases: [{ id }],
+    what,
+    measure,
+    write: (_, takenOf) => write(part, takenOf(id)),
+  })
+  return takenOf(id)
 }
 
 /** The name may mean ::1 first, where no one listens. */
@@ -122,29 +156,22 @@ async function warmUp(gateway: Toolgate): Promise<void> {
 const loopOf = async (gateway: Toolgate): Promise<Loop> => (await gateway.ask('loop')) as Loop
 
 /** What the change of the list costs when no one is notified of it. */
-async function reloadAlone(gateway: Toolgate, rounds: number): Promise<readonly Loop[]> {
+async function reload(gateway: Toolgate): Promise<LoopRound> {
   const tools = async (): Promise<string | undefined> =>
     /^platform_tools (\d+)$/m.exec(await (await fetch(`${gateway.metrics_url}/metrics`)).text())?.[1]
-  const reported: Loop[] = []
-  for (let round = 0; round <= rounds; round++) {
-    const before = await tools()
-    await loopOf(gateway)
-    gateway.changeTools()
-    const until = Date.now() + ARRIVE_MS
-    while ((await tools()) === before) {
-      if (Date.now() > until) throw new Error('the gateway does not follow its tool-sets')
-      await sleep(50)
-    }
-    reported.push(await loopOf(gateway))
+  const before = await tools()
+  await loopOf(gateway)
+  gateway.changeTools()
+  const until = Date.now() + ARRIVE_MS
+  while ((await tools()) === before) {
+    if (Date.now() > until) throw new Error('the gateway does not follow its tool-sets')
+    await sleep(50)
   }
-  // the first one runs code that has never run
-  return reported.slice(1)
+  const loop = await loopOf(gateway)
+  return { ...loop, cpuUs: loop.activeMs * 1000 }
 }
 
-async function costOf(
-  gateway: Toolgate,
-  what: () => Promise<void>,
-): Promise<{ readonly heapKiB: number; readonly rssKiB: number }> {
+async function costOf(gateway: Toolgate, what: () => Promise<void>): Promise<Memories> {
   const before = (await gateway.ask('memory')) as Memory
   await what()
   const after = (await gateway.ask('memory')) as Memory
@@ -155,73 +182,98 @@ async function costOf(
   }
 }
 
-async function reportAll(
-  gateway: Toolgate,
-  streams: IdleStreams,
-): Promise<Loop & { readonly spreadMs: number }> {
+async function reportAll(gateway: Toolgate, streams: IdleStreams, reloadMs: number): Promise<ReachRound> {
   streams.watchFor('notifications/tools/list_changed')
   await loopOf(gateway)
   gateway.changeTools()
   const arrivals = await streams.arrivals(ARRIVE_MS)
-  return { spreadMs: arrivals.at(-1)! - arrivals[0]!, ...(await loopOf(gateway)) }
+  const loop = await loopOf(gateway)
+  return {
+    ...loop,
+    spreadMs: arrivals.at(-1)! - arrivals[0]!,
+    cpuUs: ((loop.activeMs - reloadMs) * 1000) / COUNT,
+  }
 }
 
 /** CPU time of a bare uWS for each stream, by rounds. */
-async function bareUs(part: Part): Promise<readonly number[]> {
+async function bareUs(part: Part): Promise<Taken<Round>> {
   part.progress(`streams: a bare uWS and ${COUNT} streams`)
   const server = await startServer(new URL('./server.ts', import.meta.url).pathname, ['streams'], 'server')
   const url = `http://127.0.0.1:${server.said}/mcp`
   const streams = new IdleStreams(url)
   try {
     await streams.add(COUNT, () => ({}))
-    const each: number[] = []
-    for (let round = 0; round <= part.rounds; round++) {
-      const before = server.cpuUs()
-      for (let notify = 0; notify < BARE_NOTIFICATIONS; notify++) {
-        streams.watchFor('notifications/tools/list_changed')
-        await (await fetch(url, { method: 'POST' })).text()
-        await streams.arrivals(ARRIVE_MS)
-      }
-      each.push((server.cpuUs() - before) / BARE_NOTIFICATIONS / COUNT)
-    }
-    return each.slice(1)
+    return await one<Round>(
+      part,
+      BARE,
+      'stream',
+      async () => {
+        const before = server.cpuUs()
+        for (let notify = 0; notify < BARE_NOTIFICATIONS; notify++) {
+          streams.watchFor('notifications/tools/list_changed')
+          await (await fetch(url, { method: 'POST' })).text()
+          await streams.arrivals(ARRIVE_MS)
+        }
+        return { cpuUs: (server.cpuUs() - before) / BARE_NOTIFICATIONS / COUNT }
+      },
+      writeBare,
+    )
   } finally {
     streams.close()
     await server.stop()
   }
 }
 
-interface Found {
-  readonly session: { readonly heapKiB: number; readonly rssKiB: number }
-  readonly stream: { readonly heapKiB: number; readonly rssKiB: number }
-  readonly reported: readonly (Loop & { readonly spreadMs: number })[]
-  readonly reloads: readonly Loop[]
-  readonly bareUs: readonly number[]
+interface Memories {
+  readonly heapKiB: number
+  readonly rssKiB: number
 }
 
-function report(part: Part, { session, stream, reported, reloads, bareUs }: Found): void {
-  const lower = { better: 'lower', setup: { streams: COUNT, pinned: part.pinned } } as const
-  const reloadMs = spread(reloads.map(({ activeMs }) => activeMs)).median
-  const perStreamUs = reported.map(({ activeMs }) => ((activeMs - reloadMs) * 1000) / COUNT)
-  const memory = { suite: 'http/memory', metric: 'memory', unit: 'KiB', ...lower } as const
-  part.write({ ...memory, case: 'session', samples: [session.heapKiB] })
-  part.write({ ...memory, case: 'stream', samples: [stream.heapKiB] })
-  part.write({ ...memory, metric: 'resident', case: 'session', samples: [session.rssKiB] })
-  part.write({ ...memory, metric: 'resident', case: 'stream', samples: [stream.rssKiB] })
-  const broadcast = { suite: 'http/sse', case: `broadcast-${COUNT}`, ...lower } as const
-  const ns = (us: readonly number[]): readonly number[] => us.map(each => each * 1000)
-  const bare = { case: `http/sse/bare-uws-${COUNT}`, samples: ns(bareUs) }
-  part.write({ ...broadcast, case: `bare-uws-${COUNT}`, metric: 'time', unit: 'ns', samples: bare.samples })
-  part.write({ ...broadcast, metric: 'time', unit: 'ns', samples: ns(perStreamUs), reference: bare })
-  part.write({ ...broadcast, metric: 'loop-held', unit: 'ms', samples: reported.map(({ heldMs }) => heldMs) })
-  part.write({ ...broadcast, metric: 'reach', unit: 'ms', samples: reported.map(({ spreadMs }) => spreadMs) })
-  part.write({
-    ...broadcast,
-    case: 'reload-alone',
-    metric: 'loop-held',
-    unit: 'ms',
-    samples: reloads.map(({ heldMs }) => heldMs),
-  })
+/** Of all lines of this part. */
+const lowerIn = (part: Part, warmUpMs?: number) =>
+  ({
+    better: 'lower',
+    setup: { streams: COUNT, pinned: part.pinned, ...(warmUpMs === undefined ? {} : { warmUpMs }) },
+  }) as const
+
+function writeMemory(part: Part, id: string, { heapKiB, rssKiB }: Memories): void {
+  const line = { suite: 'http/memory', case: id, unit: 'KiB', ...lowerIn(part) } as const
+  part.write({ ...line, metric: 'memory', samples: [heapKiB] })
+  part.write({ ...line, metric: 'resident', samples: [rssKiB] })
+}
+
+const nsOf = ({ rounds }: Taken<Round>): readonly number[] => rounds.map(({ cpuUs }) => cpuUs * 1000)
+const lineOf = (part: Part, id: string, { warm, warmUpMs }: Taken<Round>) =>
+  ({ suite: 'http/sse', case: id, warm, ...lowerIn(part, warmUpMs) }) as const
+
+function writeReload(part: Part, taken: Taken<LoopRound>): void {
+  const samples = taken.rounds.map(({ heldMs }) => heldMs)
+  part.write({ ...lineOf(part, RELOAD, taken), metric: 'loop-held', unit: 'ms', samples })
+}
+
+function writeBare(part: Part, taken: Taken<Round>): void {
+  part.write({ ...lineOf(part, BARE, taken), metric: 'time', unit: 'ns', samples: nsOf(taken) })
+}
+
+/** @param bare undefined while it is not measured */
+function writeBroadcast(part: Part, taken: Taken<ReachRound>, bare?: Taken<Round>): void {
+  const line = lineOf(part, BROADCAST, taken)
+  const reference = { case: `http/sse/${BARE}`, samples: bare === undefined ? [] : nsOf(bare) }
+  part.write({ ...line, metric: 'time', unit: 'ns', samples: nsOf(taken), reference })
+  part.write({ ...line, metric: 'loop-held', unit: 'ms', samples: taken.rounds.map(({ heldMs }) => heldMs) })
+  part.write({ ...line, metric: 'reach', unit: 'ms', samples: taken.rounds.map(({ spreadMs }) => spreadMs) })
+}
+
+interface Found {
+  readonly session: Memories
+  readonly stream: Memories
+  readonly reported: Taken<ReachRound>
+  readonly reloads: Taken<LoopRound>
+  readonly bare: Taken<Round>
+}
+
+function show(part: Part, { session, stream, reported, reloads, bare }: Found): void {
+  const us = ({ rounds }: Taken<Round>): readonly number[] => rounds.map(({ cpuUs }) => cpuUs)
   const row = (name: string, unit: string, samples: readonly number[]): readonly string[] => {
     const { median, min, max } = spread(samples)
     return [name, `${median.toFixed(1)} ${unit}`, `${min.toFixed(1)}–${max.toFixed(1)}`]
@@ -234,22 +286,22 @@ function report(part: Part, { session, stream, reported, reloads, bareUs }: Foun
       row('idle session, resident', 'KiB', [session.rssKiB]),
       row('idle stream, heap', 'KiB', [stream.heapKiB]),
       row('idle stream, resident', 'KiB', [stream.rssKiB]),
-      row('event loop for each stream notified', 'µs', perStreamUs),
-      row('the same of bare uWS, one after the other', 'µs', bareUs),
+      row('event loop for each stream notified', 'µs', us(reported)),
+      row('the same of bare uWS, one after the other', 'µs', us(bare)),
       row(
         'event loop held at most',
         'ms',
-        reported.map(({ heldMs }) => heldMs),
+        reported.rounds.map(({ heldMs }) => heldMs),
       ),
       row(
         '… by the new list alone',
         'ms',
-        reloads.map(({ heldMs }) => heldMs),
+        reloads.rounds.map(({ heldMs }) => heldMs),
       ),
       row(
         'from the first stream to the last',
         'ms',
-        reported.map(({ spreadMs }) => spreadMs),
+        reported.rounds.map(({ spreadMs }) => spreadMs),
       ),
     ],
     [1, 2],

@@ -6,10 +6,11 @@ import { availableParallelism } from 'node:os'
 import { spread } from '../../statistics.ts'
 import { type Child, pinLoad, startServer, unpinLoad } from './child.ts'
 import { runClosedLoop, saturate } from './closed-loop.ts'
-import type { Part } from './part.ts'
+import { choose, type Named, type Part } from './part.ts'
 import { freePort } from './proxy.ts'
 import { BARE, CALL_REST, CALL_RPC, type LoadRequest, over } from './requests.ts'
 import { startToolgate, type Toolgate } from './toolgate.ts'
+import { type Round, type Taken, takeTurns } from './turns.ts'
 import { type Prepared, prepare } from './wire.ts'
 
 const THREADS = [1, 2, 4]
@@ -19,46 +20,56 @@ const LIMIT = 5000
 /** Sent for each call that is admitted. */
 const OVER = 3
 
-interface Variant {
-  readonly id: string
-  readonly name: string
+interface Plan extends Named {
+  readonly start: (part: Part, running: Child[]) => Promise<Served>
+}
+
+interface Served {
   /** Of all its processes, µs. */
   cpuUs(): number
   readonly url: string
   readonly request: LoadRequest
-  readonly of: string
 }
 
-interface Round {
+type Variant = Named & Served
+
+interface ThreadsRound extends Round {
   readonly perSecond: number
-  readonly perCore: number
 }
+
+const PLANS: readonly Plan[] = [
+  ...[1, 2].map(count => ({
+    id: `bare-uws/${count}`,
+    name: `bare uWS, ${count} process${count > 1 ? 'es' : ''}`,
+    ...(count > 1 ? { of: 'bare-uws/1' } : {}),
+    start: (_: Part, running: Child[]) => bare(count, running),
+  })),
+  ...THREADS.map(threads => ({
+    id: `tools-call/${threads}`,
+    name: `toolgate: tools/call, ${threads} worker${threads > 1 ? 's' : ''}`,
+    ...(threads > 1 ? { of: 'tools-call/1' } : {}),
+    start: (part: Part, running: Child[]) => ours(part, threads, running),
+  })),
+]
+
+export const workersCases = (filter: string): readonly Named[] => choose(PLANS, filter)
 
 export async function measureWorkers(part: Part): Promise<void> {
   const running: Child[] = []
   unpinLoad()
   try {
     const variants: Variant[] = []
-    for (const threads of [1, 2]) variants.push(await bare(threads, running))
-    for (const threads of THREADS) {
-      part.progress(`workers: starting a gateway of ${threads}`)
-      const gateway = await startToolgate({
-        upstream: part.backend,
-        workers: threads,
-        side: 'any',
-        agentPerMonth: LIMIT,
-      })
-      running.push(gateway)
-      variants.push(ours(gateway, threads))
-      await checkQuota(part, gateway, threads)
+    for (const { start, ...named } of choose(PLANS, part.filter)) {
+      part.progress(`workers: starting ${named.id}`)
+      variants.push({ ...named, ...(await start(part, running)) })
     }
-    const rounds = new Map<string, Round[]>(variants.map(({ id }) => [id, []]))
-    for (const one of variants) await measure(one, 1)
-    for (let round = 1; round <= part.rounds; round++) {
-      part.progress(`workers: round ${round} of ${part.rounds}`)
-      for (const one of variants) rounds.get(one.id)!.push(await measure(one, part.seconds))
-    }
-    report(part, variants, rounds)
+    const takenOf = await takeTurns<Variant, ThreadsRound>(part, {
+      name: 'workers',
+      cases: variants,
+      measure,
+      write: (one, takenOf) => write(part, one, takenOf),
+    })
+    show(part, variants, takenOf)
   } finally {
     for (const child of running.reverse()) await child.stop()
     pinLoad()
@@ -66,7 +77,7 @@ export async function measureWorkers(part: Part): Promise<void> {
 }
 
 /** Processes that share a port: uWS has no threads. */
-async function bare(count: number, running: Child[]): Promise<Variant> {
+async function bare(count: number, running: Child[]): Promise<Served> {
   const file = new URL('./server.ts', import.meta.url).pathname
   const port = String(await freePort())
   const servers: Child[] = []
@@ -76,31 +87,35 @@ async function bare(count: number, running: Child[]): Promise<Variant> {
     running.push(server)
   }
   return {
-    id: `bare-uws/${count}`,
-    name: `bare uWS, ${count} process${count > 1 ? 'es' : ''}`,
     cpuUs: () => servers.reduce((sum, server) => sum + server.cpuUs(), 0),
     url: `http://127.0.0.1:${port}`,
     request: BARE,
-    of: 'bare-uws/1',
   }
 }
 
-const ours = (server: Toolgate, threads: number): Variant => ({
-  id: `tools-call/${threads}`,
-  name: `toolgate: tools/call, ${threads} worker${threads > 1 ? 's' : ''}`,
-  cpuUs: () => server.cpuUs(),
-  url: server.url,
-  request: over(CALL_RPC, { authorization: `Bearer ${server.token}` }),
-  of: 'tools-call/1',
-})
+async function ours(part: Part, threads: number, running: Child[]): Promise<Served> {
+  const gateway = await startToolgate({
+    upstream: part.backend,
+    workers: threads,
+    side: 'any',
+    agentPerMonth: LIMIT,
+  })
+  running.push(gateway)
+  await checkQuota(part, gateway, threads)
+  return {
+    cpuUs: () => gateway.cpuUs(),
+    url: gateway.url,
+    request: over(CALL_RPC, { authorization: `Bearer ${gateway.token}` }),
+  }
+}
 
-async function measure(variant: Variant, seconds: number): Promise<Round> {
+async function measure(variant: Variant, seconds: number): Promise<ThreadsRound> {
   const { url, request } = variant
   const before = variant.cpuUs()
   const loopResult = await runClosedLoop({ url, request, connections: CONNECTIONS, seconds, side: 'any' })
   return {
     perSecond: loopResult.perSecond,
-    perCore: (loopResult.requests * 1e6) / (variant.cpuUs() - before),
+    cpuUs: (variant.cpuUs() - before) / loopResult.requests,
   }
 }
 
@@ -141,47 +156,49 @@ async function checkQuota(part: Part, gateway: Toolgate, threads: number): Promi
   })
 }
 
-function report(
-  part: Part,
-  variants: readonly Variant[],
-  rounds: ReadonlyMap<string, readonly Round[]>,
-): void {
-  const setup = {
-    connections: CONNECTIONS,
-    seconds: part.seconds,
-    pinned: false,
-    cores: availableParallelism(),
-  }
-  for (const { id, of } of variants)
-    for (const [metric, unit, figure] of [
-      ['throughput', 'calls/s', (round: Round) => round.perSecond],
-      ['per-core', 'calls/CPU-s', (round: Round) => round.perCore],
-    ] as const)
-      part.write({
-        suite: 'http/workers',
-        case: id,
-        metric,
-        unit,
-        better: 'higher',
-        samples: rounds.get(id)!.map(figure),
-        setup,
-        reference:
-          id === of ? undefined : { case: `http/workers/${of}`, samples: rounds.get(of)!.map(figure) },
-      })
+function write(part: Part, { id, of }: Variant, takenOf: (id: string) => Taken<ThreadsRound>): void {
+  const { rounds, warm, warmUpMs } = takenOf(id)
+  for (const [metric, unit, figure] of [
+    ['throughput', 'calls/s', (round: ThreadsRound) => round.perSecond],
+    ['per-core', 'calls/CPU-s', (round: ThreadsRound) => 1e6 / round.cpuUs],
+  ] as const)
+    part.write({
+      suite: 'http/workers',
+      case: id,
+      metric,
+      unit,
+      better: 'higher',
+      samples: rounds.map(figure),
+      warm,
+      setup: {
+        connections: CONNECTIONS,
+        seconds: part.seconds,
+        pinned: false,
+        cores: availableParallelism(),
+        warmUpMs,
+      },
+      reference:
+        of === undefined
+          ? undefined
+          : { case: `http/workers/${of}`, samples: takenOf(of).rounds.map(figure) },
+    })
+}
+
+function show(part: Part, variants: readonly Variant[], takenOf: (id: string) => Taken<ThreadsRound>): void {
   part.show(
     `Threads on ${availableParallelism()} processors, load beside them; each limit of ${LIMIT} calls was admitted exactly`,
     ['case', 'calls/s', 'least–most', 'CPU µs', 'calls/CPU-s', 'times one'],
-    variants.map(({ id, name, of }) => {
-      const perSecond = spread(rounds.get(id)!.map(round => round.perSecond))
-      const perCore = spread(rounds.get(id)!.map(round => round.perCore)).median
-      const one = spread(rounds.get(of)!.map(round => round.perSecond)).median
+    variants.map(({ id, name, of = id }) => {
+      const rate = (one: string) => spread(takenOf(one).rounds.map(({ perSecond }) => perSecond))
+      const perSecond = rate(id)
+      const cpuUs = spread(takenOf(id).rounds.map(round => round.cpuUs)).median
       return [
         name,
         String(Math.round(perSecond.median)),
         `${Math.round(perSecond.min)}–${Math.round(perSecond.max)}`,
-        (1e6 / perCore).toFixed(1),
-        String(Math.round(perCore)),
-        (perSecond.median / one).toFixed(2),
+        cpuUs.toFixed(1),
+        String(Math.round(1e6 / cpuUs)),
+        (perSecond.median / rate(of).median).toFixed(2),
       ]
     }),
     [1, 2, 3, 4, 5],

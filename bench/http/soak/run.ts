@@ -11,6 +11,7 @@ import { saturate } from '../load/closed-loop.ts'
 import { openLoop } from '../load/open-loop.ts'
 import { elsewhere } from '../load/quietly.ts'
 import { startToolgate, type Toolgate } from '../load/toolgate.ts'
+import { WINDOW_SECONDS, warmUp, warmUpText } from '../load/warm-up.ts'
 import type { Prepared } from '../load/wire.ts'
 import { Latencies } from './latencies.ts'
 import { drawer, type Kind, mixOf } from './mix.ts'
@@ -91,12 +92,15 @@ async function main(): Promise<boolean> {
     const seconds = Math.min(REFERENCE_SECONDS, minutes * 60)
     const reference = await bareServer({ perSecond, connections, seconds })
     const found = await soak(gateway, kinds, perSecond, minutes)
-    return judge({ ...found, reference }, openResults('soak', options.out), {
+    const results = openResults('soak', options.out)
+    const kept = judge({ ...found, reference }, results, {
       minutes,
       share: Number(options.share),
       connections,
       pinned,
     })
+    results.complete()
+    return kept
   } finally {
     await gateway.stop()
   }
@@ -107,18 +111,17 @@ async function capacityOf(gateway: Toolgate, kinds: readonly Kind[]): Promise<nu
   const draw = drawer(kinds)
   const next = (): Prepared => draw().request
   const connections = Number(options.connections)
-  say('warming up')
-  await saturate({ url: gateway.url, connections, next, seconds: CAPACITY_SECONDS })
-  say('measuring the capacity')
-  const before = gateway.cpuUs()
-  const { latenciesMs, tookMs } = await saturate({
-    url: gateway.url,
-    connections,
-    next,
-    seconds: CAPACITY_SECONDS,
-  })
-  const busy = Math.min(1, (gateway.cpuUs() - before) / 1000 / tookMs)
-  return latenciesMs.length / (tookMs / 1000) / busy
+  const measure = async (seconds: number): Promise<{ cpuUs: number; perSecond: number }> => {
+    const before = gateway.cpuUs()
+    const { latenciesMs, tookMs } = await saturate({ url: gateway.url, connections, next, seconds })
+    const usedUs = gateway.cpuUs() - before
+    const busy = Math.min(1, usedUs / 1000 / tookMs)
+    return { cpuUs: usedUs / latenciesMs.length, perSecond: latenciesMs.length / (tookMs / 1000) / busy }
+  }
+  const costOf = ({ cpuUs }: { readonly cpuUs: number }): number => cpuUs
+  const warmed = await warmUp(() => measure(WINDOW_SECONDS), costOf)
+  say(`${warmUpText(warmed, costOf)}; measuring the capacity`)
+  return (await measure(CAPACITY_SECONDS)).perSecond
 }
 
 async function soak(
