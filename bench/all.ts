@@ -15,7 +15,7 @@ const HELP = `Usage: npm run bench -- [options]
 
 Measures stages and gateway, and writes bench/RESULTS.md.
 
-  --full  the load runs in full length: twenty minutes in place of eight
+  --full  the load runs in full length; each run announces how long it takes
   --help  prints this help
 
 Exit code 1: a part failed.
@@ -38,17 +38,29 @@ async function main(): Promise<number> {
   for (const [at, part] of PARTS.entries()) {
     console.log(`\n═══ ${at + 1} of ${PARTS.length}: ${part.name} (${minutesSince(startedAt)})`)
     if ((await run(part)) !== 0) failed.push(part.name)
+    if (stopped) break
   }
   console.log(`\n${minutesSince(startedAt)}${failed.length === 0 ? '' : `; failed: ${failed.join(', ')}`}`)
   return failed.length === 0 ? 0 : 1
 }
 
+/** A part that is stopped keeps what it has measured; the next ones do not begin. */
+let stopped = false
+
 function run({ file, args }: Part): Promise<number> {
   const path = fileURLToPath(new URL(file, import.meta.url))
   return new Promise((resolve, reject) => {
     const child = spawn(process.execPath, ['--import', 'tsx', path, ...args], { stdio: 'inherit' })
+    const stop = (signal: NodeJS.Signals): void => {
+      stopped = true
+      child.kill(signal)
+    }
+    process.on('SIGINT', stop).on('SIGTERM', stop)
     child.once('error', reject)
-    child.once('close', code => resolve(code ?? 1))
+    child.once('close', code => {
+      process.off('SIGINT', stop).off('SIGTERM', stop)
+      resolve(code ?? 1)
+    })
   })
 }
 
