@@ -27,6 +27,11 @@ export function ofWholeRuns(lines: readonly ResultLine[]): ResultLine[] {
   return lines.filter(({ filter }) => filter === undefined)
 }
 
+/** The last line of each name in each run: one that goes on, or was stopped, has written a line after each round. */
+export function lastOfRuns(lines: readonly ResultLine[]): ResultLine[] {
+  return [...new Map(lines.map(line => [`${line.run} ${nameOf(idOf(line), line.metric)}`, line])).values()]
+}
+
 /** @returns the NDJSON files of a folder; none where there is no such folder */
 export function resultFiles(folder: string): string[] {
   try {
@@ -42,7 +47,7 @@ export function newest(all: readonly ResultLine[]): Results {
   const byName = new Map<string, ResultLine>()
   const byRun = new Map<string, ResultLine>()
   for (const line of [...all].sort((a, b) => a.at.localeCompare(b.at))) {
-    const name = nameOf(`${line.suite}/${line.case}`, line.metric)
+    const name = nameOf(idOf(line), line.metric)
     byName.delete(name)
     byName.set(name, line)
     byRun.set(`${line.run} ${name}`, line)
@@ -53,6 +58,8 @@ export function newest(all: readonly ResultLine[]): Results {
     beside: (line, caseId) => byRun.get(`${line.run} ${nameOf(caseId, line.metric)}`),
   }
 }
+
+export const idOf = ({ suite, case: id }: ResultLine): string => `${suite}/${id}`
 
 const nameOf = (caseId: string, metric: string): string => `${caseId} ${metric}`
 

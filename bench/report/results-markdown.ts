@@ -133,6 +133,7 @@ function unmeasuredRows(rows: readonly JudgedRow[]): string[] {
 
 /** Which command brings a case's line. */
 export function commandOf(caseId: string): string {
+  if (caseId.startsWith('http/consoles/')) return 'npm run bench:consoles'
   return /^http\/(?!listener)/.test(caseId) ? 'npm run bench:http' : 'npm run bench:micro'
 }
 
