@@ -1,4 +1,4 @@
-/** A reporter of vitest for a run at the desk: its last line says how many suites were skipped because a server is missing, and what brings it. */
+/** A reporter of vitest for a run outside CI: its last line says how many suites were skipped because a server is missing, and what brings them. */
 
 /** A suite that needs a server has the command that installs it in its name. */
 const COMMAND = /apt-get install|services\.sh|npm run |node scripts\//
