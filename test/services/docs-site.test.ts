@@ -1,4 +1,5 @@
-/** The static site of the pages, served from its files: links within it lead to a page and a heading, search finds text, nothing is requested elsewhere. */
+/** The static site of the pages, built and served from its files: links within it lead to a page and a heading, search finds text, nothing is requested elsewhere. */
+import { execFileSync } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -7,10 +8,12 @@ import { type Browser, chromium } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { BROWSER, HEADLESS_BROWSER } from '../fixtures/browser-page.ts'
 
-const SITE = join(import.meta.dirname, '../../site')
+const ROOT = join(import.meta.dirname, '../..')
+const SITE = join(ROOT, 'site')
 const isMissing =
-  (BROWSER === undefined || !existsSync(join(SITE, 'index.html'))) && process.env.REQUIRE_SERVICES !== '1'
-const HINT = 'apt-get install chromium; npm --prefix docs ci && npm --prefix docs run build'
+  (BROWSER === undefined || !existsSync(join(ROOT, 'docs/node_modules/vitepress'))) &&
+  process.env.REQUIRE_SERVICES !== '1'
+const HINT = 'apt-get install chromium; npm --prefix docs ci'
 const TYPES: Readonly<Record<string, string>> = {
   '.html': 'text/html',
   '.js': 'text/javascript',
@@ -24,6 +27,7 @@ describe.skipIf(isMissing)(`the site of the pages${isMissing ? ` (skipped: ${HIN
   let origin: string
 
   beforeAll(async () => {
+    execFileSync('npm', ['--prefix', 'docs', 'run', '--silent', 'build'], { cwd: ROOT, stdio: 'pipe' })
     server = createServer((request, response) => {
       const path = normalize(decodeURIComponent(new URL(request.url!, 'http://site').pathname))
       const file = join(SITE, path.endsWith('/') ? `${path}index.html` : path)
@@ -34,7 +38,7 @@ describe.skipIf(isMissing)(`the site of the pages${isMissing ? ` (skipped: ${HIN
     await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
     origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
     browser = await chromium.launch({ executablePath: HEADLESS_BROWSER!, args: ['--no-sandbox'] })
-  })
+  }, 300_000)
   afterAll(async () => {
     await browser?.close()
     server?.close()
