@@ -11,7 +11,11 @@ export default defineConfig({
   oxc: { jsx: { runtime: 'automatic', importSource: 'preact' } },
   build: {
     outDir: '../dist/console/static',
-    rolldownOptions: { input: { console: file('index.html'), portal: file('portal.html') } },
+    rolldownOptions: {
+      input: { console: file('index.html'), portal: file('portal.html') },
+      // on a busy machine it would report which plugins took how long
+      checks: { bundlerTimings: false },
+    },
     emptyOutDir: true,
     target: ['es2022', 'chrome123', 'firefox121', 'safari17.5'],
     // data: addresses would not be cached apart

@@ -212,7 +212,8 @@ function reportHttpServer({ settings, log, metrics }: AppContext, server: Addres
   metrics.httpServer(server, build)
   const hasTls = (settings.role === 'control-plane' ? settings.api : settings.gateway).tls !== undefined
   if (server === 'node' && settings.httpServer === 'auto' && !hasTls)
-    log.warn(
+    // development needs no fast server
+    log[settings.nodeEnv === 'production' ? 'warn' : 'info'](
       { http_server: server, build, reason: uwsMissing },
       'the HTTP server is node:http, because this system cannot load a native build of uWebSockets.js; see docs/decisions/0001-uwebsockets-build.md',
     )
