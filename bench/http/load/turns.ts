@@ -27,6 +27,8 @@ export interface Turns<C, R extends Round> {
   /** What the CPU time is of: a call when absent. */
   readonly what?: string
   measure(one: C, seconds: number): Promise<R>
+  /** Of the warm-up; what `measure` does in the time of a window when absent. */
+  window?(one: C): Promise<Round>
   /** Writes all lines of a case; lines of the same names replace those of the round before. */
   write(one: C, takenOf: (id: string) => Taken<R>): void
 }
@@ -34,12 +36,12 @@ export interface Turns<C, R extends Round> {
 /** @returns by id of the case */
 export async function takeTurns<C extends { readonly id: string }, R extends Round>(
   part: Pick<Part, 'progress' | 'rounds' | 'seconds'>,
-  { name, cases, seconds = part.seconds, what = 'call', measure, write }: Turns<C, R>,
+  { name, cases, seconds = part.seconds, what = 'call', measure, window, write }: Turns<C, R>,
 ): Promise<(id: string) => Taken<R>> {
   const taken = new Map<string, Taken<R> & { readonly rounds: R[] }>()
   const takenOf = (id: string): Taken<R> => taken.get(id)!
   for (const one of cases) {
-    const warmed = await warmUp(() => measure(one, WINDOW_SECONDS), costOf)
+    const warmed = await warmUp(() => window?.(one) ?? measure(one, WINDOW_SECONDS), costOf)
     part.progress(`${name}: ${one.id} ${warmUpText(warmed, costOf, what)}`)
     if (!warmed.warm) part.progress(`${name}: figures of ${one.id} will not enter RESULTS.md`)
     taken.set(one.id, { warm: warmed.warm, warmUpMs: warmed.warmUpMs, rounds: [] })
