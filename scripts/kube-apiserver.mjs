@@ -42,8 +42,9 @@ function main() {
   writeFileSync(join(FOLDER, 'go.mod'), goMod())
   const command = 'k8s.io/kubernetes/cmd/kube-apiserver'
   writeFileSync(join(FOLDER, 'tools.go'), `//go:build tools\n\npackage kube\n\nimport _ "${command}"\n`)
+  const GOFLAGS = `${process.env.GOFLAGS ?? ''} -mod=mod`.trim()
   const go = args =>
-    execFileSync('go', args, { cwd: FOLDER, stdio: 'inherit', env: { ...process.env, GOFLAGS: '-mod=mod' } })
+    execFileSync('go', args, { cwd: FOLDER, stdio: 'inherit', env: { ...process.env, GOFLAGS } })
   const said = `-s -w -X k8s.io/component-base/version.gitVersion=v${KUBERNETES}`
   go(['build', '-trimpath', '-ldflags', said, '-o', 'kube-apiserver', command])
   process.stdout.write(`built ${target}; the tests also need etcd (Debian package: etcd-server)\n`)
