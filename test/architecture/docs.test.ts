@@ -138,6 +138,13 @@ describe('scripts/services.sh', () => {
     const named = Object.values({ ...CLIENT_PROGRAMS, ...PYTHON_PROGRAMS }).map(serviceOf)
     expect(named.filter(name => !services.includes(name))).toEqual([])
   })
+
+  it('leaves nothing out of the short check that it cannot install', () => {
+    const [services, long] = ['all', 'long'].map(array =>
+      new RegExp(`^${array}=\\((.*)\\)$`, 'm').exec(read('scripts/services.sh'))![1]!.split(' '),
+    )
+    expect(long!.filter(name => !services!.includes(name))).toEqual([])
+  })
 })
 
 /** Written `(docs/reference/http.md, Claims)`. */
