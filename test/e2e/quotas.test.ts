@@ -12,6 +12,8 @@ import { type Deployment, deploy, type ReadResponse, rpc } from '../fixtures/dep
 import { clientToken } from '../fixtures/tokens.ts'
 
 const DAY_MS = 86_400_000
+/** Where the clock of the deployment begins: far from a midnight and the end of a month, which the tests cross. */
+const START_MS = Date.UTC(2036, 2, 10, 9)
 /** One plan for each limit; consumers are named for plan and form, so that each form has its own counters. */
 const PLANS = {
   second: { perSecond: 2 },
@@ -59,9 +61,7 @@ beforeAll(async () => {
   ) as { keys: JWK[] }
   kid = keys.keys[0]!.kid!
   key = await importJWK(keys.keys[0]!, 'RS256')
-  // the tests share one clock and move it across a midnight and the end of a month: they begin far from both, whatever the date is
-  const today = new Date()
-  await advance(Date.UTC(today.getUTCFullYear(), today.getUTCMonth() + 1, 10, 9) - clockMs())
+  await advance(START_MS - clockMs())
 })
 afterAll(async () => {
   await gateway.stop()
@@ -76,7 +76,7 @@ const token = (consumer: string, user = consumer, roles: string[] = []) =>
     .setSubject(user)
     .setAudience('platform-mcp-gateway')
     .setIssuedAt()
-    .setExpirationTime('90d')
+    .setExpirationTime(new Date(START_MS + 90 * DAY_MS))
     .sign(key)
 
 async function advance(ms: number): Promise<void> {

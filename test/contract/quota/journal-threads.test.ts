@@ -2,14 +2,16 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, expect, test } from 'vitest'
+import { afterEach, beforeEach, expect, test } from 'vitest'
 import { openJournalQuota } from '../../../src/data-plane/quota/journal/journal-quota.ts'
+import { passMidnight } from '../../fixtures/same-day.ts'
 import { mostSurelyInside } from '../../unit/data-plane/kernel/window/oracle.ts'
 import { load } from './counting-thread.ts'
 import { CountingThread } from './thread-pool.ts'
 
 const SIZES = { consumers: 64, toolBuckets: 8, threads: 4 }
 const dirs: string[] = []
+beforeEach(() => passMidnight(20_000), 30_000)
 afterEach(() => {
   for (const dir of dirs.splice(0)) rmSync(dir, { recursive: true })
 })

@@ -17,6 +17,7 @@ import {
 import type { LeaseReport } from '../../../src/data-plane/quota/redis/report.ts'
 import type { PlanLimits } from '../../../src/model/plan.ts'
 import type { RedisServer } from '../../fixtures/redis-server.ts'
+import { passMidnight } from '../../fixtures/same-day.ts'
 
 /** So long that no lease ends in Redis, whose clock is the real one, before a test does. */
 export const LEASE_MS = 60_000
@@ -266,6 +267,7 @@ export class Deployment {
 
   /** Timers are fake from now on, until `close`. */
   static async begin(server: RedisServer, prefix: string): Promise<Deployment> {
+    await passMidnight(20_000)
     vi.useFakeTimers({
       toFake: ['setInterval', 'clearInterval', 'setTimeout', 'clearTimeout', 'performance'],
     })

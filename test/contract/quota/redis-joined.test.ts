@@ -8,6 +8,7 @@ import type { Quota, QuotaGrant, QuotaRequest } from '../../../src/data-plane/qu
 import { joinRedisQuota } from '../../../src/data-plane/quota/redis/joined-quota.ts'
 import { openRedisQuota, type RedisQuota } from '../../../src/data-plane/quota/redis/redis-quota.ts'
 import { hasRedis, REDIS_HINT, type RedisServer, startRedis } from '../../fixtures/redis-server.ts'
+import { passMidnight } from '../../fixtures/same-day.ts'
 
 const SOON = { timeout: 15_000, interval: 5 }
 
@@ -34,6 +35,7 @@ describe.skipIf(!hasRedis())(`a thread that joined (${REDIS_HINT})`, () => {
     await Promise.all([one, two, three, four].map(quota => quota.close()))
     await server.stop()
   })
+  beforeEach(() => passMidnight(20_000), 30_000)
   beforeEach(() => {
     consumer = `acme/app-${count++}`
     joined = join(one)

@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openRedisQuota } from '../../../src/data-plane/quota/redis/redis-quota.ts'
 import { hasRedis, REDIS_HINT, type RedisServer, startRedis } from '../../fixtures/redis-server.ts'
+import { passMidnight } from '../../fixtures/same-day.ts'
 
 const LEASE_MS = 2_000
 const limits = { perDay: 1_000 }
@@ -9,6 +10,8 @@ const limits = { perDay: 1_000 }
 describe.skipIf(!hasRedis())(`leases from Redis (${REDIS_HINT})`, () => {
   let server: RedisServer
   beforeAll(async () => {
+    // a lease ends with its day
+    await passMidnight(20_000)
     server = await startRedis()
   })
   afterAll(() => server.stop())

@@ -1,10 +1,11 @@
 /** A journal on a disk that fails, beside a thread that holds a slot, and closed before a segment has all counters: no count is lost, and calls go on. */
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
-import { afterEach, describe, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { openJournalQuota } from '../../../../src/data-plane/quota/journal/journal-quota.ts'
 import { listSegments, type SegmentFile } from '../../../../src/data-plane/quota/journal/segments.ts'
 import { CONSUMER_STRIDE } from '../../../../src/data-plane/quota/memory/abi.ts'
 import { failing } from '../../../fixtures/failing-disk.ts'
+import { passMidnight } from '../../../fixtures/same-day.ts'
 import { crashed, newDirectory } from './journal-directory.ts'
 
 const SMALL = { consumers: 64, toolBuckets: 1, listed: 64, segmentBytes: 16_384 }
@@ -49,6 +50,7 @@ function countAfterCrash(dir: string, key: string): number | undefined {
 }
 
 let end = () => {}
+beforeEach(() => passMidnight(20_000), 30_000)
 afterEach(() => end())
 
 describe('a disk that fails when a segment is full', () => {

@@ -10,14 +10,17 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
-import { describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import { joinJournalQuota, openJournalQuota } from '../../../../src/data-plane/quota/journal/journal-quota.ts'
 import { listSegments } from '../../../../src/data-plane/quota/journal/segments.ts'
+import { passMidnight } from '../../../fixtures/same-day.ts'
 import { crashed, newDirectory } from './journal-directory.ts'
 
 const SMALL = { consumers: 64, toolBuckets: 1, listed: 64 }
 const limits = { perDay: 1_000_000 }
 const HEADER_BYTES = 20
+
+beforeEach(() => passMidnight(20_000), 30_000)
 
 function notesOf(dir: string): string[] {
   return readdirSync(dir)

@@ -1,9 +1,10 @@
 /** `kill -9` in the middle of load, repeatedly: the consumer gets no more than its limit, and each kill costs at most one reservation. */
 import { spawn } from 'node:child_process'
-import { expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { openJournalQuota } from '../../../../src/data-plane/quota/journal/journal-quota.ts'
 import { reservation } from '../../../../src/data-plane/quota/journal/journal-reserver.ts'
 import { bundledScript } from '../../../fixtures/bundled-script.ts'
+import { passMidnight } from '../../../fixtures/same-day.ts'
 import { newDirectory } from './journal-directory.ts'
 
 /** SOAK=1 runs the long form. */
@@ -27,6 +28,8 @@ async function round(dir: string, lifeMs: number): Promise<number> {
   await ended
   return granted
 }
+
+beforeEach(() => passMidnight(20_000), 30_000)
 
 test(
   `over ${ROUNDS} kills the daily count is what clients saw, and at most the stated reserve above it`,
