@@ -84,6 +84,8 @@ export default defineConfig({
       },
       { extends: true, test: { name: 'alone', include: ALONE, sequence: { groupOrder: 2 } } },
     ],
+    // of runs as of a date: test/dates/run.mjs
+    setupFiles: process.env.FILES_BEGIN_AT === undefined ? [] : ['test/dates/begin-file.ts'],
     // against what hangs, not against a machine with much else to do
     testTimeout: 60_000,
     hookTimeout: 120_000,
