@@ -41,7 +41,7 @@ ENVOY=1.40.0
 OPENAPI_PYTHON=0.29.1
 
 # Peers of bench:http, and clients that only the long check runs: `--ci` leaves them out.
-long=(haproxy wrk inspector python-mcp1 go-mcp java-mcp rust-mcp fastmcp langchain-mcp node-clients schemathesis openapi-python envoy)
+long=(haproxy wrk nginx prometheus inspector conformance python-mcp1 go-mcp java-mcp rust-mcp fastmcp langchain-mcp node-clients mcp-servers schemathesis openapi-python envoy keycloak otel-collector helm)
 
 packages=()
 headless_shell=
