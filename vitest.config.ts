@@ -4,21 +4,29 @@ import { fileURLToPath } from 'node:url'
 import { configDefaults, defineConfig } from 'vitest/config'
 import { IS_LONG_CHECK } from './test/fixtures/check.ts'
 
-/** Only with CHECK=long: programs of others that take long to install or to run, and what the named files of the other check cover in part. */
+/** Only with CHECK=long: programs of others that take long to install or to run, and what other files of the short check cover in part. */
 const LONG = [
-  // clients and servers of others; `mcp-python`, `official-client`, `mcp-matrix` of e2e and the wire tests stay
+  // clients and servers of others; `mcp-python`, `official-client` and the MCP suites of e2e stay
   'test/services/{client-refusals,conformance,conformance-upstream,control-python-client,control-schemathesis,mcp-clients,mcp-inspector}.test.ts',
   'test/services/{mcp-matrix,mcp-server-clients,mcp-servers,oauth-keycloak,otel-collector,prometheus}.test.ts',
-  // proxies in front, charts, sites
+  // proxies in front, charts, sites, walks of documents; `doc-blocks` stays
   'test/services/{docs-site,doctor-edge,edge-nginx,helm-chart}.test.ts',
+  'test/{e2e/policy-walk,integration/shared/policy/how-to}.test.ts',
   // `toolsets-kubernetes` and `faults/kubernetes` stay
   'test/services/{gateway-objects-kubernetes,tool-views-kubernetes,toolsets-kubernetes-contract}.test.ts',
   // `console`, `portal`, `console-states`, `cors-browser` stay
   'test/services/{api-cors-browser,connections-browser,console-fleet,console-tenants}.test.ts',
   // `meter-kafka`, `metering-backlog-kafka` and `faults/kafka` stay
   'test/services/{kafka-security,metering-verify-kafka}.test.ts',
-  'test/services/{bench-profile,large-installation}.test.ts',
+  // size and speed, and stopped measurements
+  'test/services/{bench-profile,large-installation,quota-redis-load}.test.ts',
+  'test/e2e/{connection-spread,streams-idle,week}.test.ts',
+  'test/integration/{bench-stopped,bench-compare-signal,shared/policy/diff-at-scale}.test.ts',
   'test/stalls/short.test.ts',
+  // rolling restarts: `start-and-stop` drains, and the tables of faults stop each dependency
+  'test/faults/rolling.test.ts',
+  // `deliveries` and `failing` stay
+  'test/contract/webhooks/receivers.test.ts',
 ]
 
 /**

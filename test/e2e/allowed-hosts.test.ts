@@ -20,7 +20,6 @@ beforeAll(async () => {
   deployment = await deploy({
     GATEWAY_PORT: String(ports[0]),
     API_PORT: String(ports[1]),
-    DATABASE_URL: 'pglite:memory',
     ALLOWED_HOSTS: 'extra.example,*.wild.example',
     GATEWAY_URL: 'https://gw.example/base',
     API_URL: 'https://api.example',

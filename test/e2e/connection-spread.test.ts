@@ -11,7 +11,6 @@ describe(`${CONNECTIONS} connections to ${THREADS} threads`, () => {
   beforeAll(async () => {
     gateway = await deploy({
       WORKERS: String(THREADS),
-      DATABASE_URL: 'pglite:memory',
       RATE_LIMIT_PER_MIN: '100000',
     })
   }, 240_000)

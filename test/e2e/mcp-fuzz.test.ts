@@ -38,7 +38,6 @@ let tokens: string[]
 beforeAll(async () => {
   gateway = await startGatewayProcess({
     DATA_DIR: dataDir,
-    DATABASE_URL: 'pglite:memory',
     LOG_LEVEL: 'silent',
     SESSION_TTL: '2s',
     SSE_LIMITER_ENABLED: 'false',

@@ -51,7 +51,6 @@ beforeAll(async () => {
   writeFileSync(plans, JSON.stringify({ plans: PLANS, consumers, rules }))
   gateway = await deploy({
     DATA_DIR: dataDir,
-    DATABASE_URL: 'pglite:memory',
     PLANS: plans,
     TEST_HOOKS: '1',
     METRICS_MAX_CONSUMERS: '8',

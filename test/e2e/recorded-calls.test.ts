@@ -24,7 +24,6 @@ beforeAll(async () => {
   writeFileSync(plans, JSON.stringify({ plans: { open: {} }, consumers }))
   gateway = await deploy({
     DATA_DIR: join(dir, 'data'),
-    DATABASE_URL: 'pglite:memory',
     WORKERS: '2',
     PLANS: plans,
     STAGE_TIMING_SAMPLE: '0',

@@ -17,7 +17,6 @@ async function startWith(code: string): Promise<{ readonly process: ServeProcess
     ...PORTS,
     ROLE: 'control-plane',
     AUTH_ISSUER: 'none',
-    DATABASE_URL: 'pglite:memory',
     DATA_DIR: join(dir, 'data'),
     LOG_LEVEL: 'silent',
     NODE_OPTIONS: `--import ${fault}`,

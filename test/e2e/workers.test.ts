@@ -35,7 +35,6 @@ describe(`a gateway of ${THREADS} threads`, () => {
     writeFileSync(plans, JSON.stringify(limited))
     gateway = await deploy({
       DATA_DIR: join(dir, 'data'),
-      DATABASE_URL: 'pglite:memory',
       WORKERS: String(THREADS),
       TEST_HOOKS: '1',
       PLANS: plans,

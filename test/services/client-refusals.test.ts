@@ -32,7 +32,6 @@ beforeAll(async () => {
   gateway = await deployRefusing()
   unavailable = await deploy({
     AUTH_ISSUER: UNAVAILABLE_ISSUER,
-    DATABASE_URL: 'pglite:memory',
     EXAMPLE: 'false',
   })
   link = await startRefusingLink(gateway.url, {

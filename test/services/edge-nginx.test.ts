@@ -40,7 +40,7 @@ describe.skipIf(NGINX === undefined && !REQUIRED).each(['uws', 'node'] as const)
       let plain: string
       beforeAll(async () => {
         const env = { HTTP_SERVER: server, ALLOWED_HOSTS: 'gw.example.com', SSE_TRUSTED_PROXIES: '127.0.0.1' }
-        gateway = await deploy({ DATABASE_URL: 'pglite:memory', ...env })
+        gateway = await deploy(env)
         const [port, plainPort] = [await freePort(), await freePort()]
         plain = `http://127.0.0.1:${plainPort}`
         edge = `http://127.0.0.1:${port}`

@@ -112,7 +112,7 @@ describe.skipIf(MISSING && !REQUIRED)(`the OpenTelemetry collector${HINT}`, { ti
     await vi.waitFor(() => expect(log).toContain('Everything is ready'), SOON)
 
     const otlp = { OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${port}`, OTEL_BSP_SCHEDULE_DELAY: '100' }
-    const env = { ...otlp, DATABASE_URL: 'pglite:memory', STAGE_TIMING_SAMPLE: '1' }
+    const env = { ...otlp, STAGE_TIMING_SAMPLE: '1' }
     // the SDK reads them from the process
     Object.assign(process.env, otlp, { OTEL_SERVICE_NAME: 'inner' })
     inner = await deploy(env)

@@ -43,7 +43,7 @@ describe.skipIf(MISSING && !REQUIRED)(`promtool${HINT}`, () => {
   let dir: string
   beforeAll(async () => {
     dir = mkdtempSync(join(tmpdir(), 'promtool-'))
-    gateway = await deploy({ DATABASE_URL: 'pglite:memory', WORKERS: '2' })
+    gateway = await deploy({ WORKERS: '2' })
     const token = await gateway.token('demo-agent')
     const call = (name: string) =>
       gateway.post('/mcp/tools/call', { name, arguments: { productId: 'P-1001' } }, token)

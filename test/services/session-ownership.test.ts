@@ -32,7 +32,6 @@ for (const [name, env, needsRedis] of STORES) {
       gateway = await deploy({
         ...env,
         DATA_DIR: dir,
-        DATABASE_URL: 'pglite:memory',
         SSE_LIMITER_ENABLED: 'false',
         ...(redis === undefined ? {} : { REDIS_URL: redis.url }),
       })
