@@ -23,6 +23,8 @@ const LONG = [
   'test/e2e/{connection-spread,streams-idle,week}.test.ts',
   'test/integration/{bench-stopped,bench-compare-signal,shared/policy/diff-at-scale}.test.ts',
   'test/stalls/short.test.ts',
+  // `matrix` calls each operation as another tenant, and of a suspended one; its replies are checked against the served document
+  'test/contract/control/{tenants-matrix,typed-client}.test.ts',
   // rolling restarts: `start-and-stop` drains, and the tables of faults stop each dependency
   'test/faults/rolling.test.ts',
   // `deliveries` and `failing` stay

@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { walkControlPlane } from '../../src/app/cli/demo/control-plane.ts'
 import { JsonTranscript } from '../../src/app/cli/demo/transcript.ts'
+import { sized } from '../fixtures/check.ts'
 import { read } from '../fixtures/deployment.ts'
 import { type FixedBackend, startFixedBackend } from '../fixtures/fixed-backend.ts'
 import { openLoop } from '../fixtures/open-loop.ts'
@@ -12,7 +13,7 @@ import { type Planes, type Published, publishApi, startPlanes } from '../fixture
 const SOON = { timeout: 20_000, interval: 25 }
 
 /** SOAK=1 for a longer one. */
-const LOAD_MS = process.env.SOAK === '1' ? 30_000 : 4_000
+const LOAD_MS = process.env.SOAK === '1' ? 30_000 : sized(2_000, 4_000)
 const LOAD_PER_SECOND = 500
 /** The load goes on until then, also on a machine where a change takes long. */
 const MIN_SWITCHES = 6

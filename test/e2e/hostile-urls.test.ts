@@ -1,6 +1,6 @@
 /**
  * Addresses that a caller can supply — webhook, upstream of an API, document, base and endpoint of tools — in hostile spellings,
- * against a whole deployment as in production: none leads to a connection to a canary on this machine. Every fourth spelling; with SOAK=1
+ * against a whole deployment as in production: none leads to a connection to a canary on this machine. Every eighth spelling (long check: fourth); with SOAK=1
  * all of them. (The guard itself meets all of them in test/contract/egress. Mirrors and MCP servers are not tested here.)
  */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -12,12 +12,13 @@ import { type DevProvider, startDevProvider } from '../../src/shared/identity/de
 import { SILENT } from '../../src/shared/telemetry/log.ts'
 import { HOSTILE_URLS } from '../contract/egress/hostile-addresses.ts'
 import { until } from '../contract/webhooks/sending.ts'
+import { sized } from '../fixtures/check.ts'
 import { type Deployment, deploy, type ReadResponse, read } from '../fixtures/deployment.ts'
 import { freePort } from '../fixtures/free-ports.ts'
 
 /** The identity provider's address, the only one that is allowed; none of the hostile ones. */
 const PROVIDER_HOST = '127.0.0.77'
-const SPELLINGS = HOSTILE_URLS.filter((_, index) => process.env.SOAK === '1' || index % 4 === 0)
+const SPELLINGS = HOSTILE_URLS.filter((_, index) => process.env.SOAK === '1' || index % sized(8, 4) === 0)
 /** Some are not addresses at all, and are rejected before they are stored. */
 const KEPT = Math.floor(SPELLINGS.length * 0.6)
 /** Addresses that are called at once. */

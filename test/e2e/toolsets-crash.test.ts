@@ -8,9 +8,10 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { parse, stringify } from 'yaml'
 import { bundledScript } from '../fixtures/bundled-script.ts'
+import { sized } from '../fixtures/check.ts'
 
 /** `SOAK=1` is the full measure; some two seconds each. */
-const ROUNDS = process.env.SOAK === '1' ? 40 : 8
+const ROUNDS = process.env.SOAK === '1' ? 40 : sized(4, 8)
 const PER_SET = 30
 const CHILD = join(import.meta.dirname, 'toolsets-crash-child.ts')
 const root = mkdtempSync(join(tmpdir(), 'toolsets-crash-'))

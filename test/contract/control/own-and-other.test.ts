@@ -1,11 +1,10 @@
-/** Endpoints about an application × each kind of caller × its own things and those of another, over HTTP; the other endpoints only for subscribers. */
+/** Endpoints about an application × each kind of caller × its own things and those of another, over HTTP. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { ENDPOINTS } from '../../../src/control-plane/api/endpoints.ts'
 import type { Endpoint } from '../../../src/control-plane/api/http/endpoint.ts'
 import type { Cluster } from '../store/postgres-cluster.ts'
 import { MAY } from './expected-access.ts'
-import { type Caller, DATABASES, ONE_DATABASE, openPlane, type Plane, populate, type World } from './plane.ts'
-import { RECIPES } from './recipes.ts'
+import { type Caller, DATABASES, openPlane, type Plane, populate, type World } from './plane.ts'
 import { type Served, serve } from './serve.ts'
 
 const CALLED_BY = [
@@ -44,7 +43,7 @@ const LISTS = ['listTenantSubscriptions', 'listSubscriptions', 'listApiKeys']
 /** `public-catalog.test.ts` has what visitors may call. */
 const PUBLIC = ENDPOINTS.filter(({ visitors }) => visitors === true).map(({ id }) => id)
 
-/** All others are about no application: the table by actions says who may. `stranger` is of another tenant. */
+/** All others are about no application: the table by actions says who may, and `matrix.test.ts` calls them. `stranger` is of another tenant. */
 const NOT_OWNED = (id: string) => OWNED[id] === undefined && !LISTS.includes(id) && !PUBLIC.includes(id)
 
 let paths = 0
@@ -165,15 +164,6 @@ describe.each(DATABASES)('own things and those of others on $name', database => 
         const about = ABOUT[endpoint.id]!
         await expectReply(by, endpoint, await about(by), own.includes(by))
         await expectReply(by, endpoint, await about('another'), other.includes(by))
-      })
-    })
-
-    // the policy decides these before the store is asked
-    const decided = database === ONE_DATABASE ? ENDPOINTS.filter(({ id }) => NOT_OWNED(id)) : []
-    describe.each(decided)('$id', endpoint => {
-      it.each(SUBSCRIBERS)('lets %s do it only where it is about the catalog', async by => {
-        const recipe = await RECIPES[endpoint.id]!(plane, world)
-        await expectReply(by, endpoint, recipe, MAY[endpoint.action]!.includes(by))
       })
     })
 

@@ -2,6 +2,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { BUCKET_EMPTY, METHOD_GET } from '../../../../src/data-plane/kernel/abi.ts'
+import { sized } from '../../../fixtures/check.ts'
 import { bothEngines, engineOf, NOW_MS, outcome } from './engines.ts'
 
 const NEVER = -(2 ** 31 - 1)
@@ -148,7 +149,7 @@ test('100,000 sequences: the kernel and its twin return the same results', () =>
         else for (const one of [kernel, twin]) one.fillBucket(0)
       }
     }),
-    { numRuns: 100_000 },
+    { numRuns: sized(30_000, 100_000) },
   )
   expect(Math.min(granted, refused)).toBeGreaterThan(50_000)
 })
