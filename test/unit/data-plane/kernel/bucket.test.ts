@@ -124,7 +124,9 @@ const step = fc.oneof(
   { weight: 1, arbitrary: fc.constant({ fill: true as const }) },
 )
 
-test('100,000 sequences: the kernel and its twin return the same results', () => {
+const SEQUENCES = sized(30_000, 100_000)
+
+test(`${SEQUENCES} sequences: the kernel and its twin return the same results`, () => {
   const [kernel, twin] = bothEngines()
   let granted = 0
   let refused = 0
@@ -149,9 +151,9 @@ test('100,000 sequences: the kernel and its twin return the same results', () =>
         else for (const one of [kernel, twin]) one.fillBucket(0)
       }
     }),
-    { numRuns: sized(30_000, 100_000) },
+    { numRuns: SEQUENCES },
   )
-  expect(Math.min(granted, refused)).toBeGreaterThan(50_000)
+  expect(Math.min(granted, refused)).toBeGreaterThan(SEQUENCES / 2)
 })
 
 test('no stretch of time, wherever it begins, admits more than the burst and what came back in it', () => {
