@@ -86,6 +86,6 @@ test(`${PATHS} paths: same status, same character refused, same canonical path, 
   )
   // the generator must reach every result, or agreement proves little
   expect([...seen.keys()].sort((a, b) => b - a)).toEqual([0, -10, -12, -13, -14, -15, -16, -17, -18, -19])
-  expect(Math.min(...seen.values())).toBeGreaterThan(200)
+  expect(Math.min(...seen.values())).toBeGreaterThan(PATHS / 500)
   expect(rewritten).toBeGreaterThan(0.3 * PATHS)
 })
