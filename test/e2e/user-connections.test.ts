@@ -6,7 +6,6 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { copyTemplate } from '../contract/store/pglite-template.ts'
 import { CookieBrowser } from '../fixtures/cookie-browser.ts'
 import { type Deployment, deploy, rpc } from '../fixtures/deployment.ts'
 import { type OAuthServer, startOAuthServer } from '../fixtures/oauth-server.ts'
@@ -62,7 +61,6 @@ beforeAll(async () => {
       }),
     )
   }
-  await copyTemplate(join(dataDir, 'postgres'))
   gateway = await deploy({ TOOLSETS: toolsets, DATA_DIR: dataDir })
   home = `${gateway.url}/connections`
 })

@@ -212,7 +212,6 @@ beforeAll(async () => {
     writeFileSync(path, `${head}${body}\n`)
     chmodSync(path, 0o755)
   }
-  await copyTemplate(join(DATA_DIR, 'postgres'))
   deployment = await deploy({ DATA_DIR })
 }, 240_000)
 afterAll(async () => {
