@@ -40,7 +40,7 @@ ENVOY=1.40.0
 # the generator of the Python client of the control plane
 OPENAPI_PYTHON=0.29.1
 
-# Peers of bench:http, and clients that only the long check runs: `--ci` leaves them out.
+# What only the long check and bench:http need: `--ci` leaves it out.
 long=(haproxy wrk nginx prometheus inspector conformance python-mcp1 go-mcp java-mcp rust-mcp fastmcp langchain-mcp node-clients mcp-servers schemathesis openapi-python envoy keycloak otel-collector helm)
 
 packages=()

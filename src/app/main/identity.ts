@@ -1,4 +1,4 @@
-/** Starts the embedded identity provider where `AUTH_ISSUER` is not set, and opens the verifiers of tokens. It authorizes no call. */
+/** Starts the embedded identity provider where `AUTH_ISSUER` is not set, and opens the verifiers of tokens. */
 import { join } from 'node:path'
 import { startProviderThread } from '../../shared/identity/dev-provider/start-in-thread.ts'
 import { fetchJsonOver } from '../../shared/identity/fetch-json.ts'

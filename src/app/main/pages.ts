@@ -1,4 +1,4 @@
-/** Where console and portal of a deployment are, for `GET /` and for the text of a start. It serves no page. */
+/** Where console and portal of a deployment are, for `GET /` and for the text of a start. */
 import type { Pages } from '../../shared/server/pages.ts'
 import type { Settings } from '../settings.ts'
 

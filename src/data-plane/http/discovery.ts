@@ -1,4 +1,4 @@
-/** Public start page, server metadata and capabilities, at `/`, `/mcp` and `/mcp/capabilities`. It reads no session. */
+/** Public start page, server metadata and capabilities, at `/`, `/mcp` and `/mcp/capabilities`. */
 import { linksTo, NOT_STORED, startPage } from '../../shared/server/pages.ts'
 import type { Call } from './call.ts'
 import { capabilitiesOf, TOKEN_OPTIMIZATION } from './capabilities.ts'

@@ -1,4 +1,4 @@
-/** The pages for people to which `GET /` of a listener leads. It sends no response. */
+/** The pages for people to which `GET /` of a listener leads. */
 
 /** Name → reference; a relative one holds under every name and path prefix of the listener. The first is the start page. */
 export type Pages = Readonly<Record<string, string>>
