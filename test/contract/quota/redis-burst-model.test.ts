@@ -1,6 +1,7 @@
 /** Calls in flight over simulated instances with crashes, partitions, late and lost messages and loss of data in Redis: never above the limit, and nearly all of it without faults. */
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { sized } from '../../fixtures/check.ts'
 import { hasRedis, REDIS_HINT, type RedisServer, startRedis } from '../../fixtures/redis-server.ts'
 import { CONSUMER, current, LEASE_MS, MAX_CALL_MS, type Node, randomOf, World } from './simulation/world.ts'
 
@@ -11,7 +12,7 @@ vi.mock('../../../src/data-plane/quota/redis/instance.ts', () => ({
   instanceIn: () => ({ id: current.opening!.id, incarnation: current.opening!.incarnation }),
 }))
 
-const SEEDS = Number(process.env.MODEL_RUNS ?? 20)
+const SEEDS = Number(process.env.MODEL_RUNS ?? sized(8, 20))
 const FIRST = Number(process.env.MODEL_SEED ?? 1)
 
 /** The backend: calls run on when the process that sent them ends. */
