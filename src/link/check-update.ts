@@ -109,7 +109,7 @@ const TRAFFIC: ShapeOf<Traffic> = {
       timeoutMs: 'number',
     },
   },
-  connections: { optional: { pipelining: 'number?', http2: 'boolean?' } },
+  connections: { optional: { http2: 'boolean?' } },
 }
 
 const API: ShapeOf<ApiShare> = {

@@ -1,20 +1,11 @@
-/** How the calls of one upstream share connections, as its author chose (docs/reference/toolset.md, Connections). It opens none. */
+/** The HTTP version of the calls of one upstream, as its author chose (docs/reference/toolset.md, Connections). */
 
-/** At most one of the two is chosen. */
 export interface UpstreamTransport {
-  /** Idempotent requests in flight on one plain-http connection; 1. */
-  readonly pipelining?: number
-  /** HTTP/2, by ALPN for https and with prior knowledge for http; false. */
+  /** HTTP/2, by ALPN for https and with prior knowledge for http; false: one HTTP/1.1 request in flight on each connection. */
   readonly http2?: boolean
 }
 
-export const MAX_PIPELINING = 16
-
-/** undefined: nothing but the defaults was chosen, which is one HTTP/1.1 request in flight on each connection. */
-export function chosenTransport({
-  pipelining = 1,
-  http2 = false,
-}: UpstreamTransport): UpstreamTransport | undefined {
-  if (http2) return { http2 }
-  return pipelining > 1 ? { pipelining } : undefined
+/** undefined: nothing but the default was chosen. */
+export function chosenTransport({ http2 = false }: UpstreamTransport): UpstreamTransport | undefined {
+  return http2 ? { http2 } : undefined
 }

@@ -1,7 +1,6 @@
-/** `connections` of an API's rules, over the wire: HTTP/2 for proxied calls and tools, pipelining for tools. */
+/** `connections` of an API's rules, over the wire: HTTP/2 for proxied calls and tools. */
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { type Http2Backend, http2Backend } from '../contract/egress/http2-backend.ts'
-import { type CountingBackend, countingBackend } from '../fixtures/counting-backend.ts'
 import { publishRuled, type RuledApi } from '../fixtures/ruled-apis.ts'
 import { type TwoTenants, twoTenants } from '../fixtures/two-tenants.ts'
 
@@ -9,23 +8,18 @@ const CALLS = 30
 let world: TwoTenants
 let http2: Http2Backend
 let multiplexed: RuledApi
-let pipelined: RuledApi
-let http1: CountingBackend
 
 beforeAll(async () => {
   world = await twoTenants()
-  http1 = await countingBackend(() => 'things')
   http2 = await http2Backend({ isTls: false, maxStreams: 100 }, stream => {
     stream.respond({ ':status': 200, 'content-type': 'text/plain' })
     stream.pipe(stream)
   })
   multiplexed = await publishRuled(world, 'multiplexed', http2.url, { connections: { http2: true } })
-  pipelined = await publishRuled(world, 'pipelined', http1.url, { connections: { pipelining: 4 } })
 })
 afterAll(async () => {
   await world?.stop()
   await http2?.close()
-  http1?.close()
 })
 
 const repeat = <R>(call: () => Promise<R>): Promise<R[]> => Promise.all(Array.from({ length: CALLS }, call))
@@ -37,14 +31,4 @@ it('carries proxied calls, with their bodies, and tool calls over one HTTP/2 con
   expect(tools.map(({ status }) => status)).toEqual(Array(CALLS).fill(200))
   expect(http2.connections()).toBe(1)
   expect(http2.requests.length).toBe(2 * CALLS)
-})
-
-it('pipelines tool calls, not proxied calls', async () => {
-  const proxied = await repeat(() => pipelined.call('/things'))
-  expect(proxied.map(({ status }) => status)).toEqual(Array(CALLS).fill(200))
-  expect(http1.maxInFlight).toBe(1)
-  const tools = await repeat(() => pipelined.callTool('list', {}))
-  expect(tools.every(({ text }) => text.includes('things'))).toBe(true)
-  expect(http1.maxInFlight).toBeGreaterThan(1)
-  expect(http1.maxInFlight).toBeLessThanOrEqual(4)
 })

@@ -39,7 +39,6 @@ beforeAll(async () => {
     stream.end(`text of ${path}`)
   })
   toolSet('ordinary', http1.url, {})
-  toolSet('pipelined', http1.url, { pipelining: 4 })
   toolSet('multiplexed', http2.url, { http2: true })
   toolSet('mistaken', http1.url, { http2: true })
   gateway = await deploy({ TOOLSETS: toolSets })
@@ -64,12 +63,6 @@ const expected = pages.map(page => `text of /a?page=${page}`)
 it('has one request in flight on each connection without it', async () => {
   expect(await callAll('ordinary')).toEqual(expected)
   expect(http1.maxInFlight).toBe(1)
-})
-
-it('has up to as many as pipelining says', async () => {
-  expect(await callAll('pipelined')).toEqual(expected)
-  expect(http1.maxInFlight).toBeGreaterThan(1)
-  expect(http1.maxInFlight).toBeLessThanOrEqual(4)
 })
 
 it('has streams of one connection with http2', async () => {

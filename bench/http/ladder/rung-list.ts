@@ -17,12 +17,6 @@ export type Rung = (typeof RUNGS)[number][0]
 /** The rung `invoke` over other connections to the backend, beside the line: `token` adds to `invoke` itself. */
 export const VARIANTS = [
   { id: 'invoke-32', name: 'invoke, 32 callers', callers: 32 },
-  {
-    id: 'invoke-pipelined',
-    name: 'invoke, 32 callers, 8 requests in flight on a connection',
-    callers: 32,
-    transport: { pipelining: 8 },
-  },
   { id: 'invoke-http2', name: 'invoke, 32 callers, HTTP/2', callers: 32, transport: { http2: true } },
   { id: 'invoke-unix', name: 'invoke over a Unix socket' },
 ] as const

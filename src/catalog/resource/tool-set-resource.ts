@@ -57,7 +57,7 @@ export function readToolSet(meta: ResourceMeta, spec: ResourceFields): ToolSet {
     naming: readNaming(spec.object('naming')),
     ...readOverlays(spec),
     ...readOverrides(spec),
-    ...readUpstream(spec, baseURL),
+    ...readUpstream(spec),
     ...(spec.oneOf('listing', ['list', 'search'] as const) === 'search' ? { listing: 'search' } : {}),
     enabled: spec.boolean('enabled') ?? true,
     ...(meta.acceptedSpecHash === undefined ? {} : { acceptedSpecHash: meta.acceptedSpecHash }),

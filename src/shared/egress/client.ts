@@ -60,7 +60,6 @@ export function createEgress(options: EgressOptions): Egress {
     const common = {
       maxConnections,
       keepAliveTimeoutMs: limits.keepAliveTimeoutMs,
-      pipelining: transport?.pipelining ?? 1,
     }
     const isHttp2 = transport?.http2 === true
     const socketPath = socketPathOf(origin)
@@ -119,13 +118,7 @@ export function createEgress(options: EgressOptions): Egress {
 
   return {
     request(request) {
-      const { transport } = request
-      const admitted = admit(
-        request,
-        // a response that is read as it arrives takes its time
-        transport === undefined || request.onChunk === undefined ? transport : forStream(transport),
-        false,
-      )
+      const admitted = admit(request, request.transport, false)
       if ('kind' in admitted) return Promise.resolve(admitted)
       const { target, pool } = admitted
       const call = new CollectingCall(target.origin, pool, request)
@@ -136,7 +129,7 @@ export function createEgress(options: EgressOptions): Egress {
     },
 
     stream(request) {
-      const admitted = admit(request, forStream(request.transport), request.isLasting === true)
+      const admitted = admit(request, request.transport, request.isLasting === true)
       if ('kind' in admitted) return Promise.resolve(admitted)
       const { target, pool } = admitted
       const call = new StreamingCall(target.origin, pool, request)
@@ -155,11 +148,6 @@ export function createEgress(options: EgressOptions): Egress {
 interface Admitted {
   readonly target: Target
   readonly pool: OriginPool
-}
-
-/** A reader that pauses would stop all responses in the line, but only its own stream of HTTP/2. */
-function forStream(transport: UpstreamTransport | undefined): UpstreamTransport | undefined {
-  return transport?.http2 === true ? transport : undefined
 }
 
 const IDENTITY: readonly string[] = ['accept-encoding', 'identity']

@@ -1,9 +1,8 @@
-/** Chooses the pool that carries a call to an origin: HTTP/2, pipelined, one request at a time, or undici. `origin-pools.ts` bounds the calls. */
+/** Chooses the pool that carries a call to an origin: HTTP/2, HTTP/1.1, or undici. `origin-pools.ts` bounds the calls. */
 import type { Readable } from 'node:stream'
 import type { buildConnector, Dispatcher } from 'undici'
 import { joinedHeaders } from '../call/joined-headers.ts'
-import { PipelinedPool } from './http1/pipelined-pool.ts'
-import { Http1Pool, type Http1PoolOptions, type OpenSocket } from './http1/pool.ts'
+import { Http1Pool, type OpenSocket } from './http1/pool.ts'
 import type { OutgoingRequest, ResponseHandler, WholeRequest } from './http1/response-handler.ts'
 import { Http2Pool } from './http2/pool.ts'
 import { Pool } from './undici.ts'
@@ -14,17 +13,8 @@ export interface OriginClientOptions {
   readonly connect: buildConnector.connector
   /** undefined leaves every request to undici. */
   readonly open: OpenSocket | undefined
-  /** Requests in flight on one of the own connections. */
-  readonly pipelining: number
   /** undefined: HTTP/2 is not asked for. */
   readonly connectHttp2: buildConnector.connector | undefined
-}
-
-/** Carries requests in the way that the author of an upstream chose. */
-interface ChosenCarrier {
-  /** @returns false when the request has to be carried as if nothing had been chosen; nothing was called then */
-  dispatch(request: OutgoingRequest, handler: ResponseHandler): boolean
-  destroy(): Promise<void>
 }
 
 /** A peer may ask for longer; beyond a minute an idle socket costs more than a new one. */
@@ -33,7 +23,7 @@ const KEEP_ALIVE_MAX_MS = 60_000
 export class OriginClient {
   readonly #origin: string
   readonly #options: OriginClientOptions
-  readonly #chosen: ChosenCarrier | undefined
+  readonly #http2: Http2Pool | undefined
   readonly #http1: Http1Pool | undefined
   /** Opened by the first request that needs it. */
   #undici: Pool | undefined
@@ -41,41 +31,28 @@ export class OriginClient {
   constructor(origin: string, options: OriginClientOptions) {
     this.#origin = origin
     this.#options = options
-    const { maxConnections, keepAliveTimeoutMs, open } = options
-    const http1 = open && {
-      host: origin.slice(origin.indexOf('://') + 3),
-      open,
-      maxConnections,
-      keepAliveTimeoutMs,
-      keepAliveMaxMs: KEEP_ALIVE_MAX_MS,
-    }
-    this.#http1 = http1 && new Http1Pool(http1)
-    this.#chosen = this.#choose(http1)
-  }
-
-  #choose(http1: Http1PoolOptions | undefined): ChosenCarrier | undefined {
-    const { connectHttp2: connect, pipelining: depth, maxConnections } = this.#options
-    if (connect !== undefined)
-      return new Http2Pool({
-        origin: this.#origin,
-        connect,
+    const { maxConnections, keepAliveTimeoutMs, open, connectHttp2 } = options
+    this.#http1 =
+      open &&
+      new Http1Pool({
+        host: origin.slice(origin.indexOf('://') + 3),
+        open,
+        maxConnections,
+        keepAliveTimeoutMs,
+        keepAliveMaxMs: KEEP_ALIVE_MAX_MS,
+      })
+    this.#http2 =
+      connectHttp2 &&
+      new Http2Pool({
+        origin,
+        connect: connectHttp2,
         maxConnections,
         carryOtherwise: (request, handler) => this.#carry(request, handler),
       })
-    if (depth === 1 || http1 === undefined) return undefined
-    const pool = new PipelinedPool({
-      ...http1,
-      depth,
-      carryAlone: (request, handler) => this.#carry(request, handler),
-    })
-    return {
-      dispatch: (request, handler) => isWhole(request) && pool.dispatch(request, handler),
-      destroy: () => pool.destroy(),
-    }
   }
 
   dispatch(request: OutgoingRequest, handler: ResponseHandler): void {
-    if (this.#chosen?.dispatch(request, handler) !== true) this.#carry(request, handler)
+    if (this.#http2?.dispatch(request, handler) !== true) this.#carry(request, handler)
   }
 
   #carry(request: OutgoingRequest, handler: ResponseHandler): void {
@@ -105,7 +82,7 @@ export class OriginClient {
 
   /** Ends every connection; calls in flight fail. */
   async destroy(): Promise<void> {
-    await Promise.all([this.#chosen?.destroy(), this.#http1?.destroy(), this.#undici?.destroy()])
+    await Promise.all([this.#http2?.destroy(), this.#http1?.destroy(), this.#undici?.destroy()])
   }
 }
 

@@ -42,7 +42,7 @@ export class OriginPools {
 
   /** The pool of an origin, or why there is none for this call. */
   take(origin: string, transport: UpstreamTransport | undefined): OriginPool | PoolRefusal {
-    const key = transport === undefined ? origin : keyOf(origin, transport)
+    const key = transport?.http2 === true ? `http2 ${origin}` : origin
     const found = this.#pools.get(key) ?? this.#open(key, origin, transport)
     if (found === undefined) return 'others_busy'
     const { maxConnectionsPerOrigin, maxWaitingPerOrigin } = this.#limits
@@ -77,9 +77,4 @@ export class OriginPools {
     this.#pools.clear()
     await Promise.all(pools.map(({ client }) => client.destroy()))
   }
-}
-
-/** Connections that are used in different ways are apart. */
-function keyOf(origin: string, { http2, pipelining }: UpstreamTransport): string {
-  return http2 === true ? `http2 ${origin}` : `${pipelining} ${origin}`
 }

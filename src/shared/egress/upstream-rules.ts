@@ -11,7 +11,7 @@ export interface UpstreamRules {
   readonly circuit: CircuitRule | null
   readonly addresses: AddressesRule | null
   readonly mirror: MirrorRule | null
-  /** Of health checks, which wait in no line of pipelined calls; undefined: one HTTP/1.1 request in flight on each connection. */
+  /** Of health checks; undefined: one HTTP/1.1 request in flight on each connection. */
   readonly checkTransport: UpstreamTransport | undefined
   /** What URLs of its calls begin with, without trailing slash. */
   readonly baseUrl: string

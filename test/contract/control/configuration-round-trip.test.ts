@@ -71,7 +71,7 @@ const api = fc.record(
             ),
           ),
           mirror: fc.option(fc.constant({ url: 'http://b.example', percent: 50 })),
-          connections: fc.option(fc.constantFrom({}, { pipelining: 4 }, { http2: true })),
+          connections: fc.option(fc.constantFrom({}, { http2: true })),
           cache: fc.option(fc.constantFrom({}, { scope: 'public', default_age_secs: 5 })),
           circuit_breaker: fc.option(fc.constantFrom({}, { opens_after: 2, statuses: [500, 503] })),
         },

@@ -60,7 +60,7 @@ const newApi = () => ({
       max_body_bytes: 10,
       timeout_ms: 1000,
     },
-    connections: { pipelining: 4, http2: false },
+    connections: { http2: true },
     cache: { scope: 'public', default_age_secs: 10, max_age_secs: 60, max_response_bytes: 1000 },
     cors: {
       origins: ['https://app.example'],

@@ -1,13 +1,11 @@
-/** Pipelining and HTTP/2 over Unix sockets: the same as over TCP, behind the same list of sockets. */
+/** HTTP/2 over Unix sockets: the same as over TCP, behind the same list of sockets. */
 
 import { mkdtempSync, rmSync } from 'node:fs'
-import { createServer } from 'node:http'
 import { createServer as createHttp2Server } from 'node:http2'
 import type { Server, Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
-import type { UpstreamTransport } from '../../../src/model/upstream-transport.ts'
 import { createEgress } from '../../../src/shared/egress/client.ts'
 import { keep } from './carriers.ts'
 
@@ -28,30 +26,15 @@ function serveTogether(connection: object, respond: () => void): void {
   if (maxInFlight > 1) for (const release of held.splice(0)) release()
 }
 
-it.each<[string, UpstreamTransport, () => Server]>([
-  [
-    'pipelining',
-    { pipelining: 4 },
-    () =>
-      createServer((request, response) =>
-        serveTogether(request.socket, () => void response.end(request.url)),
-      ),
-  ],
-  [
-    'HTTP/2',
-    { http2: true },
-    () =>
-      createHttp2Server((request, response) =>
-        serveTogether(request.stream.session!, () => void response.end(request.url)),
-      ) as unknown as Server,
-  ],
-])('%s', async (_, transport, serve) => {
+it('HTTP/2', async () => {
   inFlight.clear()
   maxInFlight = 0
   held = []
   const folder = mkdtempSync(join(tmpdir(), 'unix-'))
   const path = join(folder, 's.sock')
-  const server = serve()
+  const server = createHttp2Server((request, response) =>
+    serveTogether(request.stream.session!, () => void response.end(request.url)),
+  ) as unknown as Server
   const sockets = new Set<Socket>()
   server.on('connection', socket => sockets.add(socket))
   await new Promise<void>(resolve => server.listen(path, resolve))
@@ -73,7 +56,7 @@ it.each<[string, UpstreamTransport, () => Server]>([
       headers: [],
       timeoutMs: 5000,
       maxResponseBytes: 1000,
-      transport,
+      transport: { http2: true },
     })
     return response.kind === 'response' ? Buffer.from(response.body).toString() : response.reason
   }

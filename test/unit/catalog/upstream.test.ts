@@ -28,41 +28,18 @@ describe('spec.upstream', () => {
   it.each([
     [undefined, undefined],
     [{}, undefined],
-    [{ pipelining: 1 }, undefined],
     [{ http2: false }, undefined],
-    [{ pipelining: 4 }, { pipelining: 4 }],
-    [{ pipelining: 16, http2: false }, { pipelining: 16 }],
-    [{ pipelining: 1, http2: true }, { http2: true }],
+    [{ http2: true }, { http2: true }],
   ])('reads %j as %j', (given, expected) => {
     expect(upstreamOf(given)).toEqual(expected)
   })
 
   it.each([
-    [
-      { pipelining: 0 },
-      {},
-      'spec.upstream.pipelining is not an integer in the allowed range: write an integer from 1 to 16',
-    ],
-    [
-      { pipelining: 17 },
-      {},
-      'spec.upstream.pipelining is not an integer in the allowed range: write an integer from 1 to 16',
-    ],
     [{ http2: 'yes' }, {}, 'spec.upstream.http2 is not a boolean: write true or false'],
-    [
-      { pipelining: 2, http2: true },
-      {},
-      'spec.upstream.pipelining is set together with http2: remove one of the two: HTTP/2 does not use pipelining',
-    ],
-    [
-      { pipelining: 2 },
-      { baseURL: 'https://shop.example' },
-      'spec.upstream.pipelining is set, but spec.baseURL is an https address: remove it, or write http2: true instead',
-    ],
     [
       { depth: 2 },
       {},
-      'spec.upstream.depth is not a known field: correct or remove the field; allowed fields: pipelining, http2',
+      'spec.upstream.depth is not a known field: correct or remove the field; allowed fields: http2',
     ],
     [
       { http2: true },
@@ -74,7 +51,7 @@ describe('spec.upstream', () => {
   })
 
   it('is that of each tool', () => {
-    expect(onlyTool(DOCUMENT, { upstream: { pipelining: 4 } }).upstream).toEqual({ pipelining: 4 })
+    expect(onlyTool(DOCUMENT, { upstream: { http2: true } }).upstream).toEqual({ http2: true })
     expect('upstream' in onlyTool(DOCUMENT)).toBe(false)
   })
 })

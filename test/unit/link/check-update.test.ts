@@ -59,7 +59,7 @@ it.each([
   [{}, undefined],
   [{ methods: ['GET'], retry: { ...RETRY, methods: ['GET'] }, cors: { ...CORS, methods: [] } }, undefined],
   [{ retry: RETRY, cors: CORS, connections: { http2: true } }, undefined],
-  [{ retry: null, cors: null, connections: { pipelining: 2 } }, undefined],
+  [{ retry: null, cors: null, connections: { http2: true } }, undefined],
   [{ methods: undefined }, 'methods is not a list'],
   [{ methods: 'GET' }, 'methods is not a list'],
   [{ methods: [1] }, 'methods[0] is not a string'],

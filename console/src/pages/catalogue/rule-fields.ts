@@ -182,12 +182,6 @@ export const RULES: readonly Rule[] = [
     title: 'Connections',
     off: 'each connection has at most one HTTP/1.1 request in flight',
     fields: [
-      {
-        name: 'pipelining',
-        label: 'Maximum requests in flight on one connection',
-        kind: 'number',
-        hint: 'Applies only to tool calls to an http:// address or a Unix socket.',
-      },
       { name: 'http2', label: 'HTTP/2', kind: 'check' },
     ],
   },

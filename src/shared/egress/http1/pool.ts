@@ -175,7 +175,7 @@ export class Http1Pool implements ConnectionOwner {
 }
 
 /** How long a connection may idle, ms; zero or less: not at all. @param declaredMs what the peer announced */
-export function keepIdleMs(
+function keepIdleMs(
   { keepAliveTimeoutMs, keepAliveMaxMs }: Pick<Http1PoolOptions, 'keepAliveTimeoutMs' | 'keepAliveMaxMs'>,
   declaredMs: number | undefined,
 ): number {
