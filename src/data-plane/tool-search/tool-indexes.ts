@@ -51,7 +51,7 @@ export class ToolIndexes {
   }
 }
 
-/** Loading the tables of words takes 20 ms: a gateway loads them when a client first searches. */
+/** MiniSearch is loaded when a client first searches. */
 async function build(tools: Tools): Promise<ToolIndex> {
   const { ToolIndex } = await import('./tool-index.ts')
   return beginInSlices(ToolIndex.building([...tools.values()]))

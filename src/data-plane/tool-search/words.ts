@@ -11,8 +11,6 @@ const SPELLINGS = new Map([
   ['orgs', 'organization'],
   ['organisation', 'organization'],
   ['organisations', 'organization'],
-  // without its ending it would be the French "how"
-  ['commente', 'commenter'],
 ])
 /** Chinese, Japanese and Thai write no spaces: each pair of characters counts as a word. */
 const UNSPACED = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}]/u
@@ -44,6 +42,17 @@ function pairs(text: string, words: string[]): void {
   const characters = [...text]
   if (characters.length === 1) words.push(text)
   for (let at = 0; at + 1 < characters.length; at++) words.push(characters[at]! + characters[at + 1]!)
+}
+
+/** Words that say nothing about a tool. */
+const FILLERS = new Set(
+  wordsOf(`a an the of to in on at for from by with and or is are was were be been am do does did it its this that these those i we you he she
+    they me my our your his her their us them as so now please can could would should will may might there here if whether just also only
+    need want which what who whose whom where when how any some has have had into about than then all every each`),
+)
+
+export function isFiller(word: string): boolean {
+  return FILLERS.has(word)
 }
 
 /** Whether an English noun names several things. */

@@ -85,7 +85,8 @@ async function findTools(
   return entries.map(entry => byEntry.get(entry)!)
 }
 
-function foundText(tools: readonly OfferedTool[]): string {
+/** The reply to find, for the model. */
+export function foundText(tools: readonly Pick<OfferedTool, 'tool'>[]): string {
   if (tools.length === 0) return 'No tool matches the query. Use other words, or fewer words.'
   return writeJson(
     tools.map(({ tool }) => {
