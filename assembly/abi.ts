@@ -5,7 +5,7 @@
  */
 
 /** Incremented with every change of a struct or a call; the host rejects a kernel with another version. */
-export const ABI_VERSION: i32 = 3
+export const ABI_VERSION: i32 = 4
 
 // ── Status: what `normalize`, `match` and `admit` return when it is below zero ──────────────────────────────
 
@@ -13,8 +13,6 @@ export const ABI_VERSION: i32 = 3
 export const NOT_FOUND: i32 = -1
 /** Patterns fit, but none for this method; RESULT_ALLOWED holds the methods of all of them. */
 export const METHOD_NOT_ALLOWED: i32 = -2
-/** The route's bucket holds no token; RESULT_RETRY_AFTER says for how long. */
-export const BUCKET_EMPTY: i32 = -3
 /** A path begins with `/` (RFC 9112 §3.2.1, origin-form). */
 export const PATH_NOT_ABSOLUTE: i32 = -10
 /** More than MAX_PATH_BYTES. */
@@ -36,13 +34,6 @@ export const PATH_NOT_ASCII: i32 = -18
 /** Space, `?` or `#`, raw: none can be inside the path of a request line. */
 export const PATH_BAD_CHARACTER: i32 = -19
 
-// ── What `readCall` returns ─────────────────────────────────────────────────────────────────────────────────
-
-/** The body is a JSON-RPC request of `tools/call`; RESULT_CALL says where its parts stand. */
-export const ENVELOPE_CALL: i32 = 0
-/** Anything else, valid or not: for the host's parser. */
-export const ENVELOPE_OTHER: i32 = -1
-
 // ── Methods (RFC 9110 §9, RFC 5789) ─────────────────────────────────────────────────────────────────────────
 
 export const METHOD_GET: i32 = 0
@@ -63,10 +54,6 @@ export const METHOD_ANY: i32 = 10
 
 /** Longest path taken; the listeners stop at the same length. */
 export const MAX_PATH_BYTES: i32 = 8192
-/** Longest body that `readCall` looks at. */
-export const MAX_BODY_BYTES: i32 = 16384
-/** Arguments of a call whose places are written down one by one. */
-export const MAX_MEMBERS: i32 = 16
 /** Parameters in one pattern, catch-all included. */
 export const MAX_PARAMS: i32 = 32
 /** Segments in one pattern; bounds the stack of the search. */
@@ -82,17 +69,10 @@ export const RESULT_PATH_LENGTH: i32 = 4
 export const RESULT_PARAM_COUNT: i32 = 8
 /** Bit per method number; set when `match` returned METHOD_NOT_ALLOWED. */
 export const RESULT_ALLOWED: i32 = 12
-/** Milliseconds, rounded up; set when BUCKET_EMPTY was returned. */
-export const RESULT_RETRY_AFTER: i32 = 16
 /** Offset in the path as it was given, of the byte that was refused. */
 export const RESULT_REFUSED_AT: i32 = 20
 /** MAX_PARAMS pairs of u32: start and end of each parameter in the normalized path. */
 export const RESULT_PARAMS: i32 = 64
-/**
- * The parts of a call: pairs of u32, offsets of a part's first byte and of the one behind its last, in the body. Both
- * are 0 of a part that is not there.
- */
-export const RESULT_CALL: i32 = 336
 /** The search's stack: MAX_SEGMENTS × 2 entries of 16 bytes. */
 export const ARENA_STACK: i32 = 512
 /** Byte classes (path.ts), written by `init`. */
@@ -101,34 +81,8 @@ export const ARENA_CLASSES: i32 = 3072
 export const ARENA_INPUT: i32 = 4096
 /** The normalized path when it was rewritten; one byte may become three. */
 export const ARENA_OUTPUT: i32 = 12544
-/** The window the host writes a body into; the kernel writes eight zero bytes behind the body. */
-export const ARENA_BODY: i32 = 40960
-/** Members of the arguments, in their order: MAX_MEMBERS times four u32, where name and value begin and end in the body. */
-export const ARENA_MEMBERS: i32 = 57408
 /** Bytes of an arena. Two route tables follow it, one in use and one to load into. */
-export const ARENA_SIZE: i32 = 57664
-
-// ── Parts of a call, offsets from RESULT_CALL ───────────────────────────────────────────────────────────────
-
-/** A number, or a string with its quotes: plain ASCII without escapes. */
-export const CALL_ID: i32 = 0
-/** Plain ASCII without escapes; the quotes do not belong to it. */
-export const CALL_NAME: i32 = 8
-/** An object, its braces included. */
-export const CALL_ARGUMENTS: i32 = 16
-/** An object, its braces included. */
-export const CALL_META: i32 = 24
-/** `progressToken`, like CALL_ID: where `_meta` holds that and nothing else. */
-export const CALL_TOKEN: i32 = 32
-/** 1 when a byte of the body is above 7F; then it is well-formed UTF-8. */
-export const CALL_FOREIGN: i32 = 40
-/**
- * Members at ARENA_MEMBERS; -1 when they are not there: the call has no arguments, two are not plain, or the name of one is
- * not or is `__proto__`, or they are more than MAX_MEMBERS. Plain is a string of ASCII without escapes, a number, `true`, `false`, `null`.
- */
-export const CALL_MEMBERS: i32 = 44
-/** Bit in the place where a member's value begins: it is not plain. */
-export const MEMBER_NOT_PLAIN: i32 = 1073741824
+export const ARENA_SIZE: i32 = 37248
 
 // ── Route table: written by the host, only read here. All links are addresses, 0 for none ───────────────────
 //
@@ -140,8 +94,8 @@ export const MEMBER_NOT_PLAIN: i32 = 1073741824
 //   16  i32 its length, −1: the slot is empty     32  u32 {param} child
 //   20  u32 address of its middle, see below      36  u32 `*` child
 //   24  u32 literal children                      40  u32 bit per method of the routes that end here
-//   28  u32 their slots − 1, or −1: none          44  u32 their pairs { i32 route, i32 bucket or −1 }, lowest bit first
-//   56  u32 address of its run                    48  the pair, when there is one; the address before points here
+//   28  u32 their slots − 1, or −1: none          44  u32 their numbers (i32), lowest bit first        
+//   56  u32 address of its run                    48  the number, when there is one; the address before points here
 //   60  u32 length of its run, or 0
 //
 // Of a segment longer than 16 bytes, what lies between its first and last 8 stands elsewhere.
@@ -162,8 +116,8 @@ export const NODE_ROUTES: i32 = 44
 export const NODE_ROUTE: i32 = 48
 export const NODE_RUN: i32 = 56
 export const NODE_RUN_LENGTH: i32 = 60
-/** Bytes of a route's pair. */
-export const ROUTE_SIZE: i32 = 8
+/** Bytes of a route's number. */
+export const ROUTE_SIZE: i32 = 4
 
 // ── Token bucket: one slot ──────────────────────────────────────────────────────────────────────────────────
 

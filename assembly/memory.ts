@@ -12,7 +12,7 @@
  *          ├────────────────────────────────── 64 KiB ────┤  │  the memory
  *          │ QUOTA     laid out by the host (region.ts)   │  │
  *          ├────────────────────────────────── 64 KiB ────┤ ─┘
- *          │ ARENA 0   RESULT │ INPUT │ OUTPUT │ BODY │ … │ ─┐
+ *          │ ARENA 0   RESULT │ … │ INPUT │ OUTPUT        │ ─┐
  *          │ TABLE 0A  a route table, read only           │  │  of thread 0 only
  *          │ TABLE 0B  the next one                       │  │
  *          ├────────────────────────────────── 64 KiB ────┤ ─┘

@@ -32,8 +32,6 @@ import { path, pathLength, segmentEnds } from './path'
 
 /** The root of the table in use; 0 until the host has loaded one: no route is found until then. */
 let root: usize = 0
-/** Bucket of the route found last, or -1. */
-export let routeBucket: i32 = -1
 
 /** Makes the table whose root node is at `node` the one in use. */
 export function useTable(node: usize): void {
@@ -178,10 +176,10 @@ function sameBytes(a: usize, b: usize, size: i32): bool {
   return (load<u64>(a) ^ load<u64>(b)) << (64 - (size << 3)) == 0
 }
 
-/** Address of the pair of the route that takes the method, or any method; 0 when the node has neither. */
+/** Address of the route that takes the method, or any method; 0 when the node has neither. */
 function choose(node: usize, methods: u32, bit: u32): usize {
   if ((methods & bit) != 0) return load<u32>(node, NODE_ROUTES) + popcnt(methods & (bit - 1)) * ROUTE_SIZE
-  // METHOD_ANY is the highest bit, so its pair is the last.
+  // METHOD_ANY is the highest bit, so its route is the last.
   if (methods >> METHOD_ANY != 0) return load<u32>(node, NODE_ROUTES) + (popcnt(methods) - 1) * ROUTE_SIZE
   return 0
 }
@@ -202,6 +200,5 @@ function capture(params: usize, from: i32, to: i32): usize {
 
 function found(route: usize, params: usize): i32 {
   store<u32>(arena + RESULT_PARAM_COUNT, <u32>((params - arena - RESULT_PARAMS) >> 3))
-  routeBucket = load<i32>(route, 4)
   return load<i32>(route)
 }

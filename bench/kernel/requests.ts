@@ -11,7 +11,7 @@ export function restRoutes(count: number): RouteDefinition[] {
   return Array.from({ length: count }, (_, i) => {
     const service = `/api/v1/service-${i >> 4}/resource${(i >> 2) & 3}`
     const tail = ['', '/{id}', '/{id}/items', '/{id}/items/{item}'][i & 3]!
-    return { method: METHODS[(i >> 1) & 3]!, pattern: service + tail, bucket: 0 }
+    return { method: METHODS[(i >> 1) & 3]!, pattern: service + tail }
   })
 }
 

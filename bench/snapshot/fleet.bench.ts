@@ -69,7 +69,7 @@ const share = largeShare(LARGE)
 const path = new Path(share)
 const small = new Path(largeShare(SMALL)).snapshot
 const { kernel } = createKernel({ routeTableBytes: 32 << 20 })
-const routes = kernelRoutes(kernel, Date.now)
+const routes = kernelRoutes(kernel)
 
 /** Strings as they come from a socket: never seen before, not interned. */
 function fresh(text: string): string {

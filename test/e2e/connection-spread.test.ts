@@ -1,6 +1,6 @@
 /** Connections are spread over the threads of a gateway by the kernel of the operating system. It checks no call. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { CHI_SQUARE_OF_4, spreadConnections } from '../../bench/contention/connections.ts'
+import { CHI_SQUARE_OF_4, spreadConnections } from '../fixtures/connection-spread.ts'
 import { type Deployment, deploy } from '../fixtures/deployment.ts'
 
 const THREADS = 4

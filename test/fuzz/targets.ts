@@ -1,8 +1,6 @@
 /** What is fuzzed: each target takes bytes and throws when a property does not hold. It generates no input. */
 import { isDeepStrictEqual } from 'node:util'
 import { runCompileJob } from '../../src/catalog/sync/compile-job.ts'
-import { createKernel } from '../../src/data-plane/kernel/create.ts'
-import { CallReader } from '../../src/data-plane/kernel/envelope.ts'
 import { parseCost } from '../../src/shared/call/parse-cost.ts'
 import { Http1Error } from '../../src/shared/egress/http1/response-handler.ts'
 import { ResponseParser } from '../../src/shared/egress/http1/response-parser.ts'
@@ -21,7 +19,6 @@ export interface Target {
 }
 
 const LIMITS = { maxUrlBytes: 8_192, maxHeaderBytes: 16_384, maxHeaders: 64 }
-const calls = new CallReader(createKernel().kernel.envelope)
 const encode = inputEncoder(READS_ALL)
 
 function jsonOf(bytes: Buffer): unknown {
@@ -50,15 +47,6 @@ function head(bytes: Buffer): void {
   if (count('host') !== 1) throw new Error('accepted without one Host')
   if (count('content-length') + count('transfer-encoding') > 1) throw new Error('accepted with two framings')
   if (/[^!-~]/.test(path + query)) throw new Error('accepted a target with other than visible ASCII')
-}
-
-function envelope(bytes: Buffer): void {
-  const call = calls.read(bytes)
-  if (call === undefined) return
-  const value = jsonOf(bytes) as { readonly id?: unknown; readonly params?: object } | undefined
-  if (value === undefined) throw new Error('accepted a body that is not JSON')
-  if (call.id !== value.id || !isDeepStrictEqual({ ...call.params }, { ...value.params }))
-    throw new Error('read other values than JSON.parse')
 }
 
 /** The events of a response whose bytes arrive in pieces of this size. */
@@ -139,16 +127,6 @@ function jsonCost(bytes: Buffer): void {
   if (!(cost >= 0 && cost < bytes.length * 1_000 + 1_000)) throw new Error(`the bound is ${cost}`)
 }
 
-const CALL = {
-  jsonrpc: '2.0',
-  id: 7,
-  method: 'tools/call',
-  params: {
-    name: 'get_order',
-    arguments: { id: 'A-1', n: -0.5, deep: [{ x: null }] },
-    _meta: { progressToken: 'p' },
-  },
-}
 const SCHEMA = {
   type: 'object',
   required: ['a'],
@@ -166,10 +144,6 @@ export const TARGETS: { readonly [name: string]: Target } = {
       'POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked',
     ],
     run: head,
-  },
-  envelope: {
-    seeds: [JSON.stringify(CALL), '{"jsonrpc":"2.0","id":"a","method":"tools/call","params":{"name":"x"}}'],
-    run: envelope,
   },
   response: {
     seeds: [

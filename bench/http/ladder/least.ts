@@ -8,8 +8,6 @@ import type { Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { textMessage } from '../../../src/data-plane/http/mcp/text-message.ts'
-import { createKernel } from '../../../src/data-plane/kernel/create.ts'
-import { CallReader } from '../../../src/data-plane/kernel/envelope.ts'
 import type { CallOrigin } from '../../../src/data-plane/metering/meter.ts'
 import { SpoolWriter } from '../../../src/data-plane/metering/spool/spool-writer.ts'
 import type { QuotaGrant } from '../../../src/data-plane/quota/quota.ts'
@@ -55,7 +53,6 @@ export async function leastRung(
   const token = signed.tokens[0]!
   const authorization = `Bearer ${token}`
   const expiresAtMs = Date.now() + 86_400_000
-  const calls = new CallReader(createKernel().kernel.envelope)
   const quota = createMemoryQuota()
   const key = quota.key(`acme/${CONSUMER}`)
   const parts = { backend: new URL(upstream), path, metrics: new Metrics(10_000), meter: openMeter() }
@@ -70,7 +67,7 @@ export async function leastRung(
     request.readBody(
       1 << 20,
       bytes => {
-        const envelope = calls.read(bytes)
+        const envelope = JSON.parse(Buffer.from(bytes).toString())
         const id = envelope?.params.arguments?.id
         if (envelope?.params.name !== TOOL || typeof id !== 'string' || id.length > 64) throw unlike('a call')
         const granted = quota.take({ key, limits: LIMITS, nowMs })

@@ -6,10 +6,9 @@ import { AttemptLimit } from '../../../src/data-plane/http/attempt-limit.ts'
 import { Call } from '../../../src/data-plane/http/call.ts'
 import { Cors } from '../../../src/data-plane/http/cors.ts'
 import type { GatewayParts } from '../../../src/data-plane/http/gateway.ts'
-import { readJsonOrCall } from '../../../src/data-plane/http/json-body.ts'
+import { readJson } from '../../../src/data-plane/http/json-body.ts'
 import { McpEndpoint } from '../../../src/data-plane/http/mcp/endpoint.ts'
 import { createKernel } from '../../../src/data-plane/kernel/create.ts'
-import { CallReader } from '../../../src/data-plane/kernel/envelope.ts'
 import { SpoolWriter } from '../../../src/data-plane/metering/spool/spool-writer.ts'
 import { compose } from '../../../src/data-plane/pipeline/compose.ts'
 import type { Stage } from '../../../src/data-plane/pipeline/stage.ts'
@@ -83,11 +82,10 @@ const HELD_BYTES = new HeldBytes(2 ** 30)
 
 function envelopeRung(trip: ReturnType<typeof rawPool>): HttpHandler {
   const cors = corsOf()
-  const calls = new CallReader(createKernel().kernel.envelope)
   return (request, response) => {
     const call = new Call(request, response, cors.headers(request.header('origin')), Date.now(), HELD_BYTES)
-    readJsonOrCall(call, 1 << 20, calls, body => {
-      if (body.kind === 'refusal' || body.call === undefined) throw new Error('the body is not a call')
+    readJson(call, 1 << 20, body => {
+      if (body.kind === 'refusal') throw new Error('the body is not a call')
       trip(text => call.respond(200, framed(text)))
     })
   }
@@ -121,7 +119,6 @@ async function pipelineRung(
   })
   const parts = gatewayParts(dir, compose(stagesOf(rung, stages), rethrow))
   const cors = corsOf()
-  const { kernel } = createKernel()
   const mcp = new McpEndpoint(parts, cors, {
     keys: fileKeyRing(join(dir, 'session-keys')),
     watches: new ResourceWatches({
@@ -129,7 +126,6 @@ async function pipelineRung(
       tokens: new BackendTokens({ egress, now: Date.now }),
       client: { name: 'bench', version: '1' },
     }),
-    calls: new CallReader(kernel.envelope),
     limiter: { enabled: false, maxPerIp: 1, maxPerTenant: 1, maxTotal: 1, newPerMinutePerIp: 1 },
     streams: { heartbeatMs: 15_000, idleTimeoutMs: 60_000, maxDurationMs: 60_000 },
     clientAddress: call => clientAddresses([])(call.request),

@@ -1,4 +1,4 @@
-/** Reads a bounded JSON body and passes on its value, a call that a `CallReader` recognizes, or a refusal. It does not interpret the value. */
+/** Reads a bounded JSON body and passes on its value or a refusal. */
 
 import { EXACT_COST_FACTOR, lookingForExact, readJson as parseJson } from '../../model/exact-number.ts'
 import { loneSurrogateAt } from '../../model/lone-surrogate.ts'
@@ -6,7 +6,6 @@ import { nextTurn, runInSlices } from '../../shared/async/slices.ts'
 import { parseCost } from '../../shared/call/parse-cost.ts'
 import { readLongJson } from '../../shared/call/read-long-json.ts'
 import { type Refusal, refuse } from '../../shared/call/refusal.ts'
-import type { CallEnvelope, CallReader } from '../kernel/envelope.ts'
 import type { Call } from './call.ts'
 
 /** Bytes. Whatever a shorter body holds, it is parsed within a few milliseconds. */
@@ -15,15 +14,7 @@ const MAX_UNSEEN_BYTES = 64 * 1024
 const MAX_PARSE_NS = 13_000_000
 const decoder = new TextDecoder('utf-8', { fatal: true })
 
-type JsonBody =
-  | {
-      readonly kind: 'json'
-      readonly value: unknown
-      /** In place of the value: a call that was read without parsing all of it. */
-      readonly call?: CallEnvelope
-      readonly bytes: number
-    }
-  | Refusal
+type JsonBody = { readonly kind: 'json'; readonly value: unknown; readonly bytes: number } | Refusal
 
 const TOO_COSTLY = refuse('payload_too_large', {
   message: 'The body has too many members with different names. Send fewer members in one call.',
@@ -54,22 +45,12 @@ function isJsonType(contentType: string): boolean {
  * @param done gets the value (undefined for an empty body) or `payload_too_large`, `memory_limit`, `unsupported_media_type`, `invalid_request`.
  */
 export function readJson(call: Call, maxBytes: number, done: (body: JsonBody) => void): void {
-  readJsonOrCall(call, maxBytes, undefined, done)
-}
-
-/** The same where most bodies are calls. @param calls reads those that plainly are; the others are parsed. */
-export function readJsonOrCall(
-  call: Call,
-  maxBytes: number,
-  calls: CallReader | undefined,
-  done: (body: JsonBody) => void,
-): void {
   const acceptable = isJsonType(call.request.header('content-type'))
   call.request.readBody(
     maxBytes,
     bytes => {
       if (!acceptable) done(refuse('unsupported_media_type'))
-      else if (bytes.byteLength <= MAX_UNSEEN_BYTES) done(parse(bytes, calls))
+      else if (bytes.byteLength <= MAX_UNSEEN_BYTES) done(parse(bytes))
       else void parseLong(bytes).then(done)
     },
     why =>
@@ -82,10 +63,8 @@ export function readJsonOrCall(
   )
 }
 
-function parse(bytes: Uint8Array, calls: CallReader | undefined): JsonBody {
+function parse(bytes: Uint8Array): JsonBody {
   if (bytes.byteLength === 0) return { kind: 'json', value: undefined, bytes: 0 }
-  const call = calls?.read(bytes)
-  if (call !== undefined) return { kind: 'json', value: undefined, call, bytes: bytes.byteLength }
   try {
     const text = decoder.decode(bytes)
     const value = parseJson(text)

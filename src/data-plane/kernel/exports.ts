@@ -1,5 +1,6 @@
 /** Instantiates the kernel for a thread, declares the calls that this folder makes of it, and computes arena addresses. It makes no call but `init`. */
 import { readFileSync } from 'node:fs'
+import { instantiateSync } from '@assemblyscript/loader'
 import { ABI_VERSION } from './abi.ts'
 import type { Layout } from './layout.ts'
 
@@ -11,12 +12,11 @@ export interface KernelExports {
   init(arenaBase: number, bucketBase: number, slots: number): number
   normalize(length: number): number
   match(method: number): number
-  admit(length: number, method: number, nowMs: number): number
+  admit(length: number, method: number): number
   useTable(base: number): void
   segmentHash(at: number, size: number): number
   takeTokens(slot: number, tokens: number, nowMs: number): number
   tokensLeft(slot: number, nowMs: number): number
-  readCall(length: number, nested: number): number
 }
 
 let compiled: WebAssembly.Module | undefined
@@ -32,7 +32,7 @@ export function instantiate(memory: WebAssembly.Memory, layout: Layout, thread: 
       `thread ${thread} has no arena; the layout was planned for ${layout.threads} threads`,
     )
   compiled ??= new WebAssembly.Module(read())
-  const { exports } = new WebAssembly.Instance(compiled, { env: { memory } })
+  const { exports } = instantiateSync(compiled, { env: { memory } })
   const calls = exports as unknown as KernelExports
   const version = calls.init(arenaOf(layout, thread), layout.bucketBase, layout.bucketCount)
   if (version !== ABI_VERSION)

@@ -1,5 +1,4 @@
 /** The interface of the kernel, and the types of its arguments and results. It contains no code; `wasm.ts` implements it. */
-import type { EnvelopeReader } from './envelope.ts'
 
 /** One row of a route table. */
 export interface RouteDefinition {
@@ -10,8 +9,6 @@ export interface RouteDefinition {
    * At each segment a literal has priority over `{name}`, and that over `*`.
    */
   readonly pattern: string
-  /** Token bucket that `admit` takes one token from; none when absent. */
-  readonly bucket?: number
 }
 
 /** A loaded table. A route number is the index of a row of **this** table: keep the table beside the number. */
@@ -34,9 +31,6 @@ export interface BucketRate {
  * Only `loadRoutes`, `setBucketRate` and `fillBucket` throw.
  */
 export interface Kernel {
-  /** Reads request bodies; its results are separate from those of the other calls. */
-  readonly envelope: EnvelopeReader
-
   /**
    * Compiles a table and makes it the one in use. Results of the last call stay readable. When it throws, the previous table stays in use.
    * @throws Error naming the row: a pattern that is not canonical, two rows for the same method and pattern, or a table that does not fit.
@@ -46,13 +40,12 @@ export interface Kernel {
   readonly table: RouteTable
 
   /**
-   * Normalize, match and (where the route has a bucket) take a token, in one crossing.
+   * Normalize and match, in one crossing.
    * @param path raw path of the request line, without query.
    * @param method METHOD_… (`methodNumber`).
-   * @param nowMs Unix milliseconds; threads that share buckets must agree on them.
    * @returns the route's number, or a negative status of `abi.ts`.
    */
-  admit(path: string, method: number, nowMs: number): number
+  admit(path: string, method: number): number
   /** The first part of `admit`. @returns 0, or a PATH_… status. */
   normalize(path: string): number
   /** The second part, on the path normalized last. @returns the route's number, NOT_FOUND or METHOD_NOT_ALLOWED. */
@@ -72,8 +65,6 @@ export interface Kernel {
   param(index: number, given?: string): string
   /** Bit per METHOD_… that the path has, after METHOD_NOT_ALLOWED; bit METHOD_ANY never. */
   readonly allowedMethods: number
-  /** Milliseconds until the bucket has a token, after BUCKET_EMPTY; 2³¹−1 when it never will. */
-  readonly retryAfterMs: number
   /** Index of the character that was refused, after a PATH_… status. */
   readonly refusedAt: number
 

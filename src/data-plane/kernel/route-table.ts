@@ -16,7 +16,6 @@ import {
   NODE_SIZE,
   ROUTE_SIZE,
 } from './abi.ts'
-import type { RouteDefinition } from './kernel.ts'
 import type { Leaf, RouteNode } from './route-tree.ts'
 
 const NONE = -1
@@ -42,15 +41,15 @@ export class RouteTableWriter {
   }
 
   /** @returns address of the root node. @throws RangeError when it does not fit. */
-  write(root: RouteNode, routes: readonly RouteDefinition[]): number {
+  write(root: RouteNode): number {
     const at = this.#reserve(1)
-    this.#node(at, root, routes)
+    this.#node(at, root)
     return at
   }
 
   /** Everything of a node but its segment. Children come after their parent, so that one way lies close together. */
-  #node(at: number, node: RouteNode, routes: readonly RouteDefinition[]): void {
-    this.#leaf(at, node.leaf, routes)
+  #node(at: number, node: RouteNode): void {
+    this.#leaf(at, node.leaf)
     const { run, last } = runOf(node)
     this.#set(at + NODE_RUN_LENGTH, run.length)
     if (run !== '') this.#set(at + NODE_RUN, this.#bytesOf(run))
@@ -59,19 +58,19 @@ export class RouteTableWriter {
     if (catchAll !== undefined) {
       const child = this.#reserve(1)
       this.#set(at + NODE_CATCH_ALL, child)
-      this.#leaf(child, catchAll, routes)
+      this.#leaf(child, catchAll)
     }
     this.#set(at + NODE_PARAM, 0)
     if (param !== undefined) {
       const child = this.#reserve(1)
       this.#set(at + NODE_PARAM, child)
-      this.#node(child, param, routes)
+      this.#node(child, param)
     }
     this.#set(at + NODE_CHILD_MASK, NONE)
-    if (literals.size > 0) this.#children(at, literals, routes)
+    if (literals.size > 0) this.#children(at, literals)
   }
 
-  #children(at: number, literals: RouteNode['literals'], routes: readonly RouteDefinition[]): void {
+  #children(at: number, literals: RouteNode['literals']): void {
     // At least a third of the slots stays empty, which keeps misses short; an only child needs no second slot.
     const slots = literals.size === 1 ? 1 : 2 ** Math.ceil(Math.log2(literals.size * 1.5))
     const children = this.#reserve(slots)
@@ -84,7 +83,7 @@ export class RouteTableWriter {
         slot = (slot + 1) & (slots - 1)
       const child = children + slot * NODE_SIZE
       this.#segment(child, segment)
-      this.#node(child, node, routes)
+      this.#node(child, node)
     }
   }
 
@@ -103,19 +102,16 @@ export class RouteTableWriter {
     return at
   }
 
-  #leaf(at: number, leaf: Leaf | undefined, routes: readonly RouteDefinition[]): void {
+  #leaf(at: number, leaf: Leaf | undefined): void {
     const rows = [...(leaf ?? [])].sort(([a], [b]) => a - b)
     this.#set(
       at + NODE_METHODS,
       rows.reduce((bits, [method]) => bits | (1 << method), 0),
     )
-    const pairs =
+    const numbers =
       rows.length > 1 ? this.#reserve(Math.ceil((rows.length * ROUTE_SIZE) / NODE_SIZE)) : at + NODE_ROUTE
-    this.#set(at + NODE_ROUTES, pairs)
-    for (const [index, [, row]] of rows.entries()) {
-      this.#set(pairs + index * ROUTE_SIZE, row)
-      this.#set(pairs + index * ROUTE_SIZE + 4, routes[row]!.bucket ?? NONE)
-    }
+    this.#set(at + NODE_ROUTES, numbers)
+    for (const [index, [, row]] of rows.entries()) this.#set(numbers + index * ROUTE_SIZE, row)
   }
 
   #text(at: number, text: string): void {

@@ -17,13 +17,11 @@ export interface RouteNode {
 }
 
 /**
- * @param bucketCount number of bucket slots.
  * @param canonical the canonical form of a path, undefined when the path is refused.
  * @throws Error naming the row and what is wrong with it.
  */
 export function buildRouteTree(
   routes: readonly RouteDefinition[],
-  bucketCount: number,
   canonical: (path: string) => string | undefined,
 ): RouteNode {
   const root = emptyNode()
@@ -31,9 +29,6 @@ export function buildRouteTree(
     const method = routeMethodNumber(route.method)
     if (method === undefined)
       throw fault(row, route, 'its method must be "*", "PATCH" or a method of RFC 9110, in upper case')
-    const { bucket } = route
-    if (bucket !== undefined && !(Number.isInteger(bucket) && bucket >= 0 && bucket < bucketCount))
-      throw fault(row, route, `bucket slot ${bucket} does not exist; the kernel has ${bucketCount} slots`)
     const leaf = leafOf(root, patternSegments(row, route, canonical))
     const other = leaf.get(method)
     if (other !== undefined)

@@ -1,6 +1,5 @@
 /** The host's side of the kernel in WebAssembly: loads route tables, sets buckets, makes calls and reads results. `exports.ts` loads the module. */
 import {
-  ARENA_BODY,
   ARENA_INPUT,
   ARENA_SIZE,
   MAX_PATH_BYTES,
@@ -11,7 +10,6 @@ import {
   RESULT_PATH,
   RESULT_PATH_LENGTH,
   RESULT_REFUSED_AT,
-  RESULT_RETRY_AFTER,
 } from './abi.ts'
 import { Buckets } from './buckets.ts'
 import { arenaOf, instantiate, type KernelExports } from './exports.ts'
@@ -20,12 +18,10 @@ import type { SharedMemory } from './layout.ts'
 import { PathWindow } from './path-window.ts'
 import { RouteTableWriter } from './route-table.ts'
 import { buildRouteTree } from './route-tree.ts'
-import { WasmEnvelope } from './wasm-envelope.ts'
 
 export class WasmKernel implements Kernel {
   /** All calls of this instance, for `quota/memory`, which owns the quota region of the same memory. */
   readonly exports: KernelExports
-  readonly envelope: WasmEnvelope
   table: RouteTable = { routes: [] }
   readonly #arena: Buffer
   readonly #result: Int32Array
@@ -42,7 +38,6 @@ export class WasmKernel implements Kernel {
     const arena = arenaOf(layout, thread)
     const first = arena + ARENA_SIZE
     this.exports = instantiate(memory, layout, thread)
-    this.envelope = new WasmEnvelope(this.exports, memory.buffer, arena)
     this.#arena = Buffer.from(memory.buffer, arena, ARENA_SIZE)
     this.#result = new Int32Array(memory.buffer, arena, ARENA_INPUT / 4)
     this.#window = new PathWindow(memory.buffer, arena + ARENA_INPUT)
@@ -54,13 +49,13 @@ export class WasmKernel implements Kernel {
     const free = this.#inUse === 0 ? 1 : 0
     const base = this.#tables[free]
     const { memory, layout } = this.#shared
-    const results = Buffer.from(this.#arena.subarray(0, ARENA_BODY))
+    const results = Buffer.from(this.#arena)
     try {
-      const tree = buildRouteTree(routes, this.#buckets.count, path => this.#canonical(path))
+      const tree = buildRouteTree(routes, path => this.#canonical(path))
       const writer = new RouteTableWriter(memory, base, layout.routeTableBytes, segment =>
         this.#hash(segment),
       )
-      this.exports.useTable(writer.write(tree, routes))
+      this.exports.useTable(writer.write(tree))
     } finally {
       // the patterns were normalized and hashed in the windows that hold the last results
       this.#arena.set(results)
@@ -70,10 +65,10 @@ export class WasmKernel implements Kernel {
     return this.table
   }
 
-  admit(path: string, method: number, nowMs: number): number {
+  admit(path: string, method: number): number {
     if (path.length > MAX_PATH_BYTES) return this.#tooLong()
     this.#window.write(path)
-    return this.exports.admit(path.length, method, nowMs)
+    return this.exports.admit(path.length, method)
   }
 
   normalize(path: string): number {
@@ -110,10 +105,6 @@ export class WasmKernel implements Kernel {
 
   get allowedMethods(): number {
     return this.#result[RESULT_ALLOWED / 4]!
-  }
-
-  get retryAfterMs(): number {
-    return this.#result[RESULT_RETRY_AFTER / 4]!
   }
 
   get refusedAt(): number {

@@ -1,10 +1,5 @@
 /** The kernel in plain JavaScript: the oracle of the property tests, on the same memory layout. Production code never runs it. */
-import {
-  BUCKET_EMPTY,
-  BUCKET_SIZE,
-  METHOD_NOT_ALLOWED,
-  NOT_FOUND,
-} from '../../../src/data-plane/kernel/abi.ts'
+import { BUCKET_SIZE, METHOD_NOT_ALLOWED, NOT_FOUND } from '../../../src/data-plane/kernel/abi.ts'
 import { Buckets } from '../../../src/data-plane/kernel/buckets.ts'
 import type { KernelOptions } from '../../../src/data-plane/kernel/create.ts'
 import type {
@@ -16,7 +11,6 @@ import type {
 import { type SharedMemory, shareMemory } from '../../../src/data-plane/kernel/layout.ts'
 import { buildRouteTree, type RouteNode } from '../../../src/data-plane/kernel/route-tree.ts'
 import { takeTokens, tokensLeft } from './bucket.ts'
-import { TwinEnvelope } from './envelope.ts'
 import { normalizePath } from './path.ts'
 import { Search } from './route.ts'
 
@@ -32,14 +26,12 @@ function canonicalPath(path: string): string | undefined {
 }
 
 export class TwinKernel implements Kernel {
-  readonly envelope = new TwinEnvelope()
   table: RouteTable = { routes: [] }
   allowedMethods = 0
-  retryAfterMs = 0
   refusedAt = 0
   readonly #buckets: Buckets
   readonly #tokens: BigInt64Array
-  #tree: RouteNode = buildRouteTree([], 0, canonicalPath)
+  #tree: RouteNode = buildRouteTree([], canonicalPath)
   #path = ''
   #params: readonly string[] = []
 
@@ -50,21 +42,14 @@ export class TwinKernel implements Kernel {
   }
 
   loadRoutes(routes: readonly RouteDefinition[]): RouteTable {
-    this.#tree = buildRouteTree(routes, this.#buckets.count, canonicalPath)
+    this.#tree = buildRouteTree(routes, canonicalPath)
     this.table = Object.freeze({ routes: Object.freeze([...routes]) })
     return this.table
   }
 
-  admit(path: string, method: number, nowMs: number): number {
+  admit(path: string, method: number): number {
     const status = this.normalize(path)
-    if (status !== 0) return status
-    const route = this.match(method)
-    const bucket = this.table.routes[route]?.bucket
-    if (bucket === undefined) return route
-    const left = this.takeTokens(bucket, 1, nowMs)
-    if (left === 0) return route
-    this.retryAfterMs = -left
-    return BUCKET_EMPTY
+    return status === 0 ? this.match(method) : status
   }
 
   normalize(path: string): number {

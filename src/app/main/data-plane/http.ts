@@ -17,7 +17,6 @@ import { providerAdminOf } from '../../../data-plane/http/oauth/provider-admin.t
 import { ApiProxy } from '../../../data-plane/http/proxy.ts'
 import { RestTools } from '../../../data-plane/http/rest.ts'
 import { createRouter, type Router } from '../../../data-plane/http/router.ts'
-import { CallReader } from '../../../data-plane/kernel/envelope.ts'
 import type { Kernel } from '../../../data-plane/kernel/kernel.ts'
 import { clientAddresses, trustOf } from '../../../shared/server/client-address.ts'
 import type { AppContext } from '../app-context.ts'
@@ -57,7 +56,7 @@ export function openHttp(parts: HttpParts): OpenHttp {
   const { context, gatewayUrl, quota, recordAction } = plane
   const { settings, clock } = context
   const cors = new Cors({ ...settings.cors, ownOrigin: new URL(gatewayUrl).origin })
-  const mcp = openMcp(plane, gateway, cors, settings.fastPath ? new CallReader(kernel.envelope) : undefined)
+  const mcp = openMcp(plane, gateway, cors)
   const rest = new RestTools(gateway)
   const rights = settings.auth.scopes === 'intersection' ? ('intersection' as const) : undefined
   const calls = new ProcessCalls(parts.everyThread)
@@ -83,7 +82,7 @@ export function openHttp(parts: HttpParts): OpenHttp {
       rest,
       trustOf(settings.sse.trustedProxies),
     ),
-    matcher: kernelRoutes(kernel, clock.now),
+    matcher: kernelRoutes(kernel),
   })
   return { router, mcp, callStreams }
 }
@@ -120,18 +119,12 @@ export function openAttemptLimits(
   }
 }
 
-function openMcp(
-  plane: DataPlaneParts,
-  gateway: GatewayParts,
-  cors: Cors,
-  calls: CallReader | undefined,
-): McpEndpoint {
+function openMcp(plane: DataPlaneParts, gateway: GatewayParts, cors: Cors): McpEndpoint {
   const { settings, metrics } = plane.context
   const addressOf = clientAddresses(settings.sse.trustedProxies)
   return new McpEndpoint(gateway, cors, {
     keys: plane.sessions.keys,
     watches: openResourceWatches(plane.context),
-    calls,
     limiter: { ...settings.sse, enabled: settings.sse.limiterEnabled },
     ...(plane.places === undefined ? {} : { places: plane.places }),
     streams: { ...settings.sse, heartbeatMs: HEARTBEAT_MS },

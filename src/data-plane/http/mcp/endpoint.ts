@@ -3,7 +3,6 @@
  * It runs no JSON-RPC method.
  */
 import type { ResourceWatches } from '../../../shared/mcp-client/resource-watches.ts'
-import type { CallReader } from '../../kernel/envelope.ts'
 import type { KeyRing } from '../../sessions/key-ring.ts'
 import type { Snapshot } from '../../snapshot/snapshot.ts'
 import type { Call } from '../call.ts'
@@ -30,7 +29,6 @@ const MAX_SHOWN_ORIGIN = 128
 interface McpOptions {
   readonly keys: KeyRing
   readonly watches: ResourceWatches
-  readonly calls: CallReader | undefined
   readonly limiter: StreamLimiterOptions
   /** Slots counted by another thread; counted here when absent. */
   readonly places?: StreamSlots
@@ -52,7 +50,6 @@ export class McpEndpoint {
       gateway,
       cors,
       dispatcher: new Dispatcher(gateway),
-      calls: options.calls,
       inFlight: new InFlight(gateway.sessions),
       streams: new Streams(streamLimits(options), options.onStreamEnded, gateway.nowMs),
       places: options.places ?? new StreamLimiter(options.limiter),

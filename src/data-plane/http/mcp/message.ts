@@ -2,7 +2,6 @@
 
 import { ExactNumber, writeJson } from '../../../model/exact-number.ts'
 import { isObject } from '../../../model/is-object.ts'
-import type { CallEnvelope } from '../../kernel/envelope.ts'
 
 export type RequestId = string | number | ExactNumber
 
@@ -69,11 +68,6 @@ export function readMessage(value: unknown): RpcMessage {
   if (id === undefined) return { kind: 'notification', method, params: named }
   if (usableId === null) return invalid(null, 'id must be a string or a number')
   return { kind: 'request', id: usableId, method, params: named }
-}
-
-/** A `tools/call` whose body the kernel has read: what `readMessage` makes of the same body parsed. */
-export function callMessage({ id, params }: CallEnvelope): RpcRequest {
-  return { kind: 'request', id, method: 'tools/call', params }
 }
 
 function invalid(id: RequestId | null, reason: string): RpcInvalid {

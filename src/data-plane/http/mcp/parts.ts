@@ -5,7 +5,6 @@ import type { MaybePromise } from '../../../shared/call/and-then.ts'
 import { Cancellation } from '../../../shared/call/cancellation.ts'
 import { type Refusal, refuse } from '../../../shared/call/refusal.ts'
 import type { ResourceWatches } from '../../../shared/mcp-client/resource-watches.ts'
-import type { CallReader } from '../../kernel/envelope.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import { ownerOf } from '../../sessions/owner.ts'
 import type { Session } from '../../sessions/session-store.ts'
@@ -25,8 +24,6 @@ export interface McpParts {
   readonly cors: Cors
   readonly dispatcher: Dispatcher
   readonly inFlight: InFlight
-  /** Reads the bodies of plain calls; `json-body.ts` parses all others. */
-  readonly calls: CallReader | undefined
   readonly streams: Streams
   readonly places: StreamSlots
   readonly inquiries: InquiryStates

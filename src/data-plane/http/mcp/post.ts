@@ -8,7 +8,7 @@ import type { Session } from '../../sessions/session-store.ts'
 import type { Snapshot } from '../../snapshot/snapshot.ts'
 import type { Call } from '../call.ts'
 import { PROCEED, refuseEarly } from '../early-refusal.ts'
-import { readJsonOrCall } from '../json-body.ts'
+import { readJson } from '../json-body.ts'
 import { traceTextsOf } from '../trace-context.ts'
 import { postBatch } from './batch.ts'
 import type { Conversation } from './conversation.ts'
@@ -16,7 +16,6 @@ import { LegacyCalls } from './legacy.ts'
 import { subscribe } from './listen.ts'
 import { isLogLevel, logSink } from './log-messages.ts'
 import {
-  callMessage,
   errorMessage,
   type RequestId,
   type RpcMessage,
@@ -72,7 +71,7 @@ export class McpPost {
     // a body that must be accounted for counts for its caller; one without a valid credential is served by public methods all the same
     if (early === PROCEED && (contentLength > UNASKED_BYTES || contentLength < 0))
       call.verified ??= gateway.verifyCredentials(call.credentials, call.receivedAtMs)
-    readJsonOrCall(call, this.#parts.gateway.maxBodyBytes, this.#parts.calls, body => {
+    readJson(call, this.#parts.gateway.maxBodyBytes, body => {
       if (!early.proceed()) return
       if (body.kind === 'refusal') {
         const code = body.reason === 'invalid_request' ? PARSE_ERROR : body.row.rpcCode
@@ -82,7 +81,7 @@ export class McpPost {
       const streamSession = sessionIdOfQuery(call.request.query)
       const sessionId = header || streamSession
       if (!Array.isArray(body.value)) {
-        const message = body.call === undefined ? readMessage(body.value) : callMessage(body.call)
+        const message = readMessage(body.value)
         const meta = metaOf(message)
         if (meta !== undefined) call.adoptTrace(traceTextsOf(meta))
         const modern = isModern(message, call.request.header('mcp-protocol-version'))

@@ -1,9 +1,8 @@
 /** Token buckets by cases and against plain arithmetic. Each holds for the kernel and for its twin. */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { BUCKET_EMPTY, METHOD_GET } from '../../../../src/data-plane/kernel/abi.ts'
 import { sized } from '../../../fixtures/check.ts'
-import { bothEngines, engineOf, NOW_MS, outcome } from './engines.ts'
+import { bothEngines, engineOf, NOW_MS } from './engines.ts'
 
 const NEVER = -(2 ** 31 - 1)
 const MINUTE_MS = 60_000
@@ -75,35 +74,6 @@ describe.each(bothEngines().map(kernel => [engineOf(kernel), kernel] as const))(
       /slot 99 does not exist; the kernel has 16 slots/,
     )
     expect(() => kernel.fillBucket(-1)).toThrow(/slot -1/)
-  })
-
-  test('admit takes from the bucket of the route that was found, and from no other', () => {
-    kernel.setBucketRate(8, { tokens: 1, periodMs: 1000, burst: 2 })
-    kernel.setBucketRate(9, { tokens: 1, periodMs: 1000, burst: 1 })
-    kernel.loadRoutes([
-      { method: 'GET', pattern: '/a/{x}', bucket: 8 },
-      { method: 'GET', pattern: '/b', bucket: 9 },
-      { method: 'GET', pattern: '/free' },
-      { method: 'GET', pattern: '/unset', bucket: 10 },
-    ])
-    expect(kernel.admit('/b', METHOD_GET, NOW_MS)).toBe(1)
-    expect(kernel.admit('/b', METHOD_GET, NOW_MS)).toBe(BUCKET_EMPTY)
-    expect(kernel.retryAfterMs).toBe(1000)
-    expect([1, 2].map(() => kernel.admit('/a/1', METHOD_GET, NOW_MS))).toEqual([0, 0])
-    expect(outcome(kernel, kernel.admit('/a/1', METHOD_GET, NOW_MS + 1))).toMatchObject({
-      route: BUCKET_EMPTY,
-      retryAfterMs: 999,
-    })
-    for (let i = 0; i < 100; i++) expect(kernel.admit('/free', METHOD_GET, NOW_MS)).toBe(2)
-    expect(outcome(kernel, kernel.admit('/unset', METHOD_GET, NOW_MS))).toMatchObject({
-      route: BUCKET_EMPTY,
-      retryAfterMs: 2 ** 31 - 1,
-    })
-    // What is refused earlier costs nothing.
-    kernel.fillBucket(9)
-    kernel.admit('/b%00', METHOD_GET, NOW_MS)
-    kernel.admit('/b', 2, NOW_MS)
-    expect(kernel.tokensLeft(9, NOW_MS)).toBe(1)
   })
 })
 

@@ -28,7 +28,6 @@ export function outcome(kernel: Kernel, route: number) {
     route,
     params: Array.from({ length: kernel.paramCount }, (_, i) => kernel.param(i)),
     allowed: route === -2 ? kernel.allowedMethods : undefined,
-    retryAfterMs: route === -3 ? kernel.retryAfterMs : undefined,
   }
 }
 

@@ -52,16 +52,16 @@ describe('planLayout', () => {
 test('a kernel takes its own arena of a shared memory and leaves the others alone', () => {
   const shared = shareMemory({ threads: 3, buckets: 4, routeTableBytes: 4096 })
   const kernels = [0, 1, 2].map(thread => createKernel({ shared, thread }).kernel)
-  for (const [i, kernel] of kernels.entries())
-    kernel.loadRoutes([{ method: 'GET', pattern: `/k${i}/{x}`, bucket: 1 }])
+  for (const [i, kernel] of kernels.entries()) kernel.loadRoutes([{ method: 'GET', pattern: `/k${i}/{x}` }])
   kernels[0]!.setBucketRate(1, { tokens: 1, periodMs: 60_000, burst: 3 })
-  const found = kernels.map((kernel, i) => kernel.admit(`/k${i}/v${i}`, 0, 1e12))
+  const found = kernels.map((kernel, i) => kernel.admit(`/k${i}/v${i}`, 0))
   expect(found).toEqual([0, 0, 0])
   expect(kernels.map(kernel => kernel.param(0))).toEqual(['v0', 'v1', 'v2'])
   // The bucket is one for all of them.
-  expect(kernels.map((kernel, i) => kernel.admit(`/k${i}/x`, 0, 1e12))).toEqual([-3, -3, -3])
-  const bytes = Buffer.from(shared.memory.buffer, arenaOf(shared.layout, 1) + ARENA_INPUT, 5)
-  expect(bytes.toString()).toBe('/k1/x')
+  expect(kernels.map(kernel => kernel.takeTokens(1, 1, 1e12))).toEqual([0, 0, 0])
+  expect(kernels[2]!.takeTokens(1, 1, 1e12)).toBeLessThan(0)
+  const bytes = Buffer.from(shared.memory.buffer, arenaOf(shared.layout, 1) + ARENA_INPUT, 6)
+  expect(bytes.toString()).toBe('/k1/v1')
   expect(() => createKernel({ shared, thread: 3 })).toThrow(
     /thread 3 has no arena; the layout was planned for 3 threads/,
   )

@@ -49,13 +49,10 @@ test('the parts of an arena do not overlap, with space after each for a vector l
     [abi.RESULT_PATH, abi.RESULT_REFUSED_AT + 4],
     // A parameter may be captured beyond the last: one pair of slack.
     [abi.RESULT_PARAMS, abi.RESULT_PARAMS + abi.MAX_PARAMS * 8 + 8],
-    [abi.RESULT_CALL, abi.RESULT_CALL + abi.CALL_MEMBERS + 4],
     [abi.ARENA_STACK, abi.ARENA_STACK + abi.MAX_SEGMENTS * 2 * 16],
     [abi.ARENA_CLASSES, abi.ARENA_CLASSES + 80],
     [abi.ARENA_INPUT, abi.ARENA_INPUT + abi.MAX_PATH_BYTES + 64],
     [abi.ARENA_OUTPUT, abi.ARENA_OUTPUT + 3 * abi.MAX_PATH_BYTES + 64],
-    [abi.ARENA_BODY, abi.ARENA_BODY + abi.MAX_BODY_BYTES + 64],
-    [abi.ARENA_MEMBERS, abi.ARENA_MEMBERS + abi.MAX_MEMBERS * 16],
     [abi.ARENA_SIZE, abi.ARENA_SIZE],
   ] as const
   for (const [i, [, end]] of parts.slice(0, -1).entries()) expect(end).toBeLessThanOrEqual(parts[i + 1]![0])
