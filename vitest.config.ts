@@ -1,4 +1,4 @@
-/** How the tests run: which files are tests, which of them only the long check runs, how long one may take. It holds no test. */
+/** How the tests run: which files are tests, which of them only the long check runs, how long one may take. */
 import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { configDefaults, defineConfig } from 'vitest/config'

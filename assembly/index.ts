@@ -1,4 +1,4 @@
-/** The functions that the kernel exports to its host. It defines none. */
+/** The functions that the kernel exports to its host. */
 
 export { admit } from './admit'
 export { takeTokens, tokensLeft } from './bucket'

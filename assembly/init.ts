@@ -1,4 +1,4 @@
-/** Starts an instance of the kernel: places its memory, writes its byte classes and returns the version of the ABI. It allocates no memory. */
+/** Starts an instance of the kernel: places its memory, writes its byte classes and returns the version of the ABI. */
 
 import { ABI_VERSION } from './abi'
 import { placeMemory } from './memory'

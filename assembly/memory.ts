@@ -1,5 +1,5 @@
 /**
- * The memory map, and the addresses of this thread's arena and of the buckets. It reads and writes no memory.
+ * The memory map, and the addresses of this thread's arena and of the buckets.
  *
  * Threads that share a memory instantiate the kernel on it, each with a separate arena. The host lays a memory out
  * (`src/data-plane/kernel/layout.ts`) and passes these addresses at the start; `quotaAttach` and `useTable` pass the others. The kernel has

@@ -1,5 +1,5 @@
 /**
- * Normalizes the path of a request (RFC 3986 §6.2.2) or refuses it, and writes the byte classes that this needs. It matches no route.
+ * Normalizes the path of a request (RFC 3986 §6.2.2) or refuses it, and writes the byte classes that this needs.
  *
  * Removed: `.` and `..` segments (§5.2.4; `..` at the root stays at the root), empty segments except a last one. Empty segments go first,
  * as in nginx and POSIX: `/a//../b` is `/b`. Changed: hexadecimal digits to upper case, escaped unreserved characters to

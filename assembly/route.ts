@@ -1,5 +1,5 @@
 /**
- * Matches a normalized path in a radix tree of segments, and hashes segments for the host, which builds the tree. It writes no table.
+ * Matches a normalized path in a radix tree of segments, and hashes segments for the host, which builds the tree.
  *
  * At each segment the literal goes before `{param}`, and that before the trailing `*`; a way that ends without a route for
  * the method is walked back. `*` takes the rest of the path, which may be empty; `{param}` one segment, which may not.

@@ -1,4 +1,4 @@
-/** UTC days and months as numbers since 1970, from Unix milliseconds, and the start of a month. It reads no clock. */
+/** UTC days and months as numbers since 1970, from Unix milliseconds, and the start of a month. */
 
 const DAY_MS: i64 = 86_400_000
 

@@ -1,4 +1,4 @@
-/** Decides a call by the limits of its consumer and tool, counts a granted one, and advances the counts of a slot to the present. It takes no lock. */
+/** Decides a call by the limits of its consumer and tool, counts a granted one, and advances the counts of a slot to the present. */
 import {
   BUCKET_TOKEN,
   HEAD_RESERVING,

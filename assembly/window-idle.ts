@@ -1,4 +1,4 @@
-/** Decides whether a slot may be evicted. It changes nothing; the caller has locked the slot. */
+/** Decides whether a slot may be evicted. */
 import {
   BUCKET_TOKEN,
   CONSUMER_STRIDE,

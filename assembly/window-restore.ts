@@ -1,6 +1,5 @@
 /**
- * Restores counts of consumers from journal entries that the host passes, and counts limits as used where counts are not known. It reads no
- * journal.
+ * Restores counts of consumers from journal entries that the host passes, and counts limits as used where counts are not known.
  *
  * During the restore, `reserved` of a slot holds the units that were reserved and not spent at its last entry: those missing in the next entry
  * count as used at the time of that entry, those left by the last one at the time of the restore.

@@ -1,5 +1,5 @@
 /**
- * A rolling window as a ring of sub-window counts, and the tick clock of a consumer. It takes no lock.
+ * A rolling window as a ring of sub-window counts, and the tick clock of a consumer.
  *
  * A window of length W, wherever it starts, touches at most RING_STEPS + 1 sub-windows of W / RING_STEPS. A unit becomes free once its whole
  * sub-window has left. A byte counts quanta of ⌈limit / 255⌉ units; a remainder below a quantum is counted in the next sub-window that closes.

@@ -1,4 +1,4 @@
-/** The structs of the slots of the quota table, and the addresses of their parts. It changes no slot. */
+/** The structs of the slots of the quota table, and the addresses of their parts. */
 import { RING_STEPS } from './window-abi'
 
 /** The part that consumers and tool buckets share. */

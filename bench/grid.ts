@@ -1,4 +1,4 @@
-/** Rows of text in columns. It knows no figure. */
+/** Rows of text in columns. */
 
 /** @param right indexes of the columns that hold figures: they end flush */
 export function grid(

@@ -1,4 +1,4 @@
-/** Where a figure was taken: machine, versions, commit. It measures nothing. */
+/** Where a figure was taken: machine, versions, commit. */
 import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { cpus, release, totalmem } from 'node:os'

@@ -1,6 +1,5 @@
 /**
- * The result format: one NDJSON line for each case and metric, whole by itself, and the only writer of such lines. It measures no case
- * and judges nothing. `bench/results/` is where the lines go; `bench/report/` and `bench/compare/` read them.
+ * The result format: one NDJSON line for each case and metric, whole by itself, and the only writer of such lines. `bench/results/` is where the lines go; `bench/report/` and `bench/compare/` read them.
  */
 import { appendFileSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'

@@ -1,6 +1,4 @@
-/**
- * `npm run bench:micro`: runs every `*.bench.ts` below bench/ in a fresh process and prints tables and verdicts. It knows no suite by name.
- */
+/** `npm run bench:micro`: runs every `*.bench.ts` below bench/ in a fresh process and prints tables and verdicts. */
 import { relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'

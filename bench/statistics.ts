@@ -1,4 +1,4 @@
-/** Medians and ratios of samples. It knows no case, no unit and no verdict. */
+/** Medians and ratios of samples. */
 
 export interface Spread {
   readonly median: number

@@ -1,4 +1,4 @@
-/** Finds suites by their files' names and runs one in a fresh process. It knows no suite by name and judges nothing. */
+/** Finds suites by their files' names and runs one in a fresh process. */
 import { spawn } from 'node:child_process'
 import { readdirSync } from 'node:fs'
 import { join, sep } from 'node:path'

@@ -1,4 +1,4 @@
-/** Figures and verdicts of suites as text for people. It measures nothing. */
+/** Figures and verdicts of suites as text for people. */
 import type { RatioVerdict } from './budgets.ts'
 import { grid } from './grid.ts'
 import { ratioSpread, spread } from './statistics.ts'

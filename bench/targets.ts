@@ -1,4 +1,4 @@
-/** Reads `targets.json`, the table of what is wanted, and holds figures against its bounds. It measures nothing and prints nothing. */
+/** Reads `targets.json`, the table of what is wanted, and holds figures against its bounds. */
 import { readFileSync } from 'node:fs'
 
 /** One limit of a row: on the figure itself, or on what it is in parts of another case of the same run. */

@@ -1,4 +1,4 @@
-/** Figures as text for people, with their unit. It judges nothing. */
+/** Figures as text for people, with their unit. */
 
 const LADDERS: readonly (readonly string[])[] = [
   ['ns', 'µs', 'ms', 's'],

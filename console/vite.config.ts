@@ -1,4 +1,4 @@
-/** How console and portal are built: one page each, hashed files, no reference to another origin. It configures no test. */
+/** How console and portal are built: one page each, hashed files, no reference to another origin. */
 import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vite'
 

@@ -1,4 +1,4 @@
-/** Copies the pages of the repository below `.vitepress/pages`, where the generator finds its own modules. It changes no page. */
+/** Copies the pages of the repository below `.vitepress/pages`, where the generator finds its own modules. */
 import { copyFileSync, mkdirSync, readdirSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'

@@ -1,4 +1,4 @@
-/** Runs `npm run build` unless `dist` and `build` were made from the files as they are. It compiles nothing itself. */
+/** Runs `npm run build` unless `dist` and `build` were made from the files as they are. */
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync, statSync, utimesSync, writeFileSync } from 'node:fs'

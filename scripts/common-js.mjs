@@ -1,4 +1,4 @@
-/** The first lines of a bundle as an ES module: `require`, `__filename` and `__dirname` for packages in CommonJS within it. It bundles nothing. */
+/** The first lines of a bundle as an ES module: `require`, `__filename` and `__dirname` for packages in CommonJS within it. */
 export const COMMON_JS = `import { createRequire as __createRequire } from 'node:module'
 import { dirname as __dirnameOf } from 'node:path'
 import { fileURLToPath as __fileURLToPath } from 'node:url'

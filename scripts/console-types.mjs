@@ -1,4 +1,4 @@
-/** `npm run console:types`: writes the types of the control plane's resources for the console, from the OpenAPI document that is served. It builds nothing. */
+/** `npm run console:types`: writes the types of the control plane's resources for the console, from the OpenAPI document that is served. */
 import { writeFileSync } from 'node:fs'
 import openapiTS, { astToString } from 'openapi-typescript'
 import { controlPlaneDocument } from '../src/control-plane/api/endpoints.ts'

@@ -1,4 +1,4 @@
-/** Writes deploy/schemas/{toolset,tool,toolview}.schema.json, which editors check files with, from the custom resource definitions. It changes no definition. */
+/** Writes deploy/schemas/{toolset,tool,toolview}.schema.json, which editors check files with, from the custom resource definitions. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { parse } from 'yaml'
 

@@ -1,4 +1,4 @@
-/** Shared by the scripts that run a Java server for the tests: Java, Maven, free ports, readiness and stop. It names no server. */
+/** Shared by the scripts that run a Java server for the tests: Java, Maven, free ports, readiness and stop. */
 import { spawnSync } from 'node:child_process'
 import { createServer } from 'node:net'
 

@@ -1,4 +1,4 @@
-/** Builds a real kube-apiserver with the Go toolchain into .tools/kube, for the tests of the Kubernetes source. It starts no server. */
+/** Builds a real kube-apiserver with the Go toolchain into .tools/kube, for the tests of the Kubernetes source. */
 import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-/** Fails if a package of `dist/sbom.cdx.json` has a license that is not allowed, and names package, license and fix. It changes no file. */
+/** Fails if a package of `dist/sbom.cdx.json` has a license that is not allowed, and names package, license and fix. */
 import { readFileSync, realpathSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 

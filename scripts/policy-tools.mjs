@@ -1,4 +1,4 @@
-/** Installs opa and regal, which build and check policies, into .tools/bin, unless they are there or opa is on the PATH. It builds no policy. */
+/** Installs opa and regal, which build and check policies, into .tools/bin, unless they are there or opa is on the PATH. */
 import { requireOpa } from '../src/shared/policy/workshop/opa.ts'
 import { requireRegal } from '../src/shared/policy/workshop/regal.ts'
 

@@ -1,4 +1,4 @@
-/** The result of a test run: as a reporter of vitest it records the result, as a program it prints it, the failed or the slowest files. It runs no test. */
+/** The result of a test run: as a reporter of vitest it records the result, as a program it prints it, the failed or the slowest files. */
 import { readFileSync, realpathSync, writeFileSync } from 'node:fs'
 import { relative } from 'node:path'
 import { fileURLToPath } from 'node:url'

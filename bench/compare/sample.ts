@@ -1,4 +1,4 @@
-/** One sample of every chosen case from a fresh process, in any working tree. It compares nothing. */
+/** One sample of every chosen case from a fresh process, in any working tree. */
 import { execFile } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

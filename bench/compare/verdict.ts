@@ -1,4 +1,4 @@
-/** The claim that two sets of samples of one case allow: faster, slower or none; and whether it is a regression. It measures and prints nothing. */
+/** The claim that two sets of samples of one case allow: faster, slower or none; and whether it is a regression. */
 import { spread } from '../statistics.ts'
 import { welch } from './welch.ts'
 

@@ -1,4 +1,4 @@
-/** Welch's t-test of two sets of samples, whose variances may differ. It knows no case and no threshold. */
+/** Welch's t-test of two sets of samples, whose variances may differ. */
 import jstat from 'jstat'
 
 export interface Welch {

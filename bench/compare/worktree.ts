@@ -1,4 +1,4 @@
-/** Checks another commit out into a separate folder, with its own bench or that of the working tree; installs, builds, runs npm. It measures nothing. */
+/** Checks another commit out into a separate folder, with its own bench or that of the working tree; installs, builds, runs npm. */
 import { execFileSync } from 'node:child_process'
 import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,6 +1,6 @@
 /**
  * Starts the echo servers of the listener and upstream benches in their own processes, and holds the request that
- * the benches send. It judges nothing.
+ * the benches send.
  */
 import { fork } from 'node:child_process'
 import { once } from 'node:events'

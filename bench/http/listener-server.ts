@@ -1,7 +1,4 @@
-/**
- * One echo server in its own process, for the listener and upstream benches: bare uWS or one of our listeners. It
- * measures nothing but its CPU.
- */
+/** One echo server in its own process, for the listener and upstream benches: bare uWS or one of our listeners. */
 import { createListener } from '../../src/shared/server/create.ts'
 import { DEFAULT_LISTENER_LIMITS } from '../../src/shared/server/listener.ts'
 import { loadNative } from '../../src/shared/server/uws/native.ts'

@@ -1,7 +1,4 @@
-/**
- * The listeners under a closed loop of raw connections: a JSON-RPC POST and its echo, ours beside bare uWS. It
- * sets no budget.
- */
+/** The listeners under a closed loop of raw connections: a JSON-RPC POST and its echo, ours beside bare uWS. */
 import { connect, type Socket } from 'node:net'
 import type { BenchCase, Suite } from '../suite.ts'
 import { BODY, CASES, HEADERS, type ListenerCase, startEchoServer } from './listener-process.ts'

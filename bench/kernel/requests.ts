@@ -1,4 +1,4 @@
-/** Route tables and request paths of the kernel's benches, as strings fresh from a socket. It measures nothing. */
+/** Route tables and request paths of the kernel's benches, as strings fresh from a socket. */
 import type { RouteDefinition } from '../../src/data-plane/kernel/kernel.ts'
 
 /** Strings that one timed run takes. */

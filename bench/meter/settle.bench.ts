@@ -1,4 +1,4 @@
-/** What an event and the metrics cost the request; the encodings of an event side by side; and what the write behind it costs. It sets no budget. */
+/** What an event and the metrics cost the request; the encodings of an event side by side; and what the write behind it costs. */
 import { mkdtempSync, openSync, rmSync, writeSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

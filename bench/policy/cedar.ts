@@ -1,4 +1,4 @@
-/** The gist of the shipped policy in Cedar, for comparison: same tenant, and a scope that covers the call. It measures nothing. */
+/** The gist of the shipped policy in Cedar, for comparison: same tenant, and a scope that covers the call. */
 import { preparsePolicySet, statefulIsAuthorized } from '@cedar-policy/cedar-wasm/nodejs'
 import type { PolicyInput } from '../../src/shared/policy/engine.ts'
 

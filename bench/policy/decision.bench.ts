@@ -1,4 +1,4 @@
-/** A decision: cached, evaluated, and evaluated by opa-wasm as it comes and by Cedar. It sets no budget. */
+/** A decision: cached, evaluated, and evaluated by opa-wasm as it comes and by Cedar. */
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { principal } from '../../src/model/principal.ts'

@@ -1,4 +1,4 @@
-/** Figures of one kind side by side as horizontal SVG bars, each with the range of its repeats. It picks no lines. */
+/** Figures of one kind side by side as horizontal SVG bars, each with the range of its repeats. */
 import type { Spread } from '../statistics.ts'
 import { shown, shownRange } from '../units.ts'
 import { picture, tag, text } from './svg.ts'

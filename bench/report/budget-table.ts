@@ -1,4 +1,4 @@
-/** The table of targets in HTML, each row with a small picture of how much of its limit is used. It judges nothing. */
+/** The table of targets in HTML, each row with a small picture of how much of its limit is used. */
 import { boundText } from '../table.ts'
 import { shown } from '../units.ts'
 import type { JudgedBound, JudgedRow } from './judge.ts'

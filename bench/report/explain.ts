@@ -1,4 +1,4 @@
-/** Fills an explanation with figures: those of the run that it explains, else the newest. It judges nothing. */
+/** Fills an explanation with figures: those of the run that it explains, else the newest. */
 import type { ResultLine } from '../record.ts'
 import { shown } from '../units.ts'
 import type { Results } from './read-results.ts'

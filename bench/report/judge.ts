@@ -1,4 +1,4 @@
-/** Compares the newest results with the table of targets, and fills in the explanation of each row that has one. It prints nothing. */
+/** Compares the newest results with the table of targets, and fills in the explanation of each row that has one. */
 import { readFileSync } from 'node:fs'
 import { MAX_SLOW } from '../pace.ts'
 import { MAX_OTHERS } from '../quiet.ts'

@@ -1,4 +1,4 @@
-/** Latency over percentiles as SVG: each nine as wide as the one before, milliseconds on a logarithmic scale. It picks no lines. */
+/** Latency over percentiles as SVG: each nine as wide as the one before, milliseconds on a logarithmic scale. */
 import { shown } from '../units.ts'
 import { colour, legend, picture, tag, text } from './svg.ts'
 

@@ -1,4 +1,4 @@
-/** The report as one page of HTML that asks for nothing else: no script, no font, no address. It reads no file and judges nothing. */
+/** The report as one page of HTML that asks for nothing else: no script, no font, no address. */
 import type { ResultLine } from '../record.ts'
 import { bars } from './bars.ts'
 import { budgetTable } from './budget-table.ts'

@@ -1,4 +1,4 @@
-/** Reads result lines and finds the newest of each name. It judges none. */
+/** Reads result lines and finds the newest of each name. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { ResultLine } from '../record.ts'

@@ -1,4 +1,4 @@
-/** Which result lines cannot enter `RESULTS.md`, each by its name with the field, the reason and what to do. It reads no file. */
+/** Which result lines cannot enter `RESULTS.md`, each by its name with the field, the reason and what to do. */
 import type { ResultLine } from '../record.ts'
 import { type Target, targetOf } from '../targets.ts'
 import { idOf } from './read-results.ts'

@@ -1,4 +1,4 @@
-/** The report as Markdown: the table of targets, what explains the missed ones, what was not measured, every figure. It reads no file. */
+/** The report as Markdown: the table of targets, what explains the missed ones, what was not measured, every figure. */
 import type { ResultLine } from '../record.ts'
 import { boundText } from '../table.ts'
 import type { Target } from '../targets.ts'

@@ -1,6 +1,4 @@
-/**
- * `npm run bench:report`: reads result lines, and writes `bench/RESULTS.md` and the page `bench/results/report.html`. It measures nothing.
- */
+/** `npm run bench:report`: reads result lines, and writes `bench/RESULTS.md` and the page `bench/results/report.html`. */
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'

@@ -1,4 +1,4 @@
-/** Which runs the figures of a report come from, each with its own number. It reads no file. */
+/** Which runs the figures of a report come from, each with its own number. */
 import type { ResultLine } from '../record.ts'
 
 export interface Run extends Pick<ResultLine, 'run' | 'at' | 'commit' | 'dirty' | 'machine' | 'versions'> {

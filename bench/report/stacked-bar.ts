@@ -1,4 +1,4 @@
-/** What a whole is made of, as one SVG bar and a table of its parts. It picks no lines. */
+/** What a whole is made of, as one SVG bar and a table of its parts. */
 import { shown } from '../units.ts'
 import { colour, picture, tag, text } from './svg.ts'
 

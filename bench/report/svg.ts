@@ -1,4 +1,4 @@
-/** Elements of HTML and SVG as text, escaped. It knows no chart. */
+/** Elements of HTML and SVG as text, escaped. */
 
 export type Attributes = Readonly<Record<string, string | number | undefined>>
 

@@ -1,4 +1,4 @@
-/** A share as large as a big platform's: tenants, APIs, subscriptions and keys, the same at each run. It measures nothing. */
+/** A share as large as a big platform's: tenants, APIs, subscriptions and keys, the same at each run. */
 import { createHash } from 'node:crypto'
 import type { ControlShare, TenantShare } from '../../src/link/control-share.ts'
 

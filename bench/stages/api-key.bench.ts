@@ -1,4 +1,4 @@
-/** An API key cached and at first sight, 4,096 in use, beside a bare Map of plaintext keys. It sets no budget. */
+/** An API key cached and at first sight, 4,096 in use, beside a bare Map of plaintext keys. */
 import { generateApiKey } from '../../src/shared/identity/api-key-format.ts'
 import { type ApiKeyRecord, createApiKeyVerifier } from '../../src/shared/identity/api-keys.ts'
 import type { ApiKeyVerifier } from '../../src/shared/identity/verifier.ts'

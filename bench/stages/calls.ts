@@ -1,4 +1,4 @@
-/** A gateway's stages made of real parts, without backend and metering file unless given, and calls as they come from the wire. It measures nothing. */
+/** A gateway's stages made of real parts, without backend and metering file unless given, and calls as they come from the wire. */
 import { readFileSync } from 'node:fs'
 import { EventEncoder, MAX_EVENT_BYTES } from '../../src/data-plane/metering/event-encoder.ts'
 import { newWriterName } from '../../src/data-plane/metering/event-id.ts'

@@ -1,4 +1,4 @@
-/** The whole pipeline: warm without the backend call, stage by stage, with a backend that responds at once, and cold. It sets no budget. */
+/** The whole pipeline: warm without the backend call, stage by stage, with a backend that responds at once, and cold. */
 
 import { compose, type Pipeline } from '../../src/data-plane/pipeline/compose.ts'
 import { Exchange, type ExchangeInit } from '../../src/data-plane/pipeline/exchange.ts'

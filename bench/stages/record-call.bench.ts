@@ -1,4 +1,4 @@
-/** What recording a call for the admin API costs, beside an object per call in an array of the same length. It reads no call. */
+/** What recording a call for the admin API costs, beside an object per call in an array of the same length. */
 import { CallDetails } from '../../src/data-plane/calls/call-details.ts'
 import { CallRing } from '../../src/data-plane/calls/call-ring.ts'
 import { RecordedCalls } from '../../src/data-plane/calls/recorded-calls.ts'

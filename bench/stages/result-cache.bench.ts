@@ -1,4 +1,4 @@
-/** A cached result, its canonical key included, beside lru-cache with a key of JSON.stringify. It sets no budget. */
+/** A cached result, its canonical key included, beside lru-cache with a key of JSON.stringify. */
 
 import { LRUCache } from 'lru-cache'
 import type { Exchange } from '../../src/data-plane/pipeline/exchange.ts'

@@ -1,4 +1,4 @@
-/** The shell: login, or navigation, top bar and the page of the address. It loads no data of a page. */
+/** The shell: login, or navigation, top bar and the page of the address. */
 
 import { useSignal } from '@preact/signals'
 import { useLayoutEffect, useRef } from 'preact/hooks'

@@ -1,4 +1,4 @@
-/** Starts the console: session, links, theme and the shell. It draws no page itself. */
+/** Starts the console: session, links, theme and the shell. */
 import { render } from 'preact'
 import './styles/main.css'
 import { App } from './app.tsx'

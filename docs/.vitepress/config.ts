@@ -1,4 +1,4 @@
-/** The static site of the pages in this repository: which pages, in which order, searchable without a server. It holds no text of a page. */
+/** The static site of the pages in this repository: which pages, in which order, searchable without a server. */
 import { existsSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'

@@ -1,4 +1,4 @@
-/** Which files and packages of the dependencies are part of the package that users install. It copies nothing. */
+/** Which files and packages of the dependencies are part of the package that users install. */
 
 /** Native builds of the HTTP server: `<platform>_<arch>_<ABI of Node>`, 5 to 7 MB each. Elsewhere node:http serves. */
 export const SHIPPED_PLATFORMS = ['linux_x64', 'linux_arm64', 'darwin_arm64'].flatMap(platform =>

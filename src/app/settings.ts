@@ -1,4 +1,4 @@
-/** Reads the settings of a deployment from the environment and checks them, also in combination. It starts nothing. */
+/** Reads the settings of a deployment from the environment and checks them, also in combination. */
 import { isLoopback } from '../model/loopback.ts'
 import { isCidr } from './settings/cidr.ts'
 import { readHeldBytesMax } from './settings/held-bytes.ts'

@@ -1,4 +1,4 @@
-/** One MCP session of the bridge: its process, the requests in flight, and the stream of the client. It reads no HTTP request. */
+/** One MCP session of the bridge: its process, the requests in flight, and the stream of the client. */
 import { readJson, writeJson } from '../model/exact-number.ts'
 import { isObject } from '../model/is-object.ts'
 import { INTERNAL_ERROR, METHOD_NOT_FOUND } from '../shared/call/rpc-errors.ts'

@@ -1,4 +1,4 @@
-/** Serves a stdio MCP server over Streamable HTTP, with a process for each session. It reads no command line. */
+/** Serves a stdio MCP server over Streamable HTTP, with a process for each session. */
 import { createHash, randomUUID, timingSafeEqual } from 'node:crypto'
 import { Backoff } from '../shared/async/backoff.ts'
 import { INVALID_REQUEST, PARSE_ERROR, SERVER_ERROR } from '../shared/call/rpc-errors.ts'

@@ -1,4 +1,4 @@
-/** Sends the responses of the bridge: JSON, errors, and messages on an event stream. It parses nothing. */
+/** Sends the responses of the bridge: JSON, errors, and messages on an event stream. */
 import type { HttpResponse, ResponseStream } from '../shared/server/listener.ts'
 
 export const STREAM_HEADERS = ['content-type', 'text/event-stream', 'cache-control', 'no-store'] as const

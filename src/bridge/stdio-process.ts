@@ -1,4 +1,4 @@
-/** One process of a stdio MCP server: exchanges lines with it, and stops it. It interprets no line. */
+/** One process of a stdio MCP server: exchanges lines with it, and stops it. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { setTimeout as sleep } from 'node:timers/promises'
 

@@ -1,4 +1,4 @@
-/** Checks the OpenAPI document of an API of the control plane, and compiles it as a tool set of its tenant. It stores nothing. */
+/** Checks the OpenAPI document of an API of the control plane, and compiles it as a tool set of its tenant. */
 import { type Api, toolPrefixOf } from '../model/api.ts'
 import type { Tenant } from '../model/tenant.ts'
 import type { Tool, ToolDeprecation } from '../model/tool.ts'

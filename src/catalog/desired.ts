@@ -1,4 +1,4 @@
-/** The resources that a source wants served, and those that cannot be used. It contains no logic. */
+/** The resources that a source wants served, and those that cannot be used. */
 import type { ToolSet } from '../model/tool-set.ts'
 import type { ToolTarget } from './resource/tool-target.ts'
 import type { ManualTool } from './sync/manual-tool.ts'

@@ -1,4 +1,4 @@
-/** Synchronizes the APIs of type mcp of the control plane: each one becomes a tool set of its tenant. It calls no tool. */
+/** Synchronizes the APIs of type mcp of the control plane: each one becomes a tool set of its tenant. */
 import { join } from 'node:path'
 import type { ControlShare, McpApiShare, TenantShare } from '../link/control-share.ts'
 import { type McpUpstream, secretOfTenant } from '../model/mcp-upstream.ts'

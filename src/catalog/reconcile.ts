@@ -1,4 +1,4 @@
-/** Turns desired tool sets, tools and views into a published catalog, writes their status, and stores the definitions of tools. It parses no resource. */
+/** Turns desired tool sets, tools and views into a published catalog, writes their status, and stores the definitions of tools. */
 import { writeJson } from '../model/exact-number.ts'
 import type { Tool } from '../model/tool.ts'
 import type { ToolSetStatus } from '../model/tool-set.ts'

@@ -1,4 +1,4 @@
-/** The interface of a source of tools, implemented in `directory/` and `kubernetes/`; both use `reconcile.ts`. It contains no logic. */
+/** The interface of a source of tools, implemented in `directory/` and `kubernetes/`; both use `reconcile.ts`. */
 import type { Tool } from '../model/tool.ts'
 import type { ToolSetStatus } from '../model/tool-set.ts'
 import type { ToolView, ToolViewStatus } from '../model/tool-view.ts'

@@ -1,4 +1,4 @@
-/** Builds the HTML of the page of connections, and of pages that lead to another page. It reads nothing. */
+/** Builds the HTML of the page of connections, and of pages that lead to another page. */
 
 /** A tool set that needs a connection of the user. */
 export interface Connectable {

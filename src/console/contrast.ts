@@ -1,4 +1,4 @@
-/** Colors as `#rrggbb`: their form, contrast and mixtures. It knows no theme. */
+/** Colors as `#rrggbb`: their form, contrast and mixtures. */
 
 export function isColor(value: unknown): value is string {
   return typeof value === 'string' && /^#[0-9a-f]{6}$/i.test(value)

@@ -1,4 +1,4 @@
-/** Forwards requests of console and portal to the planes, and decides which headers may pass. It authorizes nothing. */
+/** Forwards requests of console and portal to the planes, and decides which headers may pass. */
 import { isWithheldFromUpstream, NEVER_FORWARDED } from '../model/passthrough.ts'
 import type { Egress } from '../shared/egress/egress.ts'
 import { PRIVATE, problem } from './problem.ts'

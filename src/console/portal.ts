@@ -1,4 +1,4 @@
-/** The parts that the portal has beyond the console: its look, the paths it may request, and trial calls of APIs. It reads no session. */
+/** The parts that the portal has beyond the console: its look, the paths it may request, and trial calls of APIs. */
 import type { Egress } from '../shared/egress/egress.ts'
 import { forwardToGateway, mayBeChosen } from './forward.ts'
 import { problem } from './problem.ts'

@@ -1,4 +1,4 @@
-/** Errors of the server side of console and portal, in the form of the control plane, and the headers of private responses. It decides nothing. */
+/** Errors of the server side of console and portal, in the form of the control plane, and the headers of private responses. */
 
 const STATUS = {
   invalid_request: 400,

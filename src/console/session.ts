@@ -1,4 +1,4 @@
-/** Sessions, pending logins and pending connections in encrypted cookies, and the CSRF token of a session. It requests no token. */
+/** Sessions, pending logins and pending connections in encrypted cookies, and the CSRF token of a session. */
 import { randomBytes, timingSafeEqual } from 'node:crypto'
 import type { Principal } from '../model/principal.ts'
 import type { Sealer } from '../shared/secrets/sealer.ts'

@@ -1,4 +1,4 @@
-/** The look of the portal: checks a theme, decodes its logo and builds its stylesheet; also the default look. It reads no file. */
+/** The look of the portal: checks a theme, decodes its logo and builds its stylesheet; also the default look. */
 import { contrastOf, isColor, mixOf } from './contrast.ts'
 
 export interface Theme {

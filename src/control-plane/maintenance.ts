@@ -1,4 +1,4 @@
-/** Maintenance of the control plane: expiry, tenants, publication and the deletion of old rows. It serves no request. */
+/** Maintenance of the control plane: expiry, tenants, publication and the deletion of old rows. */
 
 import { systemOrigin } from '../model/audit.ts'
 import { announceExpiring, announceExpiringKeys } from './api/services/notices.ts'

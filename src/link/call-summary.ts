@@ -1,4 +1,4 @@
-/** Summaries and windows of recorded calls: their types, how they are merged, and the form in which they are shown. It records no call. */
+/** Summaries and windows of recorded calls: their types, how they are merged, and the form in which they are shown. */
 import {
   addFigures,
   addGroups,

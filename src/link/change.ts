@@ -1,4 +1,4 @@
-/** The change from one configuration document to another, a whole document as a change, and how a change is applied. It compiles nothing. */
+/** The change from one configuration document to another, a whole document as a change, and how a change is applied. */
 import type { Plan, PlanRule } from '../model/plan.ts'
 import type { Tool } from '../model/tool.ts'
 import type { ToolView } from '../model/tool-view.ts'

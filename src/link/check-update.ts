@@ -1,4 +1,4 @@
-/** Checks the form of an update from the control plane and reports the first fault that it finds. It applies nothing. */
+/** Checks the form of an update from the control plane and reports the first fault that it finds. */
 import { isObject } from '../model/is-object.ts'
 import type { Plan } from '../model/plan.ts'
 import type { Traffic } from '../model/traffic.ts'

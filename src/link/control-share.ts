@@ -1,4 +1,4 @@
-/** The parts of the control plane's share of the configuration, updates of the share, and how one is applied. It compiles nothing. */
+/** The parts of the control plane's share of the configuration, updates of the share, and how one is applied. */
 import type { McpUpstream } from '../model/mcp-upstream.ts'
 import type { Passthrough } from '../model/passthrough.ts'
 import type { Plan } from '../model/plan.ts'

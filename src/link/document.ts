@@ -1,4 +1,4 @@
-/** The snapshot document and its version, and a canonical form of JSON. It compiles nothing. */
+/** The snapshot document and its version, and a canonical form of JSON. */
 import { ExactNumber } from '../model/exact-number.ts'
 import type { Plan, PlanRule } from '../model/plan.ts'
 import type { Tool } from '../model/tool.ts'

@@ -1,4 +1,4 @@
-/** Questions of the control plane about recorded calls, the replies of gateways, and the wire form of a summary. It sends nothing. */
+/** Questions of the control plane about recorded calls, the replies of gateways, and the wire form of a summary. */
 import type { Figures, Groups } from '../model/call-figures.ts'
 import { isObject } from '../model/is-object.ts'
 import type { CallWindow, Summary } from './call-summary.ts'

@@ -1,4 +1,4 @@
-/** The fields of a metering event, and the values of its access and outcome. It encodes nothing. */
+/** The fields of a metering event, and the values of its access and outcome. */
 
 /** Position + 1 is the value of the enum `Outcome` in event.proto. */
 export const OUTCOMES = [

@@ -1,4 +1,4 @@
-/** The introduction and reports of a gateway instance to the control plane, the wire form, and which consumers a report may name. It sends nothing. */
+/** The introduction and reports of a gateway instance to the control plane, the wire form, and which consumers a report may name. */
 
 import type { AuditActor } from '../model/audit.ts'
 import type { AuthConfig, ReportedStatus } from '../model/gateway-instance.ts'

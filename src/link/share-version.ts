@@ -1,4 +1,4 @@
-/** The version of the control plane's share, computed from its content, and the comparison of two parts. It changes no share. */
+/** The version of the control plane's share, computed from its content, and the comparison of two parts. */
 import { createHash } from 'node:crypto'
 import { runAtOnce } from '../shared/async/slices.ts'
 import type { ControlShare } from './control-share.ts'

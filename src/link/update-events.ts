@@ -1,4 +1,4 @@
-/** Writes an update of the control plane's share as a sequence of events, and reads it back. It sends none. */
+/** Writes an update of the control plane's share as a sequence of events, and reads it back. */
 import type { ShareUpdate, TenantShare } from './control-share.ts'
 
 /** Tenants in one event. */

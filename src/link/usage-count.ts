@@ -1,4 +1,4 @@
-/** Usage of a subscription on one day: the count, its day and key, and the sum of two counts. It stores nothing. */
+/** Usage of a subscription on one day: the count, its day and key, and the sum of two counts. */
 
 export interface UsageCount {
   readonly subscriptionId: string

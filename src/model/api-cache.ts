@@ -1,4 +1,4 @@
-/** The rule of an API for caching responses of its upstream, and limits of the rule. It caches none. */
+/** The rule of an API for caching responses of its upstream, and limits of the rule. */
 
 export const CACHE_SCOPES = ['caller', 'public'] as const
 

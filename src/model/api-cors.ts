@@ -1,4 +1,4 @@
-/** The cross-origin rule of an API, its defaults and limits, and the form of an origin. It enforces none. */
+/** The cross-origin rule of an API, its defaults and limits, and the form of an origin. */
 
 export interface CorsRule {
   /** As browsers send them, or `*` alone: every origin. */

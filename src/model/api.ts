@@ -1,4 +1,4 @@
-/** An API of a tenant, and pure functions for its life cycle, type, versions, sharing and addresses. It proxies nothing. */
+/** An API of a tenant, and pure functions for its life cycle, type, versions, sharing and addresses. */
 import { type McpUpstream, mcpUpstreamFault } from './mcp-upstream.ts'
 import type { Passthrough } from './passthrough.ts'
 import type { Traffic } from './traffic.ts'

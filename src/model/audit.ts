@@ -1,7 +1,4 @@
-/**
- * An audit record: who did what, when, and how the resource was before and after; and the names of resource types. It holds no key, no webhook
- * secret, no value of a custom header and, of the address of a webhook or callback, the origin. The file computes no hash.
- */
+/** An audit record: who did what, when, and how the resource was before and after; and the names of resource types. The file computes no hash. */
 
 export interface AuditActor {
   /** `system`: the control plane itself, such as an expiry. */

@@ -1,4 +1,4 @@
-/** Hosts of addresses without the brackets that a URL puts around IPv6. It resolves none. */
+/** Hosts of addresses without the brackets that a URL puts around IPv6. */
 
 /** @param host as in a URL: `[::1]` → `::1`; other hosts stay */
 export function bareHost(host: string): string {

@@ -1,4 +1,4 @@
-/** Checks and reads dates and times as text. It formats none. */
+/** Checks and reads dates and times as text. */
 
 const DATE = /^\d{4}-\d{2}-\d{2}$/
 /** `Date.parse` accepts the 31st in every month, and counts on into the next month. */

@@ -1,4 +1,4 @@
-/** Counts and latencies of calls, by group: how they are added, and quantiles of latencies. It records no call. */
+/** Counts and latencies of calls, by group: how they are added, and quantiles of latencies. */
 import { type BucketCount, quantile } from './latency-histogram.ts'
 import { getOrSet } from './once-per.ts'
 

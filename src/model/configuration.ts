@@ -1,4 +1,4 @@
-/** Configuration as code: the comparison of wanted resources with live and applied ones, their paths, and equality of JSON. It changes no resource. */
+/** Configuration as code: the comparison of wanted resources with live and applied ones, their paths, and equality of JSON. */
 import type { Json } from './json-schema.ts'
 
 export const RESOURCE_KINDS = ['plan', 'tenant', 'api', 'product', 'consumer', 'webhook'] as const

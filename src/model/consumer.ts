@@ -1,4 +1,4 @@
-/** A consumer of a tenant and its status, as plain data. It counts nothing. */
+/** A consumer of a tenant and its status, as plain data. */
 
 export const CONSUMER_STATUSES = ['active', 'blocked'] as const
 export type ConsumerStatus = (typeof CONSUMER_STATUSES)[number]

@@ -1,4 +1,4 @@
-/** Decimal values of JSON number texts: their comparison, divisibility and canonical text. It rounds no digits. */
+/** Decimal values of JSON number texts: their comparison, divisibility and canonical text. */
 
 /** `sign` × `digits` × 10^`exponent`; no zeros at the ends of `digits`, which is '' for zero. */
 export interface Decimal {

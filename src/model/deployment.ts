@@ -1,4 +1,4 @@
-/** A deployment of an API on a gateway instance, and its synchronization status. It deploys nothing. */
+/** A deployment of an API on a gateway instance, and its synchronization status. */
 import { type GatewayInstance, gatewayStatus } from './gateway-instance.ts'
 
 export const SYNC_STATUSES = ['pending', 'syncing', 'synced', 'error', 'drift'] as const

@@ -1,4 +1,4 @@
-/** Reads durations such as `30s` or `1m10s`. It reads no setting. */
+/** Reads durations such as `30s` or `1m10s`. */
 
 const DURATION = /^(\d+(\.\d+)?(ms|s|m|h|d))+$/
 const PART = /(\d+(?:\.\d+)?)(ms|s|m|h|d)/g

@@ -1,4 +1,4 @@
-/** Domain events: their kinds and fields. It delivers nothing. */
+/** Domain events: their kinds and fields. */
 import type { Json } from './json-schema.ts'
 
 /** Kinds that webhooks can subscribe to (docs/reference/events.md, Kinds). */

@@ -1,4 +1,4 @@
-/** Exact numbers, which a double would change: reading and writing JSON with them, finding and replacing them in values. It checks no schema. */
+/** Exact numbers, which a double would change: reading and writing JSON with them, finding and replacing them in values. */
 import { canonicalText, type Decimal, decimalOf } from './decimal.ts'
 
 /**

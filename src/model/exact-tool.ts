@@ -1,4 +1,4 @@
-/** Converts a tool with exact numbers to plain data and back. It sends nothing. */
+/** Converts a tool with exact numbers to plain data and back. */
 import { holdsExact, readJson, withDoubles, writeJson } from './exact-number.ts'
 import type { Tool } from './tool.ts'
 

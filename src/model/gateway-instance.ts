@@ -1,4 +1,4 @@
-/** A gateway instance as the control plane stores it, and its status at a moment. It contacts none. */
+/** A gateway instance as the control plane stores it, and its status at a moment. */
 
 /** What an instance says of itself. */
 export const REPORTED_STATUSES = ['online', 'degraded', 'draining'] as const

@@ -1,4 +1,4 @@
-/** Identifiers: a prefix that names the kind, and a UUIDv7 in base32. It reads no clock. */
+/** Identifiers: a prefix that names the kind, and a UUIDv7 in base32. */
 
 export const ID_PREFIXES = {
   tenant: 'ten',

@@ -1,4 +1,4 @@
-/** Types of JSON values and of the JSON Schemas that tools have. It validates nothing. */
+/** Types of JSON values and of the JSON Schemas that tools have. */
 
 export type Json = string | number | boolean | null | readonly Json[] | { readonly [key: string]: Json }
 

@@ -1,4 +1,4 @@
-/** Looks at the beginning of a text for a JSON object or list. It parses nothing. */
+/** Looks at the beginning of a text for a JSON object or list. */
 
 /** Bounded: millions of blanks before it would be read for milliseconds. */
 const MAX_BLANKS = 1_000

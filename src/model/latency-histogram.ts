@@ -1,4 +1,4 @@
-/** Buckets of latencies, and quantiles of the counts in them. It measures nothing. */
+/** Buckets of latencies, and quantiles of the counts in them. */
 
 /** Buckets in each doubling: no bucket is wider than 1/32 of its values, so that a quantile is within 1.6 % of the true one. */
 const PER_OCTAVE = 32

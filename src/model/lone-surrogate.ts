@@ -1,4 +1,4 @@
-/** Finds text that UTF-8 cannot hold: half of a surrogate pair (RFC 8259 §8.2). It repairs nothing. */
+/** Finds text that UTF-8 cannot hold: half of a surrogate pair (RFC 8259 §8.2). */
 
 /** In the source text, only an escape can write one. */
 const ESCAPED = /\\u[dD][89a-fA-F]/

@@ -1,4 +1,4 @@
-/** Recognizes hosts that only this machine reaches. It resolves no name. */
+/** Recognizes hosts that only this machine reaches. */
 import { BlockList, isIP } from 'node:net'
 import { bareHost } from './bare-host.ts'
 

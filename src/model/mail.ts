@@ -1,4 +1,4 @@
-/** A notice as a mail, its states, the form of an address, and the limit of mails per day. It sends nothing. */
+/** A notice as a mail, its states, the form of an address, and the limit of mails per day. */
 import { RETRY_DELAYS_MS } from './webhook-delivery.ts'
 
 /** Mails of one tenant in 24 hours: a subscriber chooses an address, and every notice is one mail to each. */

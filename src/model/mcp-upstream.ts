@@ -1,4 +1,4 @@
-/** How gateways reach the MCP server of an API: the fields, their defaults and faults, and the name of the tenant's secret. It holds no secret. */
+/** How gateways reach the MCP server of an API: the fields, their defaults and faults, and the name of the tenant's secret. */
 import { type AuthenticationType, OAUTH_TYPES } from './tool.ts'
 
 /** Types that need no page of a user. */

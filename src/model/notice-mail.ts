@@ -1,4 +1,4 @@
-/** The subject and body of notices that are sent by mail. It chooses no recipient. */
+/** The subject and body of notices that are sent by mail. */
 import type { NewEvent, NoticeKind } from './event.ts'
 
 interface NoticeText {

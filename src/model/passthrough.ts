@@ -1,4 +1,4 @@
-/** Rules for headers and paths of proxied calls: which are withheld, and which the owner of an API may allow. It reads no request. */
+/** Rules for headers and paths of proxied calls: which are withheld, and which the owner of an API may allow. */
 
 /** What the owner of an API allows beyond the defaults. */
 export interface Passthrough {

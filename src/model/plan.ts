@@ -1,4 +1,4 @@
-/** Plans and their limits, rules that assign plans, the default limits and the seeded plans, as plain data. It decides nothing. */
+/** Plans and their limits, rules that assign plans, the default limits and the seeded plans, as plain data. */
 
 /** Limits per consumer; 0 or absent = no limit of that kind (docs/reference/http.md, Quotas per consumer). */
 export interface PlanLimits {

@@ -1,4 +1,4 @@
-/** How the gateway presents itself to MCP clients and registries, as plain data. It reads no setting. */
+/** How the gateway presents itself to MCP clients and registries, as plain data. */
 
 /** All of it is optional. */
 export interface Presentation {

@@ -1,4 +1,4 @@
-/** The principal of a call, the roles that code names, and what follows from them. It verifies no credential. */
+/** The principal of a call, the roles that code names, and what follows from them. */
 
 /** The authenticated caller of one exchange (docs/reference/http.md, Claims). Frozen; shared by every call that shows the same credential. */
 export interface Principal {

@@ -1,4 +1,4 @@
-/** A product: APIs of a tenant that are subscribed to together, as plain data. It stores nothing. */
+/** A product: APIs of a tenant that are subscribed to together, as plain data. */
 
 export const MAX_PRODUCT_APIS = 100
 

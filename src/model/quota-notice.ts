@@ -1,4 +1,4 @@
-/** Notices of used quotas: their thresholds and kinds, and the windows of quotas. It counts no request. */
+/** Notices of used quotas: their thresholds and kinds, and the windows of quotas. */
 import type { NoticeKind } from './event.ts'
 
 /** Calendar day and month in UTC. */

@@ -1,4 +1,4 @@
-/** An address as messages, logs and audit records show it: without the parts that may hold a credential. It sends no request. */
+/** An address as messages, logs and audit records show it: without the parts that may hold a credential. */
 
 /** User info (RFC 3986 §3.2.1). WHATWG ends the authority at a backslash as well, and needs no slashes after `http:`. */
 const USER_INFO = /^(\s*(?:[a-z][a-z0-9+.-]*:[/\\]*|[/\\]{2}))[^/\\?#]*@/i

@@ -1,4 +1,4 @@
-/** Converts names of fields from camel case to snake case. It converts none back. */
+/** Converts names of fields from camel case to snake case. */
 
 /** `expiresAt` → `expires_at` */
 export function snakeCase(name: string): string {

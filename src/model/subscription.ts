@@ -1,4 +1,4 @@
-/** A subscription of an application to an API or a product: its life cycle, limits, and applications of other tenants. It stores nothing. */
+/** A subscription of an application to an API or a product: its life cycle, limits, and applications of other tenants. */
 import type { PlanLimits } from './plan.ts'
 import { illegal, moved, type Transition, unchanged } from './transition.ts'
 

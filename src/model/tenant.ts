@@ -1,4 +1,4 @@
-/** A tenant, and pure functions for its life cycle and hourly limit. It stores nothing. */
+/** A tenant, and pure functions for its life cycle and hourly limit. */
 import { moveStatus, type Transition } from './transition.ts'
 
 export const TIERS = ['free', 'starter', 'business', 'enterprise'] as const

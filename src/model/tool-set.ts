@@ -1,4 +1,4 @@
-/** A ToolSet as plain data, its defaults and status, and the tenant of a namespace. It reads no document. */
+/** A ToolSet as plain data, its defaults and status, and the tenant of a namespace. */
 import type { AuthenticationType, OAuthClient, TaskSupport, ToolRateLimit } from './tool.ts'
 import type { UpstreamTransport } from './upstream-transport.ts'
 

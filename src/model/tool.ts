@@ -1,4 +1,4 @@
-/** A tool, resource or prompt: its definition, how calls reach its backend and are limited, and the form of its result. It calls nothing. */
+/** A tool, resource or prompt: its definition, how calls reach its backend and are limited, and the form of its result. */
 import type { JsonSchema, ObjectSchema } from './json-schema.ts'
 import type { UpstreamTransport } from './upstream-transport.ts'
 

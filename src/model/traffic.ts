@@ -1,4 +1,4 @@
-/** The traffic rules of an API, their limits, the headers that they may set, and the methods that they allow. It enforces none. */
+/** The traffic rules of an API, their limits, the headers that they may set, and the methods that they allow. */
 import type { CacheRule } from './api-cache.ts'
 import type { CorsRule } from './api-cors.ts'
 import {

@@ -1,4 +1,4 @@
-/** The result of a life-cycle move, and the check of a move against a table. It stores nothing. */
+/** The result of a life-cycle move, and the check of a move against a table. */
 
 /** An illegal move is a value, not an exception: callers respond with 409 and `reason`. */
 export type Transition<T> =

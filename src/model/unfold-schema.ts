@@ -1,4 +1,4 @@
-/** Inserts the `$defs` of a schema in place of references to them, up to bounds, for clients that follow no references. It fetches nothing. */
+/** Inserts the `$defs` of a schema in place of references to them, up to bounds, for clients that follow no references. */
 import { ExactNumber } from './exact-number.ts'
 import type { JsonSchema } from './json-schema.ts'
 

@@ -1,4 +1,4 @@
-/** Rules of an API for the calls of its upstream (retries, circuit breaker, addresses, health checks, copies), and their limits. It enforces none. */
+/** Rules of an API for the calls of its upstream (retries, circuit breaker, addresses, health checks, copies), and their limits. */
 
 export interface RetryRule {
   /** The first one included. */

@@ -1,4 +1,4 @@
-/** Addresses of upstreams over http(s) or Unix sockets: origins, socket paths, faults, and references within an origin. It opens no connection. */
+/** Addresses of upstreams over http(s) or Unix sockets: origins, socket paths, faults, and references within an origin. */
 
 const PREFIX = 'http+unix://'
 /** `sun_path` of Linux without its closing NUL (unix(7)); a longer path would be cut off, and name another socket. */

@@ -1,4 +1,4 @@
-/** Reads URI templates of resources, and matches URIs with them. It expands none. */
+/** Reads URI templates of resources, and matches URIs with them. */
 
 /** Of a template, and of a URI that is compared with one. */
 export const MAX_URI_LENGTH = 2_048

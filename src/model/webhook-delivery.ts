@@ -1,4 +1,4 @@
-/** A delivery of a message to a webhook, its states as pure functions, and its limits. It sends nothing. */
+/** A delivery of a message to a webhook, its states as pure functions, and its limits. */
 import type { WebhookEventKind } from './event.ts'
 import { illegal, moved, type Transition } from './transition.ts'
 

@@ -1,4 +1,4 @@
-/** A webhook, the messages sent to it, their sample data, masked headers, and names for its secrets. It signs and sends nothing. */
+/** A webhook, the messages sent to it, their sample data, masked headers, and names for its secrets. */
 import { WEBHOOK_EVENT_KINDS, type WebhookEventKind } from './event.ts'
 import type { Json } from './json-schema.ts'
 

@@ -1,4 +1,4 @@
-/** The distance between two names in edits, with a limit. It decides nothing about names. */
+/** The distance between two names in edits, with a limit. */
 
 /**
  * Insertions, deletions, replacements and swaps of neighbors (optimal string alignment).

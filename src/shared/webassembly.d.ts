@@ -1,4 +1,4 @@
-/** A part of the WebAssembly JavaScript interface, which Node's types leave to `lib.dom`; `policy/opa-wasm` has separate types. It contains no code. */
+/** A part of the WebAssembly JavaScript interface, which Node's types leave to `lib.dom`; `policy/opa-wasm` has separate types. */
 
 declare namespace WebAssembly {
   class Memory {

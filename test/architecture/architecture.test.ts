@@ -1,4 +1,4 @@
-/** The rules of `architecture.md` (`rules.ts`), applied to the files, and checks of packages and of the tables (`layers.ts`). It changes no file. */
+/** The rules of `architecture.md` (`rules.ts`), applied to the files, and checks of packages and of the tables (`layers.ts`). */
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'

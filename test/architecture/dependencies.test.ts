@@ -1,4 +1,4 @@
-/** What is installed and shipped: scripts of dependencies do not run, the SBOM is complete, and licenses are checked. It installs nothing. */
+/** What is installed and shipped: scripts of dependencies do not run, the SBOM is complete, and licenses are checked. */
 import { execFileSync } from 'node:child_process'
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,4 +1,4 @@
-/** Files of deployments: the restrictions of service and image, the contents of the package, and the versions of a release. It deploys and releases nothing. */
+/** Files of deployments: the restrictions of service and image, the contents of the package, and the versions of a release. */
 import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-/** The pages against the code (refusals, settings, paths, headings, npm scripts), and citations of pages in the code. It judges no wording. */
+/** The pages against the code (refusals, settings, paths, headings, npm scripts), and citations of pages in the code. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, expect, it } from 'vitest'

@@ -1,4 +1,4 @@
-/** The JSON schemas of editors: those of resources come from the definitions of Kubernetes, that of plans is as strict as the gateway. It writes none. */
+/** The JSON schemas of editors: those of resources come from the definitions of Kubernetes, that of plans is as strict as the gateway. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { Ajv } from 'ajv'
 import { describe, expect, it } from 'vitest'

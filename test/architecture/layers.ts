@@ -1,4 +1,4 @@
-/** The tables that `rules.ts` applies: imports of `src`, places of vendors, of the environment and of console output, bounds of files. It checks nothing. */
+/** The tables that `rules.ts` applies: imports of `src`, places of vendors, of the environment and of console output, bounds of files. */
 
 /** Imports point down only: a file may import its own folder and everything below it. Folders of one layer do not import each other. */
 export const LAYERS: readonly (readonly string[])[] = [

@@ -1,4 +1,4 @@
-/** Reads source files and says what each imports and touches, by parsing it. It judges nothing. */
+/** Reads source files and says what each imports and touches, by parsing it. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join, posix } from 'node:path'
 import ts from 'typescript'

@@ -1,4 +1,4 @@
-/** The fixed callers of a chaos run: plans, APIs, keys and a webhook at a control plane, and tokens of agents, made before the faults. It breaks nothing. */
+/** The fixed callers of a chaos run: plans, APIs, keys and a webhook at a control plane, and tokens of agents, made before the faults. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { jsonOf, send } from './http.ts'
 import { type System, TENANT } from './system.ts'

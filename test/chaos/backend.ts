@@ -1,4 +1,4 @@
-/** The backend of a chaos run: it logs each call with its request id and the times between which it worked on it, and it can reset or slow down. It judges nothing. */
+/** The backend of a chaos run: it logs each call with its request id and the times between which it worked on it, and it can reset or slow down. */
 import { createServer } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 

@@ -1,4 +1,4 @@
-/** A TCP load balancer: each connection goes to the next server in turn that accepts it. It reads nothing that it relays. */
+/** A TCP load balancer: each connection goes to the next server in turn that accepts it. */
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 
 export interface Balancer {

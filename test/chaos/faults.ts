@@ -1,4 +1,4 @@
-/** The faults of a chaos run: what breaks, how it recovers, and which calls need the broken part. They judge no call. */
+/** The faults of a chaos run: what breaks, how it recovers, and which calls need the broken part. */
 import { renameSync, writeFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'

@@ -1,4 +1,4 @@
-/** Sends one HTTP request and reads the whole response; a failure is a response with status 0. It retries nothing. */
+/** Sends one HTTP request and reads the whole response; a failure is a response with status 0. */
 import { Agent, request } from 'node:http'
 
 export interface Sent {

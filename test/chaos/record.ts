@@ -1,4 +1,4 @@
-/** What a chaos run observed: each call, each acknowledged change, each fault with its times. It judges nothing. */
+/** What a chaos run observed: each call, each acknowledged change, each fault with its times. */
 
 /**
  * proxy, rest, mcp: callers without a limit, at the backend `main`. list: lists of tools, without a backend. side: a proxied API at the backend

@@ -1,4 +1,4 @@
-/** One chaos run: a deployment under load, a fault at a time by the schedule of a seed, and the oracles at the end. It prints nothing itself. */
+/** One chaos run: a deployment under load, a fault at a time by the schedule of a seed, and the oracles at the end. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

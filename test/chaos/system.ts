@@ -1,4 +1,4 @@
-/** The deployment of a chaos run: gateways and control planes as processes, real PostgreSQL, Redis and Kafka, a provider, and the links that break between them. It sends no calls. */
+/** The deployment of a chaos run: gateways and control planes as processes, real PostgreSQL, Redis and Kafka, a provider, and the links that break between them. */
 import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { startDevProvider } from '../../src/shared/identity/dev-provider/dev-provider.ts'

@@ -1,4 +1,4 @@
-/** The corpus of real OpenAPI documents: where it lies and what is in it. It compiles nothing. */
+/** The corpus of real OpenAPI documents: where it lies and what is in it. */
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'

@@ -1,4 +1,4 @@
-/** Arguments made from an input schema as an agent would: what is required, some of the rest, the same for the same seed. It reads nothing but the schema. */
+/** Arguments made from an input schema as an agent would: what is required, some of the rest, the same for the same seed. */
 import fc from 'fast-check'
 
 type Schema = { readonly [keyword: string]: unknown }

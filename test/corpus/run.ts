@@ -1,4 +1,4 @@
-/** The corpus job: documents go through the real compiler, claims about their tools are checked and scored. A script and a test run it. It prints nothing. */
+/** The corpus job: documents go through the real compiler, claims about their tools are checked and scored. A script and a test run it. */
 import { readFileSync } from 'node:fs'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { createCompiler } from '../../src/catalog/sync/compiler.ts'

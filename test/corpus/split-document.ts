@@ -1,4 +1,4 @@
-/** Splits an OpenAPI document into files that refer to each other, in the ways authors do. The same seed gives the same files. It writes nothing. */
+/** Splits an OpenAPI document into files that refer to each other, in the ways authors do. The same seed gives the same files. */
 import { stringify } from 'yaml'
 
 type Json = { [key: string]: unknown }

@@ -1,4 +1,4 @@
-/** Connections are spread over the threads of a gateway by the kernel of the operating system. It checks no call. */
+/** Connections are spread over the threads of a gateway by the kernel of the operating system. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { CHI_SQUARE_OF_4, spreadConnections } from '../fixtures/connection-spread.ts'
 import { type Deployment, deploy } from '../fixtures/deployment.ts'

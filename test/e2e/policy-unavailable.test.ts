@@ -1,4 +1,4 @@
-/** A policy that cannot be evaluated denies with 503 and `Retry-After`, on both planes: clients repeat a 503, never a 403. It tests no rule. */
+/** A policy that cannot be evaluated denies with 503 and `Retry-After`, on both planes: clients repeat a 503, never a 403. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

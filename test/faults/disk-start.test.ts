@@ -1,4 +1,4 @@
-/** A start on a disk that is full, nearly full or read-only ends and names the directory. It covers no disk that fails later. */
+/** A start on a disk that is full, nearly full or read-only ends and names the directory. */
 import { execFileSync, spawnSync } from 'node:child_process'
 import { mkdtempSync, rmdirSync, statfsSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,4 +1,4 @@
-/** A full disk below DATA_DIR: calls without a limit go on, and each that returned 200 has its event in the spool once there is space. It tests no limit. */
+/** A full disk below DATA_DIR: calls without a limit go on, and each that returned 200 has its event in the spool once there is space. */
 
 import { execFileSync } from 'node:child_process'
 import { randomUUID } from 'node:crypto'

@@ -1,4 +1,4 @@
-/** The matrix: each dependency × fault × moment is one cell, either a row with its expectation or a combination that cannot occur, with the reason. It runs nothing. */
+/** The matrix: each dependency × fault × moment is one cell, either a row with its expectation or a combination that cannot occur, with the reason. */
 
 export const FAULTS = [
   'refuse',

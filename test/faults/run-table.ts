@@ -1,4 +1,4 @@
-/** Runs the rows of a table as tests: fault at its moment, calls, state, recovery, nothing lost; FAULTS_REPORT gets the results. It knows no dependency. */
+/** Runs the rows of a table as tests: fault at its moment, calls, state, recovery, nothing lost; FAULTS_REPORT gets the results. */
 import { appendFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'

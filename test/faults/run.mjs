@@ -1,5 +1,5 @@
 /**
- * Runs the tests of this folder with the whole matrix, or the named files; prints each row as it ends and a table at the end. It tests nothing.
+ * Runs the tests of this folder with the whole matrix, or the named files; prints each row as it ends and a table at the end.
  * Usage: npm run faults -- [FILE…]   FILE: start of a file name such as `postgres`. Exit code 0: every test passed or was skipped.
  */
 import { spawn } from 'node:child_process'

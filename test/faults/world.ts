@@ -1,4 +1,4 @@
-/** What the runner needs of a dependency: how to break it, the process under test, and how to see its state. It runs no row. */
+/** What the runner needs of a dependency: how to break it, the process under test, and how to see its state. */
 import type { ServeProcess } from '../fixtures/planes.ts'
 import type { FaultProxy } from './fault-proxy.ts'
 import type { Fault, Row } from './matrix.ts'

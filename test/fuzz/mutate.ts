@@ -1,4 +1,4 @@
-/** Mutations of bytes: bits, tokens of the format, repeated and crossed parts. It runs nothing. */
+/** Mutations of bytes: bits, tokens of the format, repeated and crossed parts. */
 import type { Random } from '../chaos/random.ts'
 
 const MAX_BYTES = 4_096

@@ -1,4 +1,4 @@
-/** What is fuzzed: each target takes bytes and throws when a property does not hold. It generates no input. */
+/** What is fuzzed: each target takes bytes and throws when a property does not hold. */
 import { isDeepStrictEqual } from 'node:util'
 import { runCompileJob } from '../../src/catalog/sync/compile-job.ts'
 import { parseCost } from '../../src/shared/call/parse-cost.ts'

@@ -1,4 +1,4 @@
-/** The folders under mutation testing, in parts: which files Stryker changes, and which tests have to notice. It runs nothing. */
+/** The folders under mutation testing, in parts: which files Stryker changes, and which tests have to notice. */
 
 /**
  * A part runs by itself, so that a mutant meets only the tests that concern it, the quick ones first. What the tests of a

@@ -1,4 +1,4 @@
-/** A pool for Vitest that keeps its thread, with all modules loaded, from one mutant to the next. It activates no mutant. */
+/** A pool for Vitest that keeps its thread, with all modules loaded, from one mutant to the next. */
 import { type PoolOptions, ThreadsPoolWorker, type WorkerRequest } from 'vitest/node'
 
 /** What the tests of a mutant leave behind, such as timers, ends with the thread after so many runs. */

@@ -1,4 +1,4 @@
-/** How Vitest runs for one part under mutation testing (`MUTATION_PART`). It decides no score. */
+/** How Vitest runs for one part under mutation testing (`MUTATION_PART`). */
 import { matchesGlob } from 'node:path'
 import { defineConfig } from 'vitest/config'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'

@@ -1,4 +1,4 @@
-/** The Inspector's command line over HTTP and SSE, at both paths: it lists the tools and calls one. It opens no browser. */
+/** The Inspector's command line over HTTP and SSE, at both paths: it lists the tools and calls one. */
 import { spawn } from 'node:child_process'
 import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

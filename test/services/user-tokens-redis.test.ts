@@ -1,4 +1,4 @@
-/** Accounts of users in a real Redis: two instances with one refresh, a disconnect that both see, and a server that is full or gone. It tests no page. */
+/** Accounts of users in a real Redis: two instances with one refresh, a disconnect that both see, and a server that is full or gone. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { BackendAuthentication } from '../../src/model/tool.ts'
 import { createEgress } from '../../src/shared/egress/client.ts'

@@ -1,4 +1,4 @@
-/** Generates ToolSets with OpenAPI documents whose schemas are as costly as a tenant could make them. It installs and calls none of them. */
+/** Generates ToolSets with OpenAPI documents whose schemas are as costly as a tenant could make them. */
 import type { Random } from '../chaos/random.ts'
 
 export type Schema = { readonly [keyword: string]: unknown }

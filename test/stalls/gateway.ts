@@ -1,4 +1,4 @@
-/** A built gateway with two serving threads, a hostile backend and a probe in each thread. It generates nothing. */
+/** A built gateway with two serving threads, a hostile backend and a probe in each thread. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import {
   closeSync,

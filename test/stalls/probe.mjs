@@ -1,4 +1,4 @@
-/** Loaded into a gateway by `--import`: writes the CPU time of long turns of a serving thread to STALL_LOG. It changes no call and no response. */
+/** Loaded into a gateway by `--import`: writes the CPU time of long turns of a serving thread to STALL_LOG. */
 import { appendFileSync, openSync, readSync, writeFileSync } from 'node:fs'
 import { Session } from 'node:inspector'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-/** Generates arguments and responses of about a given size that are costly to read, to check and to encode. It checks nothing. */
+/** Generates arguments and responses of about a given size that are costly to read, to check and to encode. */
 import type { Random } from '../chaos/random.ts'
 import type { Schema } from './documents.ts'
 

@@ -1,4 +1,4 @@
-/** An upgrade under load: old planes are replaced one by one on one PostgreSQL and one Redis, and one gateway goes back. It prints nothing itself. */
+/** An upgrade under load: old planes are replaced one by one on one PostgreSQL and one Redis, and one gateway goes back. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

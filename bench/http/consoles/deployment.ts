@@ -1,4 +1,4 @@
-/** The deployment that the consoles are opened on: a control plane with its gateway in one process, or in two, as in production. It sends no load. */
+/** The deployment that the consoles are opened on: a control plane with its gateway in one process, or in two, as in production. */
 import { join } from 'node:path'
 import { startBackend } from '../load/backend.ts'
 import { ControlApi, tokenOf } from '../load/control-api.ts'

@@ -1,4 +1,4 @@
-/** One console that is open on a page: it signs in, loads the page and its files, then sends what the page sends, over HTTP or in Chromium. It measures nothing. */
+/** One console that is open on a page: it signs in, loads the page and its files, then sends what the page sends, over HTTP or in Chromium. */
 import { chromium } from 'playwright-core'
 import { BROWSER } from '../../../test/fixtures/browser-page.ts'
 

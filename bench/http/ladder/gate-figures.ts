@@ -1,7 +1,4 @@
-/**
- * Measures what the budgets of the rungs limit: bytes of every rung, and CPU time in parts of the floor's where a budget asks for it.
- * It needs neither wrk nor processes bound to processors, and judges nothing.
- */
+/** Measures what the budgets of the rungs limit: bytes of every rung, and CPU time in parts of the floor's where a budget asks for it. */
 import type { RungFigure } from '../../budgets.ts'
 import { ratioSpread } from '../../statistics.ts'
 import { startBackend } from '../load/backend.ts'

@@ -1,4 +1,4 @@
-/** The verdict on the budgets of the rungs, with a second measurement of what is over its limit. It measures nothing itself. */
+/** The verdict on the budgets of the rungs, with a second measurement of what is over its limit. */
 import {
   type RungBudget,
   type RungFigure,

@@ -1,6 +1,6 @@
 /**
  * Starts rungs in their processes, with the request that their callers send, and counts what a call of one allocates: in a separate process,
- * with a young generation that no collection empties during the count. It judges nothing.
+ * with a young generation that no collection empties during the count.
  */
 import { spread } from '../../statistics.ts'
 import { type Child, type Side, startChild } from '../load/child.ts'

@@ -1,4 +1,4 @@
-/** The rungs between the floor and the gateway, each with the parts of the one before and one more, and the variants of `invoke`. It measures nothing. */
+/** The rungs between the floor and the gateway, each with the parts of the one before and one more, and the variants of `invoke`. */
 import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

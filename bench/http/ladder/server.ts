@@ -1,4 +1,4 @@
-/** One rung in a process, from the file that `bundle.ts` makes: given RUNG and BACKEND, it prints its port and its callers' token. It measures nothing. */
+/** One rung in a process, from the file that `bundle.ts` makes: given RUNG and BACKEND, it prints its port and its callers' token. */
 import { raiseInliningLimits } from '../../../src/app/main/raise-inlining-limits.ts'
 import { listenAlone } from '../load/our-listener.ts'
 import { startFloor } from './floor.ts'

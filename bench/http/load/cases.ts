@@ -1,4 +1,4 @@
-/** The cases of the load part: starts their servers, and names their requests and the case that each is compared with. It measures nothing. */
+/** The cases of the load part: starts their servers, and names their requests and the case that each is compared with. */
 
 import { type Child, startServer } from './child.ts'
 import { hasEnvoy, startEnvoy } from './envoy.ts'

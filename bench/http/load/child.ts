@@ -1,4 +1,4 @@
-/** Starts the processes of a load run, pins them and this one to processors, reads their cost and puts questions to them over IPC. It sends no load. */
+/** Starts the processes of a load run, pins them and this one to processors, reads their cost and puts questions to them over IPC. */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'

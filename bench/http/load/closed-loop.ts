@@ -1,7 +1,7 @@
 /**
  * Closed loop, for capacity: as many requests as so many connections carry, one in flight on each, every response checked. wrk where it is
  * installed (Debian: `apt-get install wrk`), since it costs so little that a bare server is busy all the time; else connections of this
- * process. It starts no server.
+ * process.
  */
 import type { LoopOptions, LoopResult } from './loop-result.ts'
 import { type Prepared, prepareAll, Wire } from './wire.ts'

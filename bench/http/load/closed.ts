@@ -1,4 +1,4 @@
-/** Part `load`: every chosen case in turns under a closed loop; the cost of a call to the server beside that of its reference. It starts no server. */
+/** Part `load`: every chosen case in turns under a closed loop; the cost of a call to the server beside that of its reference. */
 import { spread } from '../../statistics.ts'
 import type { Case, Cases } from './cases.ts'
 import { CLOSED_LOOP_TOOL, runClosedLoop } from './closed-loop.ts'

@@ -1,4 +1,4 @@
-/** What a load run requests of the control plane and the identity provider: tokens and keys, an API with its key, plans. It sends no load. */
+/** What a load run requests of the control plane and the identity provider: tokens and keys, an API with its key, plans. */
 import { setTimeout as sleep } from 'node:timers/promises'
 
 type Json = Record<string, string>

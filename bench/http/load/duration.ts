@@ -1,4 +1,4 @@
-/** How long a run of the HTTP bench takes, from the number of its cases. It measures nothing. */
+/** How long a run of the HTTP bench takes, from the number of its cases. */
 import { ladderCases } from '../ladder/measure.ts'
 import type { Cases } from './cases.ts'
 import {

@@ -1,4 +1,4 @@
-/** Envoy with one worker that does what a gateway does: it verifies the caller's token, limits requests and turns tools/call into a request of the backend. It measures nothing. */
+/** Envoy with one worker that does what a gateway does: it verifies the caller's token, limits requests and turns tools/call into a request of the backend. */
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

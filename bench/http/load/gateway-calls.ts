@@ -1,4 +1,4 @@
-/** Calls of the kinds of clients that the built gateway has, beside one without a session: requests, each with its credentials. It sends no load. */
+/** Calls of the kinds of clients that the built gateway has, beside one without a session: requests, each with its credentials. */
 import { CALL, CALL_RPC, FORWARDED_GET, type LoadRequest, over } from './requests.ts'
 import type { Toolgate } from './toolgate.ts'
 

@@ -1,4 +1,4 @@
-/** HAProxy as a reverse proxy with one thread that does what a gateway does: it verifies the caller's token and counts the caller's requests. It measures nothing. */
+/** HAProxy as a reverse proxy with one thread that does what a gateway does: it verifies the caller's token and counts the caller's requests. */
 import { spawnSync } from 'node:child_process'
 import { createPublicKey, type JsonWebKey } from 'node:crypto'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'

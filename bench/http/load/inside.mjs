@@ -1,6 +1,6 @@
 /**
  * Loaded into a gateway or rung that is measured (`node --import`): responds to its parent's questions about what only the process itself can
- * report. It watches nothing before it is asked to; it ends the process when the parent disconnects.
+ * report.
  */
 import { monitorEventLoopDelay, PerformanceObserver, performance } from 'node:perf_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'

@@ -1,4 +1,4 @@
-/** Writes the rounds of a load case in the result format. It measures nothing. */
+/** Writes the rounds of a load case in the result format. */
 import type { Measured } from '../../record.ts'
 import { spread } from '../../statistics.ts'
 import type { Part } from './part.ts'

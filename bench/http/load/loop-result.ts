@@ -1,4 +1,4 @@
-/** What a closed-loop run takes and returns, whichever tool sends the load. It sends nothing. */
+/** What a closed-loop run takes and returns, whichever tool sends the load. */
 import type { Side } from './child.ts'
 import type { LoadRequest } from './requests.ts'
 

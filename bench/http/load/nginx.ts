@@ -1,6 +1,6 @@
 /**
  * nginx as a reverse proxy with one worker and kept-alive connections to the backend: at `/` without any check, the reference; below
- * `/checked` with `limit_req` by caller and an `auth_request` to the backend, the nearest it comes to what a gateway does. It measures nothing.
+ * `/checked` with `limit_req` by caller and an `auth_request` to the backend, the nearest it comes to what a gateway does.
  */
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'

@@ -3,7 +3,6 @@
  * DUE, so that what waited behind a slow response is counted too (the correction for coordinated omission, as in wrk2). Own code, because:
  * wrk2 is in no package, and like autocannon it sleeps between requests on a timer of a millisecond, ten times what is measured here.
  * This one never sleeps: it turns with the event loop it shares with the backend, so neither waits for the other to be scheduled.
- * It starts no server.
  */
 import { percentile } from './closed-loop.ts'
 import { type Prepared, Wire } from './wire.ts'

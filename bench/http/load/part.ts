@@ -1,4 +1,4 @@
-/** What every part of the HTTP bench is given. It measures nothing. */
+/** What every part of the HTTP bench is given. */
 import type { Measured, ResultLine } from '../../record.ts'
 
 export interface Part {

@@ -1,4 +1,4 @@
-/** Finds a free port, and starts a proxy that prints nothing when it is ready. It configures and measures none. */
+/** Finds a free port, and starts a proxy that prints nothing when it is ready. */
 import { createServer } from 'node:net'
 import { type Child, startChild } from './child.ts'
 

@@ -1,4 +1,4 @@
-/** Runs a load program again with a V8 that collects seldom, and without threads that would have to share the load's processor. It measures nothing. */
+/** Runs a load program again with a V8 that collects seldom, and without threads that would have to share the load's processor. */
 import { spawn } from 'node:child_process'
 
 /** Size of the young generation (MiB): the load's own collections would be counted as latencies of the server. */

@@ -1,4 +1,4 @@
-/** What a load run sends, and how it knows a correct response. It sends nothing itself. */
+/** What a load run sends, and how it knows a correct response. */
 
 export interface LoadRequest {
   readonly method: 'GET' | 'POST'

@@ -1,4 +1,4 @@
-/** The small servers that a load run compares with, one per process: `tsx server.ts KIND [ARGUMENT]` prints its port. It measures nothing. */
+/** The small servers that a load run compares with, one per process: `tsx server.ts KIND [ARGUMENT]` prints its port. */
 import { randomUUID } from 'node:crypto'
 import type { AddressInfo } from 'node:net'
 import proxy from '@fastify/http-proxy'

@@ -1,4 +1,4 @@
-/** The built gateway and its control plane as load runs need them: all checks on, the run's backend, a proxied API with its key. It sends no load. */
+/** The built gateway and its control plane as load runs need them: all checks on, the run's backend, a proxied API with its key. */
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'

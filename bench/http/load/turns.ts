@@ -1,6 +1,6 @@
 /**
  * Measures cases in turns, round by round, after each is warm: what disturbs the machine for a while disturbs all of them. A case is written
- * after each of its rounds, so that a run that is stopped keeps them. It sends no load itself.
+ * after each of its rounds, so that a run that is stopped keeps them.
  */
 import type { Part } from './part.ts'
 import { WINDOW_SECONDS, warmUp, warmUpText } from './warm-up.ts'

@@ -1,6 +1,6 @@
 /**
  * Decides when a measured program is warm: load runs in windows until the cost of a call is steady, because how long compilers take depends on
- * how many threads compile, and on what else the processors do. It sends no load itself.
+ * how many threads compile, and on what else the processors do.
  */
 import { spread } from '../../statistics.ts'
 

@@ -1,4 +1,4 @@
-/** Requests as prepared bytes, and a kept-alive connection that sends them and checks each response, with little work for each. It keeps no time. */
+/** Requests as prepared bytes, and a kept-alive connection that sends them and checks each response, with little work for each. */
 import { connect, type Socket } from 'node:net'
 import type { LoadRequest } from './requests.ts'
 

@@ -1,4 +1,4 @@
-/** Closed loop with wrk, which checks every response with a script beside it (`wrk.lua`). It judges no figure. */
+/** Closed loop with wrk, which checks every response with a script beside it (`wrk.lua`). */
 import { spawn, spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,6 +1,6 @@
 /**
  * The latencies of a soak, kept until the garbage collections of the same interval are known, then recorded with and without the requests that
- * overlapped one. It sends nothing.
+ * overlapped one.
  */
 import { createHistogram, performance, type RecordableHistogram } from 'node:perf_hooks'
 import type { Kind } from './mix.ts'

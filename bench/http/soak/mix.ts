@@ -1,4 +1,4 @@
-/** The mix of calls that a soak sends: what clients of a gateway do in a day, refusals among them. It sends nothing. */
+/** The mix of calls that a soak sends: what clients of a gateway do in a day, refusals among them. */
 import { proxiedGet } from '../load/gateway-calls.ts'
 import { BATCH, CALL_REST, CALL_RPC, LIST, type LoadRequest, over, PING } from '../load/requests.ts'
 import type { Toolgate } from '../load/toolgate.ts'

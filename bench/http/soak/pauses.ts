@@ -1,6 +1,6 @@
 /**
  * Reports which requests met a garbage collection, of the gateway or of the load itself, or a while in which the machine gave its processors
- * to others, and which met neither. It measures no request.
+ * to others, and which met neither.
  */
 import { readFileSync } from 'node:fs'
 import { PerformanceObserver, performance } from 'node:perf_hooks'

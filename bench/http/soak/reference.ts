@@ -1,4 +1,4 @@
-/** The same rate on a bare uWS server: the tail that the machine and the load make by themselves. It judges nothing. */
+/** The same rate on a bare uWS server: the tail that the machine and the load make by themselves. */
 import { fileURLToPath } from 'node:url'
 import { startServer } from '../load/child.ts'
 import { openLoop } from '../load/open-loop.ts'

@@ -1,4 +1,4 @@
-/** The straight line through measured points. It knows nothing of memory. */
+/** The straight line through measured points. */
 
 export interface Slope {
   /** Of y for each unit of x. */

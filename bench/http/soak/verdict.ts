@@ -1,4 +1,4 @@
-/** The verdict on a soak: its memory and tails beside their bounds, printed and written to the results. It measures nothing. */
+/** The verdict on a soak: its memory and tails beside their bounds, printed and written to the results. */
 import { grid } from '../../grid.ts'
 import type { Measured, ResultWriter } from '../../record.ts'
 import { spread } from '../../statistics.ts'

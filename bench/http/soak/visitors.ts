@@ -1,4 +1,4 @@
-/** Sessions that come and go beside the calls of a soak: initialize, an event stream, a few pings, then DELETE or none. It measures no latency. */
+/** Sessions that come and go beside the calls of a soak: initialize, an event stream, a few pings, then DELETE or none. */
 import { Agent, type IncomingMessage, request } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Toolgate } from '../load/toolgate.ts'

@@ -1,4 +1,4 @@
-/** A bearer token seen for the first time, beside jose and beside the bare signature in the same run. It sets no budget. */
+/** A bearer token seen for the first time, beside jose and beside the bare signature in the same run. */
 import { createPublicKey, type JsonWebKey, verify } from 'node:crypto'
 import { createLocalJWKSet, jwtVerify } from 'jose'
 import type { BenchCase, Suite } from '../../suite.ts'

@@ -1,4 +1,4 @@
-/** A bearer token that was verified before, 4,096 of them in use: the cache of the verifier beside a bare Map and lru-cache. It sets no budget. */
+/** A bearer token that was verified before, 4,096 of them in use: the cache of the verifier beside a bare Map and lru-cache. */
 import { LRUCache } from 'lru-cache'
 import type { BenchCase, Suite } from '../../suite.ts'
 import { freshStrings, signTokens, verifierOf } from './signed-tokens.ts'

@@ -1,4 +1,4 @@
-/** Really signed tokens of about 1 KB, as Keycloak makes them, and their verifier, for benches. It measures nothing. */
+/** Really signed tokens of about 1 KB, as Keycloak makes them, and their verifier, for benches. */
 import { exportJWK, generateKeyPair, type JWK, SignJWT } from 'jose'
 import { createTokenVerifier, type StartedTokenVerifier } from '../../../src/shared/identity/jwks.ts'
 import { SILENT } from '../../../src/shared/telemetry/log.ts'

@@ -1,4 +1,4 @@
-/** Types of the gateway's admin endpoints and its list of tools, as far as the console reads them (docs/reference/http.md). It declares no value. */
+/** Types of the gateway's admin endpoints and its list of tools, as far as the console reads them (docs/reference/http.md). */
 
 export interface CallRow {
   readonly id: string

@@ -1,4 +1,4 @@
-/** Requests to the server side of the console, which adds the access token; their errors; the CSRF token. It names no resource of the planes. */
+/** Requests to the server side of the console, which adds the access token; their errors; the CSRF token. */
 import type { List } from './types.ts'
 
 /** Set by the session: the token that proves that this page sends a request, and what happens when the session has ended. */

@@ -1,4 +1,4 @@
-/** A hook that loads a value, again when its keys change, at an interval, and on request. It caches nothing. */
+/** A hook that loads a value, again when its keys change, at an interval, and on request. */
 import { type Signal, useSignal } from '@preact/signals'
 import { useCallback, useEffect, useRef } from 'preact/hooks'
 

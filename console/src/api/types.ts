@@ -1,4 +1,4 @@
-/** Short names for the generated types of the control plane's API, and the type of a page of a list. It declares no value. */
+/** Short names for the generated types of the control plane's API, and the type of a page of a list. */
 import type { components } from './control-plane.generated.ts'
 
 type Schemas = components['schemas']

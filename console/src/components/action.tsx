@@ -1,4 +1,4 @@
-/** Actions of buttons that ask nothing: a failed one is shown, and the list is loaded again either way. It sends nothing itself. */
+/** Actions of buttons that ask nothing: a failed one is shown, and the list is loaded again either way. */
 import { type Signal, useSignal } from '@preact/signals'
 
 interface Actions {

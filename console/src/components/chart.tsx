@@ -1,4 +1,4 @@
-/** Single figures: a share of a limit as a bar, and a number with its name. They load nothing. */
+/** Single figures: a share of a limit as a bar, and a number with its name. */
 import { number } from './numbers.ts'
 
 /** A share of a limit; the text beside it names both numbers. */

@@ -1,4 +1,4 @@
-/** Dialogs and forms: the browser's own dialog element, which keeps the focus and closes with Escape. They send nothing themselves. */
+/** Dialogs and forms: the browser's own dialog element, which keeps the focus and closes with Escape. */
 import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { useId, useLayoutEffect, useRef } from 'preact/hooks'

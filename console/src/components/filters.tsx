@@ -1,4 +1,4 @@
-/** Filters of a list, kept in the address. They load nothing. */
+/** Filters of a list, kept in the address. */
 import { useEffect, useRef } from 'preact/hooks'
 import { query, setQuery } from '../state/router.ts'
 import { Field } from './dialog.tsx'

@@ -1,4 +1,4 @@
-/** Views of one gateway or of all: the choice, the tenant of fleet requests, and which gateways replied and what they serve. It loads nothing. */
+/** Views of one gateway or of all: the choice, the tenant of fleet requests, and which gateways replied and what they serve. */
 import type { FleetGateway } from '../api/types.ts'
 import { query } from '../state/router.ts'
 import { chosenTenant, hasControlPlane, may } from '../state/session.ts'

@@ -1,4 +1,4 @@
-/** Parts of pages: heading, sections, tabs, and what is shown while data is loading, missing or refused. They load nothing, except on a retry. */
+/** Parts of pages: heading, sections, tabs, and what is shown while data is loading, missing or refused. */
 import type { ComponentChildren } from 'preact'
 import { useEffect } from 'preact/hooks'
 import { ApiError } from '../api/client.ts'

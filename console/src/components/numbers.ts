@@ -1,4 +1,4 @@
-/** Numbers and durations as text. It draws nothing. */
+/** Numbers and durations as text. */
 
 const NUMBER = new Intl.NumberFormat('en')
 

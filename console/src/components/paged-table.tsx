@@ -1,4 +1,4 @@
-/** A list of the control plane: its state of loading, one page of its rows, and the way to the others. It loads nothing. */
+/** A list of the control plane: its state of loading, one page of its rows, and the way to the others. */
 import type { Resource } from '../api/resource.ts'
 import type { List } from '../api/types.ts'
 import { Loaded } from './layout.tsx'

@@ -1,4 +1,4 @@
-/** Page by page through a list of the control plane; the number is in the address. It loads nothing. */
+/** Page by page through a list of the control plane; the number is in the address. */
 import type { List } from '../api/types.ts'
 import { query, setQuery } from '../state/router.ts'
 import { number } from './numbers.ts'

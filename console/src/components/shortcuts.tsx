@@ -1,4 +1,4 @@
-/** Keys of the shell: they open a page, focus its first field, change the theme or list the keys. They do nothing in a field or while a dialog is open. */
+/** Keys of the shell: they open a page, focus its first field, change the theme or list the keys. */
 import { signal } from '@preact/signals'
 import { useLayoutEffect } from 'preact/hooks'
 import type { PageEntry } from '../pages/index.ts'

@@ -1,4 +1,4 @@
-/** The result of a simulated call: outcome, stages, and the request that the backend would receive. It simulates nothing itself. */
+/** The result of a simulated call: outcome, stages, and the request that the backend would receive. */
 import type { Simulation } from '../api/admin-types.ts'
 import { Facts, Status, type Tone } from './text.tsx'
 

@@ -1,4 +1,4 @@
-/** A table that stays readable on a phone, where each row becomes a block with labels. It sorts and loads nothing. */
+/** A table that stays readable on a phone, where each row becomes a block with labels. */
 import type { ComponentChildren } from 'preact'
 
 export interface Column<Row> {

@@ -1,4 +1,4 @@
-/** How small values are shown, such as states, times and code. They load nothing. */
+/** How small values are shown, such as states, times and code. */
 import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 

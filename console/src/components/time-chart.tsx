@@ -1,4 +1,4 @@
-/** Values over time, drawn by uPlot: stacked columns or lines, with a cursor that moves with pointer and arrow keys. It requests no data. */
+/** Values over time, drawn by uPlot: stacked columns or lines, with a cursor that moves with pointer and arrow keys. */
 import { signal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 import type uPlot from 'uplot'

@@ -1,4 +1,4 @@
-/** The entry of the gateway for each MCP client, and links that install it. It writes no file. */
+/** The entry of the gateway for each MCP client, and links that install it. */
 import { Field } from '../components/dialog.tsx'
 import { Code } from '../components/text.tsx'
 import { query, setQuery } from '../state/router.ts'

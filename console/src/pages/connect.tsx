@@ -1,4 +1,4 @@
-/** Connect: how a client is configured, and a check of the gateway step by step. It writes no file. */
+/** Connect: how a client is configured, and a check of the gateway step by step. */
 import { useSignal } from '@preact/signals'
 import { request } from '../api/client.ts'
 import { Page, Section } from '../components/layout.tsx'

@@ -1,4 +1,4 @@
-/** The list of pages: address, title, shortcut, and which plane must be there. It draws nothing. */
+/** The list of pages: address, title, shortcut, and which plane must be there. */
 import type { ComponentType } from 'preact'
 import { Audit } from './audit.tsx'
 import { Calls } from './calls/calls.tsx'

@@ -1,4 +1,4 @@
-/** The login page: the gateway's OAuth login, and in development one button for each client. It holds no credential. */
+/** The login page: the gateway's OAuth login, and in development one button for each client. */
 import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import { query } from '../state/router.ts'

@@ -1,4 +1,4 @@
-/** Now: calls, refusals, failures and latency of one gateway or all over the last minutes, its threads and its health. It records nothing. */
+/** Now: calls, refusals, failures and latency of one gateway or all over the last minutes, its threads and its health. */
 
 import type { Overview, Workers } from '../api/admin-types.ts'
 import { control, gateway, queryOf } from '../api/client.ts'

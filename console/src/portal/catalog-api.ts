@@ -1,4 +1,4 @@
-/** Reads the catalog, as a visitor without a token or as a user, and finds what belongs to the user's tenant or application. It draws nothing. */
+/** Reads the catalog, as a visitor without a token or as a user, and finds what belongs to the user's tenant or application. */
 import { ApiError, control } from '../api/client.ts'
 import type { List, PortalApi, PortalProduct, PublicApi, PublicProduct, Subscription } from '../api/types.ts'
 import { crossesTenants, user } from '../state/session.ts'

@@ -1,4 +1,4 @@
-/** The reference of an API: operations, parameters, bodies and responses of its document as text. It renders no HTML of the document. */
+/** The reference of an API: operations, parameters, bodies and responses of its document as text. */
 import { useSignal } from '@preact/signals'
 import { Field } from '../components/dialog.tsx'
 import { Empty } from '../components/layout.tsx'

@@ -1,4 +1,4 @@
-/** The address of the login, which keeps the page that a visitor leaves for it. It holds no credential. */
+/** The address of the login, which keeps the page that a visitor leaves for it. */
 import { href, path, segments } from '../state/router.ts'
 
 export const SIGN_IN = 'sign-in'

@@ -1,4 +1,4 @@
-/** The body of a trial in its media type: the text that the form begins with, and the content and headers made of the edited text. It sends nothing. */
+/** The body of a trial in its media type: the text that the form begins with, and the content and headers made of the edited text. */
 
 const JSON_TYPE = /^[\w.+-]+\/(?:[\w.+-]*\+)?json(?:;|$)/i
 const FORM = /^application\/x-www-form-urlencoded(?:;|$)/i

@@ -1,4 +1,4 @@
-/** The address as state: path below the base of the page, and the query, of which some filters are kept from page to page. It draws nothing. */
+/** The address as state: path below the base of the page, and the query, of which some filters are kept from page to page. */
 import { computed, signal } from '@preact/signals'
 
 /** Path of the console or portal, with the prefix of a proxy; ends with `/`. */

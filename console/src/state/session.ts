@@ -1,4 +1,4 @@
-/** The session: user, login, logout, chosen tenant, and permissions as the server reports them. It decides nothing and holds no access token. */
+/** The session: user, login, logout, chosen tenant, and permissions as the server reports them. */
 import { computed, effect, signal } from '@preact/signals'
 import { page, permissionsOf } from '../api/client.ts'
 import { query, returnAddress } from './router.ts'

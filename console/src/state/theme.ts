@@ -1,4 +1,4 @@
-/** Light or dark: that of the system unless the user chose one. It holds no color. */
+/** Light or dark: that of the system unless the user chose one. */
 import { effect, signal } from '@preact/signals'
 
 export type Theme = 'system' | 'light' | 'dark'

@@ -1,4 +1,4 @@
-/** `toolgate audit verify`: checks the chain of audit records. It changes none. */
+/** `toolgate audit verify`: checks the chain of audit records. */
 import { type Command, InvalidArgumentError } from 'commander'
 import { type CommandContext, EXIT, footer, print } from './command.ts'
 import { addressHelp, NOT_OPENED, withStore } from './db.ts'

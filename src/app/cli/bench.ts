@@ -1,4 +1,4 @@
-/** `toolgate bench`: its subcommands and their options. It measures nothing itself. */
+/** `toolgate bench`: its subcommands and their options. */
 import { resolve } from 'node:path'
 import { type Command, Option } from 'commander'
 import type { ProfileOptions } from './bench/profile.ts'

@@ -1,4 +1,4 @@
-/** Shared parts of the commands, such as exit codes, failures, parsers of option values, and output. It defines no command. */
+/** Shared parts of the commands, such as exit codes, failures, parsers of option values, and output. */
 import { InvalidArgumentError } from 'commander'
 
 /** 64 and 78 are EX_USAGE and EX_CONFIG of sysexits.h. */

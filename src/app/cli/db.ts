@@ -1,4 +1,4 @@
-/** `toolgate db`: commands for the schema and the rows of the control plane's database, and how commands open it. It serves nothing. */
+/** `toolgate db`: commands for the schema and the rows of the control plane's database, and how commands open it. */
 import type { Command } from 'commander'
 import type { OpenedStore } from '../../control-plane/store/opened-store.ts'
 import { Reader } from '../settings/reader.ts'

@@ -1,4 +1,4 @@
-/** An HTTP server on a free port of loopback, for the backends that commands start. It handles no request itself. */
+/** An HTTP server on a free port of loopback, for the backends that commands start. */
 import { createServer, type RequestListener } from 'node:http'
 import { openPlainServer, type PlainServer } from '../../shared/server/plain-server.ts'
 

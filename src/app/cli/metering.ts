@@ -1,4 +1,4 @@
-/** `toolgate metering tail|verify`: prints events of the spool, or compares spool, topic and counters. It changes no event and no counter. */
+/** `toolgate metering tail|verify`: prints events of the spool, or compares spool, topic and counters. */
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Command } from 'commander'

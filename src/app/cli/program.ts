@@ -1,4 +1,4 @@
-/** The command line of `toolgate`: registers the commands, runs one and returns its exit code. It defines no subcommand. */
+/** The command line of `toolgate`: registers the commands, runs one and returns its exit code. */
 import { Command, CommanderError, InvalidArgumentError } from 'commander'
 import { VERSION } from '../../shared/version.ts'
 import { SettingsError } from '../settings.ts'

@@ -1,4 +1,4 @@
-/** Reads the body of a response up to a bound: JSON, text or a JSON-RPC response on an event stream; also the id of a request. It sends nothing. */
+/** Reads the body of a response up to a bound: JSON, text or a JSON-RPC response on an event stream; also the id of a request. */
 
 import { isObject } from '../../model/is-object.ts'
 import { parseJson } from '../../model/parse-json.ts'

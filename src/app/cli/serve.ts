@@ -1,4 +1,4 @@
-/** `toolgate serve`: checks the settings, starts the deployment, reports that it is ready, and stops it on a signal. It opens no port itself. */
+/** `toolgate serve`: checks the settings, starts the deployment, reports that it is ready, and stops it on a signal. */
 import type { Command } from 'commander'
 import type { ToolSetCompiler } from '../../catalog/sync/compile-job.ts'
 import type { Running } from '../main.ts'

@@ -1,4 +1,4 @@
-/** Escapes control and format characters in a text, so that a terminal shows it as one line. It prints nothing. */
+/** Escapes control and format characters in a text, so that a terminal shows it as one line. */
 
 /**
  * @returns one line without control and format characters and line separators (Cc, Cf, Zl, Zp), which steer a terminal, reorder text or

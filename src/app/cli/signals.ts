@@ -1,4 +1,4 @@
-/** Receives the signals to stop, passes them to a listener, and can end the process itself. It closes nothing. */
+/** Receives the signals to stop, passes them to a listener, and can end the process itself. */
 
 /** Ctrl-C reaches the process twice below npm: from the terminal, and from npm, which forwards it. */
 const SAME_REQUEST_MS = 500

@@ -1,4 +1,4 @@
-/** The text of a failed start, which names the setting and the fix for some faults of the file system and of ports. It prints nothing. */
+/** The text of a failed start, which names the setting and the fix for some faults of the file system and of ports. */
 import { relative, resolve } from 'node:path'
 
 interface Places {

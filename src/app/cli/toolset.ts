@@ -1,4 +1,4 @@
-/** `toolgate toolset lint|render`: prints findings about a ToolSet, ToolView or OpenAPI document, or the tools that it becomes. It serves nothing. */
+/** `toolgate toolset lint|render`: prints findings about a ToolSet, ToolView or OpenAPI document, or the tools that it becomes. */
 import type { Command } from 'commander'
 import type { Inspection } from '../../catalog/inspect/inspect-file.ts'
 import type { ViewReport } from '../../catalog/inspect/inspect-views.ts'

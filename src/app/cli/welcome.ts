@@ -1,4 +1,4 @@
-/** The text that is printed when the process is ready, such as its addresses. It prints nothing itself. */
+/** The text that is printed when the process is ready, such as its addresses. */
 import type { Running } from '../main.ts'
 
 /** No line begins with `{`: only the ready line does. */

@@ -1,4 +1,4 @@
-/** The context that the parts of a deployment share, such as settings, log and outgoing clients, and how they open listeners. It imports no plane. */
+/** The context that the parts of a deployment share, such as settings, log and outgoing clients, and how they open listeners. */
 import { createEgress } from '../../shared/egress/client.ts'
 import type { Egress } from '../../shared/egress/egress.ts'
 import { httpOnly } from '../../shared/egress/http-only.ts'

@@ -1,4 +1,4 @@
-/** Opens the access tokens for backends of one thread and registers their metrics. It requests none. */
+/** Opens the access tokens for backends of one thread and registers their metrics. */
 import { CONNECTIONS_ROOT } from '../../console/connections.ts'
 import { shownAddress } from '../../model/shown-address.ts'
 import { BackendTokens } from '../../shared/egress/oauth/backend-tokens.ts'

@@ -1,4 +1,4 @@
-/** A clock that parts of a thread share and that tests may advance (`TEST_HOOKS`). It schedules nothing. */
+/** A clock that parts of a thread share and that tests may advance (`TEST_HOOKS`). */
 
 export class Clock {
   #offsetMs = 0

@@ -1,4 +1,4 @@
-/** The faults that degrade a process or one of its threads, by part. It logs nothing. */
+/** The faults that degrade a process or one of its threads, by part. */
 
 export class Conditions {
   readonly #faults = new Map<string, string>()

@@ -1,4 +1,4 @@
-/** Opens the accounts that users connect at backends: their store, tokens, and the page at `/connections`. It opens no port. */
+/** Opens the accounts that users connect at backends: their store, tokens, and the page at `/connections`. */
 import { join } from 'node:path'
 import { CONNECTIONS_ROOT, type ConnectionBook, createConnections } from '../../console/connections.ts'
 import { userKeyOf } from '../../data-plane/sessions/owner.ts'

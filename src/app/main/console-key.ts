@@ -1,4 +1,4 @@
-/** The key that seals the sessions of console and portal. It seals nothing. */
+/** The key that seals the sessions of console and portal. */
 import { join } from 'node:path'
 import { keptKey } from '../../shared/secrets/key-file.ts'
 import type { Settings } from '../settings.ts'

@@ -1,4 +1,4 @@
-/** Opens console and portal with the key of their sessions and a client for the gateway, and mounts them before the control plane. It opens no port. */
+/** Opens console and portal with the key of their sessions and a client for the gateway, and mounts them before the control plane. */
 import { type Console, type ConsoleControlPlane, createConsole } from '../../console/console.ts'
 import type { Theme } from '../../console/theme.ts'
 import { SEEDED_CLIENTS } from '../../shared/identity/dev-provider/people.ts'

@@ -1,4 +1,4 @@
-/** Starts the control plane: its listener, its database and the services that use it. It starts no gateway. */
+/** Starts the control plane: its listener, its database and the services that use it. */
 import { apiTools, specFault } from '../../catalog/api-tools.ts'
 import { createCompiler } from '../../catalog/sync/compiler.ts'
 import { type ControlPlane, createControlPlane } from '../../control-plane/api/control-plane.ts'

@@ -1,4 +1,4 @@
-/** Creates `DATA_DIR` if it is missing, and reports or corrects its permissions. It writes no file. */
+/** Creates `DATA_DIR` if it is missing, and reports or corrects its permissions. */
 import { accessSync, constants, mkdirSync, statSync } from 'node:fs'
 import { makeTreePrivate } from '../../shared/fs/private-tree.ts'
 import type { Log } from '../../shared/telemetry/log.ts'

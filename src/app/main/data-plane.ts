@@ -1,6 +1,6 @@
 /**
  * The interface of a data plane, and the data plane of one thread, which it opens and connects from parts such as identity, policy, snapshot and
- * pipeline. It opens no tool source.
+ * pipeline.
  */
 import type { EveryThread, ThreadSignals } from '../../data-plane/calls/process-calls.ts'
 import { ApiCache } from '../../data-plane/http/api-cache/api-cache.ts'

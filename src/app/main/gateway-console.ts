@@ -1,4 +1,4 @@
-/** Serves `/console` on a gateway's own listener, and loads the console at the first request for it. It opens no port. */
+/** Serves `/console` on a gateway's own listener, and loads the console at the first request for it. */
 import type { Console } from '../../console/console.ts'
 import type { HttpHandler } from '../../shared/server/listener.ts'
 import { mountWeb } from '../../shared/server/web.ts'

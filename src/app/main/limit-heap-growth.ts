@@ -1,4 +1,4 @@
-/** Makes V8 collect garbage earlier in a control plane, which then uses less memory. It sets no upper bound. */
+/** Makes V8 collect garbage earlier in a control plane, which then uses less memory. */
 import { setFlagsFromString } from 'node:v8'
 
 /**

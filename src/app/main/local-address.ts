@@ -1,4 +1,4 @@
-/** The gateway as its own process reaches it: the address of the listener, and a client for it. It opens no port. */
+/** The gateway as its own process reaches it: the address of the listener, and a client for it. */
 import { hostOf } from '../../model/bare-host.ts'
 import { createEgress } from '../../shared/egress/client.ts'
 import type { Egress } from '../../shared/egress/egress.ts'

@@ -1,4 +1,4 @@
-/** Gives V8's background threads a low priority, so that the threads that serve calls do not wait for them. It changes no other thread. */
+/** Gives V8's background threads a low priority, so that the threads that serve calls do not wait for them. */
 import { opendirSync, readFileSync } from 'node:fs'
 import { constants, getPriority, setPriority } from 'node:os'
 import { isMainThread } from 'node:worker_threads'

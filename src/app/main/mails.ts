@@ -1,4 +1,4 @@
-/** Starts the delivery of notices by mail for the control plane, and registers its metrics. It writes no mail. */
+/** Starts the delivery of notices by mail for the control plane, and registers its metrics. */
 import { type Mails, startMails } from '../../control-plane/mail/dispatcher.ts'
 import type { MailOptions } from '../../control-plane/store/opened-store.ts'
 import type { Store } from '../../control-plane/store/store.ts'

@@ -1,4 +1,4 @@
-/** Connects meters, spool, Kafka and the control plane by the settings, and reports missing metrics. It counts no call. */
+/** Connects meters, spool, Kafka and the control plane by the settings, and reports missing metrics. */
 import { join } from 'node:path'
 import { foldEvents, SPOOL_SOURCE } from '../../control-plane/api/services/fold-events.ts'
 import type { Store } from '../../control-plane/store/store.ts'

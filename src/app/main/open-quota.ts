@@ -1,4 +1,4 @@
-/** Opens the quota counters of a process, with Redis if it is configured, and registers their metrics. It decides no call. */
+/** Opens the quota counters of a process, with Redis if it is configured, and registers their metrics. */
 import { join } from 'node:path'
 import { MessageChannel } from 'node:worker_threads'
 import { openJournalQuota } from '../../data-plane/quota/journal/journal-quota.ts'

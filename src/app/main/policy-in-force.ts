@@ -1,4 +1,4 @@
-/** Puts a bundle in force: tries it, writes it to the file of `POLICY_BUNDLE` and offers it as the live bundle. It chooses no bundle. */
+/** Puts a bundle in force: tries it, writes it to the file of `POLICY_BUNDLE` and offers it as the live bundle. */
 import { rename, writeFile } from 'node:fs/promises'
 import { readBundle } from '../../shared/policy/bundle.ts'
 import { type LivePolicy, type LivePolicyOptions, loadBundle } from '../../shared/policy/live/live-policy.ts'

@@ -1,4 +1,4 @@
-/** Opens the source of a policy bundle by its address, a file or a URL. It reads no bundle. */
+/** Opens the source of a policy bundle by its address, a file or a URL. */
 import { fileSource } from '../../shared/policy/live/file-source.ts'
 import { httpSource } from '../../shared/policy/live/http-source.ts'
 import type { BundleSource } from '../../shared/policy/live/source.ts'

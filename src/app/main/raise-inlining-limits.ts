@@ -1,4 +1,4 @@
-/** Lets V8 inline more of the functions that a call consists of. It changes no other limit of V8. */
+/** Lets V8 inline more of the functions that a call consists of. */
 import { setFlagsFromString } from 'node:v8'
 
 /**

@@ -1,4 +1,4 @@
-/** Reports files that are damaged or cannot be read, in the log and as a condition. It reads no file. */
+/** Reports files that are damaged or cannot be read, in the log and as a condition. */
 import type { OnDamage } from '../../shared/fs/damage.ts'
 import type { Log } from '../../shared/telemetry/log.ts'
 import type { Conditions } from './conditions.ts'

@@ -1,4 +1,4 @@
-/** The health of upstream addresses in all threads of a gateway: the first thread checks, the others receive the outcome. It sends no check itself. */
+/** The health of upstream addresses in all threads of a gateway: the first thread checks, the others receive the outcome. */
 import { BroadcastChannel } from 'node:worker_threads'
 import { HealthChecks } from '../../shared/egress/health-checks.ts'
 import type { RuledUpstreams } from '../../shared/egress/ruled-upstreams.ts'

@@ -1,4 +1,4 @@
-/** The statuses that the tool sources of a process report, for its admin API. It synchronizes none. */
+/** The statuses that the tool sources of a process report, for its admin API. */
 import type { ToolSource } from '../../catalog/source.ts'
 import type { ReportedCatalog } from '../../data-plane/http/admin-overview.ts'
 import { getOrSet } from '../../model/once-per.ts'

@@ -1,4 +1,4 @@
-/** Starts the sources of tools (tool sets, and APIs of type mcp of the control plane) and the example backend. It serves no tool. */
+/** Starts the sources of tools (tool sets, and APIs of type mcp of the control plane) and the example backend. */
 
 import { createDirectorySource } from '../../catalog/directory/source.ts'
 import { McpApis } from '../../catalog/mcp-apis.ts'

@@ -1,4 +1,4 @@
-/** Opens the export of traces if it is configured, and chooses calls whose stages are timed. It creates no span itself. */
+/** Opens the export of traces if it is configured, and chooses calls whose stages are timed. */
 import type { Exchange } from '../../data-plane/pipeline/exchange.ts'
 import type { Stage } from '../../data-plane/pipeline/stage.ts'
 import { isRecorded } from '../../data-plane/stages/6-settle/record-metrics.ts'

@@ -1,4 +1,4 @@
-/** The rule for errors that no code expected: reports them, and ends the process or the thread for some. It repairs nothing. */
+/** The rule for errors that no code expected: reports them, and ends the process or the thread for some. */
 import { createLogger } from '../../shared/telemetry/logger.ts'
 import type { Metrics } from '../../shared/telemetry/metrics.ts'
 import type { Settings } from '../settings.ts'

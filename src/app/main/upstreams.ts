@@ -1,4 +1,4 @@
-/** Opens the clients for upstreams with their health checks, and registers their metrics. It sends nothing itself. */
+/** Opens the clients for upstreams with their health checks, and registers their metrics. */
 import { RuledUpstreams } from '../../shared/egress/ruled-upstreams.ts'
 import type { UpstreamRules } from '../../shared/egress/upstream-rules.ts'
 import { Upstreams } from '../../shared/egress/upstreams.ts'

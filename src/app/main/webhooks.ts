@@ -1,4 +1,4 @@
-/** Opens the key for secrets in the database, and starts the delivery of webhooks with its client and metrics. It schedules no delivery. */
+/** Opens the key for secrets in the database, and starts the delivery of webhooks with its client and metrics. */
 import { join } from 'node:path'
 import type { Store } from '../../control-plane/store/store.ts'
 import { startWebhooks, type Webhooks } from '../../control-plane/webhooks/webhooks.ts'

@@ -1,4 +1,4 @@
-/** Recognizes IP addresses and CIDR blocks. It compares no address with a block. */
+/** Recognizes IP addresses and CIDR blocks. */
 import { isIP } from 'node:net'
 
 /** `10.0.0.0/8`, `::1`, `2001:db8::/32`. */

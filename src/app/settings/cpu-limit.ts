@@ -1,4 +1,4 @@
-/** Reads how much processor time the cgroups of this process allow (versions 1 and 2). It sets no limit. */
+/** Reads how much processor time the cgroups of this process allow (versions 1 and 2). */
 import { readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 

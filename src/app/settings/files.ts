@@ -1,4 +1,4 @@
-/** Checks settings that name files or need code of other parts, before the start. It changes no setting. */
+/** Checks settings that name files or need code of other parts, before the start. */
 import { readFile } from 'node:fs/promises'
 import type { Settings } from '../settings.ts'
 import { isRemote } from './policy.ts'

@@ -1,4 +1,4 @@
-/** Reads `AUTH_ISSUER`: the address of an identity provider, or the word for none. It sends no request. */
+/** Reads `AUTH_ISSUER`: the address of an identity provider, or the word for none. */
 import type { Reader } from './reader.ts'
 
 /** Without identity provider: only API keys are accepted, and the OAuth documents return 503. */

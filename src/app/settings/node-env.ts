@@ -1,4 +1,4 @@
-/** Reads `NODE_ENV`, which `serve` and other commands share. It reads no other setting. */
+/** Reads `NODE_ENV`, which `serve` and other commands share. */
 import type { Reader } from './reader.ts'
 
 export function readNodeEnv(read: Reader) {

@@ -1,4 +1,4 @@
-/** How the gateway presents itself to MCP clients and registries: texts and addresses from the environment. It serves nothing. */
+/** How the gateway presents itself to MCP clients and registries: texts and addresses from the environment. */
 import type { Presentation } from '../../model/presentation.ts'
 import type { Reader } from './reader.ts'
 

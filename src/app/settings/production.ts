@@ -1,4 +1,4 @@
-/** The insecure settings that production refuses unless `ALLOW_INSECURE` names them. It reads no file. */
+/** The insecure settings that production refuses unless `ALLOW_INSECURE` names them. */
 import { BlockList, isIP } from 'node:net'
 import type { SmtpServer } from '../../control-plane/mail/smtp.ts'
 import { hostOf } from '../../model/bare-host.ts'

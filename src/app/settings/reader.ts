@@ -1,4 +1,4 @@
-/** Reads single values from an environment, or from the file that `NAME_FILE` names, and collects the faults. It contains no name of a setting. */
+/** Reads single values from an environment, or from the file that `NAME_FILE` names, and collects the faults. */
 import { existsSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { parseDurationMs } from '../../model/duration.ts'

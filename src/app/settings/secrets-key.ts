@@ -1,4 +1,4 @@
-/** Reads and checks `SECRETS_KEY`, the key with which parts encrypt stored secrets and sessions. It creates no key. */
+/** Reads and checks `SECRETS_KEY`, the key with which parts encrypt stored secrets and sessions. */
 import type { Reader } from './reader.ts'
 
 const MIN_LENGTH = 32

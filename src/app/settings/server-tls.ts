@@ -1,4 +1,4 @@
-/** Checks the certificates and the key of a listener. It opens no file. */
+/** Checks the certificates and the key of a listener. */
 import type { Renewable } from '../../shared/tls/client-tls.ts'
 import type { ServerTls } from '../../shared/tls/server-tls.ts'
 import { checkCertificate, checkPair } from './client-tls.ts'

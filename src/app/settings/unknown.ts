@@ -1,4 +1,4 @@
-/** Finds variables that look like a misspelled setting. It reads no value. */
+/** Finds variables that look like a misspelled setting. */
 import { editDistance } from '../../shared/edit-distance.ts'
 
 /** Kubernetes sets these for each Service of the namespace. */

@@ -1,4 +1,4 @@
-/** Reads how many threads are to serve calls. It starts none. */
+/** Reads how many threads are to serve calls. */
 import { availableParallelism } from 'node:os'
 import { readCpuLimit } from './cpu-limit.ts'
 import type { Reader } from './reader.ts'

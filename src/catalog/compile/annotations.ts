@@ -1,4 +1,4 @@
-/** Behavior hints, and whether a tool counts as destructive, by HTTP method. It reads no Tool resource. */
+/** Behavior hints, and whether a tool counts as destructive, by HTTP method. */
 import type { ToolAnnotations } from '../../model/tool.ts'
 
 const DESTRUCTIVE: ReadonlySet<string> = new Set(['DELETE', 'PUT', 'PATCH'])

@@ -1,4 +1,4 @@
-/** Reads the request body of an operation: its media type, its encoding and the fields that can be separate arguments. It names no argument. */
+/** Reads the request body of an operation: its media type, its encoding and the fields that can be separate arguments. */
 import { isObject } from '../../model/is-object.ts'
 import type { BodyBinding } from '../../model/tool.ts'
 import { type Dict, own } from './dict.ts'

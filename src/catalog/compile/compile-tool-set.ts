@@ -1,4 +1,4 @@
-/** Compiles an OpenAPI document with a ToolSet into tools, resources and prompts, and reports what it skips. It reads no file and sends no request. */
+/** Compiles an OpenAPI document with a ToolSet into tools, resources and prompts, and reports what it skips. */
 
 import { writeJson } from '../../model/exact-number.ts'
 import { isObject } from '../../model/is-object.ts'

@@ -1,4 +1,4 @@
-/** Compiles `x-mcp-resources` and `x-mcp-prompts` of an OpenAPI document into resources, resource templates and prompts. It reads no file. */
+/** Compiles `x-mcp-resources` and `x-mcp-prompts` of an OpenAPI document into resources, resource templates and prompts. */
 import { withDoubles } from '../../model/exact-number.ts'
 import { isObject } from '../../model/is-object.ts'
 import type { ObjectSchema } from '../../model/json-schema.ts'

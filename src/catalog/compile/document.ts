@@ -1,4 +1,4 @@
-/** Read access to an OpenAPI document: version, title, references, operations and parameters; also the error of an unusable one. It fetches no document. */
+/** Read access to an OpenAPI document: version, title, references, operations and parameters; also the error of an unusable one. */
 
 import { isObject } from '../../model/is-object.ts'
 import { shownReference } from '../../model/shown-address.ts'

@@ -1,4 +1,4 @@
-/** Finds named schemas that inherit through `allOf`, and builds the `oneOf` of a parent with a discriminator and its heirs. It converts no schema. */
+/** Finds named schemas that inherit through `allOf`, and builds the `oneOf` of a parent with a discriminator and its heirs. */
 import { isObject } from '../../model/is-object.ts'
 import { type Dict, list, own, put, strings, text } from './dict.ts'
 import type { OpenDocument } from './document.ts'

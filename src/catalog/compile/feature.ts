@@ -1,4 +1,4 @@
-/** Compiles resources, resource templates and prompts of MCP servers and documents; names their lists, and builds the prefix of URIs. It sends no request. */
+/** Compiles resources, resource templates and prompts of MCP servers and documents; names their lists, and builds the prefix of URIs. */
 import { isObject } from '../../model/is-object.ts'
 import type { ObjectSchema } from '../../model/json-schema.ts'
 import type { Feature, Tool } from '../../model/tool.ts'

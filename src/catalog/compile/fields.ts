@@ -1,4 +1,4 @@
-/** Reads the named fields of a schema that describes a plain object, including those that `allOf` adds. It converts no schema. */
+/** Reads the named fields of a schema that describes a plain object, including those that `allOf` adds. */
 import { writeJson } from '../../model/exact-number.ts'
 import { isObject } from '../../model/is-object.ts'
 import { type Dict, list, own, strings } from './dict.ts'

@@ -1,4 +1,4 @@
-/** Escapes and unescapes tokens of JSON Pointers. It reads no document. */
+/** Escapes and unescapes tokens of JSON Pointers. */
 
 /** A token as key; in a URI fragment it may be percent-encoded as well. */
 export function unescapeToken(token: string): string {

@@ -1,4 +1,4 @@
-/** Normalizes, classifies and orders media types, and builds values of `Content-Type` and `Accept`. It reads no schema. */
+/** Normalizes, classifies and orders media types, and builds values of `Content-Type` and `Accept`. */
 
 /** How a value becomes bytes in this media type. */
 export type BodyKind = 'json' | 'form' | 'multipart' | 'text' | 'binary'

@@ -1,4 +1,4 @@
-/** Makes names for tools, prompts and arguments, limits their length, and makes names of operations unique. It reads no document. */
+/** Makes names for tools, prompts and arguments, limits their length, and makes names of operations unique. */
 import { createHash } from 'node:crypto'
 import type { ToolNaming } from '../../model/tool-set.ts'
 

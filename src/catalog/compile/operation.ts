@@ -1,4 +1,4 @@
-/** Compiles an operation of an OpenAPI document into a tool, and creates the schema converters that operations share. It reads no file. */
+/** Compiles an operation of an OpenAPI document into a tool, and creates the schema converters that operations share. */
 import type { Tool } from '../../model/tool.ts'
 import type { ToolSet } from '../../model/tool-set.ts'
 import { annotationsOf, isDestructive } from './annotations.ts'

@@ -1,4 +1,4 @@
-/** Reads the parameters of an operation and the placeholders of its path into bindings and schemas. It names no argument. */
+/** Reads the parameters of an operation and the placeholders of its path into bindings and schemas. */
 import { isObject } from '../../model/is-object.ts'
 import type { BackendAuthentication, ParameterBinding, ParameterLocation } from '../../model/tool.ts'
 import { type Dict, list, own, put } from './dict.ts'

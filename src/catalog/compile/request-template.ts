@@ -1,4 +1,4 @@
-/** Builds the request template of a tool from its operation and arguments. It serializes no argument. */
+/** Builds the request template of a tool from its operation and arguments. */
 import type { ParameterBinding, RequestTemplate } from '../../model/tool.ts'
 import type { Arguments } from './arguments.ts'
 import type { RawOperation } from './document.ts'

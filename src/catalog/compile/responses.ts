@@ -1,4 +1,4 @@
-/** Reads the media types and the JSON schema of the success responses of an operation, or of `default`. It converts no schema. */
+/** Reads the media types and the JSON schema of the success responses of an operation, or of `default`. */
 import { isObject } from '../../model/is-object.ts'
 import { type Dict, own } from './dict.ts'
 import type { OpenDocument, RawOperation } from './document.ts'

@@ -1,4 +1,4 @@
-/** Bounds of a schema of a tool. It changes no schema. */
+/** Bounds of a schema of a tool. */
 import type { ObjectSchema } from '../../model/json-schema.ts'
 import { countValues } from '../../shared/json-schema/cost.ts'
 import type { Draft } from './schema-keywords.ts'

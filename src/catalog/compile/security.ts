@@ -1,4 +1,4 @@
-/** Determines the authentication at a backend, where API keys of a document are sent, and which schemes an operation requires. It resolves no secret. */
+/** Determines the authentication at a backend, where API keys of a document are sent, and which schemes an operation requires. */
 
 import { isObject } from '../../model/is-object.ts'
 import type { BackendAuthentication } from '../../model/tool.ts'

@@ -1,4 +1,4 @@
-/** Chooses the server of an operation, and normalizes addresses of servers. It sends no request. */
+/** Chooses the server of an operation, and normalizes addresses of servers. */
 import { ExactNumber } from '../../model/exact-number.ts'
 import { isObject } from '../../model/is-object.ts'
 import { isUnixUrl, originOf } from '../../model/upstream-url.ts'

@@ -1,4 +1,4 @@
-/** The error of an operation, or of another entry, that cannot be compiled. It contains no logic. */
+/** The error of an operation, or of another entry, that cannot be compiled. */
 
 /** The message is the reason, for the author of the document. */
 export class SkippedOperation extends Error {}

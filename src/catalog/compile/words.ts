@@ -1,4 +1,4 @@
-/** Cleans and shortens texts for agents, and compares a title with a name. It writes no description. */
+/** Cleans and shortens texts for agents, and compares a title with a name. */
 
 /** Controls except tab and line feed; bidi, zero-width, tag and other format characters; default-ignorable characters; lone surrogates. */
 const INVISIBLE =

@@ -1,4 +1,4 @@
-/** Writes and removes the status files of tool sets and ToolViews, and reads which tool sets served tools before a restart. It computes no status. */
+/** Writes and removes the status files of tool sets and ToolViews, and reads which tool sets served tools before a restart. */
 
 import { mkdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'

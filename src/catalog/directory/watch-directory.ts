@@ -1,4 +1,4 @@
-/** Calls back when a directory may have changed: on file notifications where the system has them, and by polling. It reads no file. */
+/** Calls back when a directory may have changed: on file notifications where the system has them, and by polling. */
 import { type FSWatcher, watch } from 'node:fs'
 import type { Log } from '../../shared/telemetry/log.ts'
 

@@ -1,4 +1,4 @@
-/** Applies actions of OpenAPI Overlays to a document, in order, and reports unmatched actions. It parses no overlay, and does not change the given document. */
+/** Applies actions of OpenAPI Overlays to a document, in order, and reports unmatched actions. */
 import { exec, type JsonValue } from 'jsonpath-rfc9535'
 import { isObject } from '../../model/is-object.ts'
 import type { OverlayAction } from '../../model/tool-set.ts'

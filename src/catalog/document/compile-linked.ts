@@ -1,4 +1,4 @@
-/** Joins a document with the files it refers to and its overlays, and compiles it; also decodes UTF-8. It reads no file. */
+/** Joins a document with the files it refers to and its overlays, and compiles it; also decodes UTF-8. */
 import type { ToolSet } from '../../model/tool-set.ts'
 import { type CompileResult, compileToolSet, type ToolBounds } from '../compile/compile-tool-set.ts'
 import { DocumentError } from '../compile/document.ts'

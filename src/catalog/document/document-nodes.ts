@@ -1,4 +1,4 @@
-/** Lists the members of a node of an OpenAPI document that may hold references. It follows no reference. */
+/** Lists the members of a node of an OpenAPI document that may hold references. */
 import { isObject } from '../../model/is-object.ts'
 
 /** Fields whose members are named by the author, so that none of those names is a keyword. */

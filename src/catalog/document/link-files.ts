@@ -1,4 +1,4 @@
-/** Joins an OpenAPI document and the files it refers to into one document, and reports what it cannot resolve. It reads no file. */
+/** Joins an OpenAPI document and the files it refers to into one document, and reports what it cannot resolve. */
 import { isObject } from '../../model/is-object.ts'
 import { shownAddress, shownReference } from '../../model/shown-address.ts'
 import type { UnresolvedReference } from '../compile/compile-tool-set.ts'

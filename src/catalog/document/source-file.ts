@@ -1,4 +1,4 @@
-/** A file of a document: its value, and the places of schemas with an `$id` or an anchor in it; also resolves URIs. It opens no file. */
+/** A file of a document: its value, and the places of schemas with an `$id` or an anchor in it; also resolves URIs. */
 import { isObject } from '../../model/is-object.ts'
 import { own } from '../compile/dict.ts'
 import { escapeToken } from '../compile/json-pointer.ts'

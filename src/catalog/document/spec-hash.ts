@@ -1,4 +1,4 @@
-/** Computes the SHA-256 of a parsed document from its JSON with sorted keys. It parses nothing. */
+/** Computes the SHA-256 of a parsed document from its JSON with sorted keys. */
 import { createHash, type Hash } from 'node:crypto'
 import { ExactNumber } from '../../model/exact-number.ts'
 

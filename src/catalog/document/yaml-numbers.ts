@@ -1,4 +1,4 @@
-/** Options of the YAML parser with which it reads numbers as `ExactNumber` where a double would change them. It parses no document. */
+/** Options of the YAML parser with which it reads numbers as `ExactNumber` where a double would change them. */
 import { isScalar, type ScalarTag, type Tags } from 'yaml'
 import { numberOf } from '../../model/exact-number.ts'
 

@@ -1,4 +1,4 @@
-/** Compiles a file with resources or an OpenAPI document for inspection, and reports its faults. It serves and stores nothing. */
+/** Compiles a file with resources or an OpenAPI document for inspection, and reports its faults. */
 import { readFile, stat } from 'node:fs/promises'
 import { basename, dirname, extname, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'

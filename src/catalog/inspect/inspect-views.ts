@@ -1,4 +1,4 @@
-/** Reports what the ToolViews of a file would list together with the resources of its directory, and formats the report. It serves nothing. */
+/** Reports what the ToolViews of a file would list together with the resources of its directory, and formats the report. */
 import { dirname } from 'node:path'
 import type { ToolViewStatus } from '../../model/tool-view.ts'
 import { desiredFromFiles } from '../directory/desired-from-files.ts'

@@ -1,4 +1,4 @@
-/** Runs the reconciler once over resources, with disabled tool sets enabled, and collects its results and faults. It serves and stores nothing. */
+/** Runs the reconciler once over resources, with disabled tool sets enabled, and collects its results and faults. */
 import type { Tool } from '../../model/tool.ts'
 import type { ToolView } from '../../model/tool-view.ts'
 import type { Egress } from '../../shared/egress/egress.ts'

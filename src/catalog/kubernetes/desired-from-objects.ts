@@ -1,4 +1,4 @@
-/** Turns objects of the cluster into desired tool sets, tools and views, with faults. It writes no object. */
+/** Turns objects of the cluster into desired tool sets, tools and views, with faults. */
 import type { Desired, DesiredToolSet, UnusableResource } from '../desired.ts'
 import { faultText } from '../resource/fields.ts'
 import { readResource } from '../resource/resource.ts'

@@ -1,4 +1,4 @@
-/** Elects a leader among instances with a Lease. It compares no clocks of instances. */
+/** Elects a leader among instances with a Lease. */
 import type { Log } from '../../shared/telemetry/log.ts'
 import type { KubernetesApi, LeaseRecord } from './api.ts'
 

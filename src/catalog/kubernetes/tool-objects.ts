@@ -1,4 +1,4 @@
-/** Plans which Tool objects of a tool set to create, replace and remove, and finds their tool names and edited fields. It writes no object. */
+/** Plans which Tool objects of a tool set to create, replace and remove, and finds their tool names and edited fields. */
 
 import { createHash } from 'node:crypto'
 import { isObject } from '../../model/is-object.ts'

@@ -1,4 +1,4 @@
-/** Watches the objects below a path of the API server with an informer, and reopens it after errors. It writes no object. */
+/** Watches the objects below a path of the API server with an informer, and reopens it after errors. */
 import {
   type KubeConfig,
   type KubernetesListObject,

@@ -1,4 +1,4 @@
-/** Compiles the lists of an MCP server with a ToolSet into tools, resources and prompts, and determines the authentication. It sends no request. */
+/** Compiles the lists of an MCP server with a ToolSet into tools, resources and prompts, and determines the authentication. */
 import { isObject } from '../../model/is-object.ts'
 import type { JsonSchema } from '../../model/json-schema.ts'
 import {

@@ -1,4 +1,4 @@
-/** Reads the lists of an MCP server over an open connection, and whether the server reports changes of them. It compiles nothing. */
+/** Reads the lists of an MCP server over an open connection, and whether the server reports changes of them. */
 import { isObject } from '../../model/is-object.ts'
 import type { McpConnection } from '../../shared/mcp-client/connection.ts'
 import { type ListMethod, listPages } from '../../shared/mcp-client/list-pages.ts'

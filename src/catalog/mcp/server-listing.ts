@@ -1,4 +1,4 @@
-/** Reads the lists of an MCP server with the connection and token this needs, and reports when they may have changed. It compiles nothing. */
+/** Reads the lists of an MCP server with the connection and token this needs, and reports when they may have changed. */
 import { writeJson } from '../../model/exact-number.ts'
 import type { BackendAuthentication } from '../../model/tool.ts'
 import type { McpSource } from '../../model/tool-set.ts'

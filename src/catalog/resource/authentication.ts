@@ -1,4 +1,4 @@
-/** Reads how the gateway authenticates at a backend, in the spec of a resource. It reads no secret. */
+/** Reads how the gateway authenticates at a backend, in the spec of a resource. */
 import {
   AUTHENTICATION_TYPES,
   type AuthenticationType,

@@ -1,4 +1,4 @@
-/** Reads fields of untrusted resources, and collects and formats their faults. It knows no kind of resource. */
+/** Reads fields of untrusted resources, and collects and formats their faults. */
 import { parseDurationMs } from '../../model/duration.ts'
 import { isObject } from '../../model/is-object.ts'
 import { type Dict, own } from '../compile/dict.ts'

@@ -1,4 +1,4 @@
-/** Reads a reference to one key of a ConfigMap or Secret in a resource. It reads no ConfigMap and no Secret. */
+/** Reads a reference to one key of a ConfigMap or Secret in a resource. */
 import type { KeyReference } from '../../model/tool-set.ts'
 import type { ResourceFields } from './fields.ts'
 

@@ -1,4 +1,4 @@
-/** Checks the `x-mcp-header` annotations of a schema. It changes no schema. */
+/** Checks the `x-mcp-header` annotations of a schema. */
 import { isObject } from '../../model/is-object.ts'
 
 /** RFC 9110 §5.6.2, token; `Mcp-Param-` is the prefix of the header. */

@@ -1,4 +1,4 @@
-/** Reads overlays of a ToolSet resource, and OpenAPI Overlay documents that it refers to. It applies none. */
+/** Reads overlays of a ToolSet resource, and OpenAPI Overlay documents that it refers to. */
 import { query } from 'jsonpath-rfc9535'
 import type { Overlay, OverlayAction, ToolSet } from '../../model/tool-set.ts'
 import { faultText, type ResourceFault, ResourceFields } from './fields.ts'

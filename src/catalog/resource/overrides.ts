@@ -1,4 +1,4 @@
-/** Reads `spec.overrides` of a ToolSet resource. It applies none. */
+/** Reads `spec.overrides` of a ToolSet resource. */
 import { TASK_SUPPORT } from '../../model/tool.ts'
 import type { ToolOverride, ToolSet } from '../../model/tool-set.ts'
 import type { ResourceFields } from './fields.ts'

@@ -1,4 +1,4 @@
-/** Fills `${NAME}` placeholders in texts of a resource from a given map, and reports unknown names. It reads no environment variable. */
+/** Fills `${NAME}` placeholders in texts of a resource from a given map, and reports unknown names. */
 import { isObject } from '../../model/is-object.ts'
 import { type Dict, put } from '../compile/dict.ts'
 import type { ResourceFault } from './fields.ts'

@@ -1,4 +1,4 @@
-/** Reads the files that resources of a directory refer to: documents, secrets and files beside a document. It reads no resource. */
+/** Reads the files that resources of a directory refer to: documents, secrets and files beside a document. */
 import { readFile, realpath, stat } from 'node:fs/promises'
 import { join, sep } from 'node:path'
 import type { KeyReference } from '../../model/tool-set.ts'

@@ -1,4 +1,4 @@
-/** The metadata of a resource that its readers need. It contains no logic. */
+/** The metadata of a resource that its readers need. */
 
 export interface ResourceMeta {
   readonly name: string

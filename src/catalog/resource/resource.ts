@@ -1,4 +1,4 @@
-/** Reads the envelope of a resource, and passes its spec to the reader of its kind. It reads no file. */
+/** Reads the envelope of a resource, and passes its spec to the reader of its kind. */
 
 import { isObject } from '../../model/is-object.ts'
 import type { ToolSet } from '../../model/tool-set.ts'

@@ -1,4 +1,4 @@
-/** Reads the spec of a ToolSet resource, and fields that a Tool resource shares with it, and reports faults. It reads no file. */
+/** Reads the spec of a ToolSet resource, and fields that a Tool resource shares with it, and reports faults. */
 
 import { isPerCaller, TASK_SUPPORT } from '../../model/tool.ts'
 import {

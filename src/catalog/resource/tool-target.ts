@@ -1,4 +1,4 @@
-/** The generated tools that a Tool resource may change, as far as it can be read. It contains no logic. */
+/** The generated tools that a Tool resource may change, as far as it can be read. */
 
 /** undefined: any, because the resource does not say it readably. */
 export interface ToolTarget {

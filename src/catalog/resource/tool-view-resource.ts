@@ -1,4 +1,4 @@
-/** Reads the spec of a ToolView resource, and reports its faults and that of a reserved name. It knows no tool. */
+/** Reads the spec of a ToolView resource, and reports its faults and that of a reserved name. */
 import { tenantOfNamespace } from '../../model/tool-set.ts'
 import type { ToolChange, ToolView, ViewBinding, ViewIcon, ViewSelection } from '../../model/tool-view.ts'
 import { normalizeBaseUrl } from '../compile/servers.ts'

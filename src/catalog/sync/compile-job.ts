@@ -1,4 +1,4 @@
-/** Runs one compilation from text to tools; defines its input, its outcome and the interface of a compiler. It fetches no document. */
+/** Runs one compilation from text to tools; defines its input, its outcome and the interface of a compiler. */
 import { createHash } from 'node:crypto'
 import { asPlainTool } from '../../model/exact-tool.ts'
 import type { ToolSet } from '../../model/tool-set.ts'

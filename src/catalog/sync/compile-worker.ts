@@ -1,4 +1,4 @@
-/** The worker thread that compiles documents and sends tools in batches. It fetches no document. */
+/** The worker thread that compiles documents and sends tools in batches. */
 import { parentPort } from 'node:worker_threads'
 import { readJson } from '../../model/exact-number.ts'
 import type { Tool } from '../../model/tool.ts'

@@ -1,4 +1,4 @@
-/** Stores the definitions of the tools of a tool set in a file. It compares nothing. */
+/** Stores the definitions of the tools of a tool set in a file. */
 
 import { mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-/** Makes the definitions of tools, and compares them with a previous record for changed meaning and breaking changes. It stores nothing. */
+/** Makes the definitions of tools, and compares them with a previous record for changed meaning and breaking changes. */
 
 import { createHash } from 'node:crypto'
 import { isObject } from '../../model/is-object.ts'

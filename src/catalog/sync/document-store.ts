@@ -1,4 +1,4 @@
-/** Stores documents that tool sets read over the network, with the files that the documents refer to. It fetches no document. */
+/** Stores documents that tool sets read over the network, with the files that the documents refer to. */
 
 import { createHash } from 'node:crypto'
 import { mkdir, readFile, rm } from 'node:fs/promises'

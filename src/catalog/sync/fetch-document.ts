@@ -1,4 +1,4 @@
-/** Fetches a document over HTTP, within limits on size and time, and without redirects. It parses no document. */
+/** Fetches a document over HTTP, within limits on size and time, and without redirects. */
 import { shownAddress } from '../../model/shown-address.ts'
 import type { Egress } from '../../shared/egress/egress.ts'
 import { httpOnly } from '../../shared/egress/http-only.ts'

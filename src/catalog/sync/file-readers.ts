@@ -1,4 +1,4 @@
-/** Readers of the files that a document may refer to: from its origin, from stored copies, from its folder, or none. They parse no file. */
+/** Readers of the files that a document may refer to: from its origin, from stored copies, from its folder, or none. */
 import { shownAddress } from '../../model/shown-address.ts'
 import type { Egress } from '../../shared/egress/egress.ts'
 import type { StoredFile } from './document-store.ts'

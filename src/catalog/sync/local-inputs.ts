@@ -1,4 +1,4 @@
-/** The local inputs of a synchronization, and fingerprints that show when inputs change. It reads nothing. */
+/** The local inputs of a synchronization, and fingerprints that show when inputs change. */
 import { createHash } from 'node:crypto'
 import { writeJson } from '../../model/exact-number.ts'
 import type { ToolSet } from '../../model/tool-set.ts'

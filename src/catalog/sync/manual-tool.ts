@@ -1,4 +1,4 @@
-/** Resolves the credential of a Tool resource from its secret. It makes no tool. */
+/** Resolves the credential of a Tool resource from its secret. */
 import type { ToolResource } from '../resource/tool-resource.ts'
 import type { ReferenceReader } from './tool-set-sync.ts'
 

@@ -1,4 +1,4 @@
-/** Combines generated tools with Tool resources, and finds tools with conflicting names. It reads no resource. */
+/** Combines generated tools with Tool resources, and finds tools with conflicting names. */
 import type { Tool } from '../../model/tool.ts'
 import { manualTool, overlayTool } from '../resource/apply-tool.ts'
 import type { ResourceFault } from '../resource/fields.ts'

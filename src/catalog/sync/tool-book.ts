@@ -1,4 +1,4 @@
-/** Keeps the Tool resources that apply and the unusable ones, and finds the tools to withhold. It reads no resource. */
+/** Keeps the Tool resources that apply and the unusable ones, and finds the tools to withhold. */
 import type { Tool } from '../../model/tool.ts'
 import type { UnusableResource } from '../desired.ts'
 import type { ToolTarget } from '../resource/tool-target.ts'

@@ -1,4 +1,4 @@
-/** Synchronizes a tool set: obtains its document or MCP lists, compiles them, stores remote ones and schedules runs. It publishes no tools. */
+/** Synchronizes a tool set: obtains its document or MCP lists, compiles them, stores remote ones and schedules runs. */
 
 import type { KeyReference, ToolSet } from '../../model/tool-set.ts'
 import { backoffMs } from '../../shared/async/backoff.ts'

@@ -1,4 +1,4 @@
-/** Replaces a file atomically through a temporary file beside it. It creates no directory. */
+/** Replaces a file atomically through a temporary file beside it. */
 import { open, rename, rm } from 'node:fs/promises'
 
 let counter = 0

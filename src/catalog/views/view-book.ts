@@ -1,4 +1,4 @@
-/** Turns desired ToolViews into the served ones, and writes their status. It reads no resource. */
+/** Turns desired ToolViews into the served ones, and writes their status. */
 import { writeJson } from '../../model/exact-number.ts'
 import type { Tool } from '../../model/tool.ts'
 import type { ToolView, ToolViewStatus, ViewFigures } from '../../model/tool-view.ts'

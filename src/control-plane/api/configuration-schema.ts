@@ -1,4 +1,4 @@
-/** Builds the JSON Schema of a configuration tree from its zod schema. It validates nothing. */
+/** Builds the JSON Schema of a configuration tree from its zod schema. */
 import { OpenAPIRegistry, OpenApiGeneratorV31 } from '@asteasolutions/zod-to-openapi'
 import { configurationTree } from './schemas/configuration.ts'
 

@@ -1,4 +1,4 @@
-/** Assembles the control plane: endpoints, pages, snapshot stream, permissions and background work. It contains no rule about a resource. */
+/** Assembles the control plane: endpoints, pages, snapshot stream, permissions and background work. */
 import { Hono } from 'hono'
 import type { ControlPlaneTransport } from '../../link/transport.ts'
 import type { WebPeer } from '../../shared/server/web.ts'

@@ -1,4 +1,4 @@
-/** The options of the control plane. It sets no default. */
+/** The options of the control plane. */
 
 import type { Api } from '../../model/api.ts'
 import type { AuthConfig } from '../../model/gateway-instance.ts'

@@ -1,4 +1,4 @@
-/** The interface through which the control plane uses the policy of its process and drafts of it. It implements nothing. */
+/** The interface through which the control plane uses the policy of its process and drafts of it. */
 
 /** Path → text of rego modules, tests and data documents. */
 export type DraftFiles = Readonly<Record<string, string>>

@@ -1,4 +1,4 @@
-/** Readiness of the control plane, its routes `/ready` and `/health`, and the app that responds until the database is open. It opens no database. */
+/** Readiness of the control plane, its routes `/ready` and `/health`, and the app that responds until the database is open. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Hono } from 'hono'
 import { type Store, StoreUnavailable } from '../store/store.ts'

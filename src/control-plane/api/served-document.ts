@@ -1,4 +1,4 @@
-/** The OpenAPI document that the control plane serves, from the file of the build or generated. It describes no endpoint. */
+/** The OpenAPI document that the control plane serves, from the file of the build or generated. */
 import { existsSync, readFileSync } from 'node:fs'
 import { controlPlaneDocument } from './endpoints.ts'
 import { type DocumentInfo, serversOf } from './http/openapi.ts'

@@ -1,4 +1,4 @@
-/** The interface of the services that endpoints use. It contains no logic. */
+/** The interface of the services that endpoints use. */
 
 import type { MayExchangeAt } from '../../shared/egress/oauth/exchange-endpoints.ts'
 import type { Fleet } from '../publisher/fleet.ts'

@@ -1,4 +1,4 @@
-/** Sends one mail to the SMTP server of the deployment, with a limit of time. It retries nothing and stores nothing. */
+/** Sends one mail to the SMTP server of the deployment, with a limit of time. */
 import { connect, type Socket } from 'node:net'
 import { createTransport } from 'nodemailer'
 import { bareHost } from '../../model/bare-host.ts'

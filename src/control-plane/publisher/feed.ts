@@ -1,4 +1,4 @@
-/** Generates the events of the stream to a gateway. It sends no event. */
+/** Generates the events of the stream to a gateway. */
 
 import type { FleetQuestion } from '../../link/fleet-question.ts'
 import type { HelloEvent } from '../../link/transport.ts'

@@ -1,4 +1,4 @@
-/** Distributes questions about recorded calls to the streams of gateways, and collects the replies. It writes no row. */
+/** Distributes questions about recorded calls to the streams of gateways, and collects the replies. */
 import { randomUUID } from 'node:crypto'
 import { promisify } from 'node:util'
 import { deflateRaw, inflateRaw } from 'node:zlib'

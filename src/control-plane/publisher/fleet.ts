@@ -1,4 +1,4 @@
-/** The control plane's side of the link: connections, polls and reports of gateways, and the activation and purge of tenants. It handles no HTTP request. */
+/** The control plane's side of the link: connections, polls and reports of gateways, and the activation and purge of tenants. */
 import type { ShareUpdate } from '../../link/control-share.ts'
 import type { AdminAction, Hello, Report } from '../../link/report.ts'
 import type { StreamEvent } from '../../link/update-events.ts'

@@ -1,4 +1,4 @@
-/** The link to a gateway in the same process, by function calls. It sends no HTTP request and checks no credential. */
+/** The link to a gateway in the same process, by function calls. */
 import type { ControlPlaneTransport } from '../../link/transport.ts'
 import type { StreamEvent } from '../../link/update-events.ts'
 import { Problem } from '../api/http/problem.ts'

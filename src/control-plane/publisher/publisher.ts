@@ -1,7 +1,4 @@
-/**
- * Publishes the share: reads it from the database, has documents compiled, and derives updates and differences between versions.
- * It sends nothing to gateways.
- */
+/** Publishes the share: reads it from the database, has documents compiled, and derives updates and differences between versions. */
 
 import {
   applyUpdate,

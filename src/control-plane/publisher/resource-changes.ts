@@ -1,4 +1,4 @@
-/** Lists the resources that differ between versions of the share, and joins the lists of consecutive versions. It publishes nothing. */
+/** Lists the resources that differ between versions of the share, and joins the lists of consecutive versions. */
 import type { TenantShare } from '../../link/control-share.ts'
 
 export const CHANGED_KINDS = ['tenant', 'plan', 'api', 'subscription', 'key', 'consumer', 'tool'] as const

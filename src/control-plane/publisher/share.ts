@@ -1,4 +1,4 @@
-/** Converts rows of the database to parts of the share. It reads no database and sends nothing. */
+/** Converts rows of the database to parts of the share. */
 
 import type {
   ApiShare,

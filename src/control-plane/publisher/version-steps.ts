@@ -1,4 +1,4 @@
-/** Keeps the steps between the latest versions of the share, and derives the changes since a version. It publishes nothing. */
+/** Keeps the steps between the latest versions of the share, and derives the changes since a version. */
 import type { TenantShare } from '../../link/control-share.ts'
 import { joinedChanges, type ResourceChange, resourceChanges } from './resource-changes.ts'
 

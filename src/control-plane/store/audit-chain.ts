@@ -1,4 +1,4 @@
-/** Verifies the chain of audit records and reports the first fault. It changes nothing. */
+/** Verifies the chain of audit records and reports the first fault. */
 import { createHash } from 'node:crypto'
 import { auditContent } from '../../model/audit.ts'
 import { EVERY_TENANT, type Store } from './store.ts'

@@ -1,4 +1,4 @@
-/** The interface of the repository of audit records. It contains no query. */
+/** The interface of the repository of audit records. */
 import type { AuditRecord, NewAuditRecord } from '../../model/audit.ts'
 
 export interface AuditFilter {

@@ -1,4 +1,4 @@
-/** Records changes of resources and other actions for the audit. It contains no query. */
+/** Records changes of resources and other actions for the audit. */
 import { createHash } from 'node:crypto'
 import type { AuditOrigin } from '../../model/audit.ts'
 import { newId } from '../../model/id.ts'

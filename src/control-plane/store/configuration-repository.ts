@@ -1,4 +1,4 @@
-/** The interface of the repository of configuration as code: resources, their owners and last applied states, and a lock. It contains no query. */
+/** The interface of the repository of configuration as code: resources, their owners and last applied states, and a lock. */
 import type { Api } from '../../model/api.ts'
 import type { ResourceFields, ResourceKind } from '../../model/configuration.ts'
 import type { Consumer } from '../../model/consumer.ts'

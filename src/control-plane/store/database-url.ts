@@ -1,4 +1,4 @@
-/** Parses the address of a database, and checks the TLS files that an address names. It opens no database. */
+/** Parses the address of a database, and checks the TLS files that an address names. */
 import { accessSync, constants } from 'node:fs'
 import { join, resolve } from 'node:path'
 

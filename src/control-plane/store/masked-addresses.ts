@@ -1,4 +1,4 @@
-/** Replaces the parts of addresses that may hold a credential by a digest, in values for audit records and for comparisons of configurations. It stores nothing. */
+/** Replaces the parts of addresses that may hold a credential by a digest, in values for audit records and for comparisons of configurations. */
 import { createHash } from 'node:crypto'
 import { isObject } from '../../model/is-object.ts'
 import { shownAddress } from '../../model/shown-address.ts'

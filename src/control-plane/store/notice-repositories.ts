@@ -1,4 +1,4 @@
-/** The interfaces of the repositories of announced quotas and of mails. They contain no query. */
+/** The interfaces of the repositories of announced quotas and of mails. */
 import type { AfterSending, Mail } from '../../model/mail.ts'
 import type { ReachedQuota } from '../../model/quota-notice.ts'
 

@@ -1,4 +1,4 @@
-/** Opens the store of a database address, with or without migrating it. It contains no query. */
+/** Opens the store of a database address, with or without migrating it. */
 
 import { type DatabaseTarget, databaseTarget } from './database-url.ts'
 import type { OpenedStore, StoreOptions } from './opened-store.ts'

@@ -1,4 +1,4 @@
-/** Options and result of opening a store. It opens no database. */
+/** Options and result of opening a store. */
 
 import type { Sealer } from '../../shared/secrets/sealer.ts'
 import type { Migrator } from './migrations/run.ts'

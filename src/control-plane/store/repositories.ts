@@ -1,4 +1,4 @@
-/** Interfaces of repositories, with the types that they take and return; further ones are in files beside it. It contains no query. */
+/** Interfaces of repositories, with the types that they take and return; further ones are in files beside it. */
 import type { Api, ApiStatus } from '../../model/api.ts'
 import type { ApiKey, ApiKeyStatus } from '../../model/api-key.ts'
 import type { Consumer, ConsumerStatus } from '../../model/consumer.ts'

@@ -1,4 +1,4 @@
-/** Reads the contents of a database as JSON texts, writes them into an empty database, and compares the two. It opens no database and no file. */
+/** Reads the contents of a database as JSON texts, writes them into an empty database, and compares the two. */
 import { type Kysely, sql, type Transaction as Trx } from 'kysely'
 import { MIGRATIONS } from './migrations/index.ts'
 import { createMigrator } from './migrations/run.ts'

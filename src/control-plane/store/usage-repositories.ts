@@ -1,4 +1,4 @@
-/** The repositories of usage, metering and tier limits. It contains no query. */
+/** The repositories of usage, metering and tier limits. */
 import type { UsageCount } from '../../link/usage-count.ts'
 
 interface UsageSum {

@@ -1,4 +1,4 @@
-/** The repositories of webhooks and their deliveries. It contains no query. */
+/** The repositories of webhooks and their deliveries. */
 import type { Webhook } from '../../model/webhook.ts'
 import type { AfterAttempt, Delivery, DeliveryStatus } from '../../model/webhook-delivery.ts'
 import type { ListPage, Locking, PageRequest } from './repositories.ts'

@@ -1,4 +1,4 @@
-/** A store for requests, whose `read` and `write` reject after a deadline, and the report of late ones. It cancels no transaction. */
+/** A store for requests, whose `read` and `write` reject after a deadline, and the report of late ones. */
 import { type Store, StoreUnavailable } from './store.ts'
 
 const DEADLINE_MS = 5_000

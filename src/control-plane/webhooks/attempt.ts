@@ -1,4 +1,4 @@
-/** One attempt of a delivery: the checks before it, its request and its outcome. It decides no retry and stores nothing. */
+/** One attempt of a delivery: the checks before it, its request and its outcome. */
 
 import { type AttemptOutcome, MAX_STORED_RESPONSE_BYTES } from '../../model/webhook-delivery.ts'
 import type { Egress, EgressFailure } from '../../shared/egress/egress.ts'

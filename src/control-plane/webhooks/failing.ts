@@ -1,4 +1,4 @@
-/** Counts failed deliveries of webhooks, and appends the event of a failing webhook. It sends nothing. */
+/** Counts failed deliveries of webhooks, and appends the event of a failing webhook. */
 import { hostOf } from '../../model/bare-host.ts'
 import type { AfterAttempt } from '../../model/webhook-delivery.ts'
 import type { Transaction } from '../store/store.ts'

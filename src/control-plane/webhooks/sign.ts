@@ -1,4 +1,4 @@
-/** The signatures of a delivery: over the exact bytes of the body, and over id, time and body. It sends nothing. */
+/** The signatures of a delivery: over the exact bytes of the body, and over id, time and body. */
 import { createHmac } from 'node:crypto'
 
 const STANDARD_PREFIX = 'whsec_'

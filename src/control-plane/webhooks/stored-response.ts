@@ -1,4 +1,4 @@
-/** The text that is stored of a receiver's response: masking of confidential values, and its maximum length. It reads nothing from the network. */
+/** The text that is stored of a receiver's response: masking of confidential values, and its maximum length. */
 import { MAX_STORED_RESPONSE_BYTES } from '../../model/webhook-delivery.ts'
 
 const REDACTED = '[redacted]'

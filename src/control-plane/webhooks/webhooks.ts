@@ -1,7 +1,4 @@
-/**
- * Starts and stops the sending of webhooks, with checks at the start, maintenance of stored rows and the depth of the queue.
- * It sends no delivery itself.
- */
+/** Starts and stops the sending of webhooks, with checks at the start, maintenance of stored rows and the depth of the queue. */
 import { EVERY_TENANT, type Store } from '../store/store.ts'
 import type { QueueDepth } from '../store/webhook-repositories.ts'
 import { DeliveryDispatcher, type DispatcherOptions } from './dispatcher.ts'

@@ -1,4 +1,4 @@
-/** Chooses some of the latest calls and keeps their details, such as stages, arguments and decision. It evaluates no policy. */
+/** Chooses some of the latest calls and keeps their details, such as stages, arguments and decision. */
 
 import { writeJson } from '../../model/exact-number.ts'
 import type { Decision } from '../../shared/policy/engine.ts'

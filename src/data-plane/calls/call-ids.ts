@@ -1,4 +1,4 @@
-/** The request and trace ids of the calls in a ring, as bytes. It knows no other field of a call. */
+/** The request and trace ids of the calls in a ring, as bytes. */
 
 /** As long as a request id may be (`call.ts`). */
 const MAX_REQUEST_ID = 128

@@ -1,4 +1,4 @@
-/** Types of queries of recorded calls and of the rows and pages they return, and the kind of an outcome. It records nothing. */
+/** Types of queries of recorded calls and of the rows and pages they return, and the kind of an outcome. */
 import type { CallWindow } from '../../link/call-summary.ts'
 import type { Exchange } from '../pipeline/exchange.ts'
 

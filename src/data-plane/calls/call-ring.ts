@@ -1,4 +1,4 @@
-/** A ring of the latest calls of a thread, the queries on it, and the rounding of times. It sends nothing. */
+/** A ring of the latest calls of a thread, the queries on it, and the rounding of times. */
 import { randomBytes } from 'node:crypto'
 import type { CallWindow } from '../../link/call-summary.ts'
 import type { Principal } from '../../model/principal.ts'

@@ -1,4 +1,4 @@
-/** Adds recorded calls to figures, and groups them into the totals of a summary. It reads no clock. */
+/** Adds recorded calls to figures, and groups them into the totals of a summary. */
 import type { Summary } from '../../link/call-summary.ts'
 import {
   addCount,

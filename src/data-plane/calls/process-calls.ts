@@ -1,4 +1,4 @@
-/** Merges the recorded calls and the states of the threads of a process, and reads and writes cursors of pages. It records no call. */
+/** Merges the recorded calls and the states of the threads of a process, and reads and writes cursors of pages. */
 import { type CallWindow, mergedSummary, type Summary, windowOf } from '../../link/call-summary.ts'
 import { getOrSet } from '../../model/once-per.ts'
 import type { Principal } from '../../model/principal.ts'

@@ -1,4 +1,4 @@
-/** Keeps actions of administrators on disk until the control plane has confirmed them. It runs and sends none. */
+/** Keeps actions of administrators on disk until the control plane has confirmed them. */
 import type { AdminAction } from '../../link/report.ts'
 import { SerialQueue } from '../../shared/async/serial-queue.ts'
 import { readLines, replaceLines } from '../../shared/fs/checked-lines.ts'

@@ -1,4 +1,4 @@
-/** Adds up counts of usage, and of keys and consumers in use, for the reports of a gateway. It sends nothing. */
+/** Adds up counts of usage, and of keys and consumers in use, for the reports of a gateway. */
 import type { CountRows } from '../../link/report.ts'
 import { addUsage, type UsageCount, usageKey } from '../../link/usage-count.ts'
 

@@ -1,4 +1,4 @@
-/** Holds the counts of a gateway until a report of them is confirmed, in memory and, with a path, on disk; and the number of the report. It sends nothing. */
+/** Holds the counts of a gateway until a report of them is confirmed, in memory and, with a path, on disk; and the number of the report. */
 
 import type { CountRows } from '../../link/report.ts'
 import type { UsageCount } from '../../link/usage-count.ts'

@@ -1,4 +1,4 @@
-/** Sends the reports of a gateway on its state, its counts and administrators' actions. It receives no snapshot. */
+/** Sends the reports of a gateway on its state, its counts and administrators' actions. */
 
 import type { GatewayState, Report } from '../../link/report.ts'
 import type { ControlPlaneTransport, HelloEvent } from '../../link/transport.ts'

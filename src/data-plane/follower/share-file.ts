@@ -1,4 +1,4 @@
-/** The file with the last share: reads it, appends updates, rewrites it, and reports damage. It serves nothing. */
+/** The file with the last share: reads it, appends updates, rewrites it, and reports damage. */
 import { applyUpdate, type ControlShare, EMPTY_SHARE, wholeShare } from '../../link/control-share.ts'
 import { versionOf } from '../../link/share-version.ts'
 import { eventsOf, type MarkedUpdate, type StreamEvent, UpdateReader } from '../../link/update-events.ts'

@@ -1,4 +1,4 @@
-/** Makes the audit record of an administrator's action, and declares the function that stores it. It stores none. */
+/** Makes the audit record of an administrator's action, and declares the function that stores it. */
 import type { AdminAction } from '../../link/report.ts'
 import { newId } from '../../model/id.ts'
 import { type Principal, reachesEveryTenant } from '../../model/principal.ts'

@@ -1,4 +1,4 @@
-/** Serves a request of the admin API: the pipeline before its endpoint, its errors, and bodies without meaning. It knows no endpoint. */
+/** Serves a request of the admin API: the pipeline before its endpoint, its errors, and bodies without meaning. */
 import type { Principal } from '../../model/principal.ts'
 import { Cancellation } from '../../shared/call/cancellation.ts'
 import { refuse } from '../../shared/call/refusal.ts'

@@ -1,4 +1,4 @@
-/** A counter in the response of `GET /admin/quotas/{consumer_id}`: its counts, beside the limits where they are known. It changes no count. */
+/** A counter in the response of `GET /admin/quotas/{consumer_id}`: its counts, beside the limits where they are known. */
 import { nameOfPart, partsOf } from '../quota/counter-key.ts'
 import type { QuotaStatistics, QuotaUse } from '../quota/quota.ts'
 import type { Snapshot } from '../snapshot/snapshot.ts'

@@ -1,4 +1,4 @@
-/** The cross-origin rule of one API, in place of that of the gateway. It serves no endpoint. */
+/** The cross-origin rule of one API, in place of that of the gateway. */
 import type { CorsRule } from '../../model/api-cors.ts'
 import { oncePer } from '../../model/once-per.ts'
 import { TRAFFIC_METHODS, type Traffic } from '../../model/traffic.ts'

@@ -1,4 +1,4 @@
-/** Proxied APIs by address, and the choice among the versions at an address by a request header. It forwards no request. */
+/** Proxied APIs by address, and the choice among the versions at an address by a request header. */
 import { type Refusal, refuse } from '../../shared/call/refusal.ts'
 import type { CompiledApi } from '../snapshot/snapshot.ts'
 import type { Call } from './call.ts'

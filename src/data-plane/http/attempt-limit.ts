@@ -1,4 +1,4 @@
-/** Counts attempts by the network of a client and refuses further ones above a limit, with separate buckets for client registrations. It sends no response. */
+/** Counts attempts by the network of a client and refuses further ones above a limit, with separate buckets for client registrations. */
 import { randomInt } from 'node:crypto'
 import { type Refusal, refuse } from '../../shared/call/refusal.ts'
 import { networkOf, trustOf } from '../../shared/server/client-address.ts'

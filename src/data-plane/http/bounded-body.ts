@@ -1,4 +1,4 @@
-/** A request body that ends with an error when it is longer than the API accepts. It holds no piece. */
+/** A request body that ends with an error when it is longer than the API accepts. */
 
 export class BoundedBody implements AsyncIterable<Uint8Array> {
   /** True once the bound was exceeded. */

@@ -1,4 +1,4 @@
-/** Reads query parameters and cursors of the admin API and the tenant that a caller is limited to, and defines their fault. It reads no recorded call. */
+/** Reads query parameters and cursors of the admin API and the tenant that a caller is limited to, and defines their fault. */
 import { parseTimeMs } from '../../model/calendar-date.ts'
 import { type Principal, reachesEveryTenant } from '../../model/principal.ts'
 import type { CallQuery } from '../calls/call-query.ts'

@@ -1,4 +1,4 @@
-/** One HTTP request at the gateway: ids, credentials, trace and response. It knows no endpoint. */
+/** One HTTP request at the gateway: ids, credentials, trace and response. */
 
 import { writeJson } from '../../model/exact-number.ts'
 import { type ByteBudget, type HeldBytes, Hold } from '../../shared/call/held-bytes.ts'

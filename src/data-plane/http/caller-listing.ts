@@ -1,4 +1,4 @@
-/** Runs the stage that lists tools, resources or prompts for a caller, without a request of that caller. It runs no other stage. */
+/** Runs the stage that lists tools, resources or prompts for a caller, without a request of that caller. */
 import type { Principal } from '../../model/principal.ts'
 import { andThen, type MaybePromise } from '../../shared/call/and-then.ts'
 import { Cancellation } from '../../shared/call/cancellation.ts'

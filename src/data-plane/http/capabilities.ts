@@ -1,4 +1,4 @@
-/** The capabilities that the gateway declares to MCP clients, and its levels of token optimization. It negotiates no version. */
+/** The capabilities that the gateway declares to MCP clients, and its levels of token optimization. */
 
 import { OPTIMIZATION_LEVELS } from '../pipeline/operation.ts'
 import type { ServedFeatures } from '../snapshot/snapshot.ts'

@@ -1,7 +1,4 @@
-/**
- * The cross-origin rule of the gateway, and the cross-origin headers of proxied responses (docs/reference/http.md, Cross-origin settings).
- * It serves no endpoint.
- */
+/** The cross-origin rule of the gateway, and the cross-origin headers of proxied responses (docs/reference/http.md, Cross-origin settings). */
 import type { EgressHeaders } from '../../shared/egress/egress.ts'
 import type { HttpRequest } from '../../shared/server/listener.ts'
 

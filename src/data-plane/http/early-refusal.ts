@@ -1,4 +1,4 @@
-/** Verifies the credentials of a request while its body arrives, so that the pipeline can refuse the caller early. It reads no body. */
+/** Verifies the credentials of a request while its body arrives, so that the pipeline can refuse the caller early. */
 import { continueWith } from '../../shared/call/and-then.ts'
 import { Cancellation } from '../../shared/call/cancellation.ts'
 import type { Refusal } from '../../shared/call/refusal.ts'

@@ -1,4 +1,4 @@
-/** What endpoints share: the parts of the gateway, the run of an operation, and headers, timings and challenges of responses. It sends no response. */
+/** What endpoints share: the parts of the gateway, the run of an operation, and headers, timings and challenges of responses. */
 import type { Presentation } from '../../model/presentation.ts'
 import type { Principal } from '../../model/principal.ts'
 import {

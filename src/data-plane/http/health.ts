@@ -1,4 +1,4 @@
-/** Liveness, readiness and state of the gateway, for public endpoints. It checks no credentials. */
+/** Liveness, readiness and state of the gateway, for public endpoints. */
 import type { Call } from './call.ts'
 import type { GatewayParts } from './gateway.ts'
 

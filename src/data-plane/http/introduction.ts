@@ -1,4 +1,4 @@
-/** What a server says of itself to one caller at one address: `serverInfo` and `instructions` of initialize and `server/discover`. It checks no credentials. */
+/** What a server says of itself to one caller at one address: `serverInfo` and `instructions` of initialize and `server/discover`. */
 import { andThen, type MaybePromise } from '../../shared/call/and-then.ts'
 import type { Exchange } from '../pipeline/exchange.ts'
 import { type Offer, offerOf } from '../pipeline/offer.ts'

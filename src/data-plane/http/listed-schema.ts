@@ -1,4 +1,4 @@
-/** Shortens input schemas and descriptions of tools for lists. It checks no arguments. */
+/** Shortens input schemas and descriptions of tools for lists. */
 import type { JsonSchema } from '../../model/json-schema.ts'
 import { linearMatcher } from '../../shared/json-schema/pattern.ts'
 

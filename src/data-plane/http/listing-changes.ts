@@ -1,4 +1,4 @@
-/** Finds which notifications of changed lists are due to a caller between two snapshots. It sends none. */
+/** Finds which notifications of changed lists are due to a caller between two snapshots. */
 import type { Principal } from '../../model/principal.ts'
 import { andThen, type MaybePromise, whenAll } from '../../shared/call/and-then.ts'
 import { isOffered, type Offer, offerOf } from '../pipeline/offer.ts'

@@ -1,4 +1,4 @@
-/** Applies an offer to tools: which are shown, listed, found by search or left out of the list. It runs no tool. */
+/** Applies an offer to tools: which are shown, listed, found by search or left out of the list. */
 import { oncePer } from '../../model/once-per.ts'
 import type { Tool } from '../../model/tool.ts'
 import { countWithin } from '../../model/view-rules.ts'

@@ -1,4 +1,4 @@
-/** Reads the value of the request header `X-Token-Optimization`, and holds the message for an unknown one. It changes no result. */
+/** Reads the value of the request header `X-Token-Optimization`, and holds the message for an unknown one. */
 import { OPTIMIZATION_LEVELS, type OptimizationLevel } from '../pipeline/operation.ts'
 
 export const UNKNOWN_LEVEL_MESSAGE = `X-Token-Optimization must be one of ${OPTIMIZATION_LEVELS.join(', ')}.`

@@ -1,4 +1,4 @@
-/** Long texts in pieces: measures, joins and writes them. It splits no text. */
+/** Long texts in pieces: measures, joins and writes them. */
 import { inSlices, nextTurn } from '../../shared/async/slices.ts'
 import type { HttpResponse, ResponseStream } from '../../shared/server/listener.ts'
 

@@ -1,4 +1,4 @@
-/** Describes the gateway to clients and registries: `serverInfo`, the server card and `server.json`. It lists no tool. */
+/** Describes the gateway to clients and registries: `serverInfo`, the server card and `server.json`. */
 import type { Presentation } from '../../model/presentation.ts'
 import type { ToolView } from '../../model/tool-view.ts'
 import type { Call } from './call.ts'

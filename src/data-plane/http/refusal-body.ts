@@ -1,4 +1,4 @@
-/** Renders refusals for REST, JSON-RPC and tool results: bodies, headers and statuses. It sends nothing. */
+/** Renders refusals for REST, JSON-RPC and tool results: bodies, headers and statuses. */
 import type { Refusal, RefusalReason } from '../../shared/call/refusal.ts'
 import { bearerChallenge, FIRST_SCOPES } from './oauth/challenge.ts'
 

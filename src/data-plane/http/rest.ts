@@ -1,4 +1,4 @@
-/** REST access to tools (list and call), and refusals in the REST form. It handles no JSON-RPC. */
+/** REST access to tools (list and call), and refusals in the REST form. */
 import { isObject } from '../../model/is-object.ts'
 import { andThen, continueWith, type MaybePending } from '../../shared/call/and-then.ts'
 import { Cancellation } from '../../shared/call/cancellation.ts'

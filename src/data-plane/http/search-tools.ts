@@ -1,4 +1,4 @@
-/** The three tools that stand for a catalog (find, describe, call): definitions, instructions, check of arguments. It runs none of them. */
+/** The three tools that stand for a catalog (find, describe, call): definitions, instructions, check of arguments. */
 import { isObject } from '../../model/is-object.ts'
 import type { Tool } from '../../model/tool.ts'
 import type { ListedTool } from './tool-view.ts'

@@ -1,4 +1,4 @@
-/** The report on a tool for operators, its estimate of tokens, and the interface for reviews of tools and views. It collects no figures. */
+/** The report on a tool for operators, its estimate of tokens, and the interface for reviews of tools and views. */
 import { shownFigures } from '../../link/call-summary.ts'
 import type { Figures } from '../../model/call-figures.ts'
 import type { Tool } from '../../model/tool.ts'

@@ -1,4 +1,4 @@
-/** Tools and tool results in the form of an MCP version or of REST; serialized lists, and estimates of tokens. It sends nothing. */
+/** Tools and tool results in the form of an MCP version or of REST; serialized lists, and estimates of tokens. */
 
 import { writeJson } from '../../model/exact-number.ts'
 import { oncePer } from '../../model/once-per.ts'

@@ -1,4 +1,4 @@
-/** Reads the trace context and the baggage that callers send, and selects the headers to propagate. It creates no id. */
+/** Reads the trace context and the baggage that callers send, and selects the headers to propagate. */
 
 /** Where a call stands in the caller's trace. */
 interface TraceParent {

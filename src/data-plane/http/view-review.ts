@@ -1,4 +1,4 @@
-/** What a ToolView would show and list of a catalog's tools, and the tokens that this costs a model. It asks no policy. */
+/** What a ToolView would show and list of a catalog's tools, and the tokens that this costs a model. */
 import type { Tool } from '../../model/tool.ts'
 import type { ToolView, ViewFigures } from '../../model/tool-view.ts'
 import { viewRules } from '../../model/view-rules.ts'

@@ -1,4 +1,4 @@
-/** Plans and creates the memory that the threads of a process share: which addresses belong to what. It runs no kernel. */
+/** Plans and creates the memory that the threads of a process share: which addresses belong to what. */
 import { ARENA_SIZE, BUCKET_SIZE } from './abi.ts'
 
 const PAGE_BYTES = 65_536

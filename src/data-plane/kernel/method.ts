@@ -1,4 +1,4 @@
-/** Conversion between the names of methods and their numbers in the kernel. It matches no route. */
+/** Conversion between the names of methods and their numbers in the kernel. */
 import {
   METHOD_ANY,
   METHOD_CONNECT,

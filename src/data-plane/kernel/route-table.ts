@@ -1,4 +1,4 @@
-/** Writes a route tree as the nodes that assembly/route.ts walks (drawn in assembly/abi.ts). It matches nothing. */
+/** Writes a route tree as the nodes that assembly/route.ts walks (drawn in assembly/abi.ts). */
 import {
   NODE_CATCH_ALL,
   NODE_CHILD_MASK,

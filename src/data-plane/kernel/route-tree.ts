@@ -1,4 +1,4 @@
-/** Route definitions → a tree of segments, validated. It matches nothing. */
+/** Route definitions → a tree of segments, validated. */
 import { getOrSet } from '../../model/once-per.ts'
 import { MAX_PARAMS, MAX_SEGMENTS } from './abi.ts'
 import type { RouteDefinition } from './kernel.ts'

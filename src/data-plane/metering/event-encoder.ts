@@ -1,4 +1,4 @@
-/** Encodes metering events as protobuf into a buffer that it is given, with new ids. It writes no file. */
+/** Encodes metering events as protobuf into a buffer that it is given, with new ids. */
 
 import { ACCESSES, type MeteredOutcome, OUTCOMES } from '../../link/metering-event.ts'
 import { codeAt } from '../../model/code-at.ts'

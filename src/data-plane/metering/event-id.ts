@@ -1,4 +1,4 @@
-/** Ids of metering events as UUIDv7 (RFC 9562 §5.7), and the names of writers that they contain. It writes no file. */
+/** Ids of metering events as UUIDv7 (RFC 9562 §5.7), and the names of writers that they contain. */
 import { randomBytes } from 'node:crypto'
 
 const HEX = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'))

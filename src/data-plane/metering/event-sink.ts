@@ -1,4 +1,4 @@
-/** The loop that passes batches of events from a source to a taker, retries after failures and reports faults. It contains no taker. */
+/** The loop that passes batches of events from a source to a taker, retries after failures and reports faults. */
 import { Backoff } from '../../shared/async/backoff.ts'
 import type { Log } from '../../shared/telemetry/log.ts'
 

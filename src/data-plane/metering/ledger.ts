@@ -1,4 +1,4 @@
-/** Collects the events seen in spool and topic, and reports them by writer with gaps, duplicates and counts. It reads no file and no topic. */
+/** Collects the events seen in spool and topic, and reports them by writer with gaps, duplicates and counts. */
 
 import type { MeteringEvent } from '../../link/metering-event.ts'
 import { getOrSet } from '../../model/once-per.ts'

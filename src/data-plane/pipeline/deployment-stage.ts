@@ -1,4 +1,4 @@
-/** Stages that a deployment adds (`STAGES`): their interface, checks, budgets and positions among the built-in stages. It loads no module. */
+/** Stages that a deployment adds (`STAGES`): their interface, checks, budgets and positions among the built-in stages. */
 import { isObject } from '../../model/is-object.ts'
 import { isPending } from '../../shared/call/and-then.ts'
 import type { Refusal, refuse } from '../../shared/call/refusal.ts'

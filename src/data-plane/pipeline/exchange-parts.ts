@@ -1,4 +1,4 @@
-/** Records that an exchange holds. They contain no logic. */
+/** Records that an exchange holds. */
 import type { Principal } from '../../model/principal.ts'
 import type { ToolResult } from '../../model/tool.ts'
 import type { MaybePromise } from '../../shared/call/and-then.ts'

@@ -1,4 +1,4 @@
-/** State of one call in the pipeline: its request, the findings of the stages, its outcome. It decides nothing about the call. */
+/** State of one call in the pipeline: its request, the findings of the stages, its outcome. */
 import type { Principal } from '../../model/principal.ts'
 import type { Cancellation } from '../../shared/call/cancellation.ts'
 import type { ByteBudget, Hold } from '../../shared/call/held-bytes.ts'

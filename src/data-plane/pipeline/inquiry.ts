@@ -1,4 +1,4 @@
-/** Questions to the client of a call, the capabilities they need, their results, and the interface of the client. It sends no question. */
+/** Questions to the client of a call, the capabilities they need, their results, and the interface of the client. */
 import type { Principal } from '../../model/principal.ts'
 
 /** What a server may ask of a client (MCP up to 2025-11-25 as requests, from 2026-07-28 on as `inputRequests`), and the capability it needs. */

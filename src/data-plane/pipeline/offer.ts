@@ -1,4 +1,4 @@
-/** The offer to a caller, from a selection and ToolViews: which tools it includes, and under which names. It grants nothing. */
+/** The offer to a caller, from a selection and ToolViews: which tools it includes, and under which names. */
 import { oncePer } from '../../model/once-per.ts'
 import type { Principal } from '../../model/principal.ts'
 import type { Tool } from '../../model/tool.ts'

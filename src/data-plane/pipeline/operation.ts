@@ -1,4 +1,4 @@
-/** The operations that a caller can request, their parameters, levels of optimization and admin resources. It holds no state of a call. */
+/** The operations that a caller can request, their parameters, levels of optimization and admin resources. */
 import type { Tool } from '../../model/tool.ts'
 import type { CompiledApi } from '../snapshot/snapshot.ts'
 import type { Selection } from './selection.ts'

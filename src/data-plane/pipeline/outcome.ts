@@ -1,4 +1,4 @@
-/** The outcomes of a stage and of the pipeline. It produces none. */
+/** The outcomes of a stage and of the pipeline. */
 import type { ToolResult } from '../../model/tool.ts'
 import type { Refusal, RefusalReason } from '../../shared/call/refusal.ts'
 

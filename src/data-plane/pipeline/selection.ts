@@ -1,4 +1,4 @@
-/** The selection of tools for a request, and how they are listed. It grants nothing. */
+/** The selection of tools for a request, and how they are listed. */
 
 export interface Selection {
   /** Name of the one tool set that is offered, or of a ToolView (`offer.ts`). */

@@ -1,4 +1,4 @@
-/** A call as a task, whose result the client fetches later (MCP, tasks): what the stages may do with it. It stores nothing. */
+/** A call as a task, whose result the client fetches later (MCP, tasks): what the stages may do with it. */
 
 import type { Principal } from '../../model/principal.ts'
 import type { MaybePromise } from '../../shared/call/and-then.ts'

@@ -1,4 +1,4 @@
-/** A reply whose content is a short text: its bytes, and the result, which is made when it is first read. It sends nothing. */
+/** A reply whose content is a short text: its bytes, and the result, which is made when it is first read. */
 import type { ToolResult } from '../../model/tool.ts'
 import type { Reply } from './outcome.ts'
 

@@ -1,4 +1,4 @@
-/** The interface through which stages use the transport of a call. It sends nothing. */
+/** The interface through which stages use the transport of a call. */
 import type { Principal } from '../../model/principal.ts'
 import type { ClientSide } from './inquiry.ts'
 import type { Final } from './outcome.ts'

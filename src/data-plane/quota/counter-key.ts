@@ -1,6 +1,6 @@
 /**
  * The names of callers' counters, their parts, and the digests that replace parts of a long name, so that a counter is listed and reset under
- * the name that it is counted under. It counts nothing.
+ * the name that it is counted under.
  */
 import { createHash } from 'node:crypto'
 import { MAX_NAME_BYTES } from './quota.ts'

@@ -1,4 +1,4 @@
-/** Reads and validates the plans file: plans, the plans of named consumers, and rules that choose a plan. It applies none of them to a call. */
+/** Reads and validates the plans file: plans, the plans of named consumers, and rules that choose a plan. */
 import { readFileSync } from 'node:fs'
 import { LineCounter, parseDocument } from 'yaml'
 import { type Plan, type PlanLimits, type PlanRule, SEEDED_PLANS } from '../../model/plan.ts'

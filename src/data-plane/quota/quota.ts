@@ -1,4 +1,4 @@
-/** The interface of the quota store, its requests and results, the prefix of keys of the policy, and the longest listed name. It contains no counter. */
+/** The interface of the quota store, its requests and results, the prefix of keys of the policy, and the longest listed name. */
 import type { PlanLimits } from '../../model/plan.ts'
 import type { ToolRateLimit } from '../../model/tool.ts'
 

@@ -1,4 +1,4 @@
-/** The rotating keys for session ids and request states: their interface and encoding, a ring in a file, and the log of a failed save. It signs nothing. */
+/** The rotating keys for session ids and request states: their interface and encoding, a ring in a file, and the log of a failed save. */
 import { randomBytes } from 'node:crypto'
 import { mkdirSync, renameSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'

@@ -1,4 +1,4 @@
-/** Opens the sessions of a deployment, in memory or in Redis, with their keys and the store of sessions with MCP servers. It implements no store. */
+/** Opens the sessions of a deployment, in memory or in Redis, with their keys and the store of sessions with MCP servers. */
 import { join } from 'node:path'
 import type { OnDamage } from '../../shared/fs/damage.ts'
 import { FileServerSessions } from '../../shared/mcp-client/file-server-sessions.ts'

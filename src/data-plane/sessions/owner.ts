@@ -1,4 +1,4 @@
-/** The owner of a session as a short hash that an id can contain, and its user as a longer one. It reads no credential. */
+/** The owner of a session as a short hash that an id can contain, and its user as a longer one. */
 
 import { createHash } from 'node:crypto'
 import { oncePer } from '../../model/once-per.ts'

@@ -1,4 +1,4 @@
-/** Makes, recognizes and reads session ids, which contain the facts of their session and a signature. It stores no session. */
+/** Makes, recognizes and reads session ids, which contain the facts of their session and a signature. */
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { KeyRing } from './key-ring.ts'
 import type { SessionFacts } from './session-store.ts'

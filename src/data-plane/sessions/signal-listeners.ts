@@ -1,4 +1,4 @@
-/** Registers listeners by channel, and calls those of a channel with a signal. It stores no signal. */
+/** Registers listeners by channel, and calls those of a channel with a signal. */
 import type { SessionSignal } from './session-store.ts'
 
 type Listener = (signal: SessionSignal) => void

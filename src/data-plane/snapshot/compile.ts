@@ -1,4 +1,4 @@
-/** Compiles a snapshot document into a snapshot, whose parts other files of this folder index. It reads no file and sends no request. */
+/** Compiles a snapshot document into a snapshot, whose parts other files of this folder index. */
 
 import type { SnapshotDocument } from '../../link/document.ts'
 import type { Tool } from '../../model/tool.ts'

@@ -1,4 +1,4 @@
-/** Holds the configuration of a gateway, checks and applies changes of it, and delivers the resulting documents. It fetches no change. */
+/** Holds the configuration of a gateway, checks and applies changes of it, and delivers the resulting documents. */
 import { applyChange, type ContentChange, type SnapshotChange, wholeChange } from '../../link/change.ts'
 import { checkingUpdate } from '../../link/check-update.ts'
 import type { ControlShare, ShareUpdate } from '../../link/control-share.ts'

@@ -1,4 +1,4 @@
-/** Indexes the share of the control plane for requests: its APIs, keys, tenants and lists of tools. It verifies no key. */
+/** Indexes the share of the control plane for requests: its APIs, keys, tenants and lists of tools. */
 
 import type {
   ApiShare,

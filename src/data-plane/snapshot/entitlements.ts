@@ -1,4 +1,4 @@
-/** Indexes the limits and plans of callers, the faults of their subscriptions, and the blocked consumers. It counts no call. */
+/** Indexes the limits and plans of callers, the faults of their subscriptions, and the blocked consumers. */
 
 import {
   apisOfSubscription,

@@ -1,6 +1,6 @@
 /**
  * Holds the current snapshot and why the newest document is not served; swaps the snapshot for a new document or policy, and notifies
- * listeners. It applies no change to a document.
+ * listeners.
  */
 
 import type { SnapshotDocument } from '../../link/document.ts'

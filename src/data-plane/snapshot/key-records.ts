@@ -1,4 +1,4 @@
-/** Finds API keys in the current snapshot, as records for the verifier. It verifies no key. */
+/** Finds API keys in the current snapshot, as records for the verifier. */
 
 import { oncePer } from '../../model/once-per.ts'
 import type { ApiKeyRecord } from '../../shared/identity/api-keys.ts'

@@ -1,4 +1,4 @@
-/** An immutable table by key, and changed copies that share parts of it. It interprets no value. */
+/** An immutable table by key, and changed copies that share parts of it. */
 import { codeAt } from '../../model/code-at.ts'
 import { visiting } from '../../shared/async/slices.ts'
 

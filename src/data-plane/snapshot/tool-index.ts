@@ -1,4 +1,4 @@
-/** Indexes the prepared tools, resources and prompts of a snapshot by tenant, and the parts of MCP that they serve. It evaluates no policy. */
+/** Indexes the prepared tools, resources and prompts of a snapshot by tenant, and the parts of MCP that they serve. */
 import { asExactTool } from '../../model/exact-tool.ts'
 import { oncePer } from '../../model/once-per.ts'
 import type { Tool } from '../../model/tool.ts'

@@ -1,4 +1,4 @@
-/** Indexes ToolViews by tenant and name, and finds those that are bound to a caller. It applies no view to tools. */
+/** Indexes ToolViews by tenant and name, and finds those that are bound to a caller. */
 import { oncePer } from '../../model/once-per.ts'
 import type { Principal } from '../../model/principal.ts'
 import type { ToolView, ViewBinding } from '../../model/tool-view.ts'

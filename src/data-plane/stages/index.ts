@@ -1,4 +1,4 @@
-/** Builds the stages of the pipeline, in their order, from the parts that they need. It runs no stage. */
+/** Builds the stages of the pipeline, in their order, from the parts that they need. */
 
 import type { Egress } from '../../shared/egress/egress.ts'
 import type { BackendTokens } from '../../shared/egress/oauth/backend-tokens.ts'

@@ -1,4 +1,4 @@
-/** Prepares functions that build the body of a request and its `Content-Type` from arguments. It builds no URL. */
+/** Prepares functions that build the body of a request and its `Content-Type` from arguments. */
 import { writeJson } from '../../model/exact-number.ts'
 import { isObject } from '../../model/is-object.ts'
 import type { BodyBinding } from '../../model/tool.ts'

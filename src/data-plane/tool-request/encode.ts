@@ -1,4 +1,4 @@
-/** Turns values into text, and percent-encodes text for the places of a request, in steps where it is long. It builds no request. */
+/** Turns values into text, and percent-encodes text for the places of a request, in steps where it is long. */
 import { writeJson } from '../../model/exact-number.ts'
 import { longJson } from '../../shared/call/long-json.ts'
 

@@ -1,4 +1,4 @@
-/** Builds a multipart body and its boundary from the fields of a form. It decodes no multipart body. */
+/** Builds a multipart body and its boundary from the fields of a form. */
 import { createHash } from 'node:crypto'
 import { isObject } from '../../model/is-object.ts'
 import type { BodyBinding } from '../../model/tool.ts'

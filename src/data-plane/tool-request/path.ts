@@ -1,4 +1,4 @@
-/** Builds the path of a request from its template, and finds values with dot segments. It builds no query. */
+/** Builds the path of a request from its template, and finds values with dot segments. */
 import type { ParameterBinding } from '../../model/tool.ts'
 import { encode, wireText } from './encode.ts'
 import { serializeSimple } from './serialize.ts'

@@ -1,7 +1,4 @@
-/**
- * Recognizes and prepares the resources and prompts that documents describe: their checks, requests, messages and completions. It sends no
- * request.
- */
+/** Recognizes and prepares the resources and prompts that documents describe: their checks, requests, messages and completions. */
 import { readJson } from '../../model/exact-number.ts'
 import { isObject } from '../../model/is-object.ts'
 import type { ObjectSchema } from '../../model/json-schema.ts'

@@ -1,4 +1,4 @@
-/** Prepares the calls of a tool, resource or prompt of an MCP server: their address, session key and messages. It sends none. */
+/** Prepares the calls of a tool, resource or prompt of an MCP server: their address, session key and messages. */
 import { isObject } from '../../model/is-object.ts'
 import { isPerCaller, type Tool } from '../../model/tool.ts'
 import { credentialKeyOf } from '../../shared/egress/oauth/backend-tokens.ts'

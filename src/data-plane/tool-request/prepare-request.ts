@@ -1,7 +1,4 @@
-/**
- * Prepares functions that build an HTTP request from a template and arguments, with a fixed credential where the backend has one. It sends
- * no request.
- */
+/** Prepares functions that build an HTTP request from a template and arguments, with a fixed credential where the backend has one. */
 import { writeJson } from '../../model/exact-number.ts'
 import type { BackendAuthentication, ParameterBinding, RequestTemplate } from '../../model/tool.ts'
 import { joinedHeaders } from '../../shared/call/joined-headers.ts'

@@ -1,7 +1,4 @@
-/**
- * Prepares a tool, resource or prompt for calls: its checks, its HTTP request, its MCP target and what its document serves. It sends no
- * request.
- */
+/** Prepares a tool, resource or prompt for calls: its checks, its HTTP request, its MCP target and what its document serves. */
 import { isObject } from '../../model/is-object.ts'
 import type { RequestTemplate, Tool } from '../../model/tool.ts'
 import { passOn } from '../../shared/call/and-then.ts'

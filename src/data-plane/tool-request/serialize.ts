@@ -1,4 +1,4 @@
-/** Serializes the values of parameters and form fields by style and explode, with an encoder that its callers choose. It reads no template. */
+/** Serializes the values of parameters and form fields by style and explode, with an encoder that its callers choose. */
 import { isObject } from '../../model/is-object.ts'
 import type { ParameterBinding } from '../../model/tool.ts'
 import { runAtOnce } from '../../shared/async/slices.ts'

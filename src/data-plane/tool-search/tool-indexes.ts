@@ -1,4 +1,4 @@
-/** Makes, caches and evicts the search indexes of tools by tenant. It searches nothing. */
+/** Makes, caches and evicts the search indexes of tools by tenant. */
 import { beginInSlices } from '../../shared/async/slices.ts'
 import type { Snapshot } from '../snapshot/snapshot.ts'
 import type { ToolIndex } from './tool-index.ts'

@@ -1,4 +1,4 @@
-/** Splits text into the words for index and search, and guesses whether an English noun is a plural. It reads no tool. */
+/** Splits text into the words for index and search, and guesses whether an English noun is a plural. */
 
 /** Longer texts are not read further. */
 const MAX_CHARS = 4_000

@@ -1,4 +1,4 @@
-/** The handlers of categories, with their tree, and the descendants of a category. It changes no product. */
+/** The handlers of categories, with their tree, and the descendants of a category. */
 import { shopConflict, shopInvalid } from './problem.ts'
 import type { Handlers, ShopResponse } from './request.ts'
 import type { Category, ShopState } from './state.ts'

@@ -1,4 +1,4 @@
-/** Caches responses by Idempotency-Key, returns them to retries, and evicts the oldest. It sends no response. */
+/** Caches responses by Idempotency-Key, returns them to retries, and evicts the oldest. */
 import { ShopProblem, shopInvalid } from './problem.ts'
 import type { ShopResponse } from './request.ts'
 

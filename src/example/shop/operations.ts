@@ -1,4 +1,4 @@
-/** Reads the shop's OpenAPI document, finds the operation of a request, and checks query and body against it. It runs no operation. */
+/** Reads the shop's OpenAPI document, finds the operation of a request, and checks query and body against it. */
 import { readFile } from 'node:fs/promises'
 import type { JsonSchema } from '../../model/json-schema.ts'
 import { compileValidator } from '../../shared/json-schema/validate.ts'

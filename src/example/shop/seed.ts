@@ -1,4 +1,4 @@
-/** The records of a new shop, and the function that opens one. It reads no file. */
+/** The records of a new shop, and the function that opens one. */
 import { lineOf } from './placing.ts'
 import { type Address, born, type Order, type OrderStatus, ShopState } from './state.ts'
 

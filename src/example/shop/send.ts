@@ -1,4 +1,4 @@
-/** Writes responses and problems to the connection. It reads nothing of the request. */
+/** Writes responses and problems to the connection. */
 import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import { ShopProblem } from './problem.ts'

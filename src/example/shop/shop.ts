@@ -1,4 +1,4 @@
-/** The example backend: the HTTP server of a small shop, whose records are in memory. It sends no request. */
+/** The example backend: the HTTP server of a small shop, whose records are in memory. */
 
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { openPlainServer, type PlainServer } from '../../shared/server/plain-server.ts'

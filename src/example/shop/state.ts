@@ -1,4 +1,4 @@
-/** The state of the shop: types of records, collections, carts, and versions with their check. It writes no file. */
+/** The state of the shop: types of records, collections, carts, and versions with their check. */
 import { full, ShopProblem, shopNotFound } from './problem.ts'
 
 export interface Versioned {

@@ -1,4 +1,4 @@
-/** Circuits that open after failures in a row, and admit probes while they are open. It reads no clock and sends nothing. */
+/** Circuits that open after failures in a row, and admit probes while they are open. */
 
 export interface CircuitOptions {
   /** Failures in a row that open a circuit. */

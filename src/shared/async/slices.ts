@@ -1,4 +1,4 @@
-/** Runs long work in slices or without interruption, and lets other work of the event loop run in between. It starts no thread. */
+/** Runs long work in slices or without interruption, and lets other work of the event loop run in between. */
 import type { MaybePromise } from '../call/and-then.ts'
 
 /** Well below the 20 ms for which a thread may be blocked (`test/stalls`), because other work follows each slice. */

@@ -1,4 +1,4 @@
-/** Types of values that may be pending, and functions that continue with them. It catches no error. */
+/** Types of values that may be pending, and functions that continue with them. */
 import { Later, type Reader } from './later.ts'
 
 export type MaybePromise<T> = T | Promise<T>

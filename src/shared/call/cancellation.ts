@@ -1,4 +1,4 @@
-/** The cancellation of a call, its listeners, and an AbortSignal for libraries. It takes no reason. */
+/** The cancellation of a call, its listeners, and an AbortSignal for libraries. */
 
 /** What a cancellation ends. An object in place of a function: a call adds two, and each function would be made for it. */
 export interface Cancelable {

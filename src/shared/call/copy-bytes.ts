@@ -1,4 +1,4 @@
-/** Copies bytes into a buffer that is large enough. It allocates nothing. */
+/** Copies bytes into a buffer that is large enough. */
 
 /** Fewer are copied one by one, in half the time of a call of `set`. */
 const MIN_SET_BYTES = 64

@@ -1,4 +1,4 @@
-/** Builds the head of an HTTP message in one buffer, and checks the values of its fields. It sends nothing. */
+/** Builds the head of an HTTP message in one buffer, and checks the values of its fields. */
 import { codeAt } from '../../model/code-at.ts'
 import { copyBytes } from './copy-bytes.ts'
 

@@ -1,4 +1,4 @@
-/** Joins header lists into a new one. It checks no name and no value. */
+/** Joins header lists into a new one. */
 
 const NONE: readonly string[] = []
 

@@ -1,4 +1,4 @@
-/** Writes long JSON texts in pieces or interruptible steps, and detects values whose text may be long. It sends nothing. */
+/** Writes long JSON texts in pieces or interruptible steps, and detects values whose text may be long. */
 import { ExactNumber } from '../../model/exact-number.ts'
 import { runInSlices } from '../async/slices.ts'
 

@@ -1,4 +1,4 @@
-/** Refusals of calls: the table of reasons, the details of a refusal, and how one is made. It writes no response. */
+/** Refusals of calls: the table of reasons, the details of a refusal, and how one is made. */
 import {
   HEADER_MISMATCH,
   INTERNAL_ERROR,

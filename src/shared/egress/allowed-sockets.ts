@@ -1,4 +1,4 @@
-/** Holds the Unix sockets and folders that `EGRESS_ALLOW` lists, and says whether they include a path. It resolves no path. */
+/** Holds the Unix sockets and folders that `EGRESS_ALLOW` lists, and says whether they include a path. */
 import { socketPathFault } from '../../model/upstream-url.ts'
 
 const PREFIX = 'unix:'

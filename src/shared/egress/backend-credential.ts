@@ -1,4 +1,4 @@
-/** The place and form of the gateway's fixed credential in a request to a backend. It requests no token of OAuth. */
+/** The place and form of the gateway's fixed credential in a request to a backend. */
 import type { BackendAuthentication } from '../../model/tool.ts'
 
 export interface Credential {

@@ -1,4 +1,4 @@
-/** Chooses among the addresses of an upstream by weight, health and circuit, and names them for health checks. It sends nothing. */
+/** Chooses among the addresses of an upstream by weight, health and circuit, and names them for health checks. */
 import type { UpstreamAddress } from '../../model/upstream-rules.ts'
 import type { BreakerAdmission, CircuitBreaker } from '../async/circuit-breaker.ts'
 

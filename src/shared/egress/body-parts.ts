@@ -1,4 +1,4 @@
-/** Collects the pieces of a body that came in more than one. It knows no bound and decodes nothing. */
+/** Collects the pieces of a body that came in more than one. */
 
 const SHORT_BYTES = 4 * 1024
 const MAX_SHORT = 64

@@ -1,4 +1,4 @@
-/** A received body as a stream for one reader, with backpressure to the peer. It decodes nothing. */
+/** A received body as a stream for one reader, with backpressure to the peer. */
 
 /** Held for a reader that is slower than the peer before the connection is paused. */
 const HIGH_WATER_BYTES = 64 * 1024

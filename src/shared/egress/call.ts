@@ -1,4 +1,4 @@
-/** The common base of collected and streamed outgoing calls: their timeout, cancellation, failure and result. It reads no body. */
+/** The common base of collected and streamed outgoing calls: their timeout, cancellation, failure and result. */
 import { Deadlines, NOT_WATCHED, type Watched } from '../async/deadlines.ts'
 import type { Cancelable, Cancellation } from '../call/cancellation.ts'
 import { Later } from '../call/later.ts'

@@ -1,4 +1,4 @@
-/** Says which failures count for the circuit of an upstream, and makes the result of a call that is not sent. It counts nothing. */
+/** Says which failures count for the circuit of an upstream, and makes the result of a call that is not sent. */
 import type { EgressFailure } from './egress.ts'
 
 /** The upstream is not tried: it has failed several times in a row, or none of its addresses passes the health check. */

@@ -1,4 +1,4 @@
-/** The outgoing HTTP client: admits calls to pools of guarded connections and dispatches them. It follows no redirect. */
+/** The outgoing HTTP client: admits calls to pools of guarded connections and dispatches them. */
 import type { UpstreamTransport } from '../../model/upstream-transport.ts'
 import { socketPathOf } from '../../model/upstream-url.ts'
 import { joinedHeaders } from '../call/joined-headers.ts'

@@ -1,4 +1,4 @@
-/** An outgoing call whose response is collected within a bound and decoded, and shown to an observer as it arrives. It sends no request. */
+/** An outgoing call whose response is collected within a bound and decoded, and shown to an observer as it arrives. */
 
 import { mayGrow } from '../call/held-bytes.ts'
 import { BodyParts } from './body-parts.ts'

@@ -1,4 +1,4 @@
-/** Opens TCP and TLS sockets of outgoing calls behind the address guard, and resolves host names. It sends no HTTP request. */
+/** Opens TCP and TLS sockets of outgoing calls behind the address guard, and resolves host names. */
 
 import { type LookupAddress, lookup as systemLookup } from 'node:dns'
 import { isIP, type LookupFunction, type OnReadOpts } from 'node:net'

@@ -1,4 +1,4 @@
-/** Response headers in the form of `EgressHeaders`, and headers without the encoding of a decoded body. It validates nothing. */
+/** Response headers in the form of `EgressHeaders`, and headers without the encoding of a decoded body. */
 import type { EgressHeaders } from './egress.ts'
 
 export class ReceivedHeaders implements EgressHeaders {

@@ -1,4 +1,4 @@
-/** Restricts an outgoing client to http(s) addresses, for calls that are not to upstreams. It changes no request. */
+/** Restricts an outgoing client to http(s) addresses, for calls that are not to upstreams. */
 import { isUnixUrl } from '../../model/upstream-url.ts'
 import type { Egress, EgressFailure } from './egress.ts'
 import { failure } from './failure.ts'

@@ -1,4 +1,4 @@
-/** Copies a part of the requests of an API to a second upstream, and counts the copies. It passes no response on. */
+/** Copies a part of the requests of an API to a second upstream, and counts the copies. */
 import type { MirrorRule } from '../../model/upstream-rules.ts'
 import type { Egress, EgressRequest, EgressStreamRequest } from './egress.ts'
 

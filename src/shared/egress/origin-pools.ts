@@ -1,4 +1,4 @@
-/** Pools of connections by origin and transport, with bounds on their calls and their number. It sends nothing. */
+/** Pools of connections by origin and transport, with bounds on their calls and their number. */
 import type { UpstreamTransport } from '../../model/upstream-transport.ts'
 import type { OriginClient } from './origin-client.ts'
 

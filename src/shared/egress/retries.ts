@@ -1,4 +1,4 @@
-/** Which calls of upstreams are retried, after which delay, and the budget of retries. It sends nothing. */
+/** Which calls of upstreams are retried, after which delay, and the budget of retries. */
 import type { RetryRule } from '../../model/upstream-rules.ts'
 import { backoffMs } from '../async/backoff.ts'
 import type { EgressFailure, EgressResponse, EgressStreamResponse } from './egress.ts'

@@ -1,4 +1,4 @@
-/** Calls of an API's upstream under its rules: choice of address, retries, circuit breaker and copies. It opens no connection itself. */
+/** Calls of an API's upstream under its rules: choice of address, retries, circuit breaker and copies. */
 import { MAX_ADDRESSES } from '../../model/upstream-rules.ts'
 import { type BreakerVerdict, CircuitBreaker } from '../async/circuit-breaker.ts'
 import type { Cancellation } from '../call/cancellation.ts'

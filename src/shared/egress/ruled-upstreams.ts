@@ -1,4 +1,4 @@
-/** The upstreams of APIs that have rules for them, the health of their addresses, and counts. It calls none of them. */
+/** The upstreams of APIs that have rules for them, the health of their addresses, and counts. */
 import type { Egress } from './egress.ts'
 import { emptyMirrorCounts } from './mirror.ts'
 import { type RuledObserver, RuledUpstream } from './ruled-upstream.ts'

@@ -1,4 +1,4 @@
-/** Reads server-sent events from a body, each within a bound. It opens no connection and parses no data. */
+/** Reads server-sent events from a body, each within a bound. */
 import { StringDecoder } from 'node:string_decoder'
 
 export interface ServerEvent {

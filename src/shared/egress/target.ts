@@ -1,4 +1,4 @@
-/** Splits an outgoing URL into the origin to connect to and the path to send, or says why it cannot be called. It decodes neither path nor query. */
+/** Splits an outgoing URL into the origin to connect to and the path to send, or says why it cannot be called. */
 import { codeAt } from '../../model/code-at.ts'
 import { isUnixUrl, readUnixUrl } from '../../model/upstream-url.ts'
 

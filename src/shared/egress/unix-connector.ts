@@ -1,4 +1,4 @@
-/** Opens the sockets of outgoing calls to Unix sockets that the operator lists. It sends no request and keeps no connection. */
+/** Opens the sockets of outgoing calls to Unix sockets that the operator lists. */
 import { realpath } from 'node:fs'
 import type { OnReadOpts } from 'node:net'
 import { socketPathFault } from '../../model/upstream-url.ts'

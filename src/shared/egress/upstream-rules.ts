@@ -1,4 +1,4 @@
-/** The rules of an API for calls of its upstream, made ready from its traffic rules, and which URLs are those of the upstream. It sends nothing. */
+/** The rules of an API for calls of its upstream, made ready from its traffic rules, and which URLs are those of the upstream. */
 import type { Traffic } from '../../model/traffic.ts'
 import type { AddressesRule, CircuitRule, MirrorRule, RetryRule } from '../../model/upstream-rules.ts'
 import type { UpstreamTransport } from '../../model/upstream-transport.ts'

@@ -1,4 +1,4 @@
-/** How readers of files report files that are damaged or cannot be read, and the errors of the file system among others. It reads no file. */
+/** How readers of files report files that are damaged or cannot be read, and the errors of the file system among others. */
 
 /**
  * Receives a file that is damaged or cannot be read. The reader goes on with what `assumed` says.

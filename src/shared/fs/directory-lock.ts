@@ -1,4 +1,4 @@
-/** The lock of a process on a directory, as a file: taken, refreshed and released. It opens no file that the lock protects. */
+/** The lock of a process on a directory, as a file: taken, refreshed and released. */
 import { randomUUID } from 'node:crypto'
 import { linkSync, readFileSync, renameSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { hostname } from 'node:os'

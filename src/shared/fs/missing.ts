@@ -1,4 +1,4 @@
-/** Distinguishes a file or folder that does not exist from one that cannot be read, which is an error. It changes no file. */
+/** Distinguishes a file or folder that does not exist from one that cannot be read, which is an error. */
 import { readFileSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 

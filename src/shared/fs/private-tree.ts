@@ -1,4 +1,4 @@
-/** Makes a folder, and this user's files and folders below it, private, up to a bound, and reports failures. It logs nothing. */
+/** Makes a folder, and this user's files and folders below it, private, up to a bound, and reports failures. */
 import {
   closeSync,
   constants,

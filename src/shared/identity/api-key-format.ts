@@ -1,4 +1,4 @@
-/** The text of an API key, `tgk_<8 public>_<32 secret>`: making, reading, digesting and comparing it. It looks nothing up. */
+/** The text of an API key, `tgk_<8 public>_<32 secret>`: making, reading, digesting and comparing it. */
 import { hash, randomInt } from 'node:crypto'
 import type { KeyDigest } from '../../model/api-key.ts'
 

@@ -1,4 +1,4 @@
-/** Verifies API keys with an injected lookup and a cache in memory. It makes no key. */
+/** Verifies API keys with an injected lookup and a cache in memory. */
 import { type Principal, principal } from '../../model/principal.ts'
 import { type Refusal, refuse } from '../call/refusal.ts'
 import { digestOf, prefixOf, SECRET_CHARS, sameText } from './api-key-format.ts'

@@ -1,4 +1,4 @@
-/** Reads the token of an `Authorization` header. It verifies nothing. */
+/** Reads the token of an `Authorization` header. */
 
 /** RFC 9110 §11.1: the scheme is case-insensitive; RFC 6750 §2.1: a token follows. @returns undefined for anything else */
 export function bearerToken(authorization: string): string | undefined {

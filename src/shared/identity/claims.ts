@@ -1,4 +1,4 @@
-/** Verified payload → Principal: the claims that must hold, and the mapping of docs/reference/http.md, Claims. It checks no signature. */
+/** Verified payload → Principal: the claims that must hold, and the mapping of docs/reference/http.md, Claims. */
 import { isObject } from '../../model/is-object.ts'
 import { type Principal, principal } from '../../model/principal.ts'
 import { type Refusal, refuse } from '../call/refusal.ts'

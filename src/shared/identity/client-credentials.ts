@@ -1,4 +1,4 @@
-/** Requests and caches access tokens with client credentials (RFC 6749 §4.4). It has no timer. */
+/** Requests and caches access tokens with client credentials (RFC 6749 §4.4). */
 import { parseJson } from '../../model/parse-json.ts'
 import { shownAddress } from '../../model/shown-address.ts'
 import type { Egress } from '../egress/egress.ts'

@@ -1,4 +1,4 @@
-/** A bounded cache of verified credentials and their principals. It verifies nothing. */
+/** A bounded cache of verified credentials and their principals. */
 import { randomInt } from 'node:crypto'
 import { codeAt } from '../../model/code-at.ts'
 import type { Principal } from '../../model/principal.ts'

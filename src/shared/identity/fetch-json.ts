@@ -1,4 +1,4 @@
-/** Fetches JSON documents through the egress client. It caches nothing. */
+/** Fetches JSON documents through the egress client. */
 import { shownAddress } from '../../model/shown-address.ts'
 import type { Egress } from '../egress/egress.ts'
 

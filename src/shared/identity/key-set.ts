@@ -1,4 +1,4 @@
-/** Imports the signing keys that a provider publishes, and finds and compares them. It fetches nothing. */
+/** Imports the signing keys that a provider publishes, and finds and compares them. */
 
 import { KeyObject } from 'node:crypto'
 import { importJWK, type JWK } from 'jose'

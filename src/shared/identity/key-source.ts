@@ -1,4 +1,4 @@
-/** Holds the keys of an identity provider: loads and refreshes them, and reports failures and removed keys. It verifies no token. */
+/** Holds the keys of an identity provider: loads and refreshes them, and reports failures and removed keys. */
 import { Backoff } from '../async/backoff.ts'
 import type { Log } from '../telemetry/log.ts'
 import { discoverEndpoints } from './discovery.ts'

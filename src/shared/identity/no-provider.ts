@@ -1,4 +1,4 @@
-/** The token verifier of a deployment without identity provider: it refuses tokens. It sends no request. */
+/** The token verifier of a deployment without identity provider: it refuses tokens. */
 import { refuse } from '../call/refusal.ts'
 import type { TokenVerifier } from './verifier.ts'
 

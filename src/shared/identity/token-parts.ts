@@ -1,4 +1,4 @@
-/** Takes a compact JWS apart and checks its header. It verifies no signature and reads no claim. */
+/** Takes a compact JWS apart and checks its header. */
 import { decodeProtectedHeader } from 'jose'
 import { type Refusal, refuse } from '../call/refusal.ts'
 import { type Algorithm, isAlgorithm } from './algorithms.ts'

@@ -1,4 +1,4 @@
-/** The worker thread that compiles schemas and checks arguments for a serving thread. It calls no backend. */
+/** The worker thread that compiles schemas and checks arguments for a serving thread. */
 import { parentPort } from 'node:worker_threads'
 import { readJson } from '../../model/exact-number.ts'
 import type { JsonSchema } from '../../model/json-schema.ts'

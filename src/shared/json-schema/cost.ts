@@ -1,4 +1,4 @@
-/** Estimates a bound of the CPU time of a schema on arguments of a given size, and the sizes of a schema and of its patterns. It validates no arguments. */
+/** Estimates a bound of the CPU time of a schema on arguments of a given size, and the sizes of a schema and of its patterns. */
 import { holdsExact } from '../../model/exact-number.ts'
 import { isObject } from '../../model/is-object.ts'
 import type { JsonSchema } from '../../model/json-schema.ts'

@@ -1,4 +1,4 @@
-/** Decides which regular expressions of documents are usable, makes their matchers, and estimates the time of a match. It checks no arguments. */
+/** Decides which regular expressions of documents are usable, makes their matchers, and estimates the time of a match. */
 import { RE2JS } from 're2js'
 import { programBound } from './pattern-bound.ts'
 import { isPlainlyLinear } from './plain-pattern.ts'

@@ -1,4 +1,4 @@
-/** Finds the part of a schema that a `$ref` names by JSON Pointer, and recognizes schemas with other references. It reads no other document. */
+/** Finds the part of a schema that a `$ref` names by JSON Pointer, and recognizes schemas with other references. */
 import { isObject } from '../../model/is-object.ts'
 import type { JsonSchema } from '../../model/json-schema.ts'
 

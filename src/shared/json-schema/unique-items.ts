@@ -1,4 +1,4 @@
-/** The keyword `uniqueItems` for Ajv, without a comparison of all pairs of items, and the clearing of its cache. It defines no other keyword. */
+/** The keyword `uniqueItems` for Ajv, without a comparison of all pairs of items, and the clearing of its cache. */
 import type { FuncKeywordDefinition, SchemaValidateFunction } from 'ajv'
 import type { Ajv2020 } from 'ajv/dist/2020.js'
 import type { DataValidationCxt } from 'ajv/dist/types/index.js'

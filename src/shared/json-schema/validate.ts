@@ -1,4 +1,4 @@
-/** Validators of arguments by Ajv and their warm-up, a check of schemas, and the size of arguments. It starts no thread. */
+/** Validators of arguments by Ajv and their warm-up, a check of schemas, and the size of arguments. */
 import type { ValidateFunction } from 'ajv'
 import { Ajv2020, type ErrorObject, type Options } from 'ajv/dist/2020.js'
 import ajvFormats from 'ajv-formats'

@@ -1,4 +1,4 @@
-/** The address of an MCP server, from the binding and the credential of a tool, and the headers that it adds to a request. It sends nothing. */
+/** The address of an MCP server, from the binding and the credential of a tool, and the headers that it adds to a request. */
 import type { BackendAuthentication, McpBinding } from '../../model/tool.ts'
 import { credentialOf } from '../egress/backend-credential.ts'
 import type { ServerAddress } from './protocol.ts'

@@ -1,4 +1,4 @@
-/** Opens a connection to an MCP server, with a transport and a version that the server supports, or one for an open session. It calls no tool. */
+/** Opens a connection to an MCP server, with a transport and a version that the server supports, or one for an open session. */
 import { randomUUID } from 'node:crypto'
 import { isObject } from '../../model/is-object.ts'
 import { shownAddress } from '../../model/shown-address.ts'

@@ -1,4 +1,4 @@
-/** The transport HTTP with SSE (MCP 2024-11-05): an event stream from the server, and POSTs to it. It interprets no method. */
+/** The transport HTTP with SSE (MCP 2024-11-05): an event stream from the server, and POSTs to it. */
 import { shownAddress } from '../../model/shown-address.ts'
 import { resolveWithin } from '../../model/upstream-url.ts'
 import { Cancellation } from '../call/cancellation.ts'

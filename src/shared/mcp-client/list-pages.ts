@@ -1,4 +1,4 @@
-/** Reads one whole list of a server (tools, resources, resource templates, prompts), page by page and bounded. It checks no entry. */
+/** Reads one whole list of a server (tools, resources, resource templates, prompts), page by page and bounded. */
 import type { McpConnection } from './connection.ts'
 import { failure, type RequestOptions, type RpcOutcome } from './protocol.ts'
 

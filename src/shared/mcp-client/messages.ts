@@ -1,4 +1,4 @@
-/** JSON-RPC messages of a server: reads them within a bound of cost, and writes those of a client. It sends nothing. */
+/** JSON-RPC messages of a server: reads them within a bound of cost, and writes those of a client. */
 import { EXACT_COST_FACTOR, lookingForExact, readJson, writeJson } from '../../model/exact-number.ts'
 import { isObject } from '../../model/is-object.ts'
 import { plainJson } from '../../model/plain-json.ts'

@@ -1,4 +1,4 @@
-/** Versions, addresses, request options and outcomes of MCP on the side of the client. It sends nothing. */
+/** Versions, addresses, request options and outcomes of MCP on the side of the client. */
 import type { Cancellation } from '../call/cancellation.ts'
 import type { ByteBudget } from '../call/held-bytes.ts'
 import type { EgressFailure } from '../egress/egress.ts'

@@ -1,4 +1,4 @@
-/** Reads the responses of MCP servers over HTTP, or discards them, and describes the failures of requests. It sends nothing. */
+/** Reads the responses of MCP servers over HTTP, or discards them, and describes the failures of requests. */
 import { beginInSlices, nextTurn } from '../async/slices.ts'
 import type { MaybePromise } from '../call/and-then.ts'
 import { mayGrow } from '../call/held-bytes.ts'

@@ -1,4 +1,4 @@
-/** What requests in flight receive beside their responses: progress, log messages and requests of the server. It reads no message. */
+/** What requests in flight receive beside their responses: progress, log messages and requests of the server. */
 import type { OnLog, OnProgress, OnServerRequest, RequestId } from './protocol.ts'
 
 /** Of one request; emptied when it ends. */

@@ -1,4 +1,4 @@
-/** Notifications about changed resources of MCP servers, over connections that callers share. It reads no resource. */
+/** Notifications about changed resources of MCP servers, over connections that callers share. */
 
 import { type BackendAuthentication, isPerCaller } from '../../model/tool.ts'
 import { Backoff } from '../async/backoff.ts'

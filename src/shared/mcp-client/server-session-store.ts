@@ -1,4 +1,4 @@
-/** The interfaces of the store and the relay of sessions with MCP servers that several threads and instances use, and their keys. It contains no store. */
+/** The interfaces of the store and the relay of sessions with MCP servers that several threads and instances use, and their keys. */
 import { createHash } from 'node:crypto'
 
 /** A session of streamable HTTP (2025-03-26 to 2025-11-25), as its server minted it. Plain JSON. */

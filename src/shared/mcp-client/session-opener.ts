@@ -1,4 +1,4 @@
-/** Opens sessions with MCP servers, or continues stored ones, and caches how servers were reached. It calls no tool. */
+/** Opens sessions with MCP servers, or continues stored ones, and caches how servers were reached. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Egress } from '../egress/egress.ts'
 import { type Connected, connect, type Era, resumeSession } from './connect.ts'

@@ -1,4 +1,4 @@
-/** The transport streamable HTTP (MCP 2025-03-26 and newer): POSTs of messages, the session id, and streams with their resumption. It interprets no method. */
+/** The transport streamable HTTP (MCP 2025-03-26 and newer): POSTs of messages, the session id, and streams with their resumption. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { shownAddress } from '../../model/shown-address.ts'
 import { within } from '../async/within.ts'

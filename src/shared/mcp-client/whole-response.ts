@@ -1,4 +1,4 @@
-/** Sends an HTTP request and collects the response; the body of an event stream is passed on as it arrives. It reads no message. */
+/** Sends an HTTP request and collects the response; the body of an event stream is passed on as it arrives. */
 import { Later } from '../call/later.ts'
 import type {
   Egress,

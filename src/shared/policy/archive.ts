@@ -1,4 +1,4 @@
-/** Unpacks a tar.gz within limits, and packs files into one with reproducible bytes. It reads and writes no file. */
+/** Unpacks a tar.gz within limits, and packs files into one with reproducible bytes. */
 import { crc32, gunzipSync } from 'node:zlib'
 
 const BLOCK_BYTES = 512

@@ -1,4 +1,4 @@
-/** Reads a policy bundle from a tar.gz: its manifest, data, WebAssembly module and rules. It runs nothing. */
+/** Reads a policy bundle from a tar.gz: its manifest, data, WebAssembly module and rules. */
 import { isObject } from '../../model/is-object.ts'
 import { type ArchiveLimits, unpack } from './archive.ts'
 import { READS_ALL, type Reads, readsOf } from './reads.ts'

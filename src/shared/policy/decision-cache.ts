@@ -1,4 +1,4 @@
-/** Caches decisions by facts that they may depend on, and makes keys for lists of permitted resources. It decides nothing. */
+/** Caches decisions by facts that they may depend on, and makes keys for lists of permitted resources. */
 import { writeJson } from '../../model/exact-number.ts'
 import type { Decision, PolicyInput } from './engine.ts'
 import type { Reads } from './reads.ts'

@@ -1,4 +1,4 @@
-/** Reads the result of an engine as a Decision; names why an engine could not decide, and holds the denial for it. It evaluates no policy. */
+/** Reads the result of an engine as a Decision; names why an engine could not decide, and holds the denial for it. */
 import { isObject } from '../../model/is-object.ts'
 import type { DenialReason } from '../call/refusal.ts'
 import type { Decision } from './engine.ts'

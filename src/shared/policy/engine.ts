@@ -1,4 +1,4 @@
-/** The interfaces of a policy engine, its input and its decisions, and of an observer of decisions, and the pause before a retry. It contains no engine. */
+/** The interfaces of a policy engine, its input and its decisions, and of an observer of decisions, and the pause before a retry. */
 import type { DenialReason } from '../call/refusal.ts'
 
 /** What the policy is asked (AuthZEN Authorization API 1.0: subject, action, resource, context). */

@@ -1,4 +1,4 @@
-/** The paths of the policy input, sets of them that an entrypoint reads, and whether decisions on these may be cached. It evaluates and caches nothing. */
+/** The paths of the policy input, sets of them that an entrypoint reads, and whether decisions on these may be cached. */
 
 /** Every path of the input that a rule may read; `schemas/input.json` says the same to rego authors. */
 export const INPUT_PATHS = [

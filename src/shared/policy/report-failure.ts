@@ -1,4 +1,4 @@
-/** Reports failed evaluations to a callback and, at a limited rate, to a log. It makes no decision. */
+/** Reports failed evaluations to a callback and, at a limited rate, to a log. */
 import type { OnPolicyFailure } from './decision.ts'
 
 const LOG_EVERY_MS = 1000

@@ -1,4 +1,4 @@
-/** The subject's key of a policy input, for evaluations without a principal. It reads nothing of resource and context. */
+/** The subject's key of a policy input, for evaluations without a principal. */
 import type { PolicyInput } from './engine.ts'
 
 /** The facts about the caller except type, id and application, which the cache of decisions compares itself where a rule reads them. */

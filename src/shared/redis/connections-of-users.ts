@@ -1,4 +1,4 @@
-/** A store in Redis for the connections of users with backends, and for their locks. It encrypts nothing. */
+/** A store in Redis for the connections of users with backends, and for their locks. */
 import { randomUUID } from 'node:crypto'
 import type { ConnectionStore } from '../egress/oauth/connection-store.ts'
 import type { RedisConnection } from './connection.ts'

@@ -1,4 +1,4 @@
-/** Reads a key from a file, and creates the file where it is missing. It encrypts nothing. */
+/** Reads a key from a file, and creates the file where it is missing. */
 import { createHash, randomBytes, randomUUID } from 'node:crypto'
 import { linkSync, mkdirSync, unlinkSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'

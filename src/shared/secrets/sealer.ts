@@ -1,4 +1,4 @@
-/** Encrypts and decrypts confidential texts that other code stores. It stores nothing. */
+/** Encrypts and decrypts confidential texts that other code stores. */
 import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from 'node:crypto'
 
 /** Encrypts and decrypts with one key. */

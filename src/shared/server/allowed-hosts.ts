@@ -1,4 +1,4 @@
-/** Checks the `Host` of requests against allowed names, as a defence against DNS rebinding, and holds the refusal of others. It opens no port. */
+/** Checks the `Host` of requests against allowed names, as a defence against DNS rebinding, and holds the refusal of others. */
 
 import { isIP } from 'node:net'
 import { bareHost } from '../../model/bare-host.ts'

@@ -1,4 +1,4 @@
-/** Writes a decoded header value as its UTF-8 bytes, a character for each. It judges no value. */
+/** Writes a decoded header value as its UTF-8 bytes, a character for each. */
 
 const BEYOND_ASCII = /[^\x00-\x7f]/
 

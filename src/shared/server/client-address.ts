@@ -1,4 +1,4 @@
-/** Derives the client address of a request behind trusted proxies, and the network of an address. It reads no setting. */
+/** Derives the client address of a request behind trusted proxies, and the network of an address. */
 import { BlockList, isIP } from 'node:net'
 
 /** A request, as far as its client is derived from it. */

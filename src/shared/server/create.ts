@@ -1,4 +1,4 @@
-/** Chooses the listener of this platform, and reports which listeners load and what they support. It opens no port. */
+/** Chooses the listener of this platform, and reports which listeners load and what they support. */
 import type { Listener, ListenerOptions } from './listener.ts'
 import { NodeListener } from './node/listener.ts'
 import { UwsListener } from './uws/listener.ts'

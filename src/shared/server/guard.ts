@@ -1,4 +1,4 @@
-/** Checks a request head before a handler gets it, and chooses the status of a refusal. It sends no response and closes no connection. */
+/** Checks a request head before a handler gets it, and chooses the status of a refusal. */
 
 import { codeAt } from '../../model/code-at.ts'
 import type { ListenerLimits, ListenerRefusal } from './listener.ts'

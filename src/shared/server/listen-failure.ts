@@ -1,4 +1,4 @@
-/** The errors of a listener that cannot listen, and the rethrow of an unhandled error of a handler. It opens no port. */
+/** The errors of a listener that cannot listen, and the rethrow of an unhandled error of a handler. */
 import type { ListenerOptions } from './listener.ts'
 
 const SETTINGS = 'GATEWAY_PORT, API_PORT or METRICS_PORT (or GATEWAY_HOST, API_HOST or METRICS_HOST)'

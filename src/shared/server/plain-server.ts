@@ -1,4 +1,4 @@
-/** Waits until a given node:http server listens, and closes it. It handles no request. */
+/** Waits until a given node:http server listens, and closes it. */
 import { once } from 'node:events'
 import type { Server } from 'node:http'
 import type { AddressInfo, ListenOptions } from 'node:net'

@@ -1,4 +1,4 @@
-/** Checks and renders the head of a response, and joins two pieces of a body. It sends nothing. */
+/** Checks and renders the head of a response, and joins two pieces of a body. */
 import { STATUS_CODES } from 'node:http'
 import { HeadText } from '../call/head-text.ts'
 import type { HeaderList } from './listener.ts'

@@ -1,4 +1,4 @@
-/** Mounts a web-standard handler (`Request` → `Response`) on a listener, with bounded request bodies, aborts and streamed responses. It opens no port. */
+/** Mounts a web-standard handler (`Request` → `Response`) on a listener, with bounded request bodies, aborts and streamed responses. */
 import { byteString } from './byte-string.ts'
 import type { HeaderList, HttpHandler, HttpRequest, HttpResponse, ResponseStream } from './listener.ts'
 

@@ -1,4 +1,4 @@
-/** Counts and durations of calls, with a bound on the labels of consumers. It renders nothing. */
+/** Counts and durations of calls, with a bound on the labels of consumers. */
 import { Histogram, type TracedValue } from './histogram.ts'
 
 /** The label of all consumers beyond `maxConsumers`. */

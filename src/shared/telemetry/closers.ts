@@ -1,4 +1,4 @@
-/** Closes the registered parts of a process, the last one first, and logs those that cannot be closed. It starts nothing. */
+/** Closes the registered parts of a process, the last one first, and logs those that cannot be closed. */
 import type { Log } from './log.ts'
 
 interface Item {

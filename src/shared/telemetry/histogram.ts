@@ -1,4 +1,4 @@
-/** A histogram with one label: counts, sums and examples of values. It renders nothing. */
+/** A histogram with one label: counts, sums and examples of values. */
 
 /** The call that a value is an example of. */
 export interface TracedValue {

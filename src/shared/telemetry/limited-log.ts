@@ -1,4 +1,4 @@
-/** A log that leaves out repetitions of a message for a time, and counts them. It buffers no line. */
+/** A log that leaves out repetitions of a message for a time, and counts them. */
 import type { Log } from './log.ts'
 
 const EVERY_MS = 30_000

@@ -1,4 +1,4 @@
-/** The interface of the log, and a log that writes nothing. It formats no line. */
+/** The interface of the log, and a log that writes nothing. */
 
 export interface Log {
   /** Whether lines of this level are written anywhere. */

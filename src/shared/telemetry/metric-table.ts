@@ -1,4 +1,4 @@
-/** The definitions of the metrics of this project. It reads no value. Names and labels are a public interface: existing ones are kept. */
+/** The definitions of the metrics of this project. Names and labels are a public interface: existing ones are kept. */
 
 import { counter, gauge, heldBy, histogram } from './metric-definition.ts'
 

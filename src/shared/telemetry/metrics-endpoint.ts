@@ -1,4 +1,4 @@
-/** Serves `/metrics` in the Prometheus text format or as OpenMetrics, by the header Accept. It counts nothing. */
+/** Serves `/metrics` in the Prometheus text format or as OpenMetrics, by the header Accept. */
 import type { HttpHandler } from '../server/listener.ts'
 import type { Metrics } from './metrics.ts'
 import { OPEN_METRICS_TYPE } from './open-metrics.ts'

@@ -1,4 +1,4 @@
-/** Writes metrics as OpenMetrics text 1.0 with exemplars, and finds the newest exemplar of a bucket. It counts nothing. */
+/** Writes metrics as OpenMetrics text 1.0 with exemplars, and finds the newest exemplar of a bucket. */
 import type { Exemplar } from './histogram.ts'
 
 export const OPEN_METRICS_TYPE = 'application/openmetrics-text; version=1.0.0; charset=utf-8'

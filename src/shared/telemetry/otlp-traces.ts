@@ -1,4 +1,4 @@
-/** Exports spans of calls over OTLP/HTTP with the OpenTelemetry SDK, which reads OTEL_* variables. It measures no call. */
+/** Exports spans of calls over OTLP/HTTP with the OpenTelemetry SDK, which reads OTEL_* variables. */
 import { randomBytes } from 'node:crypto'
 import { ROOT_CONTEXT, SpanKind, SpanStatusCode, TraceFlags, trace } from '@opentelemetry/api'
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http'

@@ -1,4 +1,4 @@
-/** Presents a histogram of `histogram.ts` to prom-client as a metric. It counts nothing. */
+/** Presents a histogram of `histogram.ts` to prom-client as a metric. */
 import type { Metric } from 'prom-client'
 import type { Exemplar, Histogram } from './histogram.ts'
 

@@ -1,4 +1,4 @@
-/** Runs jobs in a worker thread, one at a time, with limits on time and memory, and ends the thread when it is idle. It defines no job. */
+/** Runs jobs in a worker thread, one at a time, with limits on time and memory, and ends the thread when it is idle. */
 import type { ResourceLimits, Transferable, Worker } from 'node:worker_threads'
 import { SerialQueue } from '../async/serial-queue.ts'
 import { startThread } from './start-thread.ts'

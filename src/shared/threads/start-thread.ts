@@ -1,4 +1,4 @@
-/** Starts a thread from a file of this project, built or from its sources. It adds no data, environment or limit to the given options. */
+/** Starts a thread from a file of this project, built or from its sources. */
 import { Worker, type WorkerOptions } from 'node:worker_threads'
 
 /** @param file as the sources call it, ending with `.ts` */

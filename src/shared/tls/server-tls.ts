@@ -1,4 +1,4 @@
-/** TLS options of a server from the present content of files, and their renewal when the files change. It opens no port. */
+/** TLS options of a server from the present content of files, and their renewal when the files change. */
 import { createSecureContext, type SecureContextOptions, type Server } from 'node:tls'
 import { presentText, type Renewable } from './client-tls.ts'
 

@@ -1,4 +1,4 @@
-/** Whether each call whose response promises a metering event has one event id in the topic, as an independent consumer reads it. It sends no event. */
+/** Whether each call whose response promises a metering event has one event id in the topic, as an independent consumer reads it. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { decodeWithLibrary } from '../../oracles/event-proto.ts'
 import type { TopicMessage } from '../../services/kafka/kafka-server.ts'

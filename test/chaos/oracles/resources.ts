@@ -1,4 +1,4 @@
-/** Memory and descriptors of each process over its lifetime, from /proc, and whether they grow; the CPU pressure of the machine. It ends no process. */
+/** Memory and descriptors of each process over its lifetime, from /proc, and whether they grow; the CPU pressure of the machine. */
 import { readdirSync, readFileSync } from 'node:fs'
 import type { Member } from '../system.ts'
 

@@ -1,4 +1,4 @@
-/** What every store of connected accounts promises about changes at the same time, run on files and on Redis. It requests no token. */
+/** What every store of connected accounts promises about changes at the same time, run on files and on Redis. */
 import { execFileSync } from 'node:child_process'
 import {
   closeSync,

@@ -1,4 +1,4 @@
-/** Starts the process of `crash-child.ts`, which a test kills. It runs no test. */
+/** Starts the process of `crash-child.ts`, which a test kills. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { bundledScript } from '../../fixtures/bundled-script.ts'

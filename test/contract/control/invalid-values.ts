@@ -1,4 +1,4 @@
-/** From a schema of the served document: values that break it, and where each has to be reported. It sends nothing. */
+/** From a schema of the served document: values that break it, and where each has to be reported. */
 
 export type Schema = {
   readonly $ref?: string

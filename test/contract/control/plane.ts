@@ -1,4 +1,4 @@
-/** A control plane for tests: a real store, the shipped policy in its real engine, callers by made-up tokens. It runs no test. */
+/** A control plane for tests: a real store, the shipped policy in its real engine, callers by made-up tokens. */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-/** Serves a control plane for tests over node:http on a free port of the loopback interface, within this process. It runs no test. */
+/** Serves a control plane for tests over node:http on a free port of the loopback interface, within this process. */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { Readable } from 'node:stream'

@@ -1,4 +1,4 @@
-/** A gateway's side of the snapshot stream, as small as it can be: reads events, applies updates, reports. It runs no test. */
+/** A gateway's side of the snapshot stream, as small as it can be: reads events, applies updates, reports. */
 import {
   applyUpdate,
   type ControlShare,

@@ -1,4 +1,4 @@
-/** What tests of the egress client share: a client over each of its two carriers, and its closing. It asserts nothing. */
+/** What tests of the egress client share: a client over each of its two carriers, and its closing. */
 import { beforeEach, describe, onTestFinished } from 'vitest'
 import { createEgress } from '../../../src/shared/egress/client.ts'
 import type { Egress, EgressRequest } from '../../../src/shared/egress/egress.ts'

@@ -1,4 +1,4 @@
-/** A certificate of localhost for tests over TLS, made by openssl once per process. It leaves no file. */
+/** A certificate of localhost for tests over TLS, made by openssl once per process. */
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,4 +1,4 @@
-/** An HTTP/2 server on the loopback interface, with and without TLS, that counts what it receives. It checks nothing. */
+/** An HTTP/2 server on the loopback interface, with and without TLS, that counts what it receives. */
 import {
   createSecureServer,
   createServer,

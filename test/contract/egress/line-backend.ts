@@ -1,4 +1,4 @@
-/** A server that receives several requests on each connection (a line) and responds when the test says so. It checks nothing. */
+/** A server that receives several requests on each connection (a line) and responds when the test says so. */
 
 import type { AddressInfo } from 'node:net'
 import { createServer, type Socket } from 'node:net'

@@ -1,4 +1,4 @@
-/** The requests that a backend of the tests has received, in order, and a wait for so many of them. It receives nothing itself. */
+/** The requests that a backend of the tests has received, in order, and a wait for so many of them. */
 export class RequestLog {
   /** Method and path, as they came. */
   readonly requests: string[] = []

@@ -1,4 +1,4 @@
-/** Host names that are resolved by the system: requests for one name share a lookup while it runs. It opens no connection. */
+/** Host names that are resolved by the system: requests for one name share a lookup while it runs. */
 import type { LookupAddress } from 'node:dns'
 import { expect, it } from 'vitest'
 import { resolveWithSystem } from '../../../src/shared/egress/connector.ts'

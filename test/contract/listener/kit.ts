@@ -1,7 +1,4 @@
-/**
- * What the listener suites share: a listener of each kind on a free port, and a client that writes raw bytes.
- * It holds no test.
- */
+/** What the listener suites share: a listener of each kind on a free port, and a client that writes raw bytes. */
 import { connect, type Socket } from 'node:net'
 import { afterEach, beforeEach, describe } from 'vitest'
 import {

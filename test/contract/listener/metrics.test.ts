@@ -1,4 +1,4 @@
-/** `GET /metrics` through every listener: a scrape that fails gets a response, and is reported. It checks no metric. */
+/** `GET /metrics` through every listener: a scrape that fails gets a response, and is reported. */
 import { expect, it } from 'vitest'
 import { Metrics } from '../../../src/shared/telemetry/metrics.ts'
 import { metricsHandler } from '../../../src/shared/telemetry/metrics-endpoint.ts'

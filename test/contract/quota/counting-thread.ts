@@ -1,4 +1,4 @@
-/** A worker thread that joins the quotas of its process, calls for one consumer at a given rate, and reports. It asserts nothing. */
+/** A worker thread that joins the quotas of its process, calls for one consumer at a given rate, and reports. */
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
 import { joinJournalQuota } from '../../../src/data-plane/quota/journal/journal-quota.ts'
 import type { SharedQuota } from '../../../src/data-plane/quota/memory/kernel.ts'

@@ -1,7 +1,7 @@
 /**
  * Instances of the quota store in this thread, on a real Redis. Their requests are recorded, and may be delayed or lost;
  * their clocks and timers advance only in steps of a test and in `open`, so that a slow machine ends no lease. Heartbeats
- * and the clock of Redis run in real time. It asserts nothing.
+ * and the clock of Redis run in real time.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Redis } from 'ioredis'

@@ -1,4 +1,4 @@
-/** A private PostgreSQL cluster for one test file, with its own directory and port, which `stop` removes; and whether PostgreSQL is there. It runs no test. */
+/** A private PostgreSQL cluster for one test file, with its own directory and port, which `stop` removes; and whether PostgreSQL is there. */
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import {

@@ -1,4 +1,4 @@
-/** Valid rows for tests, each with a fresh identifier. It writes none. */
+/** Valid rows for tests, each with a fresh identifier. */
 import { createHash, randomUUID } from 'node:crypto'
 import type { Api } from '../../../src/model/api.ts'
 import type { ApiKey } from '../../../src/model/api-key.ts'

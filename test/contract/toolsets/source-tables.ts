@@ -1,4 +1,4 @@
-/** A ToolSet's document, selector, defaults, naming and refused values (docs/reference/toolset.md), for every source. It tests no overlays or overrides. */
+/** A ToolSet's document, selector, defaults, naming and refused values (docs/reference/toolset.md), for every source. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { serve } from '../../unit/catalog/deployment.ts'
 import { documentOf, inline, namesOf, phaseOf, ready, type SourceWorld, toolsOf } from './source-world.ts'

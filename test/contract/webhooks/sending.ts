@@ -1,4 +1,4 @@
-/** A control plane of the contract suites that also sends its webhooks, and functions for what tests do with both. It runs no test. */
+/** A control plane of the contract suites that also sends its webhooks, and functions for what tests do with both. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { startWebhooks, type Webhooks } from '../../../src/control-plane/webhooks/webhooks.ts'
 import { createEgress, type EgressOptions } from '../../../src/shared/egress/client.ts'

@@ -1,4 +1,4 @@
-/** Every table of the matrix, in the order of the summary. It holds no row itself. */
+/** Every table of the matrix, in the order of the summary. */
 import type { Table } from '../matrix.ts'
 import { BACKEND } from './backend.ts'
 import { CONTROL_PLANE } from './control-plane.ts'

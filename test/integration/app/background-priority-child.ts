@@ -1,4 +1,4 @@
-/** A process that lowers the priority of V8's background threads, starts a thread, and reports the nice value of each thread. It checks nothing. */
+/** A process that lowers the priority of V8's background threads, starts a thread, and reports the nice value of each thread. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { Worker } from 'node:worker_threads'
 import { lowerBackgroundPriority } from '../../../src/app/main/lower-background-priority.ts'

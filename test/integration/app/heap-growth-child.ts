@@ -1,4 +1,4 @@
-/** A process that replaces old objects by new ones, as a control plane does with each change, and reports how far its heap grows. It checks nothing. */
+/** A process that replaces old objects by new ones, as a control plane does with each change, and reports how far its heap grows. */
 import { getHeapStatistics } from 'node:v8'
 import { limitHeapGrowth } from '../../../src/app/main/limit-heap-growth.ts'
 

@@ -1,4 +1,4 @@
-/** A process that fills its young generation as a start does, and reports that generation's size at its start and when its parent asks. It checks nothing. */
+/** A process that fills its young generation as a start does, and reports that generation's size at its start and when its parent asks. */
 import { getHeapSpaceStatistics } from 'node:v8'
 import { releaseStartMemory } from '../../../src/app/main/release-start-memory.ts'
 

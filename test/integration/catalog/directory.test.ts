@@ -1,4 +1,4 @@
-/** The directory source: phases, changes of files and of meaning, failures, collisions, edits, documents behind a URL. It calls no tool. */
+/** The directory source: phases, changes of files and of meaning, failures, collisions, edits, documents behind a URL. */
 import { mkdirSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'

@@ -1,4 +1,4 @@
-/** The types of the control plane that the console uses are those of the OpenAPI document that is served. It checks no page. */
+/** The types of the control plane that the console uses are those of the OpenAPI document that is served. */
 import { readFileSync } from 'node:fs'
 import { expect, it } from 'vitest'
 // @ts-expect-error a script without types

@@ -1,4 +1,4 @@
-/** A process with a bridge whose file descriptors are used up but for a few: it prints the address. It starts no command successfully. */
+/** A process with a bridge whose file descriptors are used up but for a few: it prints the address. */
 import { closeSync, openSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { Bridge } from '../../../src/bridge/bridge.ts'

@@ -1,4 +1,4 @@
-/** Lists of an MCP server with as many entries as the gateway reads, and with more, which fail with the reason. It compiles no tool. */
+/** Lists of an MCP server with as many entries as the gateway reads, and with more, which fail with the reason. */
 import { afterEach, expect, it } from 'vitest'
 import { createEgress } from '../../../src/shared/egress/client.ts'
 import { connect } from '../../../src/shared/mcp-client/connect.ts'

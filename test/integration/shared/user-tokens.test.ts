@@ -1,4 +1,4 @@
-/** Tokens of users in files: one refresh over several instances, locks whose holder has ended, disconnects, refusals, failing writes. It opens no database. */
+/** Tokens of users in files: one refresh over several instances, locks whose holder has ended, disconnects, refusals, failing writes. */
 import { mkdtempSync, readdirSync, rmSync, utimesSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

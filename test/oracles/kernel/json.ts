@@ -1,4 +1,4 @@
-/** Steps over JSON as assembly/json.ts does, rule by rule, in plain JavaScript. It builds no value. */
+/** Steps over JSON as assembly/json.ts does, rule by rule, in plain JavaScript. */
 
 const QUOTE = 0x22
 const COMMA = 0x2c

@@ -1,4 +1,4 @@
-/** A real redis-server for one test, on a free port and in a new directory: it can be killed, restarted and paused. It asserts nothing. */
+/** A real redis-server for one test, on a free port and in a new directory: it can be killed, restarted and paused. */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

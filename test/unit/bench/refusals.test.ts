@@ -1,4 +1,4 @@
-/** Which figures cannot enter `RESULTS.md`, from the writer of the lines to the command that refuses them. It measures nothing. */
+/** Which figures cannot enter `RESULTS.md`, from the writer of the lines to the command that refuses them. */
 import { execFile } from 'node:child_process'
 import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,4 +1,4 @@
-/** Result lines from the writer to the verdict and the page: statistics, units, the format, and the committed table of targets. It runs no case. */
+/** Result lines from the writer to the verdict and the page: statistics, units, the format, and the committed table of targets. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-/** The budgets of the ladder's rungs: which figures break them, what is measured twice, and that no rung goes without. It starts no rung. */
+/** The budgets of the ladder's rungs: which figures break them, what is measured twice, and that no rung goes without. */
 import { describe, expect, it } from 'vitest'
 import {
   type RungFigure,

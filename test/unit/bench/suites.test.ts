@@ -1,4 +1,4 @@
-/** Which suites a filter selects, budgets of suites that do not exist, and verdicts of the table. It measures nothing. */
+/** Which suites a filter selects, budgets of suites that do not exist, and verdicts of the table. */
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import { ratiosBySuite, readBudgets } from '../../../bench/budgets.ts'

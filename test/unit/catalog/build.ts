@@ -1,4 +1,4 @@
-/** Builds and compiles documents and tool sets for tests of the catalog and of tool requests. It serves none. */
+/** Builds and compiles documents and tool sets for tests of the catalog and of tool requests. */
 
 import { type CompileResult, compileToolSet } from '../../../src/catalog/compile/compile-tool-set.ts'
 import type { Tool } from '../../../src/model/tool.ts'

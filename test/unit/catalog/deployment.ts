@@ -1,4 +1,4 @@
-/** A directory of resources, a server of documents and a running directory source, for tests. It asserts nothing. */
+/** A directory of resources, a server of documents and a running directory source, for tests. */
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'

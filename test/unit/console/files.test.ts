@@ -1,4 +1,4 @@
-/** The page of the console for each depth of its address: its links, its conditional requests, and that it is compressed once. It starts no server. */
+/** The page of the console for each depth of its address: its links, its conditional requests, and that it is compressed once. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-/** How the console writes durations: digits before the point are never lost to an exponent. It checks no page. */
+/** How the console writes durations: digits before the point are never lost to an exponent. */
 import { expect, it } from 'vitest'
 import { duration } from '../../../console/src/components/numbers.ts'
 

@@ -1,4 +1,4 @@
-/** What the portal reads of an OpenAPI document and sends in a trial: references, and bodies in their media types. It calls no API. */
+/** What the portal reads of an OpenAPI document and sends in a trial: references, and bodies in their media types. */
 import { describe, expect, it } from 'vitest'
 import { readDocument } from '../../../console/src/portal/document.ts'
 import { bodyText, contentOf } from '../../../console/src/portal/trial-body.ts'

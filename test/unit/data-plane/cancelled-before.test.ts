@@ -1,4 +1,4 @@
-/** Work for a call that was cancelled before it begins: each wait ends at once. It sends nothing over a network. */
+/** Work for a call that was cancelled before it begins: each wait ends at once. */
 import { afterEach, expect, it } from 'vitest'
 import type { Conversation } from '../../../src/data-plane/http/mcp/conversation.ts'
 import type { RpcReply } from '../../../src/data-plane/http/mcp/result.ts'

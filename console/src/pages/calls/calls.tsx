@@ -1,4 +1,4 @@
-/** Calls: a live table, or the last calls of all gateways; fast with 100,000 rows, because only those near the view are drawn. It records nothing. */
+/** Calls: a live table, or the last calls of all gateways; fast with 100,000 rows, because only those near the view are drawn. */
 import { useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 import { control, queryOf } from '../../api/client.ts'

@@ -1,4 +1,4 @@
-/** The bounded rows of the live table: recorded calls, then new ones, and a gap for calls that the gateway reports as missed. It draws nothing. */
+/** The bounded rows of the live table: recorded calls, then new ones, and a gap for calls that the gateway reports as missed. */
 import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import type { CallRow, Calls } from '../../api/admin-types.ts'

@@ -1,4 +1,4 @@
-/** Consumers: the applications that called or subscribed. It changes none. */
+/** Consumers: the applications that called or subscribed. */
 import { control, queryOf } from '../../api/client.ts'
 import { useResource } from '../../api/resource.ts'
 import type { Consumer, List } from '../../api/types.ts'

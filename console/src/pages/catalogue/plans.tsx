@@ -1,4 +1,4 @@
-/** Plans: the limits that subscriptions and consumers have by slug. It changes none. */
+/** Plans: the limits that subscriptions and consumers have by slug. */
 import { control, queryOf } from '../../api/client.ts'
 import { useResource } from '../../api/resource.ts'
 import type { List, Plan } from '../../api/types.ts'

@@ -1,4 +1,4 @@
-/** The rules of an API for its calls, as fields of a form: their labels, and how values become text and text becomes values. It draws nothing. */
+/** The rules of an API for its calls, as fields of a form: their labels, and how values become text and text becomes values. */
 
 export interface RuleField {
   /** Within the rule. */
@@ -181,9 +181,7 @@ export const RULES: readonly Rule[] = [
     path: ['connections'],
     title: 'Connections',
     off: 'each connection has at most one HTTP/1.1 request in flight',
-    fields: [
-      { name: 'http2', label: 'HTTP/2', kind: 'check' },
-    ],
+    fields: [{ name: 'http2', label: 'HTTP/2', kind: 'check' }],
   },
   {
     path: ['mirror'],

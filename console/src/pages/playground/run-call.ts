@@ -1,4 +1,4 @@
-/** Calls a tool over REST or MCP, returns status, selected headers, events and body of the response, and reads its questions. It draws nothing. */
+/** Calls a tool over REST or MCP, returns status, selected headers, events and body of the response, and reads its questions. */
 import type { Schema } from '../../api/admin-types.ts'
 import { request } from '../../api/client.ts'
 

@@ -1,4 +1,4 @@
-/** A form from a JSON Schema: texts, numbers and choices; everything else as JSON. It checks no value against the schema. */
+/** A form from a JSON Schema: texts, numbers and choices; everything else as JSON. */
 import type { Schema } from '../../api/admin-types.ts'
 import { Field } from '../../components/dialog.tsx'
 

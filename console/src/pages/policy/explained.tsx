@@ -1,4 +1,4 @@
-/** Why a decision was made: the rules that denied it, with file and line, and what the policy in force says. It evaluates nothing. */
+/** Why a decision was made: the rules that denied it, with file and line, and what the policy in force says. */
 import { gateway } from '../../api/client.ts'
 import { useResource } from '../../api/resource.ts'
 import { Loaded } from '../../components/layout.tsx'

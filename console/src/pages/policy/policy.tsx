@@ -1,4 +1,4 @@
-/** Policy: the bundle in force with its rules, its candidate, recorded decisions, and why a decision was made; or the editor. It evaluates nothing. */
+/** Policy: the bundle in force with its rules, its candidate, recorded decisions, and why a decision was made; or the editor. */
 import { gateway } from '../../api/client.ts'
 import { useResource } from '../../api/resource.ts'
 import { Empty, Loaded, Page, Section } from '../../components/layout.tsx'

@@ -1,4 +1,4 @@
-/** The list of tools that a client with the rights of the user receives: the policy has removed the others. It calls none of them. */
+/** The list of tools that a client with the rights of the user receives: the policy has removed the others. */
 import type { ListedTool } from '../../api/admin-types.ts'
 import { gateway } from '../../api/client.ts'
 import { useResource } from '../../api/resource.ts'

@@ -1,4 +1,4 @@
-/** Tools, tool sets and views: what each costs a model, how it performs, what lint says, and what a caller sees. It changes nothing. */
+/** Tools, tool sets and views: what each costs a model, how it performs, what lint says, and what a caller sees. */
 import type { ToolRow, ToolRows, ToolSetRow, ViewRow } from '../../api/admin-types.ts'
 import { ApiError, control, gateway, queryOf } from '../../api/client.ts'
 import { useResource } from '../../api/resource.ts'

@@ -1,4 +1,4 @@
-/** The backend of a profiled load, on loopback: reads each request and responds with the same product. It stores nothing. */
+/** The backend of a profiled load, on loopback: reads each request and responds with the same product. */
 import { type LoopbackServer, startLoopbackServer } from '../loopback-server.ts'
 
 const PRODUCT = JSON.stringify({

@@ -1,4 +1,4 @@
-/** The functions of a V8 CPU profile with their self and total times. It reads and writes no file. */
+/** The functions of a V8 CPU profile with their self and total times. */
 
 /** `Profiler.Profile` of the DevTools protocol, the fields read here. */
 export interface CpuProfile {

@@ -1,4 +1,4 @@
-/** Repeats a request on a number of connections and checks the responses. It starts no server. */
+/** Repeats a request on a number of connections and checks the responses. */
 import { connect } from 'node:net'
 import type { ResponseHead } from '../../../shared/egress/http1/response-head.ts'
 import { ResponseParser } from '../../../shared/egress/http1/response-parser.ts'

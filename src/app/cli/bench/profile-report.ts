@@ -1,4 +1,4 @@
-/** The result of a profile as text and as JSON. It measures nothing. */
+/** The result of a profile as text and as JSON. */
 import type { Origin } from './hot-functions.ts'
 import type { Work } from './work.ts'
 

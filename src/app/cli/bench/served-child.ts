@@ -1,4 +1,4 @@
-/** Runs `toolgate serve` as a child process: starts and stops it and its profiler. Also the directory of the package. It sends no HTTP request. */
+/** Runs `toolgate serve` as a child process: starts and stops it and its profiler. Also the directory of the package. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'

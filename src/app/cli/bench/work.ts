@@ -1,4 +1,4 @@
-/** The requests a gateway can be profiled with, and the text that each correct response contains. It sends nothing. */
+/** The requests a gateway can be profiled with, and the text that each correct response contains. */
 
 export const WORK = ['call', 'rest', 'list', 'ping', 'proxy'] as const
 export type Work = (typeof WORK)[number]

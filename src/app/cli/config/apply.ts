@@ -1,4 +1,4 @@
-/** `toolgate config diff` and `apply`: send files to the control plane, which compares or applies them, and print the result. They change no file. */
+/** `toolgate config diff` and `apply`: send files to the control plane, which compares or applies them, and print the result. */
 import { isObject } from '../../../model/is-object.ts'
 import { Reader } from '../../settings/reader.ts'
 import { SettingsError } from '../../settings.ts'

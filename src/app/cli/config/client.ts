@@ -1,4 +1,4 @@
-/** Calls `/v1/config` and other resources of a control plane with a token or client credentials from the environment. It prints nothing. */
+/** Calls `/v1/config` and other resources of a control plane with a token or client credentials from the environment. */
 
 import { hostOf } from '../../../model/bare-host.ts'
 import { readJson, writeJson } from '../../../model/exact-number.ts'

@@ -1,4 +1,4 @@
-/** `toolgate config export`: prints the live configuration. It changes nothing. */
+/** `toolgate config export`: prints the live configuration. */
 import { writeJson } from '../../../model/exact-number.ts'
 import { type CommandContext, EXIT, print } from '../command.ts'
 import { connect } from './client.ts'

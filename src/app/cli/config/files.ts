@@ -1,4 +1,4 @@
-/** Reads and checks the files of a configuration, joins them to one tree, and lists the secrets that it names. It sends nothing. */
+/** Reads and checks the files of a configuration, joins them to one tree, and lists the secrets that it names. */
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { parseDocumentText } from '../../../catalog/document/parse-document.ts'

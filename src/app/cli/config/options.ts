@@ -1,4 +1,4 @@
-/** Options of the subcommands of `toolgate config`. It parses none. */
+/** Options of the subcommands of `toolgate config`. */
 
 export interface ConfigOptions {
   readonly url?: string

@@ -1,4 +1,4 @@
-/** `toolgate config schema`: prints the JSON Schema of configuration files. It contacts no control plane. */
+/** `toolgate config schema`: prints the JSON Schema of configuration files. */
 import { configurationSchema } from '../../../control-plane/api/configuration-schema.ts'
 import { EXIT, print } from '../command.ts'
 

@@ -1,4 +1,4 @@
-/** Renders a comparison of configurations as text for review, and detects whether they differ. It prints nothing. */
+/** Renders a comparison of configurations as text for review, and detects whether they differ. */
 import { styleText } from 'node:util'
 import { isObject } from '../../../model/is-object.ts'
 import { shownText } from '../shown-text.ts'

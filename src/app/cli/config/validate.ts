@@ -1,4 +1,4 @@
-/** `toolgate config validate`: checks files. It contacts no control plane. */
+/** `toolgate config validate`: checks files. */
 import { isObject } from '../../../model/is-object.ts'
 import { CommandFailure, EXIT, print } from '../command.ts'
 import { readTree } from './files.ts'

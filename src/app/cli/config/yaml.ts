@@ -1,4 +1,4 @@
-/** Reads and writes YAML of a configuration, and keeps numbers that a double would change. It opens no file. */
+/** Reads and writes YAML of a configuration, and keeps numbers that a double would change. */
 import { LineCounter, parseDocument, type ScalarTag, stringify } from 'yaml'
 import { EXACT_NUMBERS } from '../../../catalog/document/yaml-numbers.ts'
 import { ExactNumber } from '../../../model/exact-number.ts'

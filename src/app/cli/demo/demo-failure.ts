@@ -1,4 +1,4 @@
-/** The error of a demo whose check failed; `masked.ts` masks its text. It prints nothing. */
+/** The error of a demo whose check failed; `masked.ts` masks its text. */
 import { masked } from './masked.ts'
 
 export class DemoFailure extends Error {

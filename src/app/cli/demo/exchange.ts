@@ -1,4 +1,4 @@
-/** Sends an HTTP request and returns it with its response, as plain data. It prints nothing. */
+/** Sends an HTTP request and returns it with its response, as plain data. */
 import { BodyTooLarge, type ResponseBody, readResponseBody, requestIdOf } from '../response-body.ts'
 import { DemoFailure } from './demo-failure.ts'
 

@@ -1,4 +1,4 @@
-/** Checks of responses, which throw a DemoFailure, and readers of their fields. It sends no request. */
+/** Checks of responses, which throw a DemoFailure, and readers of their fields. */
 import { isObject } from '../../../model/is-object.ts'
 import { DemoFailure } from './demo-failure.ts'
 import type { DemoExchange } from './exchange.ts'

@@ -1,4 +1,4 @@
-/** Masks JWTs and API keys of Toolgate in a text. It prints nothing. */
+/** Masks JWTs and API keys of Toolgate in a text. */
 
 /** Keeps the last eight characters of a token and the public part of a key: enough to distinguish two, useless as a credential. */
 export function masked(text: string): string {

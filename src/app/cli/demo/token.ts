@@ -1,4 +1,4 @@
-/** Discovers the token endpoint of a deployment, and requests tokens of development clients. It stores none. */
+/** Discovers the token endpoint of a deployment, and requests tokens of development clients. */
 import { type DemoExchange, exchange } from './exchange.ts'
 import { expect, expectStatus, field } from './expect.ts'
 import type { Transcript } from './transcript.ts'

@@ -1,4 +1,4 @@
-/** Prints the demo as text or as JSON, masked by `masked.ts`. It checks nothing. */
+/** Prints the demo as text or as JSON, masked by `masked.ts`. */
 import { STATUS_CODES } from 'node:http'
 import type { DemoExchange } from './exchange.ts'
 import { masked } from './masked.ts'

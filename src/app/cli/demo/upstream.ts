@@ -1,4 +1,4 @@
-/** The backend of the demo, on loopback, which responds with the method and the path of the request. It stores nothing. */
+/** The backend of the demo, on loopback, which responds with the method and the path of the request. */
 import { type LoopbackServer, startLoopbackServer } from '../loopback-server.ts'
 
 export function startUpstream(): Promise<LoopbackServer> {

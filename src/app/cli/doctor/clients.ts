@@ -1,5 +1,5 @@
 /**
- * The known clients: the names, redirect addresses and limits with which the doctor connects for them. It sends nothing.
+ * The known clients: the names, redirect addresses and limits with which the doctor connects for them.
  * Sources: documentation and source code of the clients, and for Gemini CLI and Zed also compatibility tables of zuplo.com. A loopback redirect
  * address stands for any port (RFC 8252 §7.3).
  */

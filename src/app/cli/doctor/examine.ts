@@ -1,6 +1,6 @@
 /**
  * Takes the steps of one client up to the first that fails, ends its session and reports a verdict; with a token, a failed step of the login ends the
- * login only. It prints nothing.
+ * login only.
  */
 import { ask } from './ask.ts'
 import type { ClientProfile } from './clients.ts'

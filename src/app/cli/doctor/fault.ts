@@ -1,4 +1,4 @@
-/** The reason why a client cannot connect, and its fix, as an error, and a check that throws it. It prints nothing. */
+/** The reason why a client cannot connect, and its fix, as an error, and a check that throws it. */
 
 export class Fault extends Error {
   readonly found: string

@@ -1,4 +1,4 @@
-/** Renders the reports as text, line by line, or as one JSON object. It examines nothing. */
+/** Renders the reports as text, line by line, or as one JSON object. */
 import { masked } from '../demo/masked.ts'
 import { shownText } from '../shown-text.ts'
 import type { ClientProfile } from './clients.ts'

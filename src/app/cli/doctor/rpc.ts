@@ -1,4 +1,4 @@
-/** Sends JSON-RPC requests to the MCP endpoint, and builds their headers. It checks no response. */
+/** Sends JSON-RPC requests to the MCP endpoint, and builds their headers. */
 import { ask, type FetchedResponse } from './ask.ts'
 import type { Visit } from './visit.ts'
 

@@ -1,4 +1,4 @@
-/** The types of a step, of its outcome and of the state that the steps of a client share. It sends nothing. */
+/** The types of a step, of its outcome and of the state that the steps of a client share. */
 import type { ClientProfile } from './clients.ts'
 
 /** The fields of RFC 8414 §2 that clients read. */

@@ -1,4 +1,4 @@
-/** `toolgate policy build|test`: builds and checks the policies with `opa` and `regal` and prints the result. It reads no decision log. */
+/** `toolgate policy build|test`: builds and checks the policies with `opa` and `regal` and prints the result. */
 import { writeFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { createBundleTrial } from '../../../shared/policy/opa-wasm/trial.ts'

@@ -1,4 +1,4 @@
-/** `toolgate policy eval|explain|replay|diff`: evaluates built bundles and prints the decisions. It builds none. */
+/** `toolgate policy eval|explain|replay|diff`: evaluates built bundles and prints the decisions. */
 import { readFileSync } from 'node:fs'
 import { readJson } from '../../../model/exact-number.ts'
 import { readBundle } from '../../../shared/policy/bundle.ts'

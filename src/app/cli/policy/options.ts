@@ -1,4 +1,4 @@
-/** The options of the subcommands of `policy`. It parses nothing. */
+/** The options of the subcommands of `policy`. */
 
 /** The options of all subcommands; each declares those it uses. */
 export interface PolicyOptions {

@@ -1,4 +1,4 @@
-/** `toolgate policy new|watch`: writes a new rule, or tests and rebuilds the policies when their files change. It contacts no gateway. */
+/** `toolgate policy new|watch`: writes a new rule, or tests and rebuilds the policies when their files change. */
 import { existsSync, readFileSync, renameSync, watch, writeFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import type { DecisionEntry } from '../../../shared/policy/log/entry.ts'

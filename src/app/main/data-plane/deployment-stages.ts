@@ -1,4 +1,4 @@
-/** Loads and checks the stages of the module that `STAGES` names. It places and runs no stage. */
+/** Loads and checks the stages of the module that `STAGES` names. */
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import {

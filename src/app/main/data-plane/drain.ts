@@ -1,4 +1,4 @@
-/** Drains a data plane: stops new connections, ends event streams and waits for the calls in flight. It ends no process. */
+/** Drains a data plane: stops new connections, ends event streams and waits for the calls in flight. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { CallStreams } from '../../../data-plane/http/call-streams.ts'
 import type { McpEndpoint } from '../../../data-plane/http/mcp/endpoint.ts'

@@ -1,4 +1,4 @@
-/** Creates the HTTP endpoints of one data plane with their router, and the limits of attempts. It opens no port. */
+/** Creates the HTTP endpoints of one data plane with their router, and the limits of attempts. */
 import { type EveryThread, ProcessCalls } from '../../../data-plane/calls/process-calls.ts'
 import { Admin, type AdminParts } from '../../../data-plane/http/admin.ts'
 import { CallsAdmin } from '../../../data-plane/http/admin-calls.ts'

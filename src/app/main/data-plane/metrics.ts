@@ -1,4 +1,4 @@
-/** Connects metrics of one data plane to the parts that hold their values. It counts nothing itself. */
+/** Connects metrics of one data plane to the parts that hold their values. */
 import type { ApiCache } from '../../../data-plane/http/api-cache/api-cache.ts'
 import type { AttemptLimit } from '../../../data-plane/http/attempt-limit.ts'
 import type { McpEndpoint } from '../../../data-plane/http/mcp/endpoint.ts'

@@ -1,4 +1,4 @@
-/** Composes the pipeline of one data plane from stages and adapters, and reports failed and slow stages. It runs no call. */
+/** Composes the pipeline of one data plane from stages and adapters, and reports failed and slow stages. */
 import type { RecordedCalls } from '../../../data-plane/calls/recorded-calls.ts'
 import { compose, type Pipeline } from '../../../data-plane/pipeline/compose.ts'
 import { addStages, type DeploymentStage } from '../../../data-plane/pipeline/deployment-stage.ts'

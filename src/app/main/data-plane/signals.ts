@@ -1,7 +1,4 @@
-/**
- * The reports of a data plane on its calls, tools, state and process, and the types and functions by which threads exchange them. It records no
- * call.
- */
+/** The reports of a data plane on its calls, tools, state and process, and the types and functions by which threads exchange them. */
 import { lintTool } from '../../../catalog/inspect/lint.ts'
 import { viewNotes } from '../../../catalog/views/view-status.ts'
 import { CallDetails } from '../../../data-plane/calls/call-details.ts'

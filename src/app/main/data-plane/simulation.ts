@@ -1,4 +1,4 @@
-/** The stages with which a call is simulated, and the reasons why the policy hides a tool. It calls no backend. */
+/** The stages with which a call is simulated, and the reasons why the policy hides a tool. */
 import type { SimulationParts } from '../../../data-plane/http/admin-simulate.ts'
 import { simulate } from '../../../data-plane/pipeline/simulate.ts'
 import type { Stage } from '../../../data-plane/pipeline/stage.ts'

@@ -1,4 +1,4 @@
-/** Both ends of the port between worker threads and the owner of the policy bundles. It prepares and decides nothing. */
+/** Both ends of the port between worker threads and the owner of the policy bundles. */
 
 import type { Joined, Member } from '../../../shared/policy/live/distribution.ts'
 import type { BundleChange } from '../../../shared/policy/live/follower.ts'

@@ -1,4 +1,4 @@
-/** The signing keys in a worker thread, which are replaced when others arrive, and the list in which they are sent. It creates none. */
+/** The signing keys in a worker thread, which are replaced when others arrive, and the list in which they are sent. */
 import type { KeyRing, RingKey } from '../../../data-plane/sessions/key-ring.ts'
 
 export class PostedKeys implements KeyRing {

@@ -1,4 +1,4 @@
-/** Serves slots for event streams to worker threads, and releases those of a thread that ends. It opens no stream. */
+/** Serves slots for event streams to worker threads, and releases those of a thread that ends. */
 import type { StreamRefusal, StreamSlots } from '../../../data-plane/http/mcp/stream-limiter.ts'
 import type { PortLine } from '../../../shared/threads/port-line.ts'
 

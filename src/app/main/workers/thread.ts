@@ -1,4 +1,4 @@
-/** The entry point of a worker thread: a data plane that gets its configuration from the main thread and shares counters with it. It opens no tool source. */
+/** The entry point of a worker thread: a data plane that gets its configuration from the main thread and shares counters with it. */
 import { parentPort, workerData } from 'node:worker_threads'
 import type { ThreadSignals } from '../../../data-plane/calls/process-calls.ts'
 import type { StreamRefusal, StreamSlots } from '../../../data-plane/http/mcp/stream-limiter.ts'

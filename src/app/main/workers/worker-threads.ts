@@ -1,6 +1,6 @@
 /**
  * The worker threads as one data plane: sends configuration to them, keeps their stream slots and (without Redis) sessions, adds up their usage and
- * replaces threads that end. It serves no call itself.
+ * replaces threads that end.
  */
 
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-/** Writes records of requests to the request log, and keeps what the steps of a request find out for it. It reads no body. */
+/** Writes records of requests to the request log, and keeps what the steps of a request find out for it. */
 import type { Context, MiddlewareHandler } from 'hono'
 import type { Principal } from '../../../model/principal.ts'
 import type { HttpRequest } from '../../../shared/server/listener.ts'

@@ -1,4 +1,4 @@
-/** Authenticates a call, resolves its tenants and asks the policy about it. It changes no resource. */
+/** Authenticates a call, resolves its tenants and asks the policy about it. */
 
 import { asUser, PLATFORM_ADMIN, type Principal } from '../../../model/principal.ts'
 import type { Tenant } from '../../../model/tenant.ts'

@@ -1,4 +1,4 @@
-/** CORS of the control plane: the configured lists, extended by the methods and headers that its API needs. It knows no endpoint. */
+/** CORS of the control plane: the configured lists, extended by the methods and headers that its API needs. */
 import type { MiddlewareHandler } from 'hono'
 import { cors } from 'hono/cors'
 import type { ApiCorsOptions } from '../options.ts'

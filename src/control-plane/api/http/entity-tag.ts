@@ -1,4 +1,4 @@
-/** Builds entity tags and checks `If-Match`. It reads no request. */
+/** Builds entity tags and checks `If-Match`. */
 import { Problem } from './problem.ts'
 
 export function entityTag(revision: number | string): string {

@@ -1,4 +1,4 @@
-/** Adds examples, made from schemas, to JSON bodies of an OpenAPI document. It validates no example. */
+/** Adds examples, made from schemas, to JSON bodies of an OpenAPI document. */
 import { isObject } from '../../../model/is-object.ts'
 
 type Schema = { readonly [keyword: string]: unknown }

@@ -1,4 +1,4 @@
-/** Requires a verified client certificate on the routes that gateways use. It verifies no certificate itself. */
+/** Requires a verified client certificate on the routes that gateways use. */
 import type { Hono } from 'hono'
 import type { WebPeer } from '../../../shared/server/web.ts'
 import type { Endpoint } from './endpoint.ts'

@@ -1,4 +1,4 @@
-/** Chooses the request id and the trace id of a request, and sets common headers of responses. It writes no log. */
+/** Chooses the request id and the trace id of a request, and sets common headers of responses. */
 import { randomBytes, randomUUID } from 'node:crypto'
 import type { Context, MiddlewareHandler } from 'hono'
 

@@ -1,4 +1,4 @@
-/** Runs the work of a request with an `Idempotency-Key`, or returns the stored response of the first one. It knows no endpoint by name. */
+/** Runs the work of a request with an `Idempotency-Key`, or returns the stored response of the first one. */
 import { createCipheriv, createDecipheriv, createHash, randomBytes, scrypt } from 'node:crypto'
 import { promisify } from 'node:util'
 import { readJson, writeJson } from '../../../model/exact-number.ts'

@@ -1,4 +1,4 @@
-/** Mounts endpoints: admits the caller, authorizes, validates and runs the call in a transaction, and responds. It knows no endpoint by name. */
+/** Mounts endpoints: admits the caller, authorizes, validates and runs the call in a transaction, and responds. */
 import type { Context, Hono } from 'hono'
 import { type AuditOrigin, resourceTypeOf } from '../../../model/audit.ts'
 import { writeJson } from '../../../model/exact-number.ts'

@@ -1,4 +1,4 @@
-/** Moves `null` from the types of components to the references to them, because client generators leave such components out. It adds no component. */
+/** Moves `null` from the types of components to the references to them, because client generators leave such components out. */
 
 interface Node {
   [name: string]: unknown

@@ -1,4 +1,4 @@
-/** Generates the OpenAPI document of the control plane from declarations of endpoints, streams and events. It serves no request. */
+/** Generates the OpenAPI document of the control plane from declarations of endpoints, streams and events. */
 import { OpenAPIRegistry, OpenApiGeneratorV31, type RouteConfig } from '@asteasolutions/zod-to-openapi'
 import { DESCRIBED_EVENTS, type DescribedEvent } from '../schemas/event.ts'
 import { z } from '../schemas/zod.ts'

@@ -1,4 +1,4 @@
-/** Asks the policy what a caller may do with the actions of the endpoints. It contains no rule. */
+/** Asks the policy what a caller may do with the actions of the endpoints. */
 import type { PreparedPolicy } from '../../../shared/policy/engine.ts'
 import { isAllowed, type Standing } from './access.ts'
 import type { Endpoint } from './endpoint.ts'

@@ -1,4 +1,4 @@
-/** Errors of the control plane: code, HTTP status, body and headers, and the conversion of other errors. It logs nothing. */
+/** Errors of the control plane: code, HTTP status, body and headers, and the conversion of other errors. */
 
 import { StoreUnavailable } from '../../store/store.ts'
 

@@ -1,4 +1,4 @@
-/** Reads the JSON body of a request up to a size limit, and reports text that is not valid. It knows no field by name. */
+/** Reads the JSON body of a request up to a size limit, and reports text that is not valid. */
 import { readJson } from '../../../model/exact-number.ts'
 import { loneSurrogateAt } from '../../../model/lone-surrogate.ts'
 import { BodyTooLarge } from '../../../shared/server/web.ts'

@@ -1,4 +1,4 @@
-/** Validates untrusted input against a schema, and lists invalid fields with their paths. It knows no field by name. */
+/** Validates untrusted input against a schema, and lists invalid fields with their paths. */
 import type { z } from 'zod'
 import type { FieldFault } from './problem.ts'
 

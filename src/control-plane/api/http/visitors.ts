@@ -1,4 +1,4 @@
-/** Visitors without a token: their principal, their limit, and cacheable responses for them. It reads no token. */
+/** Visitors without a token: their principal, their limit, and cacheable responses for them. */
 import { createHash } from 'node:crypto'
 import type { Context } from 'hono'
 import { ANONYMOUS } from '../../../model/principal.ts'

@@ -1,4 +1,4 @@
-/** Routes and schemas of audit records, as lists and exports. It records nothing. */
+/** Routes and schemas of audit records, as lists and exports. */
 import type { AuditRecord } from '../../../model/audit.ts'
 import type { AuditFilter } from '../../store/audit-repository.ts'
 import { maskAddresses } from '../../store/masked-addresses.ts'

@@ -1,4 +1,4 @@
-/** Routes and schemas of deployments: their synchronization state, and the request for a new synchronization. They send no snapshot. */
+/** Routes and schemas of deployments: their synchronization state, and the request for a new synchronization. */
 import { type Deployment, SYNC_STATUSES, syncStatus } from '../../../model/deployment.ts'
 import type { Transaction } from '../../store/store.ts'
 import { type Endpoint, type Subject, type SubjectQuestion, tagged } from '../http/endpoint.ts'

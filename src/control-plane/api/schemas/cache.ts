@@ -1,4 +1,4 @@
-/** Schema of the cache rule of an API, and its conversion. It contains no route. */
+/** Schema of the cache rule of an API, and its conversion. */
 import {
   CACHE_SCOPES,
   type CacheRule,

@@ -1,4 +1,4 @@
-/** The schema of a configuration tree, and the conversion between tree and resources. It reads no database. */
+/** The schema of a configuration tree, and the conversion between tree and resources. */
 import { createHash } from 'node:crypto'
 import { canonicalJson } from '../../../link/document.ts'
 import { API_STATUSES } from '../../../model/api.ts'

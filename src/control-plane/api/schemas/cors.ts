@@ -1,4 +1,4 @@
-/** Schema of the cross-origin rule of an API, and its conversion. It contains no route. */
+/** Schema of the cross-origin rule of an API, and its conversion. */
 import { type CorsRule, DEFAULT_ALLOW_HEADERS, isOrigin, MAX_CORS_AGE_SECS } from '../../../model/api-cors.ts'
 import { TRAFFIC_METHODS } from '../../../model/traffic.ts'
 import { count, shaped, word } from './fields.ts'

@@ -1,4 +1,4 @@
-/** Schemas and summaries of the messages that webhooks deliver, by kind of event. It sends no message. */
+/** Schemas and summaries of the messages that webhooks deliver, by kind of event. */
 import { WEBHOOK_EVENT_KINDS, type WebhookEventKind } from '../../../model/event.ts'
 import { QUOTA_WINDOWS } from '../../../model/quota-notice.ts'
 import { SUBSCRIPTION_STATUSES } from '../../../model/subscription.ts'

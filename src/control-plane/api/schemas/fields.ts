@@ -1,4 +1,4 @@
-/** Schemas of fields, query parameters and lists, with the body of a page and a check between two fields. It defines no resource. */
+/** Schemas of fields, query parameters and lists, with the body of a page and a check between two fields. */
 import { isCalendarDate } from '../../../model/calendar-date.ts'
 import { parseDurationMs } from '../../../model/duration.ts'
 import { isUnixUrl, readUnixUrl } from '../../../model/upstream-url.ts'

@@ -1,4 +1,4 @@
-/** Schemas of recorded calls and of the replies of gateways about them, and the check of a reply. It merges no replies. */
+/** Schemas of recorded calls and of the replies of gateways about them, and the check of a reply. */
 import { type FleetReply, MAX_FLEET_CALLS } from '../../../link/fleet-question.ts'
 import { parseJson } from '../../../model/parse-json.ts'
 import { textField } from './fields.ts'

@@ -1,4 +1,4 @@
-/** Schema of the MCP server of an API, and its conversion. It contains no route. */
+/** Schema of the MCP server of an API, and its conversion. */
 import {
   API_AUTHENTICATION_TYPES,
   CLIENT_AUTHENTICATIONS,

@@ -1,4 +1,4 @@
-/** Schemas of plans and their limits in requests and responses, and their conversion. It contains no route. */
+/** Schemas of plans and their limits in requests and responses, and their conversion. */
 import type { PlanLimits, PlanRecord } from '../../../model/plan.ts'
 import { count, shownId, shownMoment, textField } from './fields.ts'
 import { present } from './present.ts'

@@ -1,4 +1,4 @@
-/** Conversion of records and field names between the model and the control-plane API, and the field names of a schema. It validates nothing. */
+/** Conversion of records and field names between the model and the control-plane API, and the field names of a schema. */
 import type { z } from 'zod'
 
 type CamelCase<Name extends string> = Name extends `${infer Head}_${infer Tail}`

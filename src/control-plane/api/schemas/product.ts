@@ -1,4 +1,4 @@
-/** Schemas of products in requests and responses. It contains no route. */
+/** Schemas of products in requests and responses. */
 import { MAX_PRODUCT_APIS } from '../../../model/product.ts'
 import { changeText } from '../http/requirements.ts'
 import { shownId, shownMoment, textField } from './fields.ts'

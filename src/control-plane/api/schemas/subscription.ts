@@ -1,7 +1,4 @@
-/**
- * Schemas of subscriptions, their migration and their usage in requests and responses, and the conversion of the result of a migration.
- * It contains no route.
- */
+/** Schemas of subscriptions, their migration and their usage in requests and responses, and the conversion of the result of a migration. */
 import { SUBSCRIPTION_STATUSES, type Subscription } from '../../../model/subscription.ts'
 import { count, httpUrl, LIFE, life, moment, shownId, shownMoment, textField } from './fields.ts'
 import { limits } from './plan.ts'

@@ -1,4 +1,4 @@
-/** Schemas of the fields of tenants, the default region, and the conversion of settings. It contains no route. */
+/** Schemas of the fields of tenants, the default region, and the conversion of settings. */
 import { type TenantSettings, TIERS } from '../../../model/tenant.ts'
 import { shaped, word } from './fields.ts'
 import { camelCased } from './present.ts'

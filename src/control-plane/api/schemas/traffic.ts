@@ -1,4 +1,4 @@
-/** Schema of the rules of an API for its calls, and their conversion. It contains no route. */
+/** Schema of the rules of an API for its calls, and their conversion. */
 import {
   type HeaderRules,
   MAX_TIMEOUT_MS,

@@ -1,4 +1,4 @@
-/** Schemas of the addresses of an upstream, of their health checks and of mirrored calls, and their conversion. It contains no route. */
+/** Schemas of the addresses of an upstream, of their health checks and of mirrored calls, and their conversion. */
 import { TRAFFIC_METHODS } from '../../../model/traffic.ts'
 import {
   type AddressesRule,

@@ -1,4 +1,4 @@
-/** Schemas of the retry rule and the circuit breaker of an API, and their conversion. It contains no route. */
+/** Schemas of the retry rule and the circuit breaker of an API, and their conversion. */
 import { TRAFFIC_METHODS } from '../../../model/traffic.ts'
 import {
   type CircuitRule,

@@ -1,4 +1,4 @@
-/** Schemas of webhooks and deliveries in requests, responses and configuration, and their conversion. It contains no route. */
+/** Schemas of webhooks and deliveries in requests, responses and configuration, and their conversion. */
 import { WEBHOOK_EVENT_KINDS } from '../../../model/event.ts'
 import { EVERY_EVENT, MASKED_HEADER, maskedHeaders, type Webhook } from '../../../model/webhook.ts'
 import { DELIVERY_STATUSES, type Delivery } from '../../../model/webhook-delivery.ts'

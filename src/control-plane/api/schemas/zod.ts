@@ -1,4 +1,4 @@
-/** Zod with the `.openapi()` method. It declares no schema. */
+/** Zod with the `.openapi()` method. */
 import { extendZodWithOpenApi } from '@asteasolutions/zod-to-openapi'
 import { z } from 'zod'
 

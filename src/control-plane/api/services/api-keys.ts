@@ -1,4 +1,4 @@
-/** Creates, rotates and revokes API keys. It stores no whole key. */
+/** Creates, rotates and revokes API keys. */
 
 import { type ApiKey, revokeKey, rotateKey } from '../../../model/api-key.ts'
 import type { Subscription } from '../../../model/subscription.ts'

@@ -1,4 +1,4 @@
-/** The changelog of an API for the catalog, from audit records. It names no actor. */
+/** The changelog of an API for the catalog, from audit records. */
 import type { Api } from '../../../model/api.ts'
 import type { Transaction } from '../../store/store.ts'
 

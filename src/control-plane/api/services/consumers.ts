@@ -1,4 +1,4 @@
-/** Creates consumers and changes them. It counts no usage. */
+/** Creates consumers and changes them. */
 import type { Consumer } from '../../../model/consumer.ts'
 import type { Transaction } from '../../store/store.ts'
 import { checkIfMatch } from '../http/entity-tag.ts'

@@ -1,4 +1,4 @@
-/** Merges the replies of gateways about recorded calls, and shows which gateways replied. It sends no question. */
+/** Merges the replies of gateways about recorded calls, and shows which gateways replied. */
 import { type CallWindow, mergedSummary, shownFigures, shownSummary } from '../../../link/call-summary.ts'
 import {
   type CallsQuestion,

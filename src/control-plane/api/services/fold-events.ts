@@ -1,4 +1,4 @@
-/** Adds new metering events to the stored counts, and announces reached quotas. It reads no spool and no topic. */
+/** Adds new metering events to the stored counts, and announces reached quotas. */
 
 import type { MeteringEvent } from '../../../link/metering-event.ts'
 import { addUsage, type UsageCount, usageDay, usageKey } from '../../../link/usage-count.ts'

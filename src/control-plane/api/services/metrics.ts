@@ -1,4 +1,4 @@
-/** Metrics of a tenant or an API by period, from the stored counts. It counts no event. */
+/** Metrics of a tenant or an API by period, from the stored counts. */
 import { quantile } from '../../../model/latency-histogram.ts'
 import type { Transaction } from '../../store/store.ts'
 import type { Granularity, MeteredPeriod } from '../../store/usage-repositories.ts'

@@ -1,4 +1,4 @@
-/** Moves subscriptions from an API to another API, or from a product to another product. It changes no key. */
+/** Moves subscriptions from an API to another API, or from a product to another product. */
 import { type Api, isSharedWith } from '../../../model/api.ts'
 import { migrate, type Subscription, type SubscriptionTarget } from '../../../model/subscription.ts'
 import type { Transaction } from '../../store/store.ts'

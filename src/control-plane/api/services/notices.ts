@@ -1,4 +1,4 @@
-/** Announces, as events, subscriptions and keys that expire soon, and reached quotas. It sends no delivery and no mail. */
+/** Announces, as events, subscriptions and keys that expire soon, and reached quotas. */
 import { quotaKind, windowEnd } from '../../../model/quota-notice.ts'
 import { EVERY_TENANT, type Store, type Transaction } from '../../store/store.ts'
 import { eventOf } from './subscription-event.ts'

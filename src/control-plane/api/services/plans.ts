@@ -1,4 +1,4 @@
-/** Finds, creates, changes and deletes plans, and defines the refusal for a global plan. It enforces no limit. */
+/** Finds, creates, changes and deletes plans, and defines the refusal for a global plan. */
 import { isId } from '../../../model/id.ts'
 import type { PlanRecord } from '../../../model/plan.ts'
 import { StoreConflict, type Transaction } from '../../store/store.ts'

@@ -1,4 +1,4 @@
-/** The common fields of new records, and records with a patch applied. It uses no database. */
+/** The common fields of new records, and records with a patch applied. */
 import { type IdKind, newId } from '../../../model/id.ts'
 import type { Transaction } from '../../store/store.ts'
 

@@ -1,4 +1,4 @@
-/** Builds an event about a subscription. It appends no event. */
+/** Builds an event about a subscription. */
 import type { Api } from '../../../model/api.ts'
 import type { NewEvent, WebhookEventKind } from '../../../model/event.ts'
 import type { Subscription } from '../../../model/subscription.ts'

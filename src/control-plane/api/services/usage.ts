@@ -1,4 +1,4 @@
-/** Usage of a subscription against its limits, from the stored counts. It enforces no limit. */
+/** Usage of a subscription against its limits, from the stored counts. */
 import { usageDay } from '../../../link/usage-count.ts'
 import { limitsOf, type Subscription } from '../../../model/subscription.ts'
 import type { Transaction } from '../../store/store.ts'

@@ -1,4 +1,4 @@
-/** Finds, creates, changes and deletes webhooks, with their checks and whose keys they receive, and finds and queues deliveries. It sends no delivery. */
+/** Finds, creates, changes and deletes webhooks, with their checks and whose keys they receive, and finds and queues deliveries. */
 import type { WebhookEventKind } from '../../../model/event.ts'
 import { newId } from '../../../model/id.ts'
 import { PLATFORM_ADMIN, type Principal, TENANT_ADMIN } from '../../../model/principal.ts'

@@ -1,4 +1,4 @@
-/** Migration 1: the first tables and their indexes. It enables no row-level security. */
+/** Migration 1: the first tables and their indexes. */
 import { ID, OWNER } from './row-security.ts'
 
 const STAMPS = `revision integer not null default 1,

@@ -1,4 +1,4 @@
-/** Migration 2: row-level security by the tenant of the transaction, and the role for users that bypass it. It creates no table. */
+/** Migration 2: row-level security by the tenant of the transaction, and the role for users that bypass it. */
 import { guard, MINE } from './row-security.ts'
 
 const OWNED = [

@@ -1,4 +1,4 @@
-/** Migration 6: columns for sealed headers of webhooks, and for whose keys a webhook receives. It seals no header. */
+/** Migration 6: columns for sealed headers of webhooks, and for whose keys a webhook receives. */
 export const statements: readonly string[] = [
   // custom_headers keeps the names; sealed_headers has the values, under the key that headers_key_id names.
   `alter table webhooks add column sealed_headers text`,

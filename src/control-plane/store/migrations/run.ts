@@ -1,4 +1,4 @@
-/** Applies missing migrations, lists migrations with their state, and sets up the role that transactions switch to. It defines no migration. */
+/** Applies missing migrations, lists migrations with their state, and sets up the role that transactions switch to. */
 import { createHash } from 'node:crypto'
 import { type Kysely, sql } from 'kysely'
 import type { Tables } from '../sql/tables.ts'

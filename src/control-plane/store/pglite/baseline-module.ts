@@ -1,4 +1,4 @@
-/** Compiles the WebAssembly of PGlite with V8's baseline compiler, by flags of V8 that are on again afterwards. It starts no database. */
+/** Compiles the WebAssembly of PGlite with V8's baseline compiler, by flags of V8 that are on again afterwards. */
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { setFlagsFromString } from 'node:v8'

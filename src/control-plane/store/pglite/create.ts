@@ -1,4 +1,4 @@
-/** Creates a PGlite data directory, from a template or in a child process, and checks whether one exists. It opens no database in this process. */
+/** Creates a PGlite data directory, from a template or in a child process, and checks whether one exists. */
 import { spawn } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'

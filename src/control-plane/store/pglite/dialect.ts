@@ -1,4 +1,4 @@
-/** The Kysely dialect of PGlite, with a queue for its connection. It opens and closes no database. */
+/** The Kysely dialect of PGlite, with a queue for its connection. */
 import type { PGlite } from '@electric-sql/pglite'
 import {
   type CompiledQuery,

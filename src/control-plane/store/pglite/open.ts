@@ -1,4 +1,4 @@
-/** Opens the embedded database, on disk or in memory. It contains no query. */
+/** Opens the embedded database, on disk or in memory. */
 import { PGlite } from '@electric-sql/pglite'
 import { type DirectoryLock, lockDirectory } from '../../../shared/fs/directory-lock.ts'
 import { makeTreePrivate } from '../../../shared/fs/private-tree.ts'

@@ -1,4 +1,4 @@
-/** A database connection that listens for signals: opening it, checking it, and opening it again after a failure. It queries no table. */
+/** A database connection that listens for signals: opening it, checking it, and opening it again after a failure. */
 import pg from 'pg'
 import { Backoff } from '../../../shared/async/backoff.ts'
 import { CHANNEL } from '../sql/session.ts'

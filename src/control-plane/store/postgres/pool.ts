@@ -1,4 +1,4 @@
-/** The connection pool for Kysely, and the rule which errors mean an unavailable server. It writes no SQL. */
+/** The connection pool for Kysely, and the rule which errors mean an unavailable server. */
 import type { PostgresPool, PostgresPoolClient } from 'kysely'
 import pg from 'pg'
 import { StoreUnavailable } from '../store.ts'

@@ -1,4 +1,4 @@
-/** Queries on audit records, and their chain of hashes. It decides no retention. */
+/** Queries on audit records, and their chain of hashes. */
 import { sql } from 'kysely'
 import { type AuditRecord, auditContent, type NewAuditRecord, spellingsOf } from '../../../model/audit.ts'
 import type { AuditRepository } from '../audit-repository.ts'

@@ -1,4 +1,4 @@
-/** Claims due deliveries under a lease, within the bounds given, and decrypts their contents. It settles no delivery. */
+/** Claims due deliveries under a lease, within the bounds given, and decrypts their contents. */
 import { sql, type Transaction as Trx } from 'kysely'
 import { tryOpen } from '../../../shared/secrets/sealer.ts'
 import type { ClaimBounds, ClaimedDelivery } from '../webhook-repositories.ts'

@@ -1,4 +1,4 @@
-/** Queries on consumers. It counts no calls. */
+/** Queries on consumers. */
 import { sql } from 'kysely'
 import type { Consumer } from '../../../model/consumer.ts'
 import type { ConsumerRepository } from '../repositories.ts'

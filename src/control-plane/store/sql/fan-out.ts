@@ -1,4 +1,4 @@
-/** Finds the webhooks for the events of a transaction, and writes their deliveries in that transaction. It sends no delivery. */
+/** Finds the webhooks for the events of a transaction, and writes their deliveries in that transaction. */
 import { sql } from 'kysely'
 import type { WebhookEventKind } from '../../../model/event.ts'
 import { newId } from '../../../model/id.ts'

@@ -1,4 +1,4 @@
-/** Writes the buffered events of a transaction with their deliveries and mails, and signals the change. It opens no transaction. */
+/** Writes the buffered events of a transaction with their deliveries and mails, and signals the change. */
 import { sql } from 'kysely'
 import { newId } from '../../../model/id.ts'
 import { fanOut, receiversOf } from './fan-out.ts'

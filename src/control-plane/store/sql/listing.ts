@@ -1,4 +1,4 @@
-/** Building blocks of queries: pages, searches, filters, scope, locks. It names no table. */
+/** Building blocks of queries: pages, searches, filters, scope, locks. */
 import { type Expression, type ExpressionBuilder, type SelectQueryBuilder, type SqlBool, sql } from 'kysely'
 import type { ListPage, Locking, PageRequest } from '../repositories.ts'
 import { EVERY_TENANT, type Scope } from '../store.ts'

@@ -1,4 +1,4 @@
-/** Queries on plans of tenants and on global plans, within the scope of the transaction. It checks no role of a caller. */
+/** Queries on plans of tenants and on global plans, within the scope of the transaction. */
 import { sql } from 'kysely'
 import { OPEN_STATUSES } from '../../../model/subscription.ts'
 import type { PlanRepository } from '../repositories.ts'

@@ -1,4 +1,4 @@
-/** The session of a transaction: scope, role, settings, signal channel and the clock of messages. It reads no row of a tenant. */
+/** The session of a transaction: scope, role, settings, signal channel and the clock of messages. */
 import { type Kysely, sql, type Transaction as Trx } from 'kysely'
 import type { NewAuditRecord } from '../../../model/audit.ts'
 import type { NewEvent } from '../../../model/event.ts'

@@ -1,4 +1,4 @@
-/** Reads the rows that gateways need, for many tenants at once. It builds no snapshot. */
+/** Reads the rows that gateways need, for many tenants at once. */
 import { sql } from 'kysely'
 import type { ShareRepository } from '../repositories.ts'
 import { inScope } from './listing.ts'

@@ -1,4 +1,4 @@
-/** Reads payloads of LISTEN/NOTIFY as signals, and writes those of messages and resyncs. It opens no connection. */
+/** Reads payloads of LISTEN/NOTIFY as signals, and writes those of messages and resyncs. */
 import type { Signal } from '../store.ts'
 
 const RESYNC = 'resync:'

@@ -1,4 +1,4 @@
-/** Queries on usage: the counts of subscriptions by day, and those of tenants by hour for the limits of their tiers. It refuses no request. */
+/** Queries on usage: the counts of subscriptions by day, and those of tenants by hour for the limits of their tiers. */
 import { sql } from 'kysely'
 import type { UsageCount } from '../../../link/usage-count.ts'
 import type { TierUsageRepository, UsageRepository } from '../usage-repositories.ts'

@@ -1,4 +1,4 @@
-/** Notes changes at addresses of APIs, and says whether an address may have changed since a request began. It holds no response. */
+/** Notes changes at addresses of APIs, and says whether an address may have changed since a request began. */
 import type { CompiledApi } from '../../snapshot/snapshot.ts'
 import { hashText } from '../hash-text.ts'
 

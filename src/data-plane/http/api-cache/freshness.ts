@@ -1,4 +1,4 @@
-/** Rules of the response cache (RFC 9111): what may be kept and for how long, what a request wants, matching of tags. It holds no response. */
+/** Rules of the response cache (RFC 9111): what may be kept and for how long, what a request wants, matching of tags. */
 import type { CacheRule } from '../../../model/api-cache.ts'
 
 /** Reads one header; '' when absent. */

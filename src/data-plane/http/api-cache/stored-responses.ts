@@ -1,4 +1,4 @@
-/** Holds responses of upstreams by API, address and variant, within bounds of bytes. It reads no cache directive. */
+/** Holds responses of upstreams by API, address and variant, within bounds of bytes. */
 import { getOrSet } from '../../../model/once-per.ts'
 import type { CompiledApi } from '../../snapshot/snapshot.ts'
 

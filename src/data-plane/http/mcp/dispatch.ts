@@ -1,4 +1,4 @@
-/** Runs a JSON-RPC request by its method and makes the reply. It reads no body and sends no reply. */
+/** Runs a JSON-RPC request by its method and makes the reply. */
 import { writeJson } from '../../../model/exact-number.ts'
 import { isObject } from '../../../model/is-object.ts'
 import type { ToolResult } from '../../../model/tool.ts'

@@ -1,4 +1,4 @@
-/** Judges a client's result of a question: accepted, declined or unusable. It knows neither protocol version nor policy. */
+/** Judges a client's result of a question: accepted, declined or unusable. */
 import { isObject } from '../../../model/is-object.ts'
 import type { Question } from '../../pipeline/inquiry.ts'
 

@@ -1,4 +1,4 @@
-/** Resources, prompts and completion over MCP: reads operations from requests, and makes lists, results and errors for a version. It runs no stage. */
+/** Resources, prompts and completion over MCP: reads operations from requests, and makes lists, results and errors for a version. */
 import { writeJson } from '../../../model/exact-number.ts'
 import { isObject } from '../../../model/is-object.ts'
 import type { Feature } from '../../../model/tool.ts'

@@ -1,7 +1,4 @@
-/**
- * GET at the MCP endpoint: standalone streams, resumed streams, and streams of the HTTP+SSE transport (MCP 2024-11-05).
- * It handles no message of the client.
- */
+/** GET at the MCP endpoint: standalone streams, resumed streams, and streams of the HTTP+SSE transport (MCP 2024-11-05). */
 import type { Exchange } from '../../pipeline/exchange.ts'
 import { ownerOf } from '../../sessions/owner.ts'
 import type { Session, SessionSignal } from '../../sessions/session-store.ts'

@@ -1,4 +1,4 @@
-/** Pending calls of sessions in this thread and questions to their clients, with the signals that reach them. It sends nothing. */
+/** Pending calls of sessions in this thread and questions to their clients, with the signals that reach them. */
 import { Chain, type Linked } from '../../../shared/async/chain.ts'
 import type { Cancellation } from '../../../shared/call/cancellation.ts'
 import type { SessionSignal, SessionStore } from '../../sessions/session-store.ts'

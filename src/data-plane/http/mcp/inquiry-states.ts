@@ -1,4 +1,4 @@
-/** Issues and opens the signed request states that a client carries from a question to the repeated call (MCP 2026-07-28). It stores none. */
+/** Issues and opens the signed request states that a client carries from a question to the repeated call (MCP 2026-07-28). */
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
 import { canonicalJson } from '../../../link/document.ts'
 import type { ClientAnswers, Inquiry } from '../../pipeline/inquiry.ts'

@@ -1,4 +1,4 @@
-/** `subscriptions/listen` (MCP 2026-07-28): reads what a client subscribes to, and opens the stream of notifications. It creates no session. */
+/** `subscriptions/listen` (MCP 2026-07-28): reads what a client subscribes to, and opens the stream of notifications. */
 import { writeJson } from '../../../model/exact-number.ts'
 import { isObject } from '../../../model/is-object.ts'
 import { Cancellation } from '../../../shared/call/cancellation.ts'

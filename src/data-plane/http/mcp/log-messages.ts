@@ -1,4 +1,4 @@
-/** The levels of log messages, and their notifications to a client. It stores no level. */
+/** The levels of log messages, and their notifications to a client. */
 import { writeJson } from '../../../model/exact-number.ts'
 import type { OnLog } from '../../pipeline/transport.ts'
 

@@ -1,4 +1,4 @@
-/** JSON-RPC 2.0 messages and their ids: reads messages of a POST body, and writes responses. It dispatches nothing. */
+/** JSON-RPC 2.0 messages and their ids: reads messages of a POST body, and writes responses. */
 
 import { ExactNumber, writeJson } from '../../../model/exact-number.ts'
 import { isObject } from '../../../model/is-object.ts'

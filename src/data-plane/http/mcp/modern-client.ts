@@ -1,4 +1,4 @@
-/** The client of a stateless request (MCP 2026-07-28): the result carries questions, the repeated call their results. It stores nothing between the two. */
+/** The client of a stateless request (MCP 2026-07-28): the result carries questions, the repeated call their results. */
 import { withDoubles } from '../../../model/exact-number.ts'
 import { isObject } from '../../../model/is-object.ts'
 import type { ClientAnswers, ClientSide, Inquiry, InquiryOutcome } from '../../pipeline/inquiry.ts'

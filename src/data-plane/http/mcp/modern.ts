@@ -1,4 +1,4 @@
-/** Recognizes stateless requests (MCP 2026-07-28), and reads and checks `_meta` and headers. It dispatches nothing. */
+/** Recognizes stateless requests (MCP 2026-07-28), and reads and checks `_meta` and headers. */
 import { HEADER_MISMATCH, INVALID_PARAMS, UNSUPPORTED_VERSION } from '../../../shared/call/rpc-errors.ts'
 import type { HttpRequest } from '../../../shared/server/listener.ts'
 import type { RequestId, RpcMessage, RpcRequest } from './message.ts'

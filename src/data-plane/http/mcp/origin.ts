@@ -1,4 +1,4 @@
-/** Finds requests whose Origin or Host may come from DNS rebinding. It sends no response. */
+/** Finds requests whose Origin or Host may come from DNS rebinding. */
 import type { HttpRequest } from '../../../shared/server/listener.ts'
 import type { Cors } from '../cors.ts'
 

@@ -1,4 +1,4 @@
-/** What the files of the MCP endpoint share: its parts, and the checks of a caller and of a session's owner. It sends no response. */
+/** What the files of the MCP endpoint share: its parts, and the checks of a caller and of a session's owner. */
 
 import type { Principal } from '../../../model/principal.ts'
 import type { MaybePromise } from '../../../shared/call/and-then.ts'

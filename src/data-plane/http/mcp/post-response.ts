@@ -1,4 +1,4 @@
-/** The response of a POST as JSON or as an event stream, and the ids of its events. It knows no method. */
+/** The response of a POST as JSON or as an event stream, and the ids of its events. */
 import { randomBytes } from 'node:crypto'
 import { isPending, type MaybePending, passTo } from '../../../shared/call/and-then.ts'
 import type { Cancelable } from '../../../shared/call/cancellation.ts'

@@ -1,4 +1,4 @@
-/** Makes the reply to a refused JSON-RPC request, in the form of its version and method. It sends no reply. */
+/** Makes the reply to a refused JSON-RPC request, in the form of its version and method. */
 import type { Refusal } from '../../../shared/call/refusal.ts'
 import { INVALID_PARAMS, MISSING_CAPABILITY } from '../../../shared/call/rpc-errors.ts'
 import type { Call } from '../call.ts'

@@ -1,4 +1,4 @@
-/** Error responses of the MCP endpoint, and readers of the Accept header and of the session id in the query. It keeps no state. */
+/** Error responses of the MCP endpoint, and readers of the Accept header and of the session id in the query. */
 import { type Refusal, refuse as refusalOf } from '../../../shared/call/refusal.ts'
 import { INVALID_REQUEST } from '../../../shared/call/rpc-errors.ts'
 import type { Call } from '../call.ts'

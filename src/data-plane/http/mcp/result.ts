@@ -1,4 +1,4 @@
-/** Replies to JSON-RPC requests: writes results and errors in the form of a version, and reads replies as text. It sends no reply. */
+/** Replies to JSON-RPC requests: writes results and errors in the form of a version, and reads replies as text. */
 
 import { INTERNAL_ERROR, METHOD_NOT_FOUND } from '../../../shared/call/rpc-errors.ts'
 import { joinedText, type Pieces } from '../pieces.ts'

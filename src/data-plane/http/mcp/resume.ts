@@ -1,4 +1,4 @@
-/** Resumes a stream (MCP 2025-03-26, "Resumability and Redelivery"): sends stored events after a position, then those that follow. It stores none. */
+/** Resumes a stream (MCP 2025-03-26, "Resumability and Redelivery"): sends stored events after a position, then those that follow. */
 import type { ReplayEvent, Session } from '../../sessions/session-store.ts'
 import type { Call } from '../call.ts'
 import type { McpParts } from './parts.ts'

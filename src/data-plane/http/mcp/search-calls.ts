@@ -1,4 +1,4 @@
-/** Calls of the search tools: recognizes them, and makes the replies to find and describe. It runs no stage. */
+/** Calls of the search tools: recognizes them, and makes the replies to find and describe. */
 import { writeJson } from '../../../model/exact-number.ts'
 import { beginInSlices } from '../../../shared/async/slices.ts'
 import type { MaybePromise } from '../../../shared/call/and-then.ts'

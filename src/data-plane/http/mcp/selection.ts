@@ -1,4 +1,4 @@
-/** Reads which tools an address offers and what is wrong with it, and makes the address to post to for an HTTP+SSE stream. It reads no tool. */
+/** Reads which tools an address offers and what is wrong with it, and makes the address to post to for an HTTP+SSE stream. */
 import { oncePer } from '../../../model/once-per.ts'
 import { EVERYTHING, type Selection } from '../../pipeline/selection.ts'
 import type { Call } from '../call.ts'

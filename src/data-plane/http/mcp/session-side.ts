@@ -1,4 +1,4 @@
-/** What a request may do with its session: end with it, watch resources, and set the level of log messages. It checks no owner. */
+/** What a request may do with its session: end with it, watch resources, and set the level of log messages. */
 import type { MaybePromise } from '../../../shared/call/and-then.ts'
 import type { Session, SessionStore } from '../../sessions/session-store.ts'
 import type { CompiledTool } from '../../snapshot/snapshot.ts'

@@ -1,4 +1,4 @@
-/** Limits on open event streams (docs/reference/http.md, SSE connection limits): per address, per tenant, in total, new ones per minute. It opens none. */
+/** Limits on open event streams (docs/reference/http.md, SSE connection limits): per address, per tenant, in total, new ones per minute. */
 
 export interface StreamLimiterOptions {
   readonly enabled: boolean

@@ -1,4 +1,4 @@
-/** Event streams for notifications and messages of the server: keep-alive, limits, ends, and notices of changed lists. It reads no message. */
+/** Event streams for notifications and messages of the server: keep-alive, limits, ends, and notices of changed lists. */
 import type { Principal } from '../../../model/principal.ts'
 import { inSlices } from '../../../shared/async/slices.ts'
 import { andThen, type MaybePromise } from '../../../shared/call/and-then.ts'

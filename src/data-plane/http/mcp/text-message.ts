@@ -1,4 +1,4 @@
-/** Writes the JSON-RPC message of a text result as bytes, from the bytes of the text. It sends nothing. */
+/** Writes the JSON-RPC message of a text result as bytes, from the bytes of the text. */
 import { isUtf8 } from 'node:buffer'
 import { copyBytes } from '../../../shared/call/copy-bytes.ts'
 

@@ -1,4 +1,4 @@
-/** A timer that visits registered items repeatedly, and stops while none is registered. It sends nothing itself. */
+/** A timer that visits registered items repeatedly, and stops while none is registered. */
 
 import { Chain, type Linked } from '../../../shared/async/chain.ts'
 import { inSlices } from '../../../shared/async/slices.ts'

@@ -1,4 +1,4 @@
-/** The supported MCP protocol versions, legacy and modern, and the negotiation of a legacy version. It reads no request. */
+/** The supported MCP protocol versions, legacy and modern, and the negotiation of a legacy version. */
 
 /** Oldest first; the strings are dates and compare as such. */
 export const PROTOCOL_VERSIONS = [

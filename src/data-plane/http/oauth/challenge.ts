@@ -1,4 +1,4 @@
-/** Builds Bearer challenges for the header `WWW-Authenticate`, and names the scopes that clients should request first. It refuses no call. */
+/** Builds Bearer challenges for the header `WWW-Authenticate`, and names the scopes that clients should request first. */
 
 /**
  * What a client should ask for first; without it clients ask for every scope there is, admin included. Reading alone would

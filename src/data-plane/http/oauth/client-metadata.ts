@@ -1,4 +1,4 @@
-/** Reads a client's registration request: checks it, and builds the metadata of a public client and the scopes to return. It sends nothing. */
+/** Reads a client's registration request: checks it, and builds the metadata of a public client and the scopes to return. */
 import { SUPPORTED_SCOPES } from './metadata.ts'
 
 /** The wanted client, as it is sent to the identity provider. */

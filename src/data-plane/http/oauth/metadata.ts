@@ -1,4 +1,4 @@
-/** The documents on the protected resource and the authorization server, with scopes, preflight and the address in challenges. It sends no request. */
+/** The documents on the protected resource and the authorization server, with scopes, preflight and the address in challenges. */
 import { json, type OAuthResponse } from './oauth-response.ts'
 import type { ProviderAddresses } from './provider-endpoints.ts'
 

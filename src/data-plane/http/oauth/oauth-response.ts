@@ -1,4 +1,4 @@
-/** Responses of the OAuth endpoints as plain values, their common forms and headers, and a parser of JSON objects. It sends nothing. */
+/** Responses of the OAuth endpoints as plain values, their common forms and headers, and a parser of JSON objects. */
 
 export interface OAuthResponse {
   readonly status: number

@@ -1,4 +1,4 @@
-/** Makes registered clients public through the admin API of Keycloak, and derives the address of that API. It registers no client. */
+/** Makes registered clients public through the admin API of Keycloak, and derives the address of that API. */
 import type { Egress, EgressResponse } from '../../../shared/egress/egress.ts'
 import { parseObject } from './oauth-response.ts'
 

@@ -1,4 +1,4 @@
-/** The identity provider's endpoints: assumed in the form of Keycloak, and corrected by the discovery document that it fetches. It forwards nothing. */
+/** The identity provider's endpoints: assumed in the form of Keycloak, and corrected by the discovery document that it fetches. */
 import type { Egress, EgressFailure } from '../../../shared/egress/egress.ts'
 import { issuerFault } from '../../../shared/identity/discovery.ts'
 import { parseObject } from './oauth-response.ts'

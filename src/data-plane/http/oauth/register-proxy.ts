@@ -1,7 +1,4 @@
-/**
- * POST /oauth/register: registers a client at the identity provider, has an admin client make it public, and tries to remove it after a failure.
- * It stores no client.
- */
+/** POST /oauth/register: registers a client at the identity provider, has an admin client make it public, and tries to remove it after a failure. */
 import type { Egress, EgressResponse } from '../../../shared/egress/egress.ts'
 import type { Log } from '../../../shared/telemetry/log.ts'
 import { type Registration, readRegistration } from './client-metadata.ts'

@@ -1,4 +1,4 @@
-/** POST /oauth/token: checks the client's form, forwards it to the identity provider, and returns the response or an OAuth error. It keeps no token. */
+/** POST /oauth/token: checks the client's form, forwards it to the identity provider, and returns the response or an OAuth error. */
 
 import type { Cancellation } from '../../../shared/call/cancellation.ts'
 import type { Egress, EgressResponse } from '../../../shared/egress/egress.ts'

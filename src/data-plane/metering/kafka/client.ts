@@ -1,4 +1,4 @@
-/** Options of Kafka clients, and their creation with TLS, SASL and a log. It opens no connection. */
+/** Options of Kafka clients, and their creation with TLS, SASL and a log. */
 import { Kafka, logLevel, type SASLOptions } from 'kafkajs'
 import type { Log } from '../../../shared/telemetry/log.ts'
 import {

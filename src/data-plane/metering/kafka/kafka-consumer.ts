@@ -1,4 +1,4 @@
-/** Reads metering events from the topic as a member of a consumer group, and passes them on in batches. It aggregates nothing. */
+/** Reads metering events from the topic as a member of a consumer group, and passes them on in batches. */
 import { once } from 'node:events'
 import type { Consumer, EachBatchPayload } from 'kafkajs'
 import type { MeteringEvent } from '../../../link/metering-event.ts'

@@ -1,4 +1,4 @@
-/** Reads the events of a topic from its beginning to its present end, and passes them on. It commits no offset. */
+/** Reads the events of a topic from its beginning to its present end, and passes them on. */
 import { randomUUID } from 'node:crypto'
 import type { MeteringEvent } from '../../../link/metering-event.ts'
 import { readEvent } from '../event-codec.ts'

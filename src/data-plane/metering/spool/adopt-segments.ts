@@ -1,4 +1,4 @@
-/** Prepares the directory of a spool at the start: completes growing segments, or removes them when they are empty. It reads no event. */
+/** Prepares the directory of a spool at the start: completes growing segments, or removes them when they are empty. */
 import { mkdirSync, readdirSync, renameSync, statSync, unlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { segmentFile, segmentsAmong } from './segment-name.ts'

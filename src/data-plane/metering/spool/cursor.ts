@@ -1,4 +1,4 @@
-/** Reads and writes the cursor of a spool reader: its position, in a file with a checksum. It reads no event. */
+/** Reads and writes the cursor of a spool reader: its position, in a file with a checksum. */
 import { createHash } from 'node:crypto'
 import { open, rename } from 'node:fs/promises'
 import { readTextIfPresent } from '../../../shared/fs/missing.ts'

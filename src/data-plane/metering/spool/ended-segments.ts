@@ -1,4 +1,4 @@
-/** Marks the ended segments of a writer as complete, and retries after an error. It writes no event. */
+/** Marks the ended segments of a writer as complete, and retries after an error. */
 import { completeSegment } from './segment-files.ts'
 
 const RETRY_AFTER_MS = 100

@@ -1,4 +1,4 @@
-/** The frame of an event in a segment: its layout, its checksum and the search for it in a buffer. It reads and writes no file. */
+/** The frame of an event in a segment: its layout, its checksum and the search for it in a buffer. */
 import { crc32 } from 'node:zlib'
 
 /** Marks a frame after damage: neither UTF-8 text nor a number of a frame contains it. */

@@ -1,4 +1,4 @@
-/** Removes complete segments, older ones first, from a spool near its maximum size, and counts their unread events as dropped. It delivers none. */
+/** Removes complete segments, older ones first, from a spool near its maximum size, and counts their unread events as dropped. */
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import type { SegmentName } from './segment-name.ts'

@@ -1,4 +1,4 @@
-/** Creates, completes, closes and removes the files of segments that grow. It writes no event and keeps no state. */
+/** Creates, completes, closes and removes the files of segments that grow. */
 import { closeSync, fsyncSync, mkdirSync, openSync, renameSync, unlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { isMissing } from '../../../shared/fs/missing.ts'

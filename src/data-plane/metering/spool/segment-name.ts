@@ -1,4 +1,4 @@
-/** File names of segments, their parsing and their order. It opens no file. */
+/** File names of segments, their parsing and their order. */
 
 export interface SegmentName {
   /** The same while it grows and afterwards. */

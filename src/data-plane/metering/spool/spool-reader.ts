@@ -1,4 +1,4 @@
-/** Reads events from the segments of a spool, stores its position, counts damaged and unread events, and removes segments. It appends no event. */
+/** Reads events from the segments of a spool, stores its position, counts damaged and unread events, and removes segments. */
 
 import { closeSync, fstatSync, openSync, readdirSync, readSync, unlinkSync } from 'node:fs'
 import { join } from 'node:path'

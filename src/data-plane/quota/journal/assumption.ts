@@ -1,4 +1,4 @@
-/** Stores the assumption that follows damage to the quota journal, and counts limits of a consumer as used under it. It reads no journal. */
+/** Stores the assumption that follows damage to the quota journal, and counts limits of a consumer as used under it. */
 import { renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { PlanLimits } from '../../../model/plan.ts'

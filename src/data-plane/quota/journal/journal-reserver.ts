@@ -1,4 +1,4 @@
-/** Decides how many units to reserve for a consumer, has `Journal` note them, and applies the assumption after damage. It writes no file itself. */
+/** Decides how many units to reserve for a consumer, has `Journal` note them, and applies the assumption after damage. */
 import type { PlanLimits } from '../../../model/plan.ts'
 import { BUSY, HASHED, READ_DAY, READ_DAY_COUNT, READ_MONTH_COUNT } from '../memory/abi.ts'
 import type { HashedKey } from '../memory/table.ts'

@@ -1,4 +1,4 @@
-/** A note of the quota journal, its encoding and its decoding. It reads and writes no file. */
+/** A note of the quota journal, its encoding and its decoding. */
 import { crc32 } from 'node:zlib'
 
 /**

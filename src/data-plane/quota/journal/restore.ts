@@ -1,4 +1,4 @@
-/** Restores the counters of a journal into a new table, and reports what it found. It writes no file. */
+/** Restores the counters of a journal into a new table, and reports what it found. */
 import { dirname, join } from 'node:path'
 import { HEAD_SEQUENCE } from '../memory/abi.ts'
 import { PAST_MS } from '../memory/region.ts'

@@ -1,4 +1,4 @@
-/** Types of the kernel's quota calls, and the creation, sharing and joining of the region they work on. It counts nothing. */
+/** Types of the kernel's quota calls, and the creation, sharing and joining of the region they work on. */
 import { randomUUID } from 'node:crypto'
 import { createKernel, type KernelHandle } from '../../kernel/create.ts'
 import type { SharedMemory } from '../../kernel/layout.ts'

@@ -1,4 +1,4 @@
-/** Names of the consumers in the listed slots of the table, in memory that threads share. It counts nothing. */
+/** Names of the consumers in the listed slots of the table, in memory that threads share. */
 import { NAME_BYTES, type RegionPlan } from './region.ts'
 
 const CUT = '…'

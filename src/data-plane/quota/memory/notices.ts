@@ -1,4 +1,4 @@
-/** Passes an order to clear caches to listeners in the threads of a process. It holds no cache. */
+/** Passes an order to clear caches to listeners in the threads of a process. */
 import { BroadcastChannel } from 'node:worker_threads'
 
 type Listener = () => void

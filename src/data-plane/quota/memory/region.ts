@@ -1,4 +1,4 @@
-/** Lays out the quota region of the shared memory, writes its header, and reads the clock that threads share. It counts nothing. */
+/** Lays out the quota region of the shared memory, writes its header, and reads the clock that threads share. */
 import { randomFillSync } from 'node:crypto'
 import { MAX_NAME_BYTES } from '../quota.ts'
 import {

@@ -1,6 +1,5 @@
 /**
  * Decides calls with the kernel's quota table, and reads and resets counts; the interfaces of reservers and clocks, and helpers for limits and refusals.
- * It contains no reserver.
  */
 import type { PlanLimits } from '../../../model/plan.ts'
 import type {

@@ -1,4 +1,4 @@
-/** A thread's view of the quota table: keys, calls of the kernel, locks, and the clock and header of the region. It holds no plan. */
+/** A thread's view of the quota table: keys, calls of the kernel, locks, and the clock and header of the region. */
 import { createHash } from 'node:crypto'
 import type { QuotaHealth, QuotaKey } from '../quota.ts'
 import {

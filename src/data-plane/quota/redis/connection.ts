@@ -1,4 +1,4 @@
-/** The connections of the quotas to Redis for commands and for messages, the type of a script, and repeated requests. It contains no script. */
+/** The connections of the quotas to Redis for commands and for messages, the type of a script, and repeated requests. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import {
   openConnection,

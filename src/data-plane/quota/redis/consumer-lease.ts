@@ -1,4 +1,4 @@
-/** The state of a consumer's lease, and the refusal that a denial causes. It sends nothing. */
+/** The state of a consumer's lease, and the refusal that a denial causes. */
 import type { PlanLimits } from '../../../model/plan.ts'
 import type { HashedKey } from '../memory/table.ts'
 import { clamp, type Lacking, quotaUnavailable, retryAfterSecs } from '../memory/table-quota.ts'

@@ -1,4 +1,4 @@
-/** Reads what a lease holds in the table: units not spent, and calls in flight. It changes no lease. */
+/** Reads what a lease holds in the table: units not spent, and calls in flight. */
 import { BUSY, READ_IN_FLIGHT, READ_TOKENS } from '../memory/abi.ts'
 import type { TableQuota } from '../memory/table-quota.ts'
 import type { ConsumerLease } from './consumer-lease.ts'

@@ -1,4 +1,4 @@
-/** The identity of this instance: kept in a directory over restarts, or new without a directory. It locks no directory. */
+/** The identity of this instance: kept in a directory over restarts, or new without a directory. */
 import { randomBytes } from 'node:crypto'
 import { renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-/** Names of keys in Redis, the buckets of consumers, and their short names. It reads and writes no key. */
+/** Names of keys in Redis, the buckets of consumers, and their short names. */
 import { createHash } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 import { MAX_NAME_BYTES, type QuotaKey } from '../quota.ts'

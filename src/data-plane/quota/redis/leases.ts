@@ -1,4 +1,4 @@
-/** Requests leases of consumers' units and slots from Redis, credits them to the table, returns units and slots, and applies resets. It decides no call. */
+/** Requests leases of consumers' units and slots from Redis, credits them to the table, returns units and slots, and applies resets. */
 import type { Journal } from '../journal/journal.ts'
 import { BUSY, HASHED, READ_DAY } from '../memory/abi.ts'
 import { clamp, type TableQuota } from '../memory/table-quota.ts'

@@ -1,4 +1,4 @@
-/** Parts of Lua that scripts of this folder share, and the time after which no unit counts in a rolling minute any more. It runs nothing. */
+/** Parts of Lua that scripts of this folder share, and the time after which no unit counts in a rolling minute any more. */
 
 /** A rolling minute and one of its sub-windows, in milliseconds: after it no unit counts in the minute any more. */
 export const MINUTE_MS = 60_750

@@ -1,6 +1,5 @@
 /**
  * The membership of this instance in the buckets: heartbeats, epochs, the availability and the clock of Redis, and reports of counts to a new epoch.
- * It leases nothing.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { QuotaTable } from '../memory/table.ts'

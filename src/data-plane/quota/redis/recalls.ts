@@ -1,4 +1,4 @@
-/** Reduces the units and slots that this instance holds of a consumer when another instance lacks them. It refuses no call. */
+/** Reduces the units and slots that this instance holds of a consumer when another instance lacks them. */
 import type { TableQuota } from '../memory/table-quota.ts'
 import type { ConsumerLease } from './consumer-lease.ts'
 import { heldBy } from './held.ts'

@@ -1,4 +1,4 @@
-/** Reads the report of an instance on a consumer from the table, where it begins a lease. It sends nothing. */
+/** Reads the report of an instance on a consumer from the table, where it begins a lease. */
 import {
   BUSY,
   HASHED,

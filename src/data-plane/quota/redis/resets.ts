@@ -1,4 +1,4 @@
-/** Resets of consumers and orders to clear caches, published to instances through Redis, and the form of their messages. It changes no local count. */
+/** Resets of consumers and orders to clear caches, published to instances through Redis, and the form of their messages. */
 import { insistently, type QuotaConnection, type Script } from './connection.ts'
 import type { Keys } from './keys.ts'
 import { PRELUDE } from './lua-prelude.ts'

@@ -1,4 +1,4 @@
-/** Counts of consumers in this instance and, as far as they can be read, in others. It changes no count. */
+/** Counts of consumers in this instance and, as far as they can be read, in others. */
 import type { TableQuota } from '../memory/table-quota.ts'
 import type { QuotaStatistics, QuotaUse } from '../quota.ts'
 import { insistently, type QuotaConnection, type Script } from './connection.ts'

@@ -1,4 +1,4 @@
-/** Clocks that follow the time of Redis once it is known. It sends no request. */
+/** Clocks that follow the time of Redis once it is known. */
 import type { QuotaTable } from '../memory/table.ts'
 import type { Clocks } from '../memory/table-quota.ts'
 

@@ -1,4 +1,4 @@
-/** Data of messages between a thread and the thread that holds the connection to Redis, and its conversion. It sends none. */
+/** Data of messages between a thread and the thread that holds the connection to Redis, and its conversion. */
 import type { PlanLimits } from '../../../model/plan.ts'
 import type { ToolRateLimit } from '../../../model/tool.ts'
 import { HashedKey } from '../memory/table.ts'

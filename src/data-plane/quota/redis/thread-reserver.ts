@@ -1,7 +1,4 @@
-/**
- * Reserves units, tokens and slots through the thread that holds the connection to Redis, caches denials, and reports calls that were decided here.
- * It opens no connection.
- */
+/** Reserves units, tokens and slots through the thread that holds the connection to Redis, caches denials, and reports calls that were decided here. */
 import { within } from '../../../shared/async/within.ts'
 import type { PortLine } from '../../../shared/threads/port-line.ts'
 import type { HashedKey } from '../memory/table.ts'

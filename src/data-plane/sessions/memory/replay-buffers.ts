@@ -1,4 +1,4 @@
-/** Keeps events of resumable streams in memory, and evicts old ones. It sends nothing. */
+/** Keeps events of resumable streams in memory, and evicts old ones. */
 import type { Replay, ReplayEvent } from '../session-store.ts'
 
 const MAX_EVENTS = 256

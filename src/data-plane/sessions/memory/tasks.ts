@@ -1,4 +1,4 @@
-/** Tasks of a process in memory, with limits on their number and on long outcomes. It writes no file. */
+/** Tasks of a process in memory, with limits on their number and on long outcomes. */
 import { MAX_SHORT_OUTCOME, type TaskCreation, type TaskRecord, type TaskStore } from '../task-store.ts'
 
 /** Of all owners; one more is refused. */

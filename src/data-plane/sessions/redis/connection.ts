@@ -1,4 +1,4 @@
-/** Opens the connections of the session store to Redis, for commands and for signals, and logs failures. It stores no session. */
+/** Opens the connections of the session store to Redis, for commands and for signals, and logs failures. */
 import {
   openConnection,
   openSubscriber,

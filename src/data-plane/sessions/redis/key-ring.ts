@@ -1,4 +1,4 @@
-/** The key ring that instances share in Redis: reads, rotates and stores it, with a fallback until it has been read. It signs nothing. */
+/** The key ring that instances share in Redis: reads, rotates and stores it, with a fallback until it has been read. */
 import { Backoff } from '../../../shared/async/backoff.ts'
 import { freshKey, isStale, type KeyRing, type RingKey, readRing, writeRing } from '../key-ring.ts'
 import type { RedisConnection } from './connection.ts'

@@ -1,4 +1,4 @@
-/** Opens sessions in Redis: connections, shared keys, and the stores of sessions and of sessions with MCP servers. It implements no store. */
+/** Opens sessions in Redis: connections, shared keys, and the stores of sessions and of sessions with MCP servers. */
 import { redisServerSessions } from '../../../shared/redis/server-sessions.ts'
 import type { RedisTarget } from '../../../shared/redis/servers.ts'
 import type { Log } from '../../../shared/telemetry/log.ts'

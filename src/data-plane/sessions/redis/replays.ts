@@ -1,4 +1,4 @@
-/** Keeps events of resumable streams in Redis, and removes old ones. It delivers none to a listener. */
+/** Keeps events of resumable streams in Redis, and removes old ones. */
 import type { Replay, ReplayEvent } from '../session-store.ts'
 import type { RedisConnection } from './connection.ts'
 

@@ -1,4 +1,4 @@
-/** The capabilities of a session as one number for Redis, and its settled facts from the stored values. It sends no command. */
+/** The capabilities of a session as one number for Redis, and its settled facts from the stored values. */
 import type { SettledFacts } from '../session-store.ts'
 
 /** The field is named after the first of them. */

@@ -1,4 +1,4 @@
-/** The task store in Redis, for instances that share tasks. It executes no task. */
+/** The task store in Redis, for instances that share tasks. */
 import type { TaskCreation, TaskRecord, TaskStore } from '../task-store.ts'
 import type { RedisConnection } from './connection.ts'
 

@@ -1,7 +1,4 @@
-/**
- * Serves the session store of a thread to other threads, and requests them to evict a session that another of them has changed. It caches
- * no session.
- */
+/** Serves the session store of a thread to other threads, and requests them to evict a session that another of them has changed. */
 import type { PortLine } from '../../../shared/threads/port-line.ts'
 import type {
   ReplayEvent,

@@ -1,4 +1,4 @@
-/** Refuses proxied calls whose method or declared body size the traffic rules of their API do not allow. It reads no body. */
+/** Refuses proxied calls whose method or declared body size the traffic rules of their API do not allow. */
 import { allowsMethod } from '../../../model/traffic.ts'
 import { refuse } from '../../../shared/call/refusal.ts'
 import type { Stage } from '../../pipeline/stage.ts'

@@ -1,4 +1,4 @@
-/** Counts the exchanges in flight, and refuses those above a maximum. It reads nothing of an exchange. */
+/** Counts the exchanges in flight, and refuses those above a maximum. */
 import { refuse } from '../../../shared/call/refusal.ts'
 import type { Stage } from '../../pipeline/stage.ts'
 

@@ -1,4 +1,4 @@
-/** Verifies the credentials of callers, and sets the principal and tenant of an exchange or refuses it. It evaluates no policy. */
+/** Verifies the credentials of callers, and sets the principal and tenant of an exchange or refuses it. */
 
 import { ANONYMOUS, PLATFORM_ADMIN, type Principal } from '../../../model/principal.ts'
 import { type MaybePromise, passOn } from '../../../shared/call/and-then.ts'

@@ -1,4 +1,4 @@
-/** Refuses calls of APIs whose end date has come, where their owner chose so. It sets no header. */
+/** Refuses calls of APIs whose end date has come, where their owner chose so. */
 import { refuse } from '../../../shared/call/refusal.ts'
 import type { Stage } from '../../pipeline/stage.ts'
 

@@ -1,6 +1,6 @@
 /**
  * Refuses calls because of a suspended or deleted tenant, a blocked consumer, a key of another API, or a subscription that is missing or
- * not served. It counts no call.
+ * not served.
  */
 import { refuse } from '../../../shared/call/refusal.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'

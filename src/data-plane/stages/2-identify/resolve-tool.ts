@@ -1,4 +1,4 @@
-/** Finds the tool, resource or prompt that a call names, among those offered in its tenant, address and ToolView. It refuses no call. */
+/** Finds the tool, resource or prompt that a call names, among those offered in its tenant, address and ToolView. */
 import { oncePer } from '../../../model/once-per.ts'
 import { readUriTemplate, type UriTemplate } from '../../../model/uri-template.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'

@@ -1,4 +1,4 @@
-/** A stage that refuses calls whose caller has used up a daily or monthly quota, without taking a unit. It checks no rolling window. */
+/** A stage that refuses calls whose caller has used up a daily or monthly quota, without taking a unit. */
 import type { Exchange } from '../../pipeline/exchange.ts'
 import type { Outcome } from '../../pipeline/outcome.ts'
 import type { Stage } from '../../pipeline/stage.ts'

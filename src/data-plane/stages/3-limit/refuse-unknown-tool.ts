@@ -1,4 +1,4 @@
-/** Refuses a call whose tool, resource or prompt was not resolved, and can suggest similar names of tools. It counts no call. */
+/** Refuses a call whose tool, resource or prompt was not resolved, and can suggest similar names of tools. */
 import { refuse } from '../../../shared/call/refusal.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import { isOffered, offerOf, shownName } from '../../pipeline/offer.ts'

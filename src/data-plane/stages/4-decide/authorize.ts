@@ -1,4 +1,4 @@
-/** Has the policy decide about a call, and refuses it for a denial or for an obligation that cannot be met. It holds no policy. */
+/** Has the policy decide about a call, and refuses it for a denial or for an obligation that cannot be met. */
 
 import { type Refusal, refuse } from '../../../shared/call/refusal.ts'
 import type { Decision, DecisionObserver, PolicyInput } from '../../../shared/policy/engine.ts'

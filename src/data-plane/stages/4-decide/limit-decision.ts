@@ -1,4 +1,4 @@
-/** Carries out the obligation `limit`: counts a call against the rate of the policy, or refuses the call. It reads no plan. */
+/** Carries out the obligation `limit`: counts a call against the rate of the policy, or refuses the call. */
 
 import { andThen } from '../../../shared/call/and-then.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'

@@ -1,4 +1,4 @@
-/** Validates the arguments of a call with the validator of its tool, and refuses a call that does not pass. It changes no argument. */
+/** Validates the arguments of a call with the validator of its tool, and refuses a call that does not pass. */
 
 import { passOn } from '../../../shared/call/and-then.ts'
 import { refuse } from '../../../shared/call/refusal.ts'

@@ -1,4 +1,4 @@
-/** Recognizes work that a backend has accepted (202) for a call that runs as a task, and polls its `Location`. It begins no task. */
+/** Recognizes work that a backend has accepted (202) for a call that runs as a task, and polls its `Location`. */
 import { resolveWithin } from '../../../model/upstream-url.ts'
 import type { Cancellation } from '../../../shared/call/cancellation.ts'
 import type { CircuitOpen } from '../../../shared/egress/circuit.ts'

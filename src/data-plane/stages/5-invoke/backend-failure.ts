@@ -1,4 +1,4 @@
-/** Makes the outcomes of calls that ended without a usable response of their backend. It sends no request. */
+/** Makes the outcomes of calls that ended without a usable response of their backend. */
 import { refuse } from '../../../shared/call/refusal.ts'
 import type { EgressFailure } from '../../../shared/egress/egress.ts'
 import type { Outcome } from '../../pipeline/outcome.ts'

@@ -1,4 +1,4 @@
-/** Adds the headers for request id and trace propagation to a backend request, with a new span id. It adds no credential. */
+/** Adds the headers for request id and trace propagation to a backend request, with a new span id. */
 import { joinedHeaders } from '../../../shared/call/joined-headers.ts'
 import { newSpanId } from '../../../shared/call/random-ids.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'

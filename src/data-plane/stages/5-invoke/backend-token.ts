@@ -1,6 +1,6 @@
 /**
  * Runs a call and its follow-up requests with tokens for the backend, can retry with another token, and can ask the user to connect an
- * account. It builds no request.
+ * account.
  */
 import { isPerCaller } from '../../../model/tool.ts'
 import type { MaybePending } from '../../../shared/call/and-then.ts'

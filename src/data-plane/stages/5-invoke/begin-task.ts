@@ -1,4 +1,4 @@
-/** Begins a task for a call or refuses one, as tool and client require, and gives the timeout of a backend call. It calls no backend. */
+/** Begins a task for a call or refuses one, as tool and client require, and gives the timeout of a backend call. */
 import { refuse } from '../../../shared/call/refusal.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import { isCall } from '../../pipeline/operation.ts'

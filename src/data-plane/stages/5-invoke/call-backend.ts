@@ -1,4 +1,4 @@
-/** Calls the HTTP backend of a tool or of a resource, and turns its response into a result. It calls no MCP server. */
+/** Calls the HTTP backend of a tool or of a resource, and turns its response into a result. */
 
 import { beginInSlices, nextTurn, runInSlices } from '../../../shared/async/slices.ts'
 import {

@@ -1,7 +1,4 @@
-/**
- * Serves resources, prompts and completions that a document describes, from the document or through a given read function. It builds no
- * request.
- */
+/** Serves resources, prompts and completions that a document describes, from the document or through a given read function. */
 import type { Content, ToolResult } from '../../../model/tool.ts'
 import { continueWith, type MaybePending } from '../../../shared/call/and-then.ts'
 import { RESOURCE_NOT_FOUND } from '../../../shared/call/rpc-errors.ts'

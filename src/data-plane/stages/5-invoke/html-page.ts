@@ -1,4 +1,4 @@
-/** Recognizes HTML pages, and looks for the title or first heading of one. It renders no page. */
+/** Recognizes HTML pages, and looks for the title or first heading of one. */
 
 const MAX_TITLE_CHARS = 200
 /** Titles are in the head of a page. */

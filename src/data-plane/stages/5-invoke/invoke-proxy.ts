@@ -1,4 +1,4 @@
-/** Has the transport forward a proxied call, times it, and refuses a cancelled one. It builds no request. */
+/** Has the transport forward a proxied call, times it, and refuses a cancelled one. */
 
 import { refuse } from '../../../shared/call/refusal.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'

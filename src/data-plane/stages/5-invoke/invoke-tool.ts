@@ -1,7 +1,4 @@
-/**
- * The stage that invokes tools, resources and prompts: it connects cache, backends, output check, redaction and optimization. It
- * implements no backend protocol.
- */
+/** The stage that invokes tools, resources and prompts: it connects cache, backends, output check, redaction and optimization. */
 
 import { continueWith, type MaybePending } from '../../../shared/call/and-then.ts'
 import type { Cancellation } from '../../../shared/call/cancellation.ts'

@@ -1,4 +1,4 @@
-/** The stage that lists the tools, resources or prompts that the policy lets a caller see, and caches such lists. It serializes no list. */
+/** The stage that lists the tools, resources or prompts that the policy lets a caller see, and caches such lists. */
 import { beginInSlices } from '../../../shared/async/slices.ts'
 import { andThen, type MaybePromise, whenAll } from '../../../shared/call/and-then.ts'
 import type { Decision } from '../../../shared/policy/engine.ts'

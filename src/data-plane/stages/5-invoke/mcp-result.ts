@@ -1,4 +1,4 @@
-/** Turns the tool result of an MCP server into one of the gateway, and checks and rewrites parts of MCP results. It reads no request. */
+/** Turns the tool result of an MCP server into one of the gateway, and checks and rewrites parts of MCP results. */
 import { isObject } from '../../../model/is-object.ts'
 import type { Content, ToolResult } from '../../../model/tool.ts'
 import { MAX_TEXT_BYTES } from '../../pipeline/text-reply.ts'

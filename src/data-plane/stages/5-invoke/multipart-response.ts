@@ -1,4 +1,4 @@
-/** Splits a `multipart/*` response into its parts, and reads the boundary from its type. It decodes no body of a part. */
+/** Splits a `multipart/*` response into its parts, and reads the boundary from its type. */
 
 export interface ResponsePart {
   /** Media type without parameters, lower case; `text/plain` when the part names none (RFC 2046 §5.1). */

@@ -1,4 +1,4 @@
-/** Limits the notifications that a call causes in a short time. It sends none. */
+/** Limits the notifications that a call causes in a short time. */
 
 const MAX_NOTIFICATIONS = 100
 const PER_MS = 100

@@ -1,4 +1,4 @@
-/** A wait that ends early when the call is cancelled. It repeats nothing. */
+/** A wait that ends early when the call is cancelled. */
 import type { Cancellation } from '../../../shared/call/cancellation.ts'
 
 export function pause(ms: number, cancellation: Cancellation): Promise<void> {

@@ -1,4 +1,4 @@
-/** Turns lines or chunks of a streaming backend response into progress of the call. It changes no response. */
+/** Turns lines or chunks of a streaming backend response into progress of the call. */
 
 import { NotificationLimit } from './notification-limit.ts'
 

@@ -1,4 +1,4 @@
-/** Notes about a backend response, from its status and header fields: sentences for the model and data for programs. It reads no body. */
+/** Notes about a backend response, from its status and header fields: sentences for the model and data for programs. */
 import type { EgressHeaders } from '../../../shared/egress/egress.ts'
 
 /** What `_meta` holds of a backend response under `toolgate.dev/backend`. */

@@ -1,4 +1,4 @@
-/** Caches results of read-only tools that opted in, and lets concurrent calls share a backend call. It builds no request. */
+/** Caches results of read-only tools that opted in, and lets concurrent calls share a backend call. */
 
 import { canonicalJson } from '../../../link/document.ts'
 import type { ObjectSchema } from '../../../model/json-schema.ts'

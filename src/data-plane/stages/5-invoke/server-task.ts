@@ -1,4 +1,4 @@
-/** Recognizes a task in the result of an MCP server, waits for it, passes its questions to the client, and can cancel it. It begins no task. */
+/** Recognizes a task in the result of an MCP server, waits for it, passes its questions to the client, and can cancel it. */
 import { isObject } from '../../../model/is-object.ts'
 import { Cancellation } from '../../../shared/call/cancellation.ts'
 import { INTERNAL_ERROR } from '../../../shared/call/rpc-errors.ts'

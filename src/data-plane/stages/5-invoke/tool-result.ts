@@ -1,4 +1,4 @@
-/** Turns a backend response into a tool result, or finds that its text is the whole result. It reads no request. */
+/** Turns a backend response into a tool result, or finds that its text is the whole result. */
 
 import { EXACT_COST_FACTOR, lookingForExact, readJson } from '../../../model/exact-number.ts'
 import type { Content, ToolResult } from '../../../model/tool.ts'

@@ -1,4 +1,4 @@
-/** Counts the use of subscriptions, and records when keys and consumers were seen, for the control plane. It sends no report. */
+/** Counts the use of subscriptions, and records when keys and consumers were seen, for the control plane. */
 import type { Principal } from '../../../model/principal.ts'
 import { isCall } from '../../pipeline/operation.ts'
 import type { Stage } from '../../pipeline/stage.ts'

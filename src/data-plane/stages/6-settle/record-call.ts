@@ -1,4 +1,4 @@
-/** Passes ended exchanges to a recorder, except successful ones of the admin API and of sessions. It stores no record. */
+/** Passes ended exchanges to a recorder, except successful ones of the admin API and of sessions. */
 import type { Exchange } from '../../pipeline/exchange.ts'
 import type { Stage } from '../../pipeline/stage.ts'
 import { outcomeOf, statusOf } from './record-metrics.ts'

@@ -1,4 +1,4 @@
-/** Reports ended exchanges to the metrics, and gives other stages their outcome, status and trace flag. It bounds no label. */
+/** Reports ended exchanges to the metrics, and gives other stages their outcome, status and trace flag. */
 
 import { REFUSALS } from '../../../shared/call/refusal.ts'
 import type { TracedValue } from '../../../shared/telemetry/histogram.ts'

@@ -1,4 +1,4 @@
-/** Releases the concurrency slot that the quota grant of an exchange holds. It returns no unit. */
+/** Releases the concurrency slot that the quota grant of an exchange holds. */
 import type { Stage } from '../../pipeline/stage.ts'
 
 export function releaseQuota(): Stage {

@@ -1,4 +1,4 @@
-/** Makes the spans of a timed call and of its stages, with their names and attributes. It exports no span. */
+/** Makes the spans of a timed call and of its stages, with their names and attributes. */
 
 import { originOf, socketPathOf } from '../../../model/upstream-url.ts'
 import type { RefusalReason } from '../../../shared/call/refusal.ts'

@@ -1,4 +1,4 @@
-/** The refusal for a decision that does not allow a call. It evaluates no policy. */
+/** The refusal for a decision that does not allow a call. */
 import { randomUUID } from 'node:crypto'
 import type { Principal } from '../../../model/principal.ts'
 import { type Refusal, refuse } from '../../../shared/call/refusal.ts'

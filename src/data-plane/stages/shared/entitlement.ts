@@ -1,4 +1,4 @@
-/** Finds the entitlement that applies to an exchange, and the API that the exchange belongs to. It counts no call. */
+/** Finds the entitlement that applies to an exchange, and the API that the exchange belongs to. */
 import type { Principal } from '../../../model/principal.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import type { CompiledApi, Entitlement } from '../../snapshot/snapshot.ts'

@@ -1,4 +1,4 @@
-/** The text in place of parts that a result leaves out. It leaves nothing out itself. */
+/** The text in place of parts that a result leaves out. */
 import type { Content } from '../../../model/tool.ts'
 
 /** @param count of the parts */

@@ -1,4 +1,4 @@
-/** The key under which a filtered list of a class of callers is cached. It makes no list. */
+/** The key under which a filtered list of a class of callers is cached. */
 import type { Exchange } from '../../pipeline/exchange.ts'
 import { type List, listInput } from './policy-input.ts'
 import { subjectKeyOf } from './subject-key.ts'

@@ -1,4 +1,4 @@
-/** Builds the policy inputs about exchanges and listed tools, and the keys of the resources in them. It evaluates no policy. */
+/** Builds the policy inputs about exchanges and listed tools, and the keys of the resources in them. */
 
 import { oncePer } from '../../../model/once-per.ts'
 import { type Principal, reachesEveryTenant } from '../../../model/principal.ts'

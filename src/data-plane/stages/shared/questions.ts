@@ -1,4 +1,4 @@
-/** Parses the questions of the obligation `ask` (name → MCP request), and checks single questions of MCP servers. It sends none. */
+/** Parses the questions of the obligation `ask` (name → MCP request), and checks single questions of MCP servers. */
 import { isObject } from '../../../model/is-object.ts'
 import { CAPABILITY_OF, type Question, type Questions } from '../../pipeline/inquiry.ts'
 

@@ -1,4 +1,4 @@
-/** The refusal of a call that is over a limit, or that could not be counted. It counts nothing. */
+/** The refusal of a call that is over a limit, or that could not be counted. */
 import { type Refusal, refuse } from '../../../shared/call/refusal.ts'
 import type { LimitKind, QuotaRefusal } from '../../quota/quota.ts'
 

@@ -1,4 +1,4 @@
-/** The key of the class of a caller, under which results of policies and tools are cached. It evaluates no policy. */
+/** The key of the class of a caller, under which results of policies and tools are cached. */
 import type { Exchange } from '../../pipeline/exchange.ts'
 
 /** Visibility key of the principal, and the tenant when the caller acts for another one. */

@@ -1,4 +1,4 @@
-/** An HTTP/1.1 connection that carries one request at a time, and the interface of its owner. It opens no socket. */
+/** An HTTP/1.1 connection that carries one request at a time, and the interface of its owner. */
 import type { Socket } from 'node:net'
 import { copyBytes } from '../../call/copy-bytes.ts'
 import { type Carrier, Http1Error, type ResponseHandler, type WholeRequest } from './response-handler.ts'

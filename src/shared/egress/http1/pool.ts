@@ -1,4 +1,4 @@
-/** The connections to a plain-http origin that carry one request at a time, the requests that wait, and idle times. It parses no response. */
+/** The connections to a plain-http origin that carry one request at a time, the requests that wait, and idle times. */
 import type { Socket } from 'node:net'
 import { type ConnectionOwner, Http1Connection, type PreparedRequest, SILENT_MS } from './connection.ts'
 import { requestHead } from './request-head.ts'

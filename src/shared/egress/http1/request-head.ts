@@ -1,4 +1,4 @@
-/** Writes the head of an ordinary HTTP/1.1 request, and leaves other requests to its caller. It sends nothing. */
+/** Writes the head of an ordinary HTTP/1.1 request, and leaves other requests to its caller. */
 
 import { HeadText } from '../../call/head-text.ts'
 import type { WholeRequest } from './response-handler.ts'

@@ -1,4 +1,4 @@
-/** The interfaces of outgoing calls to the connections that carry them: requests, callbacks, and the error of a connection. It sends nothing. */
+/** The interfaces of outgoing calls to the connections that carry them: requests, callbacks, and the error of a connection. */
 import type { EgressHeaders } from '../egress.ts'
 
 /** The callbacks of a call, for undici (its raw dispatch interface, version 7) and for our own connections. */

@@ -1,4 +1,4 @@
-/** Reads the head of an HTTP/1 response (RFC 9112 §4 and §5) and says how its body is delimited (§6.3). It reads no body. */
+/** Reads the head of an HTTP/1 response (RFC 9112 §4 and §5) and says how its body is delimited (§6.3). */
 
 import { codeAt } from '../../../model/code-at.ts'
 import type { EgressHeaders } from '../egress.ts'

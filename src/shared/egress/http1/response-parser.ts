@@ -1,4 +1,4 @@
-/** Parses HTTP/1 responses as their bytes arrive (RFC 9112 §6 and §7). It owns no socket. */
+/** Parses HTTP/1 responses as their bytes arrive (RFC 9112 §6 and §7). */
 
 import { Http1Error } from './response-handler.ts'
 import { type Framing, type ResponseHead, readHead } from './response-head.ts'

@@ -1,4 +1,4 @@
-/** An HTTP/2 connection, which carries requests as streams, and the interface of its owner. It opens no socket. */
+/** An HTTP/2 connection, which carries requests as streams, and the interface of its owner. */
 import { type ClientHttp2Session, connect, constants, type Settings } from 'node:http2'
 import type { Socket } from 'node:net'
 import { SILENT_MS } from '../http1/connection.ts'

@@ -1,4 +1,4 @@
-/** A request and its response on an HTTP/2 stream, and errors of HTTP/2. It opens no connection. */
+/** A request and its response on an HTTP/2 stream, and errors of HTTP/2. */
 import {
   type ClientHttp2Stream,
   constants,

@@ -1,4 +1,4 @@
-/** Writes the header fields of an outgoing HTTP/2 request (RFC 9113 §8.2 and §8.3). It sends nothing. */
+/** Writes the header fields of an outgoing HTTP/2 request (RFC 9113 §8.2 and §8.3). */
 import { type OutgoingHttpHeaders, sensitiveHeaders } from 'node:http2'
 import { joinedHeaders } from '../../call/joined-headers.ts'
 

@@ -1,4 +1,4 @@
-/** Access tokens for backends, from token endpoints, a cache or connected accounts, and keys of credentials. It sends none to a backend. */
+/** Access tokens for backends, from token endpoints, a cache or connected accounts, and keys of credentials. */
 import { createHash } from 'node:crypto'
 import { oncePer } from '../../../model/once-per.ts'
 import { type BackendAuthentication, isPerCaller } from '../../../model/tool.ts'

@@ -1,4 +1,4 @@
-/** The interface of a store for sealed connections of users, and for locks on them. It stores nothing itself. */
+/** The interface of a store for sealed connections of users, and for locks on them. */
 
 /** Each change is atomic for all threads and instances. A sealed text is never stored twice: it is the version of its connection. */
 export interface ConnectionStore {

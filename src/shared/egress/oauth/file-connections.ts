@@ -1,4 +1,4 @@
-/** Stores connections of users, and locks on them, in a folder. It encrypts nothing. */
+/** Stores connections of users, and locks on them, in a folder. */
 import { randomUUID } from 'node:crypto'
 import { mkdir, readFile, rename, rm, rmdir, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'

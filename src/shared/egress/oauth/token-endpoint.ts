@@ -1,4 +1,4 @@
-/** Requests to token and revocation endpoints of authorization servers, their faults, and when a token is renewed. It stores no token. */
+/** Requests to token and revocation endpoints of authorization servers, their faults, and when a token is renewed. */
 import { isObject } from '../../../model/is-object.ts'
 import type { BackendAuthentication, OAuthClient } from '../../../model/tool.ts'
 import type { Egress, EgressResponse } from '../egress.ts'

@@ -1,4 +1,4 @@
-/** Renewed grants that the store did not take: this thread holds them and writes them again for a time. It requests no token. */
+/** Renewed grants that the store did not take: this thread holds them and writes them again for a time. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ConnectionStore } from './connection-store.ts'
 

@@ -1,4 +1,4 @@
-/** Tokens that users have granted for backends: their authorization, storage, renewal and revocation. It shows no page. */
+/** Tokens that users have granted for backends: their authorization, storage, renewal and revocation. */
 import { createHash, randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { BackendAuthentication } from '../../../model/tool.ts'

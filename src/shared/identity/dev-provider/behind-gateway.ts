@@ -1,4 +1,4 @@
-/** Adapts responses of the development provider to clients that discovered it through the gateway, and to public clients. It sends none itself. */
+/** Adapts responses of the development provider to clients that discovered it through the gateway, and to public clients. */
 import type { KoaContextWithOIDC } from 'oidc-provider'
 
 /**

@@ -1,4 +1,4 @@
-/** The configuration of `oidc-provider` for the development provider, and the audience of its tokens. It starts nothing. */
+/** The configuration of `oidc-provider` for the development provider, and the audience of its tokens. */
 import { randomBytes } from 'node:crypto'
 import type { JWK } from 'jose'
 import type { Client, ClientMetadata, Configuration, KoaContextWithOIDC } from 'oidc-provider'

@@ -1,4 +1,4 @@
-/** Loads `oidc-provider`, and diverts its notices from the console to the log. It configures nothing. */
+/** Loads `oidc-provider`, and diverts its notices from the console to the log. */
 import type { Log } from '../../telemetry/log.ts'
 
 type Library = typeof import('oidc-provider')

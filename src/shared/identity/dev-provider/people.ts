@@ -1,4 +1,4 @@
-/** Who exists in the development identity provider: seeded clients and accounts, and the scopes, as plain data. It issues nothing. */
+/** Who exists in the development identity provider: seeded clients and accounts, and the scopes, as plain data. */
 
 /** What a credential of the development provider may carry into a token. */
 interface Grants {

@@ -1,4 +1,4 @@
-/** Makes the signing key of the development provider, or loads and checks it. It signs no token. */
+/** Makes the signing key of the development provider, or loads and checks it. */
 import { chmod, mkdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import {

@@ -1,4 +1,4 @@
-/** The entry point of the thread that runs the development provider. It writes no log itself. */
+/** The entry point of the thread that runs the development provider. */
 import { workerData } from 'node:worker_threads'
 import { allowHosts } from '../../server/allowed-hosts.ts'
 import type { Log } from '../../telemetry/log.ts'

@@ -1,4 +1,4 @@
-/** Distributes policy bundles to the members of a process: a change is prepared in them, then activated or discarded. It tries no bundle. */
+/** Distributes policy bundles to the members of a process: a change is prepared in them, then activated or discarded. */
 import { SerialQueue } from '../../async/serial-queue.ts'
 import type { PolicyInput } from '../engine.ts'
 import type { ActiveBundles, BundleChange } from './follower.ts'

@@ -1,4 +1,4 @@
-/** The policy of a plane and its candidate, made of bundles that it prepares and activates on request, and the slots of bundles. It fetches no bundle. */
+/** The policy of a plane and its candidate, made of bundles that it prepares and activates on request, and the slots of bundles. */
 import { SerialQueue } from '../../async/serial-queue.ts'
 import type { Decision, PolicyInput, PreparedPolicy } from '../engine.ts'
 import { LivePolicy, type LivePolicyOptions, loadBundle } from './live-policy.ts'

@@ -1,4 +1,4 @@
-/** Keeps bundles that were in force in files, and reads them by revision. It serves none. */
+/** Keeps bundles that were in force in files, and reads them by revision. */
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { SerialQueue } from '../../async/serial-queue.ts'

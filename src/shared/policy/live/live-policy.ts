@@ -1,4 +1,4 @@
-/** The policy in force: loads and swaps bundles, and holds the status and the rules for explanations. It fetches no bundle. */
+/** The policy in force: loads and swaps bundles, and holds the status and the rules for explanations. */
 import { SerialQueue } from '../../async/serial-queue.ts'
 import { unpack } from '../archive.ts'
 import { BUNDLE_LIMITS, type BundleRule, readBundle } from '../bundle.ts'

@@ -1,4 +1,4 @@
-/** Evaluates a candidate bundle on the inputs of earlier decisions, counts differences, and joins the counts of threads. It decides no call. */
+/** Evaluates a candidate bundle on the inputs of earlier decisions, counts differences, and joins the counts of threads. */
 import type { Decision, PolicyInput, PreparedPolicy } from '../engine.ts'
 import { countFlip, type Flip, type FlipKinds, sortedFlips } from '../log/flips.ts'
 import { subjectKeyOf } from '../subject-key.ts'

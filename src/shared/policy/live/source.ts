@@ -1,4 +1,4 @@
-/** The interface of a source of bundles, and a loop that reads it and offers refused bundles again. It evaluates no policy. */
+/** The interface of a source of bundles, and a loop that reads it and offers refused bundles again. */
 import { backoffMs } from '../../async/backoff.ts'
 
 export interface BundleSource {

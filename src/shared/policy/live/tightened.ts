@@ -1,4 +1,4 @@
-/** Combines the decisions of the platform's policy with those for the tenants of caller and resource. It loads no bundle. */
+/** Combines the decisions of the platform's policy with those for the tenants of caller and resource. */
 import { oncePer } from '../../../model/once-per.ts'
 import { andThen } from '../../call/and-then.ts'
 import { policyUnavailable } from '../decision.ts'

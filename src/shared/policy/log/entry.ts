@@ -1,4 +1,4 @@
-/** Makes an entry of the decision log from an input and a decision, with arguments kept, masked or left out. It writes no file. */
+/** Makes an entry of the decision log from an input and a decision, with arguments kept, masked or left out. */
 import type { DenialReason } from '../../call/refusal.ts'
 import type { Decision, PolicyInput } from '../engine.ts'
 import { maskArguments, sensitiveNames } from './mask.ts'

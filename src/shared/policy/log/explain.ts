@@ -1,4 +1,4 @@
-/** Explains a decision of a policy: the rules with the codes of its reasons, and scopes that would allow the request. It reads no log. */
+/** Explains a decision of a policy: the rules with the codes of its reasons, and scopes that would allow the request. */
 import type { DenialReason } from '../../call/refusal.ts'
 import type { BundleRule } from '../bundle.ts'
 import type { Decision, PolicyInput, PreparedPolicy } from '../engine.ts'

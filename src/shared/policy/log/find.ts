@@ -1,4 +1,4 @@
-/** Finds a decision in a decision log by its id, and reads the files in chunks. It changes no file. */
+/** Finds a decision in a decision log by its id, and reads the files in chunks. */
 import { open } from 'node:fs/promises'
 import { unlessMissing } from '../../fs/missing.ts'
 import type { DecisionEntry } from './entry.ts'

@@ -1,4 +1,4 @@
-/** Counts changed decisions by kind, with a bound on the kinds, and sorts the counts. It makes no decision. */
+/** Counts changed decisions by kind, with a bound on the kinds, and sorts the counts. */
 import type { Decision, PolicyInput } from '../engine.ts'
 
 export type FlipDirection = 'allow→deny' | 'deny→allow'

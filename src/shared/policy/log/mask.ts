@@ -1,4 +1,4 @@
-/** Masks arguments and texts of callers, and finds the names that a schema marks as sensitive. It writes nothing. */
+/** Masks arguments and texts of callers, and finds the names that a schema marks as sensitive. */
 import { ExactNumber } from '../../../model/exact-number.ts'
 import { getOrSet, oncePer } from '../../../model/once-per.ts'
 import { referenceTarget } from '../../json-schema/reference.ts'

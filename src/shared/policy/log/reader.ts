@@ -1,4 +1,4 @@
-/** Reads the entries of a decision log one after another, lists its files and parses its lines. It changes nothing. */
+/** Reads the entries of a decision log one after another, lists its files and parses its lines. */
 import { createReadStream, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'

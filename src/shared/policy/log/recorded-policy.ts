@@ -1,4 +1,4 @@
-/** A policy that reports its decisions to an observer, for callers outside the pipeline. It changes no decision. */
+/** A policy that reports its decisions to an observer, for callers outside the pipeline. */
 import { andThen } from '../../call/and-then.ts'
 import type { Decision, DecisionObserver, PolicyInput, PreparedPolicy } from '../engine.ts'
 

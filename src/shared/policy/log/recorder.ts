@@ -1,4 +1,4 @@
-/** Keeps denials and selected other decisions, in memory and in a log, and finds them again. It decides nothing. */
+/** Keeps denials and selected other decisions, in memory and in a log, and finds them again. */
 
 import { randomUUID } from 'node:crypto'
 import { SerialQueue } from '../../async/serial-queue.ts'

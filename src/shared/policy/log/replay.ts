@@ -1,4 +1,4 @@
-/** Evaluates the entries of a decision log with a policy, and counts the decisions that change. It reads no file. */
+/** Evaluates the entries of a decision log with a policy, and counts the decisions that change. */
 import type { Decision, PreparedPolicy } from '../engine.ts'
 import { subjectKeyOf } from '../subject-key.ts'
 import type { DecisionEntry } from './entry.ts'

@@ -1,4 +1,4 @@
-/** Searches decisions by conditions and cursor, and reads the log of several threads from its end. It changes no file. */
+/** Searches decisions by conditions and cursor, and reads the log of several threads from its end. */
 import { open } from 'node:fs/promises'
 import { nextTurn } from '../../async/slices.ts'
 import { unlessMissing } from '../../fs/missing.ts'

@@ -1,4 +1,4 @@
-/** Reads the last decisions of a log, and lists its files in reverse order. It changes nothing. */
+/** Reads the last decisions of a log, and lists its files in reverse order. */
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
 import { basename } from 'node:path'
 import { getOrSet } from '../../../model/once-per.ts'

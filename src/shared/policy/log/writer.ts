@@ -1,4 +1,4 @@
-/** Writes the decision log as NDJSON files in a folder, in the background, with rotation by size; it may drop lines. It reads no log. */
+/** Writes the decision log as NDJSON files in a folder, in the background, with rotation by size; it may drop lines. */
 
 import { mkdirSync } from 'node:fs'
 import { type FileHandle, open, rename, rm, stat } from 'node:fs/promises'

@@ -1,4 +1,4 @@
-/** Lets a bounded number through at once, and a bounded number wait in order. It keeps no time. */
+/** Lets a bounded number through at once, and a bounded number wait in order. */
 
 export class ConcurrencyLimit {
   readonly #maxWaiting: number

@@ -1,4 +1,4 @@
-/** The policy engine that requests decisions from a server by OPA's data API or AuthZEN, and denies when it receives none. It caches no decision. */
+/** The policy engine that requests decisions from a server by OPA's data API or AuthZEN, and denies when it receives none. */
 import { parseJson } from '../../../model/parse-json.ts'
 import { CircuitBreaker } from '../../async/circuit-breaker.ts'
 import type { Egress, EgressFailure, EgressResponse } from '../../egress/egress.ts'

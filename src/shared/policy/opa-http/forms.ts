@@ -1,4 +1,4 @@
-/** The request and response formats of a policy server: OPA's data API and AuthZEN's evaluation. It sends nothing. */
+/** The request and response formats of a policy server: OPA's data API and AuthZEN's evaluation. */
 import { writeJson } from '../../../model/exact-number.ts'
 import { isObject } from '../../../model/is-object.ts'
 import type { PolicyInput } from '../engine.ts'

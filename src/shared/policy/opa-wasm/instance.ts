@@ -1,4 +1,4 @@
-/** A WebAssembly instance of a compiled policy, which evaluates inputs in bounded memory. It makes no decision of the result. */
+/** A WebAssembly instance of a compiled policy, which evaluates inputs in bounded memory. */
 import { createRequire } from 'node:module'
 import { LinkError, Module, type WasmMemory, type WasmModule } from './webassembly.ts'
 

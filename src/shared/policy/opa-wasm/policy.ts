@@ -1,4 +1,4 @@
-/** A prepared policy that decides by a cache of decisions and a WebAssembly instance, within bounds. It reads no files. */
+/** A prepared policy that decides by a cache of decisions and a WebAssembly instance, within bounds. */
 import { writeJson } from '../../../model/exact-number.ts'
 import type { Bundle } from '../bundle.ts'
 import { decisionOf, type OnPolicyFailure, policyUnavailable } from '../decision.ts'

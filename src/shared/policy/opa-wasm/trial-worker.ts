@@ -1,4 +1,4 @@
-/** The worker thread that bundles are tried in, and its messages: it loads a bundle and evaluates given inputs. It serves no call. */
+/** The worker thread that bundles are tried in, and its messages: it loads a bundle and evaluates given inputs. */
 import { parentPort } from 'node:worker_threads'
 import type { Decision, PolicyInput } from '../engine.ts'
 import { createOpaWasmEngine } from './engine.ts'

@@ -1,4 +1,4 @@
-/** Tries a bundle in a worker thread, with bounds on time and memory, and reports its faults or its decisions. It serves no call. */
+/** Tries a bundle in a worker thread, with bounds on time and memory, and reports its faults or its decisions. */
 
 import { JobWorker, type WorkerJob } from '../../threads/job-worker.ts'
 import type { Decision, PolicyInput } from '../engine.ts'

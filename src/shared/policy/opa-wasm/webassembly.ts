@@ -1,4 +1,4 @@
-/** The part of the WebAssembly JavaScript interface that this folder uses, with types. It compiles no module itself. */
+/** The part of the WebAssembly JavaScript interface that this folder uses, with types. */
 
 /** Opaque: a compiled module. */
 export type WasmModule = object & { readonly wasmModule?: never }

@@ -1,4 +1,4 @@
-/** Reads the METADATA of rules from the output of `opa inspect -a`: rules with a reason code, and faults to fix. It runs nothing. */
+/** Reads the METADATA of rules from the output of `opa inspect -a`: rules with a reason code, and faults to fix. */
 import type { BundleRule } from '../bundle.ts'
 
 export interface InspectedRules {

@@ -1,4 +1,4 @@
-/** Builds a bundle from the sources of a policy with `opa`, checks it, and signs it on request. It installs and serves nothing. */
+/** Builds a bundle from the sources of a policy with `opa`, checks it, and signs it on request. */
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'

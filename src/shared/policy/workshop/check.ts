@@ -1,4 +1,4 @@
-/** Checks the sources of a policy with `opa` and, where given, `regal`, and reports the steps. It changes no source. */
+/** Checks the sources of a policy with `opa` and, where given, `regal`, and reports the steps. */
 
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-/** Makes a runner of `opa` with a confined environment, bounds on resources, and without some built-in functions. It judges no result. */
+/** Makes a runner of `opa` with a confined environment, bounds on resources, and without some built-in functions. */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { RunOpa } from './never.ts'

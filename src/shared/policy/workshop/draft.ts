@@ -1,4 +1,4 @@
-/** Compiles and tests a draft of a policy in a temporary folder with a confined `opa`, and reports errors, tests and the bundle. It serves nothing. */
+/** Compiles and tests a draft of a policy in a temporary folder with a confined `opa`, and reports errors, tests and the bundle. */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'

@@ -1,4 +1,4 @@
-/** The texts that `policies/schemas/input.json` of this installation lists for paths of the input. It checks no rule. */
+/** The texts that `policies/schemas/input.json` of this installation lists for paths of the input. */
 import { readFileSync } from 'node:fs'
 
 interface Schema {

@@ -1,4 +1,4 @@
-/** Finds rules that cannot deny, as far as partial evaluation of a copy of the sources shows. It changes no source. */
+/** Finds rules that cannot deny, as far as partial evaluation of a copy of the sources shows. */
 
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

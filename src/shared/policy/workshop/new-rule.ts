@@ -1,4 +1,4 @@
-/** Writes a rule and its test for an author to start from. It overwrites no file. */
+/** Writes a rule and its test for an author to start from. */
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 

@@ -1,4 +1,4 @@
-/** Finds or installs the pinned `regal`, the linter of Rego. It lints nothing. */
+/** Finds or installs the pinned `regal`, the linter of Rego. */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'

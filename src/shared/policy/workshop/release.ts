@@ -1,4 +1,4 @@
-/** Downloads the release of a policy program, from its publisher or a mirror, and checks its SHA-256. It runs no program and builds none. */
+/** Downloads the release of a policy program, from its publisher or a mirror, and checks its SHA-256. */
 import { createHash } from 'node:crypto'
 import { mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'

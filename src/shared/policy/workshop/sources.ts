@@ -1,4 +1,4 @@
-/** Reads the sources and tests of a policy, packs and unpacks the copy in a bundle, and computes the revision. It compiles nothing. */
+/** Reads the sources and tests of a policy, packs and unpacks the copy in a bundle, and computes the revision. */
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'

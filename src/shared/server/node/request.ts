@@ -1,4 +1,4 @@
-/** A request of the node:http listener: its head, and its body through the turn. It sends no response. */
+/** A request of the node:http listener: its head, and its body through the turn. */
 import type { IncomingMessage } from 'node:http'
 import type { TLSSocket } from 'node:tls'
 import { mayGrow } from '../../call/held-bytes.ts'

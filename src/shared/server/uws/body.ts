@@ -1,4 +1,4 @@
-/** Reads request bodies of the uWS listener, whole or piece by piece, into copies of the native chunks. It sends no response. */
+/** Reads request bodies of the uWS listener, whole or piece by piece, into copies of the native chunks. */
 import { type ByteBudget, mayGrow } from '../../call/held-bytes.ts'
 import type { BodyRefusal } from '../listener.ts'
 import type { BodyTaker, UwsTurn } from './turn.ts'

@@ -1,4 +1,4 @@
-/** The native builds of uWebSockets.js that may be loaded, with the SHA-256 of each file. It loads none. */
+/** The native builds of uWebSockets.js that may be loaded, with the SHA-256 of each file. */
 
 export interface NativeBuild {
   /** Name of the installed package. */

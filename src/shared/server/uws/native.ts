@@ -1,4 +1,4 @@
-/** Finds, verifies and loads a native build of uWebSockets.js, and declares the native calls that this folder uses. It opens no port. */
+/** Finds, verifies and loads a native build of uWebSockets.js, and declares the native calls that this folder uses. */
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'

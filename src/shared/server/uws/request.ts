@@ -1,4 +1,4 @@
-/** A request of the uWS listener: a copy of its head, and its body and peer address through the turn. It holds no native request. */
+/** A request of the uWS listener: a copy of its head, and its body and peer address through the turn. */
 import { SocketAddress } from 'node:net'
 import type { HttpRequest } from '../listener.ts'
 import { readBody, streamBody } from './body.ts'

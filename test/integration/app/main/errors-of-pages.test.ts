@@ -1,4 +1,4 @@
-/** The log names the part whose request failed at the listener of the control plane: control plane, console or portal. It opens no database. */
+/** The log names the part whose request failed at the listener of the control plane: control plane, console or portal. */
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { createContext } from '../../../../src/app/main/app-context.ts'
 import { type OpenApi, openApi } from '../../../../src/app/main/control-plane.ts'

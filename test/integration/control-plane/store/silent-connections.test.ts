@@ -1,4 +1,4 @@
-/** The check of connections whose query takes long, at a server that refuses the connection of the check or never responds to it. It runs no query. */
+/** The check of connections whose query takes long, at a server that refuses the connection of the check or never responds to it. */
 
 import type { AddressInfo } from 'node:net'
 import { createServer, type Socket } from 'node:net'

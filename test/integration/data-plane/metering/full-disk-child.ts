@@ -1,4 +1,4 @@
-/** Records events on demand in a process whose files have a size limit, and reports its state. It asserts nothing. */
+/** Records events on demand in a process whose files have a size limit, and reports its state. */
 import { createInterface } from 'node:readline'
 import { aCall, anOrigin, aWriter } from '../../../fixtures/metering.ts'
 

@@ -1,4 +1,4 @@
-/** Records events until it is killed, and acknowledges each when its response would be sent: after `record`, or after its Promise. It asserts nothing. */
+/** Records events until it is killed, and acknowledges each when its response would be sent: after `record`, or after its Promise. */
 import { writeSync } from 'node:fs'
 import { aCall, anOrigin, aWriter } from '../../../fixtures/metering.ts'
 

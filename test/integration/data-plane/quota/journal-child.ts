@@ -1,4 +1,4 @@
-/** Takes from a journal quota as fast as it can until it is killed: writes a line break when it begins and a dot for each granted call. It asserts nothing. */
+/** Takes from a journal quota as fast as it can until it is killed: writes a line break when it begins and a dot for each granted call. */
 import { writeSync } from 'node:fs'
 import { openJournalQuota } from '../../../../src/data-plane/quota/journal/journal-quota.ts'
 

@@ -1,4 +1,4 @@
-/** A directory for a journal, and a copy of one as a crash leaves it. It opens no journal. */
+/** A directory for a journal, and a copy of one as a crash leaves it. */
 import { cpSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-/** The journal's files: bounded in size, one for each thread, of one process at a time; damage is skipped or counts as used limits. It kills no process. */
+/** The journal's files: bounded in size, one for each thread, of one process at a time; damage is skipped or counts as used limits. */
 import {
   closeSync,
   ftruncateSync,

@@ -1,4 +1,4 @@
-/** Bundles as archives: hostile ones are refused, and ours are the same bytes whatever the order of their files. It compiles no policy. */
+/** Bundles as archives: hostile ones are refused, and ours are the same bytes whatever the order of their files. */
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,4 +1,4 @@
-/** A job worker with real threads that throw or exit, during a job and between jobs. It runs no job of the product. */
+/** A job worker with real threads that throw or exit, during a job and between jobs. */
 import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

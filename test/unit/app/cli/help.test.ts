@@ -1,4 +1,4 @@
-/** Help of most commands (not audit, bridge, config follow, db backup, restore, copy), and wrong usage. It runs no command's work. */
+/** Help of most commands (not audit, bridge, config follow, db backup, restore, copy), and wrong usage. */
 import { readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, expect, it } from 'vitest'

@@ -1,4 +1,4 @@
-/** Which deployments get the warning that a control plane has no metrics, and which do not. It logs nothing. */
+/** Which deployments get the warning that a control plane has no metrics, and which do not. */
 import { expect, it } from 'vitest'
 import { missingMetrics } from '../../../../src/app/main/metering.ts'
 import { readSettings } from '../../../fixtures/settings.ts'

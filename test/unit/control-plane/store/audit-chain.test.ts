@@ -1,4 +1,4 @@
-/** An intact audit chain is verified; changed and missing records, an altered end and a replaced chain are reported. It opens no database. */
+/** An intact audit chain is verified; changed and missing records, an altered end and a replaced chain are reported. */
 import { createHash } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { verifyAudit } from '../../../../src/control-plane/store/audit-chain.ts'

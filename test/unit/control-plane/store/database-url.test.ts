@@ -1,4 +1,4 @@
-/** The forms of DATABASE_URL, literal search patterns, and the signal between instances. It opens no database. */
+/** The forms of DATABASE_URL, literal search patterns, and the signal between instances. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { databaseTarget } from '../../../../src/control-plane/store/database-url.ts'

@@ -1,4 +1,4 @@
-/** Counts between two reports are added up, and taken once. It sends no report. */
+/** Counts between two reports are added up, and taken once. */
 import { describe, expect, it } from 'vitest'
 import { Counts } from '../../../../src/data-plane/follower/counts.ts'
 

@@ -1,4 +1,4 @@
-/** The last report of a gateway that stops: it has the counts made meanwhile, also when the report before fails. It stores none on a disk. */
+/** The last report of a gateway that stops: it has the counts made meanwhile, also when the report before fails. */
 import { expect, it } from 'vitest'
 import { Reporter } from '../../../../src/data-plane/follower/reporter.ts'
 import type { Report } from '../../../../src/link/report.ts'

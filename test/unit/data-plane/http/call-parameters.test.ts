@@ -1,4 +1,4 @@
-/** Queries of the admin API: bounds of texts, and cursors of a process with many threads. It sends no request. */
+/** Queries of the admin API: bounds of texts, and cursors of a process with many threads. */
 import { expect, it } from 'vitest'
 import { cursorOf } from '../../../../src/data-plane/calls/process-calls.ts'
 import { ParameterFault, Parameters, positionsOf } from '../../../../src/data-plane/http/call-parameters.ts'

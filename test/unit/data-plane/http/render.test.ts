@@ -1,4 +1,4 @@
-/** How refusals, tools and results look on the wire, per version; and the reading of messages, pages, negotiation and CORS. It opens no connection. */
+/** How refusals, tools and results look on the wire, per version; and the reading of messages, pages, negotiation and CORS. */
 import { describe, expect, it } from 'vitest'
 import { Cors } from '../../../../src/data-plane/http/cors.ts'
 import { readMessage } from '../../../../src/data-plane/http/mcp/message.ts'

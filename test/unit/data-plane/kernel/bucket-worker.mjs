@@ -1,4 +1,4 @@
-/** A thread with a kernel on the shared memory: takes tokens on demand and reports how many it got. It asserts nothing. */
+/** A thread with a kernel on the shared memory: takes tokens on demand and reports how many it got. */
 import { readFileSync } from 'node:fs'
 import { parentPort } from 'node:worker_threads'
 

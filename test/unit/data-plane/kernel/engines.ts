@@ -1,4 +1,4 @@
-/** Both engines, set up alike, for tests that hold one against the other. It asserts nothing. */
+/** Both engines, set up alike, for tests that hold one against the other. */
 import { createKernel } from '../../../../src/data-plane/kernel/create.ts'
 import type { Kernel, RouteDefinition } from '../../../../src/data-plane/kernel/kernel.ts'
 import { createTwin, TwinKernel } from '../../../oracles/kernel/twin.ts'

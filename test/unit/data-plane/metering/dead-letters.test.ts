@@ -1,4 +1,4 @@
-/** The file of dead letters: its lines, its mode, and its bound. It sends no event. */
+/** The file of dead letters: its lines, its mode, and its bound. */
 import { readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'

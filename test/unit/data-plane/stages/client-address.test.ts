@@ -1,4 +1,4 @@
-/** The client of a call in the log and in its span: the address that a trusted proxy forwards, otherwise that of the peer. It exports no span. */
+/** The client of a call in the log and in its span: the address that a trusted proxy forwards, otherwise that of the peer. */
 import { expect, it } from 'vitest'
 import { type AccessRecord, logAccess } from '../../../../src/data-plane/stages/6-settle/log-access.ts'
 import { traceCall } from '../../../../src/data-plane/stages/6-settle/trace-call.ts'

@@ -1,4 +1,4 @@
-/** What the access log holds of a call, and that it holds no secret. It writes no line. */
+/** What the access log holds of a call, and that it holds no secret. */
 import { describe, expect, it } from 'vitest'
 import { type AccessRecord, logAccess } from '../../../../src/data-plane/stages/6-settle/log-access.ts'
 import { refuse } from '../../../../src/shared/call/refusal.ts'

@@ -1,4 +1,4 @@
-/** What log, ring and details hold of a call whose caller was refused before its body was read: the action, no name and no arguments. It calls nothing. */
+/** What log, ring and details hold of a call whose caller was refused before its body was read: the action, no name and no arguments. */
 import { expect, it } from 'vitest'
 import { CallDetails } from '../../../../src/data-plane/calls/call-details.ts'
 import { CallRing } from '../../../../src/data-plane/calls/call-ring.ts'

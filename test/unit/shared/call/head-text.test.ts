@@ -1,4 +1,4 @@
-/** Heads that one buffer builds one after the other, compared with the same heads built from strings. It sends nothing. */
+/** Heads that one buffer builds one after the other, compared with the same heads built from strings. */
 import { describe, expect, it } from 'vitest'
 import { HeadText } from '../../../../src/shared/call/head-text.ts'
 

@@ -1,4 +1,4 @@
-/** The table of refusals: the form of every message and challenge, and the exact text of pinned messages. It renders nothing. */
+/** The table of refusals: the form of every message and challenge, and the exact text of pinned messages. */
 import { describe, expect, it } from 'vitest'
 import { REFUSALS, type RefusalReason, refuse } from '../../../../src/shared/call/refusal.ts'
 

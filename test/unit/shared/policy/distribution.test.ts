@@ -1,4 +1,4 @@
-/** A bundle is swapped in all threads or in none: real engines on both ends of real message ports, all in this thread. It starts no gateway. */
+/** A bundle is swapped in all threads or in none: real engines on both ends of real message ports, all in this thread. */
 import { MessageChannel } from 'node:worker_threads'
 import { afterEach, expect, it } from 'vitest'
 import { policyInMainThread, servePolicy } from '../../../../src/app/main/workers/policy-in-main-thread.ts'

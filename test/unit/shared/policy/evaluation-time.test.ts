@@ -1,4 +1,4 @@
-/** The time an evaluation may take: a pause of the machine does not count, and a policy that is slow itself is not served. It starts no gateway. */
+/** The time an evaluation may take: a pause of the machine does not count, and a policy that is slow itself is not served. */
 import { readFileSync } from 'node:fs'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { createOpaWasmEngine } from '../../../../src/shared/policy/opa-wasm/engine.ts'

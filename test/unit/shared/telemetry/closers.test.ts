@@ -1,4 +1,4 @@
-/** What has been started is closed in reverse, once; also what is added while the others are closed, or after. It starts nothing. */
+/** What has been started is closed in reverse, once; also what is added while the others are closed, or after. */
 import { expect, it } from 'vitest'
 import { Closers } from '../../../../src/shared/telemetry/closers.ts'
 import { createLogger } from '../../../../src/shared/telemetry/logger.ts'

@@ -1,4 +1,4 @@
-/** The text of one file, in an editor that is loaded on demand. It keeps no draft. */
+/** The text of one file, in an editor that is loaded on demand. */
 import { useSignal } from '@preact/signals'
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
 import type { CodeMirror, Mark } from './code-mirror.ts'

@@ -1,4 +1,4 @@
-/** CodeMirror as the policy editor needs it; `code-editor.tsx` loads it on demand. It stores no draft and sends nothing. */
+/** CodeMirror as the policy editor needs it; `code-editor.tsx` loads it on demand. */
 import {
   autocompletion,
   closeBrackets,

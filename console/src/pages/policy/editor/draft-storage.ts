@@ -1,4 +1,4 @@
-/** Keeps the policy draft in the session storage of the tab, so that opening another page does not lose it; compares drafts. It sends nothing. */
+/** Keeps the policy draft in the session storage of the tab, so that opening another page does not lose it; compares drafts. */
 
 /** Path → text. */
 export type Files = Readonly<Record<string, string>>

@@ -1,4 +1,4 @@
-/** Rego for CodeMirror: kinds of tokens, and completion of input fields, their values, keywords and built-in functions. It compiles nothing. */
+/** Rego for CodeMirror: kinds of tokens, and completion of input fields, their values, keywords and built-in functions. */
 import type { Completion, CompletionContext, CompletionResult } from '@codemirror/autocomplete'
 import { StreamLanguage, type StringStream } from '@codemirror/language'
 

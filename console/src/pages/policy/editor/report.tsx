@@ -1,4 +1,4 @@
-/** What the check of a draft has found: errors, tests, recorded decisions that would be made otherwise, and one decision. It checks nothing. */
+/** What the check of a draft has found: errors, tests, recorded decisions that would be made otherwise, and one decision. */
 import type { PolicyDraftReport, PolicyFlip } from '../../../api/types.ts'
 import { Empty, Section } from '../../../components/layout.tsx'
 import { number } from '../../../components/numbers.ts'

@@ -1,4 +1,4 @@
-/** The authorization request up to the login page, and a token request with an invalid code. It completes no login. */
+/** The authorization request up to the login page, and a token request with an invalid code. */
 import { createHash, randomBytes } from 'node:crypto'
 import { isLoopback } from '../../../../model/loopback.ts'
 import { ask, describeResponse, type FetchedResponse, objectOf } from '../ask.ts'

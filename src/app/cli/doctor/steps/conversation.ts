@@ -1,4 +1,4 @@
-/** The MCP steps after the login: initialize, the notification stream and the list of tools, with their checks. It calls no tool. */
+/** The MCP steps after the login: initialize, the notification stream and the list of tools, with their checks. */
 import { isObject } from '../../../../model/is-object.ts'
 import { ask, describeResponse, objectOf } from '../ask.ts'
 import { demand, Fault } from '../fault.ts'

@@ -1,4 +1,4 @@
-/** Sends the CORS preflight of a browser for clients that are web pages, and checks the response. It sends no other request. */
+/** Sends the CORS preflight of a browser for clients that are web pages, and checks the response. */
 import { ask } from '../ask.ts'
 import { demand } from '../fault.ts'
 import type { Step } from '../visit.ts'

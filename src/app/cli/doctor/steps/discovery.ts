@@ -1,4 +1,4 @@
-/** Discovery of the protected resource and of its authorization server, at the addresses that clients try, and its checks. It registers no client. */
+/** Discovery of the protected resource and of its authorization server, at the addresses that clients try, and its checks. */
 import { isLoopback } from '../../../../model/loopback.ts'
 import { ask, describeResponse, type FetchedResponse, objectOf } from '../ask.ts'
 import { demand, Fault } from '../fault.ts'

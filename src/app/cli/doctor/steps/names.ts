@@ -1,4 +1,4 @@
-/** Checks the tool names: characters, duplicates, and the length with what the client adds. It changes no name. */
+/** Checks the tool names: characters, duplicates, and the length with what the client adds. */
 import { Fault } from '../fault.ts'
 import type { Step } from '../visit.ts'
 

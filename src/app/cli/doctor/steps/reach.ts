@@ -1,4 +1,4 @@
-/** The first requests of a client, without a token, and the checks of the endpoint and of its challenge. It begins no login. */
+/** The first requests of a client, without a token, and the checks of the endpoint and of its challenge. */
 import { isObject } from '../../../../model/is-object.ts'
 import { isLoopback } from '../../../../model/loopback.ts'
 import { describeResponse, type FetchedResponse, objectOf } from '../ask.ts'

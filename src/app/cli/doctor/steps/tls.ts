@@ -1,4 +1,4 @@
-/** Checks the certificate of the endpoint with a TLS handshake. It sends no HTTP request. */
+/** Checks the certificate of the endpoint with a TLS handshake. */
 
 import { connect, type PeerCertificate, type TLSSocket } from 'node:tls'
 import { bareHost } from '../../../../model/bare-host.ts'

@@ -1,4 +1,4 @@
-/** Suggests a fix for a rejected token, from its claims and the challenge. It verifies no signature. */
+/** Suggests a fix for a rejected token, from its claims and the challenge. */
 import { isObject } from '../../../../model/is-object.ts'
 
 /** @param challenge the WWW-Authenticate header of the 401 */

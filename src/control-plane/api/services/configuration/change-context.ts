@@ -1,4 +1,4 @@
-/** The context in which one change of a configuration is written. It writes nothing. */
+/** The context in which one change of a configuration is written. */
 import type { Change } from '../../../../model/configuration.ts'
 import type { Tenant } from '../../../../model/tenant.ts'
 import type { Transaction } from '../../../store/store.ts'

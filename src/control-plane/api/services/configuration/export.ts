@@ -1,4 +1,4 @@
-/** Exports live resources as a configuration tree. It changes nothing. */
+/** Exports live resources as a configuration tree. */
 import { pathOf } from '../../../../model/configuration.ts'
 import { EVERY_TENANT, type Transaction } from '../../../store/store.ts'
 import { DEFAULT_OWNER, treeOf } from '../../schemas/configuration.ts'

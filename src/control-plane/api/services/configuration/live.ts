@@ -1,4 +1,4 @@
-/** Reads the live resources and the last applied states for a configuration. It changes nothing. */
+/** Reads the live resources and the last applied states for a configuration. */
 import { type Api, apiKeyOf } from '../../../../model/api.ts'
 import type { Applied, ResourceFields } from '../../../../model/configuration.ts'
 import type { Consumer } from '../../../../model/consumer.ts'

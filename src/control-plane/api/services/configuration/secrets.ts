@@ -1,4 +1,4 @@
-/** Holds the secret values that were sent with a configuration, and notes the missing ones. It uses no database. */
+/** Holds the secret values that were sent with a configuration, and notes the missing ones. */
 
 export class Secrets {
   readonly #values: { readonly [name: string]: string }

@@ -1,4 +1,4 @@
-/** `tasks/*`: the caller's own tasks are shown, listed, awaited, cancelled and given what they ask for. It runs no call. */
+/** `tasks/*`: the caller's own tasks are shown, listed, awaited, cancelled and given what they ask for. */
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { withDoubles } from '../../../../model/exact-number.ts'

@@ -1,4 +1,4 @@
-/** The text that `toolgate config diff` and `apply` print. It compares no configuration. */
+/** The text that `toolgate config diff` and `apply` print. */
 import { expect, it } from 'vitest'
 import { type Changes, showChanges } from '../../../../../src/app/cli/config/show.ts'
 

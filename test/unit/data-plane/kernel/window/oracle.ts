@@ -1,4 +1,4 @@
-/** Counts in plain logs of admitted calls: what may be concluded about windows. It keeps no log, and shares no arithmetic with the kernel. */
+/** Counts in plain logs of admitted calls: what may be concluded about windows. */
 
 /** Most entries of ascending `times` that any half-open window of `lengthMs` holds. */
 export function maxInWindow(times: readonly number[], lengthMs: number): number {

@@ -1,4 +1,4 @@
-/** Creates a separate quota region for one test. It asserts nothing. */
+/** Creates a separate quota region for one test. */
 import { createQuotaRegion } from '../../../../../src/data-plane/quota/memory/kernel.ts'
 import type { RegionOptions } from '../../../../../src/data-plane/quota/memory/region.ts'
 import { QuotaTable } from '../../../../../src/data-plane/quota/memory/table.ts'

@@ -1,4 +1,4 @@
-/** How often and how long renewed grants are written again, and how many are held. It requests no token. */
+/** How often and how long renewed grants are written again, and how many are held. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
