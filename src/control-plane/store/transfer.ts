@@ -195,12 +195,10 @@ async function summarize(trx: Trx<Tables>, tables: readonly string[]): Promise<T
 
 async function sealingKeys(trx: Trx<Tables>, tables: readonly string[]): Promise<string[]> {
   if (!tables.includes('webhooks')) return []
-  // as JSON, because the table has no headers_key_id before migration 6
   const { rows } = await sql<{ key: string }>`
     select key_id as key from webhooks where key_id is not null and secret is not null
     union select key_id from deliveries where key_id is not null
-    union select each.content->>'headers_key_id' from (select to_jsonb(webhooks) as content from webhooks) as each
-    where each.content->>'headers_key_id' is not null`.execute(trx)
+    union select headers_key_id from webhooks where headers_key_id is not null`.execute(trx)
   return rows.map(row => row.key).sort()
 }
 

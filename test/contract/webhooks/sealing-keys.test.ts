@@ -4,19 +4,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { PGlite } from '@electric-sql/pglite'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { MIGRATIONS } from '../../../src/control-plane/store/migrations/index.ts'
-import { createMigrator } from '../../../src/control-plane/store/migrations/run.ts'
 import { openStore } from '../../../src/control-plane/store/open.ts'
 import type { OpenedStore } from '../../../src/control-plane/store/opened-store.ts'
-import { pgliteDialect } from '../../../src/control-plane/store/pglite/dialect.ts'
-import { database as kyselyOf } from '../../../src/control-plane/store/sql/sql-store.ts'
 import { EVERY_TENANT, type Transaction } from '../../../src/control-plane/store/store.ts'
-import { createTransfer } from '../../../src/control-plane/store/transfer.ts'
 import { newId } from '../../../src/model/id.ts'
 import type { Webhook } from '../../../src/model/webhook.ts'
 import { createSealer } from '../../../src/shared/secrets/sealer.ts'
 import { DATABASES } from '../control/plane.ts'
-import { copyEmptyTemplate, copyTemplate } from '../store/pglite-template.ts'
+import { copyTemplate } from '../store/pglite-template.ts'
 import { type Cluster, run } from '../store/postgres-cluster.ts'
 import { aTenant } from '../store/rows.ts'
 
@@ -182,23 +177,4 @@ describe.each(DATABASES)('sealing keys on $name', { timeout: 60_000 }, database 
       expect(Object.entries(await claims())).toContainEqual(['secret', undefined])
     })
   })
-})
-
-it('are read also from a database that has no sealed headers yet', async () => {
-  const directory = mkdtempSync(join(tmpdir(), 'toolgate-before-headers-'))
-  await copyEmptyTemplate(join(directory, 'postgres'))
-  const client = await PGlite.create(join(directory, 'postgres'))
-  const kysely = kyselyOf(pgliteDialect(client))
-  try {
-    const before = MIGRATIONS.slice(
-      0,
-      MIGRATIONS.findIndex(({ name }) => name === '0006-webhook-headers'),
-    )
-    await createMigrator(kysely, () => NOW, before).migrate()
-    const { keyIds } = await createTransfer(kysely, () => NOW).read(async () => {})
-    expect(keyIds).toEqual([])
-  } finally {
-    await client.close()
-    rmSync(directory, { recursive: true })
-  }
 })

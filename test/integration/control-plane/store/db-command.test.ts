@@ -28,10 +28,10 @@ describe('toolgate db', () => {
     await copyEmptyTemplate(join(dataDir, 'postgres'))
     const before = await run('status', '--json')
     expect(before.code).toBe(1)
-    expect(JSON.parse(before.out).migrations[0]).toEqual({ name: '0001-tables', applied_at: null })
+    expect(JSON.parse(before.out).migrations[0]).toEqual({ name: '0001-initial', applied_at: null })
     expect(await run('migrate')).toMatchObject({
       code: 0,
-      out: expect.stringContaining('applied 0003-seeded-plans'),
+      out: expect.stringContaining('applied 0001-initial'),
     })
     expect(await run('migrate')).toMatchObject({ code: 0, out: 'The schema is up to date.\n' })
     expect((await run('status')).code).toBe(0)

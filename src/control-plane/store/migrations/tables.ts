@@ -1,11 +1,11 @@
-/** Migration 1: the first tables and their indexes. */
+/** The tables of the control plane and their indexes; `0001-initial.ts` adds row-level security. */
 import { ID, OWNER } from './row-security.ts'
 
 const STAMPS = `revision integer not null default 1,
   created_at timestamptz not null,
   updated_at timestamptz not null`
 
-export const statements: readonly string[] = [
+export const TABLES: readonly string[] = [
   `create table tenants (
   id ${ID} primary key,
   name text not null constraint tenants_name_key unique,
@@ -43,31 +43,84 @@ export const statements: readonly string[] = [
   spec text,
   portal_visibility boolean not null,
   status text not null,
+  passthrough jsonb,
+  versioning jsonb,
+  deprecation jsonb,
+  deprecated_at timestamptz,
+  traffic jsonb,
+  visibility text not null default 'tenant',
+  type text not null default 'http',
+  mcp jsonb,
+  sharing jsonb,
   deleted_at timestamptz,
   ${STAMPS})`,
-  `create unique index apis_path_key on apis (tenant_id, path) where deleted_at is null`,
+  `create unique index apis_path_key on apis
+  (tenant_id, path, (case when versioning ->> 'by' is null then '' else version end))
+  where deleted_at is null`,
   `create index apis_tenant on apis (tenant_id, id) where deleted_at is null`,
+  `create index apis_name on apis (tenant_id, name, id) where deleted_at is null`,
+  `create index apis_updated on apis (tenant_id, updated_at, id) where deleted_at is null`,
+  // visitors list few of many APIs
+  `create index apis_public on apis (id) where visibility = 'public' and portal_visibility and deleted_at is null`,
+  `create index apis_shared on apis using gin ((sharing -> 'with')) where deleted_at is null`,
 
+  `create table products (
+  id ${ID} primary key,
+  tenant_id ${OWNER},
+  slug text not null,
+  name text not null,
+  description text not null,
+  plan text not null,
+  api_ids jsonb not null,
+  portal_visibility boolean not null,
+  deleted_at timestamptz,
+  ${STAMPS})`,
+  `create unique index products_slug_key on products (tenant_id, slug) where deleted_at is null`,
+  `create index products_tenant on products (tenant_id, id) where deleted_at is null`,
+
+  // of one API or of one product; subscriber_tenant_id: of an API that another tenant shares
   `create table subscriptions (
   id ${ID} primary key,
   tenant_id ${OWNER},
-  api_id ${ID} not null references apis (id) on delete cascade,
+  api_id ${ID} references apis (id) on delete cascade,
+  product_id ${ID} references products (id) on delete cascade,
+  subscriber_tenant_id ${ID} references tenants (id) on delete cascade,
   plan text not null,
+  requested_plan text,
   application text not null,
   callback_url text,
+  metadata jsonb not null default '{}',
   status text not null,
   reason text,
   rate_limit integer,
   quota integer,
   ttl_seconds integer,
   expires_at timestamptz,
+  -- the expiry date that was announced; another date is announced again
+  expiry_announced timestamptz,
   approved_at timestamptz,
+  suspended_at timestamptz,
   revoked_at timestamptz,
-  ${STAMPS})`,
+  ${STAMPS},
+  constraint subscriptions_of_one check ((api_id is null) <> (product_id is null)))`,
   `create unique index subscriptions_application_key on subscriptions (api_id, application)
-  where status in ('pending_approval', 'approved')`,
+  where status in ('pending_approval', 'approved', 'suspended')`,
+  `create unique index subscriptions_product_key on subscriptions (product_id, application)
+  where status in ('pending_approval', 'approved', 'suspended') and product_id is not null`,
   `create index subscriptions_tenant on subscriptions (tenant_id, id)`,
-  `create index subscriptions_due on subscriptions (expires_at) where status = 'approved' and expires_at is not null`,
+  `create index subscriptions_due on subscriptions (expires_at)
+  where status in ('approved', 'suspended') and expires_at is not null`,
+  `create index subscriptions_inactive on subscriptions (tenant_id) where status in ('suspended', 'expired')`,
+  `create index subscriptions_tenant_status on subscriptions (tenant_id, status, id)`,
+  `create index subscriptions_api on subscriptions (api_id, id)`,
+  `create index subscriptions_application on subscriptions (tenant_id, application, id)`,
+  `create index subscriptions_updated on subscriptions (tenant_id, updated_at, id)`,
+  `create index subscriptions_held on subscriptions (subscriber_tenant_id, id) where subscriber_tenant_id is not null`,
+  `create index subscriptions_status on subscriptions (status, id)`,
+  `create index subscriptions_of_application on subscriptions (application, id)`,
+  `create index subscriptions_changed on subscriptions (updated_at, id)`,
+  `create index subscriptions_plan on subscriptions (tenant_id, plan, id)`,
+  `create index subscriptions_product on subscriptions (product_id, id) where product_id is not null`,
 
   `create table api_keys (
   id ${ID} primary key,
@@ -80,10 +133,14 @@ export const statements: readonly string[] = [
   previous_hash text,
   previous_expires_at timestamptz,
   expires_at timestamptz,
+  expiry_announced timestamptz,
   revoked_at timestamptz,
   last_used_at timestamptz,
   ${STAMPS})`,
   `create index api_keys_tenant on api_keys (tenant_id, id)`,
+  `create index api_keys_due on api_keys (expires_at) where revoked_at is null and expires_at is not null`,
+  `create index api_keys_name on api_keys (tenant_id, name, id)`,
+  `create index api_keys_updated on api_keys (tenant_id, updated_at, id)`,
   `create index api_keys_subscription on api_keys (subscription_id)`,
 
   `create table consumers (
@@ -93,10 +150,13 @@ export const statements: readonly string[] = [
   name text not null,
   status text not null,
   plan text,
+  notes text not null default '',
   last_seen_at timestamptz,
-  created_at timestamptz not null,
-  updated_at timestamptz not null,
+  ${STAMPS},
   constraint consumers_subject_key unique (tenant_id, subject))`,
+  `create index consumers_tenant on consumers (tenant_id, id)`,
+  `create index consumers_name on consumers (tenant_id, name, id)`,
+  `create index consumers_updated on consumers (tenant_id, updated_at, id)`,
 
   `create table gateways (
   id ${ID} primary key,
@@ -114,6 +174,8 @@ export const statements: readonly string[] = [
   last_seen_at timestamptz not null,
   created_at timestamptz not null,
   updated_at timestamptz not null)`,
+  // the number of the last report of each
+  `create table removed_gateways (name text primary key, report_sequence bigint not null)`,
 
   `create table deployments (
   id ${ID} primary key,
@@ -133,7 +195,8 @@ export const statements: readonly string[] = [
   data jsonb not null,
   occurred_at timestamptz not null)`,
   `create index events_age on events (occurred_at)`,
-  `create table change_clock (id integer primary key check (id = 1), seq bigint not null)`,
+  // microseconds: for the timestamps of messages
+  `create table change_clock (id integer primary key check (id = 1), seq bigint not null, microseconds bigint not null default 0)`,
   `insert into change_clock (id, seq) values (1, 0)`,
 
   `create table idempotency (
@@ -153,6 +216,7 @@ export const statements: readonly string[] = [
   errors bigint not null,
   last_request_at timestamptz not null,
   primary key (subscription_id, day))`,
+  `create index usage_daily_tenant on usage_daily (tenant_id)`,
 
   `create table tier_usage (
   tenant_id ${OWNER},
