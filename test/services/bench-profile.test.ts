@@ -1,14 +1,14 @@
-/** `toolgate bench profile` of the build: a short run, its output and its profile. Needs `npm run build`. */
+/** `npm run bench:profile`: a short run, its output and its profile. Needs `npm run build`. */
 import { execFile } from 'node:child_process'
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import type { CpuProfile } from '../../src/app/cli/bench/hot-functions.ts'
-import { type ProfileReport, textReport } from '../../src/app/cli/bench/profile-report.ts'
+import type { CpuProfile } from '../../bench/profile/hot-functions.ts'
+import { type ProfileReport, textReport } from '../../bench/profile/profile-report.ts'
 import { copyTemplate } from '../contract/store/pglite-template.ts'
 
-const BUILT = join(import.meta.dirname, '../../dist/app/cli/index.js')
+const RUN = join(import.meta.dirname, '../../bench/profile/run.ts')
 
 let directory: string
 let stdout: string
@@ -28,7 +28,7 @@ afterAll(() => rmSync(directory, { recursive: true, force: true }))
 
 function run(...args: string[]): Promise<{ code: number; stdout: string; stderr: string }> {
   return new Promise((resolve, reject) => {
-    execFile(process.execPath, [BUILT, 'bench', 'profile', ...args], (error, out, err) => {
+    execFile(process.execPath, ['--import', 'tsx', RUN, ...args], (error, out, err) => {
       if (error === null) resolve({ code: 0, stdout: out, stderr: err })
       else if (typeof error.code === 'number') resolve({ code: error.code, stdout: out, stderr: err })
       // ended by a signal, or not started

@@ -3,7 +3,6 @@ import { Command, CommanderError, InvalidArgumentError } from 'commander'
 import { VERSION } from '../../shared/version.ts'
 import { SettingsError } from '../settings.ts'
 import { addAudit } from './audit.ts'
-import { addBench } from './bench.ts'
 import { addBridge } from './bridge.ts'
 import { type CommandContext, CommandFailure, EXIT } from './command.ts'
 import { addConfig } from './config.ts'
@@ -65,7 +64,6 @@ function createProgram(context: CommandContext): Command {
     addAudit,
     addMetering,
     addPolicy,
-    addBench,
   ]
   for (const add of commands) add(program, context)
   return program

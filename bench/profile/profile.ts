@@ -1,9 +1,8 @@
-/** `toolgate bench profile`: loads a gateway in a child process, profiles that process and reports the functions with the most self time. */
+/** `npm run bench:profile`: loads a gateway in a child process, profiles that process and reports the functions with the most self time. */
 import { mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { VERSION } from '../../../shared/version.ts'
-import { CommandFailure, EXIT, print, printProgress } from '../command.ts'
+import { VERSION } from '../../src/shared/version.ts'
 import { type BenchDeployment, startDeployment } from './deployment.ts'
 import { type CpuProfile, hotFunctions } from './hot-functions.ts'
 import { startLoad } from './load.ts'
@@ -36,10 +35,12 @@ export async function profile(options: ProfileOptions): Promise<number> {
     deployment = await startDeployment(options.settings, options.dataDir, progress)
     interrupted.signal.throwIfAborted()
     const report = await measure(options, deployment, interrupted.signal)
-    print(options.json ? profileJson(report) : textReport(report))
-    return EXIT.ok
+    process.stdout.write(`${options.json ? profileJson(report) : textReport(report)}\n`)
+    return 0
   } catch (error) {
-    throw new CommandFailure(interrupted.signal.aborted ? 'interrupted' : (error as Error).message)
+    const message = interrupted.signal.aborted ? 'interrupted' : (error as Error).message
+    process.stderr.write(`bench:profile: ${message}\n`)
+    return 1
   } finally {
     progress('stopping')
     await deployment?.stop()
@@ -113,5 +114,5 @@ async function measure(
 }
 
 function progress(text: string): void {
-  printProgress(`${text} …`)
+  process.stderr.write(`${text} …\n`)
 }

@@ -3,8 +3,21 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
-import { within } from '../../../shared/async/within.ts'
-import type { ProfilerOrder, ProfilerResponse } from './profiler-agent.ts'
+import { within } from '../../src/shared/async/within.ts'
+
+/** From the parent, over the channel of `child_process.spawn`. */
+export type ProfilerOrder =
+  | { readonly order: 'start'; readonly intervalUs: number }
+  /** `file` takes the profile in the format of the DevTools protocol (`Profiler.Profile`, as JSON). */
+  | { readonly order: 'stop'; readonly file: string }
+
+/** To the parent: the order was carried out, or `fault` says why not. */
+export interface ProfilerResponse {
+  readonly done: ProfilerOrder['order']
+  /** User and system time of the process so far, µs. */
+  readonly cpuUs: number
+  readonly fault?: string
+}
 
 export interface ServedChild {
   /** From its ready line. */
@@ -17,11 +30,10 @@ export interface ServedChild {
 }
 
 /** The directory of the package, which contains policies, ToolSets and plans. */
-export const PACKAGE_DIR = fileURLToPath(new URL('../../../../', import.meta.url))
+export const PACKAGE_DIR = fileURLToPath(new URL('../../', import.meta.url))
 
-/** Of this file's siblings: .ts in the sources, .js in a build. */
-const EXTENSION = import.meta.url.endsWith('.ts') ? 'ts' : 'js'
-const ENTRY = fileURLToPath(new URL(`../index.${EXTENSION}`, import.meta.url))
+/** The single modules of the build, not the bundle: a profile has to name files. */
+const ENTRY = fileURLToPath(new URL('../../dist/app/cli/index.js', import.meta.url))
 
 const READY_MS = 90_000
 const RESPONSE_MS = 60_000
@@ -73,7 +85,7 @@ export async function startServed(name: string, env: Readonly<Record<string, str
 /** The options of this process, the TypeScript loader included when it runs from sources; without those of a debugger. */
 function nodeOptions(): string[] {
   const inherited = process.execArgv.filter(option => !option.startsWith('--inspect'))
-  return [...inherited, '--import', new URL(`./profiler-agent.${EXTENSION}`, import.meta.url).href]
+  return [...inherited, '--import', new URL('./profiler-agent.mjs', import.meta.url).href]
 }
 
 /** The variables that every process needs; none is a setting of Toolgate. */

@@ -1,21 +1,18 @@
-/** The profiler that `toolgate bench profile` preloads into a process: each order is carried out, or the response says why not. */
+/** The profiler that `npm run bench:profile` preloads into a process: each order is carried out, or the response says why not. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { pathToFileURL } from 'node:url'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import type { ProfilerOrder, ProfilerResponse } from '../../../src/app/cli/bench/profiler-agent.ts'
-import { bundledScript } from '../../fixtures/bundled-script.ts'
+import type { ProfilerOrder, ProfilerResponse } from '../../bench/profile/served-child.ts'
 
-const AGENT = new URL('../../../src/app/cli/bench/profiler-agent.ts', import.meta.url).pathname
+const AGENT = new URL('../../bench/profile/profiler-agent.mjs', import.meta.url).href
 const folder = mkdtempSync(join(tmpdir(), 'toolgate-profiler-'))
 let child: ChildProcess
 
 beforeAll(async () => {
-  const agent = pathToFileURL(await bundledScript(AGENT)).href
-  child = spawn(process.execPath, ['--import', agent, '-e', 'setInterval(() => {}, 1000)'], {
+  child = spawn(process.execPath, ['--import', AGENT, '-e', 'setInterval(() => {}, 1000)'], {
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
   })
 })

@@ -1,5 +1,5 @@
 /** The backend of a profiled load, on loopback: reads each request and responds with the same product. */
-import { type LoopbackServer, startLoopbackServer } from '../loopback-server.ts'
+import { type LoopbackServer, startLoopbackServer } from '../../src/app/cli/loopback-server.ts'
 
 const PRODUCT = JSON.stringify({
   id: 'P-1001',

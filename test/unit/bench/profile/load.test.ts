@@ -2,8 +2,8 @@
 import { createServer, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterEach, expect, it, vi } from 'vitest'
-import { type Load, startLoad } from '../../../../../src/app/cli/bench/load.ts'
-import { workRequest } from '../../../../../src/app/cli/bench/work.ts'
+import { type Load, startLoad } from '../../../../bench/profile/load.ts'
+import { workRequest } from '../../../../bench/profile/work.ts'
 
 const REQUEST = workRequest('call', { token: 't0ken', apiPath: '/t/acme/bench', apiKey: 'tgk_1' })
 

@@ -1,7 +1,7 @@
 /** The hot functions of CPU profiles: small ones written by hand, and one that V8 has just recorded. */
 import { Session } from 'node:inspector'
 import { expect, it } from 'vitest'
-import { type CpuProfile, hotFunctions } from '../../../../../src/app/cli/bench/hot-functions.ts'
+import { type CpuProfile, hotFunctions } from '../../../../bench/profile/hot-functions.ts'
 
 const frame = (functionName: string, url = '', lineNumber = -1) => ({
   functionName,
