@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 import type { PolicyInput, PreparedPolicy } from '../../src/shared/policy/engine.ts'
 import { createOpaWasmEngine } from '../../src/shared/policy/opa-wasm/engine.ts'
 import { buildBundle } from '../../src/shared/policy/workshop/build.ts'
-import { requireOpa } from '../../src/shared/policy/workshop/opa.ts'
+import { requireOpa } from '../../src/app/cli/policy/programs.ts'
 import type { BenchCase, Suite } from '../suite.ts'
 
 const POLICIES = fileURLToPath(new URL('../../policies', import.meta.url))

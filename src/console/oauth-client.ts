@@ -1,7 +1,9 @@
 /** The OAuth client of the pages at the gateway: registration, login addresses and tokens. `session.ts` puts sessions into cookies. */
+
 import { createHash } from 'node:crypto'
 import * as oauth from 'oauth4webapi'
 import { isObject } from '../model/is-object.ts'
+import { BoundedMap } from '../shared/async/bounded-map.ts'
 import type { Egress } from '../shared/egress/egress.ts'
 
 const TIMEOUT_MS = 15_000
@@ -67,11 +69,11 @@ export class OAuthClient {
     readonly [oauth.customFetch]: (url: string, request: FetchRequest) => Promise<Response>
     readonly [oauth.allowInsecureRequests]: boolean
   }
-  readonly #registrations = new Map<string, Promise<string>>()
+  readonly #registrations = new BoundedMap<string, Promise<string>>(MAX_REGISTRATIONS)
   /** In flight: none is dropped. */
   readonly #refreshes = new Map<string, Promise<Tokens>>()
   /** For REFRESHED_FOR_MS, the oldest first. */
-  readonly #refreshed = new Map<string, Promise<Tokens>>()
+  readonly #refreshed = new BoundedMap<string, Promise<Tokens>>(MAX_REFRESHES)
 
   constructor(options: OAuthClientOptions) {
     this.#options = options
@@ -95,7 +97,6 @@ export class OAuthClient {
     if (clientId !== undefined) return Promise.resolve(clientId)
     const known = this.#registrations.get(redirectUri)
     if (known !== undefined) return known
-    if (this.#registrations.size >= MAX_REGISTRATIONS) this.#registrations.clear()
     const registering = this.#register(redirectUri)
     this.#registrations.set(redirectUri, registering)
     registering.catch(() => this.#registrations.delete(redirectUri))
@@ -213,7 +214,6 @@ export class OAuthClient {
 
   #keep(key: string, refreshed: Promise<Tokens>): void {
     this.#refreshes.delete(key)
-    if (this.#refreshed.size >= MAX_REFRESHES) this.#refreshed.delete(this.#refreshed.keys().next().value!)
     this.#refreshed.set(key, refreshed)
     setTimeout(() => {
       if (this.#refreshed.get(key) === refreshed) this.#refreshed.delete(key)

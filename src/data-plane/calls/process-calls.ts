@@ -1,7 +1,9 @@
 /** Merges the recorded calls and the states of the threads of a process, and reads and writes cursors of pages. */
+
 import { type CallWindow, mergedSummary, type Summary, windowOf } from '../../link/call-summary.ts'
 import { getOrSet } from '../../model/once-per.ts'
 import type { Principal } from '../../model/principal.ts'
+import { BoundedMap } from '../../shared/async/bounded-map.ts'
 import type { CallPage, CallQuery, CallRow } from './call-query.ts'
 import type { FoundCall, Positions, SummaryQuery } from './recorded-calls.ts'
 
@@ -52,7 +54,7 @@ const MAX_SUMMARIES = 16
 
 export class ProcessCalls {
   readonly everyThread: EveryThread
-  readonly #summaries = new Map<string, Promise<Summary>>()
+  readonly #summaries = new BoundedMap<string, Promise<Summary>>(MAX_SUMMARIES)
 
   constructor(everyThread: EveryThread) {
     this.everyThread = everyThread
@@ -105,7 +107,6 @@ export class ProcessCalls {
   summary(query: SummaryQuery): Promise<Summary> {
     const key = JSON.stringify(query)
     return getOrSet(this.#summaries, key, () => {
-      if (this.#summaries.size >= MAX_SUMMARIES) this.#summaries.clear()
       const summary = this.#summarize(query)
       summary.catch(() => this.#summaries.delete(key))
       return summary

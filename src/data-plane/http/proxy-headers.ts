@@ -1,4 +1,5 @@
 /** Selects and sets headers of proxied requests and responses. `proxy.ts` sends them. */
+
 import {
   isWithheldFromUpstream,
   NEVER_FORWARDED,
@@ -6,6 +7,7 @@ import {
   WITHHELD_FROM_CLIENTS,
 } from '../../model/passthrough.ts'
 import type { HeaderRules } from '../../model/traffic.ts'
+import { BoundedMap } from '../../shared/async/bounded-map.ts'
 import type { EgressHeaders } from '../../shared/egress/egress.ts'
 import { byteString } from '../../shared/server/byte-string.ts'
 import type { CompiledApi } from '../snapshot/snapshot.ts'
@@ -118,9 +120,8 @@ function cookieWithin(prefix: string, cookie: string): string {
   return [pair, ...attributes.filter(one => !/^(?:domain|path)\b/i.test(one)), `Path=${prefix}`].join('; ')
 }
 
-/** By the value of `Connection`, of which there are few; emptied when full. */
-const namesOfConnection = new Map<string, ReadonlySet<string>>()
-const MAX_CONNECTION_VALUES = 64
+/** By the value of `Connection`, of which there are few. */
+const namesOfConnection = new BoundedMap<string, ReadonlySet<string>>(64)
 const MAX_CACHED_VALUE = 256
 
 /** `Connection` may name further headers of this connection only. */
@@ -134,7 +135,6 @@ function connectionNames(value: string): ReadonlySet<string> {
       .map(name => name.trim()),
   )
   if (value.length > MAX_CACHED_VALUE) return names
-  if (namesOfConnection.size >= MAX_CONNECTION_VALUES) namesOfConnection.clear()
   namesOfConnection.set(value, names)
   return names
 }

@@ -1,4 +1,5 @@
 /** Caches responses by Idempotency-Key, returns them to retries, and evicts the oldest. */
+import { BoundedMap } from '../../shared/async/bounded-map.ts'
 import { ShopProblem, shopInvalid } from './problem.ts'
 import type { ShopResponse } from './request.ts'
 
@@ -6,7 +7,9 @@ const MAX_KEYS = 1000
 const KEY = /^[A-Za-z0-9_-]{8,64}$/
 
 export class Idempotency {
-  readonly #responses = new Map<string, { readonly body: string; readonly response: ShopResponse }>()
+  readonly #responses = new BoundedMap<string, { readonly body: string; readonly response: ShopResponse }>(
+    MAX_KEYS,
+  )
 
   /**
    * Runs `act`, or returns its stored response.
@@ -35,7 +38,6 @@ export class Idempotency {
   }
 
   #cache(place: string, entry: { readonly body: string; readonly response: ShopResponse }): void {
-    if (this.#responses.size >= MAX_KEYS) this.#responses.delete(this.#responses.keys().next().value!)
     // a copy: the record in the response may change later
     this.#responses.set(place, { ...entry, response: structuredClone(entry.response) })
   }

@@ -1,5 +1,7 @@
 /** Decides which regular expressions of documents are usable, makes their matchers, and estimates the time of a match. */
+
 import { RE2JS } from 're2js'
+import { BoundedMap } from '../async/bounded-map.ts'
 import { programBound } from './pattern-bound.ts'
 import { isPlainlyLinear } from './plain-pattern.ts'
 
@@ -8,7 +10,7 @@ const MAX_PATTERN_LENGTH = 2_000
 /** Verdicts are cached; documents repeat the same few patterns thousands of times. */
 const MAX_CACHED = 10_000
 const MAX_COUNT = 1_000
-const cached = new Map<string, string | undefined>()
+const cached = new BoundedMap<string, string | undefined>(MAX_CACHED)
 
 /**
  * The pattern as a validator may use it, undefined when it must be left out: not ECMAScript with the `u` flag
@@ -19,7 +21,6 @@ const cached = new Map<string, string | undefined>()
 export function usablePattern(pattern: string): string | undefined {
   if (pattern.length > MAX_PATTERN_LENGTH) return undefined
   if (cached.has(pattern)) return cached.get(pattern)
-  if (cached.size >= MAX_CACHED) cached.clear()
   const usable = repairs(pattern).find(
     candidate =>
       candidate !== '' &&
@@ -37,12 +38,11 @@ interface Matcher {
 
 /** Validators of one schema, and those of many schemas, have the same patterns; compiling one takes a millisecond. */
 const MAX_MATCHERS = 500
-const matchers = new Map<string, Matcher | undefined>()
+const matchers = new BoundedMap<string, Matcher | undefined>(MAX_MATCHERS)
 
 /** A matcher whose time is linear in the text, or undefined when the pattern is beyond it. */
 export function linearMatcher(pattern: string): Matcher | undefined {
   if (matchers.has(pattern)) return matchers.get(pattern)
-  if (matchers.size >= MAX_MATCHERS) matchers.clear()
   const matcher = compileMatcher(pattern)
   matchers.set(pattern, matcher)
   return matcher

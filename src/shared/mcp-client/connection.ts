@@ -1,6 +1,8 @@
 /** A connection to an MCP server: requests and notifications in both directions, and the encoding of header values. `connect.ts` makes it. */
+
 import { writeJson } from '../../model/exact-number.ts'
 import { isObject } from '../../model/is-object.ts'
+import { BoundedMap } from '../async/bounded-map.ts'
 import { continueWith, type MaybePending } from '../call/and-then.ts'
 import { Cancellation } from '../call/cancellation.ts'
 import { INVALID_PARAMS, METHOD_NOT_FOUND } from '../call/rpc-errors.ts'
@@ -53,7 +55,7 @@ export class McpConnection {
   /** JSON of the `_meta` of a request without capabilities, level and progress (2026-07-28). */
   #plainMeta: string | undefined
   /** By name of the tool. */
-  readonly #toolHeaders = new Map<string, readonly string[]>()
+  readonly #toolHeaders = new BoundedMap<string, readonly string[]>(MAX_TOOLS)
   readonly #receivers = new RequestReceivers()
   /** That the server has, or is being sent. */
   #logLevel: string | undefined
@@ -196,7 +198,6 @@ export class McpConnection {
     if (typeof target !== 'string') return headers
     headers.push('mcp-name', headerValue(target))
     if (method !== 'tools/call') return headers
-    if (this.#toolHeaders.size >= MAX_TOOLS) this.#toolHeaders.clear()
     this.#toolHeaders.set(target, headers)
     return headers
   }

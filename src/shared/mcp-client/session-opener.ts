@@ -1,5 +1,7 @@
 /** Opens sessions with MCP servers, or continues stored ones, and caches how servers were reached. */
+
 import { setTimeout as sleep } from 'node:timers/promises'
+import { BoundedMap } from '../async/bounded-map.ts'
 import type { Egress } from '../egress/egress.ts'
 import { type Connected, connect, type Era, resumeSession } from './connect.ts'
 import type { ClientInfo, Dict, RpcFailure, ServerAddress } from './protocol.ts'
@@ -57,9 +59,9 @@ export class SessionOpener {
   /** Of this thread, since its start. */
   readonly counts = { connects: 0, resumed: 0 }
   readonly #options: OpenerOptions
-  readonly #known = new Map<string, Known>()
+  readonly #known = new BoundedMap<string, Known>(MAX_KNOWN)
   /** Ids that their servers do not know any more: the store may still have them. */
-  readonly #lost = new Set<string>()
+  readonly #lost = new BoundedMap<string, true>(MAX_LOST)
 
   constructor(options: OpenerOptions) {
     this.#options = options
@@ -71,8 +73,7 @@ export class SessionOpener {
   }
 
   addLost(id: string): void {
-    if (this.#lost.size >= MAX_LOST) this.#lost.clear()
-    this.#lost.add(id)
+    this.#lost.set(id, true)
   }
 
   idleMsOf({ callerSession }: SessionScope): number {
@@ -130,7 +131,6 @@ export class SessionOpener {
   }
 
   #know(key: string, known: Known): void {
-    if (this.#known.size >= MAX_KNOWN) this.#known.clear()
     this.#known.set(key, known)
   }
 

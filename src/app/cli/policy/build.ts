@@ -4,10 +4,9 @@ import { resolve } from 'node:path'
 import { createBundleTrial } from '../../../shared/policy/opa-wasm/trial.ts'
 import { type Built, buildBundle } from '../../../shared/policy/workshop/build.ts'
 import { checkPolicies } from '../../../shared/policy/workshop/check.ts'
-import { requireOpa } from '../../../shared/policy/workshop/opa.ts'
-import { requireRegal } from '../../../shared/policy/workshop/regal.ts'
 import { EXIT, print, printProgress } from '../command.ts'
 import type { PolicyOptions } from './options.ts'
+import { requireOpa, requireRegal } from './programs.ts'
 
 function opaOf({ tools }: PolicyOptions): Promise<string> {
   return requireOpa(tools, process.env, printProgress)

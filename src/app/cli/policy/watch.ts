@@ -6,12 +6,11 @@ import { replay } from '../../../shared/policy/log/replay.ts'
 import { lastDecisions } from '../../../shared/policy/log/tail.ts'
 import { checkPolicies } from '../../../shared/policy/workshop/check.ts'
 import { writeNewRule } from '../../../shared/policy/workshop/new-rule.ts'
-import { requireOpa } from '../../../shared/policy/workshop/opa.ts'
-import { requireRegal } from '../../../shared/policy/workshop/regal.ts'
 import { EXIT, print, printProgress } from '../command.ts'
 import { createBundle } from './build.ts'
 import { decisionLine, preparePolicy } from './evaluate.ts'
 import type { PolicyOptions } from './options.ts'
+import { requireOpa, requireRegal } from './programs.ts'
 
 /** An editor saves in several steps. */
 const SETTLE_MS = 150

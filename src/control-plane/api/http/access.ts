@@ -2,6 +2,7 @@
 
 import { asUser, PLATFORM_ADMIN, type Principal } from '../../../model/principal.ts'
 import type { Tenant } from '../../../model/tenant.ts'
+import { BoundedMap } from '../../../shared/async/bounded-map.ts'
 import { bearerToken } from '../../../shared/identity/bearer.ts'
 import type { TokenVerifier } from '../../../shared/identity/verifier.ts'
 import {
@@ -105,15 +106,13 @@ export interface AccessQuestion {
   readonly timeMs: number
 }
 
-/** One number for each distinct policy question. Numbers are never reused, so the table may be cleared when it is full. */
-const MAX_NUMBERS = 10_000
-const numbers = new Map<string, number>()
+/** One number for each distinct policy question. Numbers are never reused, so an evicted question may get another one. */
+const numbers = new BoundedMap<string, number>(10_000)
 let lastNumber = 0
 
 function numberOf(key: string): number {
   let number = numbers.get(key)
   if (number === undefined) {
-    if (numbers.size >= MAX_NUMBERS) numbers.clear()
     number = ++lastNumber
     numbers.set(key, number)
   }

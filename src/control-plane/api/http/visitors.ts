@@ -1,7 +1,9 @@
 /** Visitors without a token: their principal, their limit, and cacheable responses for them. */
+
 import { createHash } from 'node:crypto'
 import type { Context } from 'hono'
 import { ANONYMOUS } from '../../../model/principal.ts'
+import { BoundedMap } from '../../../shared/async/bounded-map.ts'
 import { networkOf } from '../../../shared/server/client-address.ts'
 import type { WebPeer } from '../../../shared/server/web.ts'
 import type { VisitorOptions } from '../options.ts'
@@ -27,7 +29,7 @@ const VISITOR: Standing = {
 export class VisitorLimit {
   readonly #options: VisitorOptions | undefined
   readonly #now: () => number
-  readonly #counts = new Map<string, { readonly minute: number; count: number }>()
+  readonly #counts = new BoundedMap<string, { readonly minute: number; count: number }>(MAX_NETWORKS)
 
   /** @param options undefined: visitors see nothing */
   constructor(options: VisitorOptions | undefined, now: () => number) {
@@ -46,9 +48,7 @@ export class VisitorLimit {
     let entry = this.#counts.get(network)
     if (entry?.minute !== minute) {
       entry = { minute, count: 0 }
-      this.#counts.delete(network)
       this.#counts.set(network, entry)
-      if (this.#counts.size > MAX_NETWORKS) this.#counts.delete(this.#counts.keys().next().value!)
     }
     entry.count++
     if (entry.count <= perMinute) return VISITOR

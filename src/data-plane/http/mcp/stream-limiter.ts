@@ -1,4 +1,5 @@
 /** Limits on open event streams (docs/reference/http.md, SSE connection limits): per address, per tenant, in total, new ones per minute. */
+import { BoundedMap } from '../../../shared/async/bounded-map.ts'
 
 export interface StreamLimiterOptions {
   readonly enabled: boolean
@@ -31,7 +32,7 @@ export class StreamLimiter implements StreamSlots {
   readonly #byIp = new Map<string, number>()
   readonly #byTenant = new Map<string, number>()
   /** Times of the newest openings, at most `newPerMinutePerIp` of them. */
-  readonly #recent = new Map<string, number[]>()
+  readonly #recent = new BoundedMap<string, number[]>(MAX_ADDRESSES)
   #total = 0
 
   constructor(options: StreamLimiterOptions) {
@@ -48,9 +49,7 @@ export class StreamLimiter implements StreamSlots {
     const recent = (this.#recent.get(ip) ?? []).filter(atMs => nowMs - atMs < MINUTE_MS)
     if (recent.length >= newPerMinutePerIp) return 'rate'
     recent.push(nowMs)
-    this.#recent.delete(ip)
     this.#recent.set(ip, recent)
-    if (this.#recent.size > MAX_ADDRESSES) this.#recent.delete(this.#recent.keys().next().value!)
     this.#total++
     add(this.#byIp, ip, 1)
     if (tenant !== undefined) add(this.#byTenant, tenant, 1)

@@ -2,6 +2,7 @@
  * The session store for a thread that has none: requests to the owner thread over a port, and a short cache. `thread-server.ts` serves the
  * requests.
  */
+import { BoundedMap } from '../../../shared/async/bounded-map.ts'
 import type { MaybePromise } from '../../../shared/call/and-then.ts'
 import type { PortLine } from '../../../shared/threads/port-line.ts'
 import {
@@ -35,7 +36,7 @@ export class JoinedSessionStore implements SessionStore {
   readonly tasks: JoinedTaskStore
   readonly #line: PortLine
   readonly #listeners = new SignalListeners()
-  readonly #cached = new Map<string, CacheEntry>()
+  readonly #cached = new BoundedMap<string, CacheEntry>(MAX_CACHED)
   readonly #used = new Set<string>()
   /** Ids whose signals are sent here; kept for a moment after the last listener, because calls arrive in series. */
   readonly #subscribed = new Set<string>()
@@ -76,8 +77,6 @@ export class JoinedSessionStore implements SessionStore {
     const epoch = this.#epoch
     const session = await this.#line.ask<Session | 'unavailable' | undefined>('session.find', id, nowMs)
     if (session !== undefined && session !== 'unavailable' && epoch === this.#epoch) {
-      this.#cached.delete(id)
-      if (this.#cached.size >= MAX_CACHED) this.#cached.delete(this.#cached.keys().next().value!)
       this.#cached.set(id, { session, untilMs: nowMs + CACHE_MS })
     }
     return session

@@ -1,7 +1,9 @@
 /** Access tokens for backends, from token endpoints, a cache or connected accounts, and keys of credentials. */
+
 import { createHash } from 'node:crypto'
 import { oncePer } from '../../../model/once-per.ts'
 import { type BackendAuthentication, isPerCaller } from '../../../model/tool.ts'
+import { BoundedMap } from '../../async/bounded-map.ts'
 import type { Egress } from '../egress.ts'
 import { exchangeUrl, type MayExchangeAt } from './exchange-endpoints.ts'
 import {
@@ -56,7 +58,7 @@ export class BackendTokens {
   /** The one used last is last. */
   readonly #entries = new Map<string, Entry>()
   /** Tokens of users that a backend did not accept, until the next call. */
-  readonly #refused = new Map<string, string>()
+  readonly #refused = new BoundedMap<string, string>(MAX_TOKENS)
   readonly #pending = new Map<string, Promise<string | TokenFault>>()
 
   constructor(options: BackendTokensOptions) {
@@ -99,7 +101,6 @@ export class BackendTokens {
       if (this.#entries.get(key)?.outcome === token) this.#entries.delete(key)
       return
     }
-    if (this.#refused.size >= MAX_TOKENS) this.#refused.clear()
     this.#refused.set(key, token)
   }
 

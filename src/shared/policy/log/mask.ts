@@ -1,6 +1,8 @@
 /** Masks arguments and texts of callers, and finds the names that a schema marks as sensitive. */
+
 import { ExactNumber } from '../../../model/exact-number.ts'
 import { getOrSet, oncePer } from '../../../model/once-per.ts'
+import { BoundedMap } from '../../async/bounded-map.ts'
 import { referenceTarget } from '../../json-schema/reference.ts'
 
 export type NameSet = Pick<ReadonlySet<string>, 'has'>
@@ -105,16 +107,14 @@ interface NameVerdict {
   readonly isSensitive: boolean
 }
 
-/** Names repeat, and are few; bounded, because some are the caller's, and emptied when full. */
-const verdicts = new Map<string, NameVerdict>()
-const MAX_VERDICTS = 1_000
+/** Names repeat, and are few; bounded, because some are the caller's. */
+const verdicts = new BoundedMap<string, NameVerdict>(1_000)
 
 function verdictOf(name: string): NameVerdict {
   const known = verdicts.get(name)
   if (known !== undefined) return known
   const verdict = { isSecret: isSecret(name), isSensitive: SENSITIVE_NAME.test(name) }
   if (name.length > MAX_TEXT) return verdict
-  if (verdicts.size >= MAX_VERDICTS) verdicts.clear()
   verdicts.set(name, verdict)
   return verdict
 }

@@ -1,5 +1,7 @@
 /** A prepared policy that decides by a cache of decisions and a WebAssembly instance, within bounds. */
+
 import { writeJson } from '../../../model/exact-number.ts'
+import { BoundedMap } from '../../async/bounded-map.ts'
 import type { Bundle } from '../bundle.ts'
 import { decisionOf, type OnPolicyFailure, policyUnavailable } from '../decision.ts'
 import { DecisionCache } from '../decision-cache.ts'
@@ -45,7 +47,7 @@ export class OpaWasmPolicy implements PreparedPolicy {
   readonly #unavailable: Decision
   /** Codes of rules that look at arguments. */
   readonly #argumentCodes: ReadonlySet<string>
-  readonly #results = new Map<string, Decision>()
+  readonly #results = new BoundedMap<string, Decision>(MAX_RESULTS)
   #instance: OpaInstance | undefined
   #closed = false
 
@@ -170,10 +172,7 @@ export class OpaWasmPolicy implements PreparedPolicy {
     const decision = decisionOf(document, this.revision)
     if (decision === undefined)
       return this.#fail('malformed', `the value of "${this.#bundle.entrypoint}" is not a decision`)
-    if (text.length <= KEPT_RESPONSE_CHARACTERS) {
-      if (this.#results.size >= MAX_RESULTS) this.#results.clear()
-      this.#results.set(text, decision)
-    }
+    if (text.length <= KEPT_RESPONSE_CHARACTERS) this.#results.set(text, decision)
     return decision
   }
 

@@ -1,17 +1,13 @@
-/** Finds or installs the pinned `opa`, and runs programs, Go among them. `release.ts` downloads releases. */
+/** Finds the pinned `opa`, and runs programs. `app/cli/policy/programs.ts` downloads it. */
 import { execFile } from 'node:child_process'
 import { accessSync, constants } from 'node:fs'
 import { basename, delimiter, join, resolve } from 'node:path'
-import { downloadRelease, type Release } from './release.ts'
 
 /** One pinned version: another compiler may produce other bytes from the same sources. */
 export const OPA_VERSION = '1.22.0'
-const OPA_MODULE = 'github.com/open-policy-agent/opa'
 const EXECUTABLE = process.platform === 'win32' ? '.exe' : ''
 
 const RUN_TIMEOUT_MS = 120_000
-/** Compiling a program from source on a slow machine. */
-const BUILD_TIMEOUT_MS = 20 * 60_000
 const MAX_OUTPUT_BYTES = 64 * 1024 * 1024
 
 export type Environment = Readonly<Record<string, string | undefined>>
@@ -50,19 +46,6 @@ export function runProgram(program: string, args: readonly string[], options: Ru
   })
 }
 
-/** Has Go compile `program`. @throws Error that says what to install */
-export async function runGo(
-  args: readonly string[],
-  options: { readonly cwd?: string; readonly env: Environment },
-  program: string,
-): Promise<Ran> {
-  return runProgram('go', args, { ...options, timeoutMs: BUILD_TIMEOUT_MS }).catch(() => {
-    throw new Error(
-      `${program} cannot be built, because Go is not installed. Put ${program} or Go 1.26 on the PATH.`,
-    )
-  })
-}
-
 /**
  * Looks on the PATH, then in the tools folder.
  * @returns the address of an `opa` of the pinned version; undefined when there is none.
@@ -74,45 +57,6 @@ export async function findOpa(toolsDir: string, env: Environment): Promise<strin
     if (isExecutable(candidate) && (await versionOf(candidate, env)) === OPA_VERSION) return candidate
   }
   return undefined
-}
-
-function opaRelease(): Release {
-  const system = process.platform === 'win32' ? 'windows' : process.platform
-  const linking = process.platform === 'win32' ? EXECUTABLE : '_static'
-  const file = `opa_${system}_${process.arch === 'x64' ? 'amd64' : process.arch}${linking}`
-  const url = `https://${OPA_MODULE}/releases/download`
-  return { program: 'opa', version: OPA_VERSION, url, file, checksums: `${file}.sha256` }
-}
-
-/**
- * Finds `opa`, or installs the pinned release into the tools folder: downloaded, else built with Go.
- * @param say called with a message before a slow step.
- * @throws Error that says what to install.
- */
-export async function requireOpa(
-  toolsDir: string,
-  env: Environment,
-  say: (line: string) => void,
-): Promise<string> {
-  const found = await findOpa(toolsDir, env)
-  if (found !== undefined) return found
-  say(`opa ${OPA_VERSION} is not on the PATH; downloading its release`)
-  const missing = await downloadRelease(opaRelease(), resolve(join(toolsDir, `opa${EXECUTABLE}`)), env)
-  const downloaded = missing === undefined ? await findOpa(toolsDir, env) : undefined
-  if (downloaded !== undefined) return downloaded
-  const module = `${OPA_MODULE}@v${OPA_VERSION}`
-  say(
-    `The release of opa ${OPA_VERSION} is not usable (${missing ?? 'it does not run on this machine'}); installing opa with \`go install ${module}\`, which takes some minutes`,
-  )
-  const goEnv = { ...env, GOBIN: resolve(toolsDir) }
-  const ran = await runGo(['install', module], { env: goEnv }, `opa ${OPA_VERSION}`)
-  const installed = ran.exitCode === 0 ? await findOpa(toolsDir, env) : undefined
-  if (installed === undefined) {
-    throw new Error(
-      `\`go install ${module}\` failed: ${ran.stderr.trim().slice(-500)}. Put opa ${OPA_VERSION} on the PATH.`,
-    )
-  }
-  return installed
 }
 
 export function isExecutable(file: string): boolean {

@@ -7,7 +7,7 @@ import { shownAddress } from '../../../model/shown-address.ts'
 
 type Environment = Readonly<Record<string, string | undefined>>
 
-/** A machine without access to the releases goes on to Go after this time. */
+/** A machine without access to the releases learns it after this time. */
 const CONNECT_TIMEOUT_MS = 10_000
 const DOWNLOAD_TIMEOUT_MS = 10 * 60_000
 const MAX_PROGRAM_BYTES = 256 * 1024 * 1024
