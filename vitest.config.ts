@@ -11,7 +11,7 @@ const LONG = [
   'test/services/{mcp-matrix,mcp-server-clients,mcp-servers,oauth-keycloak,otel-collector,prometheus}.test.ts',
   // proxies in front, charts, sites, walks of documents; `doc-blocks` stays
   'test/services/{docs-site,doctor-edge,edge-nginx,helm-chart}.test.ts',
-  'test/{e2e/policy-walk,integration/shared/policy/how-to}.test.ts',
+  'test/{e2e/policy-walk,integration/policy/how-to}.test.ts',
   // `toolsets-kubernetes` and `faults/kubernetes` stay
   'test/services/{gateway-objects-kubernetes,tool-views-kubernetes,toolsets-kubernetes-contract}.test.ts',
   // `console`, `portal`, `console-states`, `cors-browser` stay
@@ -21,7 +21,7 @@ const LONG = [
   // size and speed, and stopped measurements
   'test/services/{bench-profile,large-installation,quota-redis-load}.test.ts',
   'test/e2e/{connection-spread,streams-idle,week}.test.ts',
-  'test/integration/{bench-stopped,bench-compare-signal,shared/policy/diff-at-scale}.test.ts',
+  'test/integration/{bench-stopped,bench-compare-signal,policy/diff-at-scale}.test.ts',
   'test/stalls/short.test.ts',
   // `matrix` calls each operation as another tenant, and of a suspended one; its replies are checked against the served document
   'test/contract/control/{tenants-matrix,typed-client}.test.ts',

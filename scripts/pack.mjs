@@ -87,7 +87,7 @@ function copyPackage(folder, target) {
 
 /** The native builds that are shipped, each compared with the digest under which it was reviewed. */
 async function checkNativeBuilds(target) {
-  const { NATIVE_BUILDS } = await import(pathToFileURL(join(ROOT, 'dist/shared/server/uws/builds.js')).href)
+  const { NATIVE_BUILDS } = await import(pathToFileURL(join(ROOT, 'dist/net/server/uws/builds.js')).href)
   const addons = readdirSync(join(target, 'node_modules'), { recursive: true }).filter(path =>
     path.endsWith('.node'),
   )
@@ -99,7 +99,7 @@ async function checkNativeBuilds(target) {
       .digest('hex')
     if (build?.sha256[platform] !== digest)
       throw new Error(
-        `node_modules/${addon} has a SHA-256 that src/shared/server/uws/builds.ts does not list; run npm ci`,
+        `node_modules/${addon} has a SHA-256 that src/net/server/uws/builds.ts does not list; run npm ci`,
       )
   }
   for (const platform of SHIPPED_PLATFORMS)

@@ -111,7 +111,7 @@ want_helm() {
   fi
 }
 
-# opa and regal: their versions stand in src/shared/policy/workshop, and that installs them
+# opa and regal: their versions stand in src/policy/workshop, and that installs them
 want_policy_tools() {
   [[ -x .tools/bin/opa ]] && compgen -G '.tools/bin/regal-*' >/dev/null && return
   steps+=('go fetch_policy_tools')

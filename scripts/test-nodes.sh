@@ -12,7 +12,7 @@ if [[ ${1:-} == --node ]]; then
   nodes=$2
   shift 2
 fi
-(($# > 0)) || set -- test/contract/listener test/unit/shared/server
+(($# > 0)) || set -- test/contract/listener test/unit/net/server
 # cannot REASON: ends with EX_TEMPFAIL, which is not a failed test
 cannot() {
   echo "no Debian 13 root here: $1"

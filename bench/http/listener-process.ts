@@ -5,7 +5,7 @@
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
-import { listenerSupport } from '../../src/shared/server/create.ts'
+import { listenerSupport } from '../../src/net/server/create.ts'
 import type { Cpu, Question, Ready } from './listener-server.ts'
 
 /** `bare` is uWS without any of our code; it and `uws` are left out where the native build does not load. */

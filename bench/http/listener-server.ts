@@ -1,7 +1,7 @@
 /** One echo server in its own process, for the listener and upstream benches: bare uWS or one of our listeners. */
-import { createListener } from '../../src/shared/server/create.ts'
-import { DEFAULT_LISTENER_LIMITS } from '../../src/shared/server/listener.ts'
-import { loadNative } from '../../src/shared/server/uws/native.ts'
+import { createListener } from '../../src/net/server/create.ts'
+import { DEFAULT_LISTENER_LIMITS } from '../../src/net/server/listener.ts'
+import { loadNative } from '../../src/net/server/uws/native.ts'
 
 /** What the bench asks for, over IPC, and what it gets back. */
 export type Question = 'cpu'

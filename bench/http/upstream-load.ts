@@ -3,8 +3,8 @@
  * a bare uWS server in its own process. Every response is checked. `npx tsx bench/http/upstream-load.ts [rounds] [calls]`
  */
 import { Pool } from 'undici'
-import { createEgress } from '../../src/shared/egress/client.ts'
-import type { EgressRequest } from '../../src/shared/egress/egress.ts'
+import { createEgress } from '../../src/net/egress/client.ts'
+import type { EgressRequest } from '../../src/net/egress/egress.ts'
 import { BODY, startEchoServer } from './listener-process.ts'
 
 const IN_FLIGHT = 8

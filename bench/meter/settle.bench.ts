@@ -10,7 +10,7 @@ import { Exchange, type ExchangeInit } from '../../src/data-plane/pipeline/excha
 import { meterCalls } from '../../src/data-plane/stages/6-settle/meter-call.ts'
 import { recordMetrics } from '../../src/data-plane/stages/6-settle/record-metrics.ts'
 import type { MeteringEvent } from '../../src/link/metering-event.ts'
-import { Metrics } from '../../src/shared/telemetry/metrics.ts'
+import { Metrics } from '../../src/telemetry/metrics.ts'
 import { aPrincipal, aTool, compiled, exchange } from '../../test/fixtures/exchange.ts'
 import { LibraryMetrics } from '../../test/fixtures/library-metrics.ts'
 import { aCall, anOrigin } from '../../test/fixtures/metering.ts'

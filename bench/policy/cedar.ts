@@ -1,6 +1,6 @@
 /** The gist of the shipped policy in Cedar, for comparison: same tenant, and a scope that covers the call. */
 import { preparsePolicySet, statefulIsAuthorized } from '@cedar-policy/cedar-wasm/nodejs'
-import type { PolicyInput } from '../../src/shared/policy/engine.ts'
+import type { PolicyInput } from '../../src/policy/engine.ts'
 
 const POLICIES = `
 permit (principal, action == Action::"tools.call", resource)

@@ -2,9 +2,9 @@
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { principal } from '../../src/model/principal.ts'
-import { readBundle } from '../../src/shared/policy/bundle.ts'
-import type { Decision, PolicyInput, PreparedPolicy } from '../../src/shared/policy/engine.ts'
-import { createOpaWasmEngine } from '../../src/shared/policy/opa-wasm/engine.ts'
+import { readBundle } from '../../src/policy/bundle.ts'
+import type { Decision, PolicyInput, PreparedPolicy } from '../../src/policy/engine.ts'
+import { createOpaWasmEngine } from '../../src/policy/opa-wasm/engine.ts'
 import type { BenchCase, Suite } from '../suite.ts'
 import { cedar } from './cedar.ts'
 

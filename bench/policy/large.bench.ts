@@ -3,10 +3,10 @@ import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } f
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { PolicyInput, PreparedPolicy } from '../../src/shared/policy/engine.ts'
-import { createOpaWasmEngine } from '../../src/shared/policy/opa-wasm/engine.ts'
-import { buildBundle } from '../../src/shared/policy/workshop/build.ts'
 import { requireOpa } from '../../src/app/cli/policy/programs.ts'
+import type { PolicyInput, PreparedPolicy } from '../../src/policy/engine.ts'
+import { createOpaWasmEngine } from '../../src/policy/opa-wasm/engine.ts'
+import { buildBundle } from '../../src/policy/workshop/build.ts'
 import type { BenchCase, Suite } from '../suite.ts'
 
 const POLICIES = fileURLToPath(new URL('../../policies', import.meta.url))

@@ -1,7 +1,7 @@
 /** Repeats a request on a number of connections and checks the responses. */
 import { connect } from 'node:net'
-import type { ResponseHead } from '../../src/shared/egress/http1/response-head.ts'
-import { ResponseParser } from '../../src/shared/egress/http1/response-parser.ts'
+import type { ResponseHead } from '../../src/net/egress/http1/response-head.ts'
+import { ResponseParser } from '../../src/net/egress/http1/response-parser.ts'
 import type { WorkRequest } from './work.ts'
 
 export interface LoadOptions {

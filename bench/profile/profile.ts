@@ -2,7 +2,7 @@
 import { mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { VERSION } from '../../src/shared/version.ts'
+import { VERSION } from '../../src/base/version.ts'
 import { type BenchDeployment, startDeployment } from './deployment.ts'
 import { type CpuProfile, hotFunctions } from './hot-functions.ts'
 import { startLoad } from './load.ts'

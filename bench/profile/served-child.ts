@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
-import { within } from '../../src/shared/async/within.ts'
+import { within } from '../../src/base/async/within.ts'
 
 /** From the parent, over the channel of `child_process.spawn`. */
 export type ProfilerOrder =

@@ -1,7 +1,7 @@
 /** An API key cached and at first sight, 4,096 in use, beside a bare Map of plaintext keys. */
-import { generateApiKey } from '../../src/shared/identity/api-key-format.ts'
-import { type ApiKeyRecord, createApiKeyVerifier } from '../../src/shared/identity/api-keys.ts'
-import type { ApiKeyVerifier } from '../../src/shared/identity/verifier.ts'
+import { generateApiKey } from '../../src/identity/api-key-format.ts'
+import { type ApiKeyRecord, createApiKeyVerifier } from '../../src/identity/api-keys.ts'
+import type { ApiKeyVerifier } from '../../src/identity/verifier.ts'
 import type { BenchCase, Suite } from '../suite.ts'
 
 const NOW_MS = Date.now()

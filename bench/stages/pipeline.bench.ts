@@ -1,9 +1,9 @@
 /** The whole pipeline: warm without the backend call, stage by stage, with a backend that responds at once, and cold. */
 
+import { isPending } from '../../src/base/and-then.ts'
 import { compose, type Pipeline } from '../../src/data-plane/pipeline/compose.ts'
 import { Exchange, type ExchangeInit } from '../../src/data-plane/pipeline/exchange.ts'
 import type { Stage } from '../../src/data-plane/pipeline/stage.ts'
-import { isPending } from '../../src/shared/call/and-then.ts'
 import type { BenchCase, Suite } from '../suite.ts'
 import { type CallParts, callParts, freshCalls, withoutBackend } from './calls.ts'
 import { signTokens, verifierOf } from './token/signed-tokens.ts'

@@ -1,10 +1,10 @@
 /** A cached result, its canonical key included, beside lru-cache with a key of JSON.stringify. */
 
 import { LRUCache } from 'lru-cache'
+import { isPending } from '../../src/base/and-then.ts'
 import type { Exchange } from '../../src/data-plane/pipeline/exchange.ts'
 import { ResultCache } from '../../src/data-plane/stages/5-invoke/result-cache.ts'
 import type { ToolResult } from '../../src/model/tool.ts'
-import { isPending } from '../../src/shared/call/and-then.ts'
 import { aPrincipal, aSnapshot, aTool, exchange } from '../../test/fixtures/exchange.ts'
 import type { BenchCase, Suite } from '../suite.ts'
 

@@ -1,5 +1,5 @@
 /** Reads the settings of a deployment from the environment and checks them, also in combination. */
-import { isLoopback } from '../model/loopback.ts'
+import { isLoopback } from '../base/loopback.ts'
 import { isCidr } from './settings/cidr.ts'
 import { readHeldBytesMax } from './settings/held-bytes.ts'
 import { NO_PROVIDER, readIssuer } from './settings/issuer.ts'

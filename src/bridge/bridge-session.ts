@@ -1,9 +1,9 @@
 /** One MCP session of the bridge: its process, the requests in flight, and the stream of the client. */
-import { readJson, writeJson } from '../model/exact-number.ts'
-import { isObject } from '../model/is-object.ts'
-import { INTERNAL_ERROR, METHOD_NOT_FOUND } from '../shared/call/rpc-errors.ts'
-import { readMessages, responseText, type ServerMessage } from '../shared/mcp-client/messages.ts'
-import type { ResponseStream } from '../shared/server/listener.ts'
+import { readJson, writeJson } from '../base/json/exact-number.ts'
+import { isObject } from '../base/json/is-object.ts'
+import { readMessages, responseText, type ServerMessage } from '../mcp/client/messages.ts'
+import { INTERNAL_ERROR, METHOD_NOT_FOUND } from '../model/rpc-errors.ts'
+import type { ResponseStream } from '../net/server/listener.ts'
 import { eventOf, type Reply } from './reply.ts'
 import { type StdioCommand, StdioProcess } from './stdio-process.ts'
 

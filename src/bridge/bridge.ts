@@ -1,16 +1,16 @@
 /** Serves a stdio MCP server over Streamable HTTP, with a process for each session. */
 import { createHash, randomUUID, timingSafeEqual } from 'node:crypto'
-import { Backoff } from '../shared/async/backoff.ts'
-import { INVALID_REQUEST, PARSE_ERROR, SERVER_ERROR } from '../shared/call/rpc-errors.ts'
-import { readMessages, type ServerMessage } from '../shared/mcp-client/messages.ts'
-import { allowHosts, onlyHosts } from '../shared/server/allowed-hosts.ts'
-import { createListener } from '../shared/server/create.ts'
+import { Backoff } from '../base/async/backoff.ts'
+import { readMessages, type ServerMessage } from '../mcp/client/messages.ts'
+import { INVALID_REQUEST, PARSE_ERROR, SERVER_ERROR } from '../model/rpc-errors.ts'
+import { allowHosts, onlyHosts } from '../net/server/allowed-hosts.ts'
+import { createListener } from '../net/server/create.ts'
 import {
   DEFAULT_LISTENER_LIMITS,
   type HttpRequest,
   type HttpResponse,
   type Listener,
-} from '../shared/server/listener.ts'
+} from '../net/server/listener.ts'
 import { BridgeSession, type ClientRequest } from './bridge-session.ts'
 import { Reply, STREAM_HEADERS, sendError, sendJson } from './reply.ts'
 import type { StdioCommand } from './stdio-process.ts'

@@ -1,5 +1,5 @@
 /** Sends the responses of the bridge: JSON, errors, and messages on an event stream. */
-import type { HttpResponse, ResponseStream } from '../shared/server/listener.ts'
+import type { HttpResponse, ResponseStream } from '../net/server/listener.ts'
 
 export const STREAM_HEADERS = ['content-type', 'text/event-stream', 'cache-control', 'no-store'] as const
 

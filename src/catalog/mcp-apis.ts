@@ -1,5 +1,7 @@
 /** Synchronizes the APIs of type mcp of the control plane: each one becomes a tool set of its tenant. */
 import { join } from 'node:path'
+import { SerialQueue } from '../base/async/serial-queue.ts'
+import type { OnDamage } from '../base/fs/damage.ts'
 import type { ControlShare, McpApiShare, TenantShare } from '../link/control-share.ts'
 import { type McpUpstream, secretOfTenant } from '../model/mcp-upstream.ts'
 import type { OAuthClient, Tool } from '../model/tool.ts'
@@ -10,10 +12,8 @@ import {
   type DeclaredAuthentication,
   type ToolSet,
 } from '../model/tool-set.ts'
-import { SerialQueue } from '../shared/async/serial-queue.ts'
-import type { Egress } from '../shared/egress/egress.ts'
-import type { OnDamage } from '../shared/fs/damage.ts'
-import type { Log } from '../shared/telemetry/log.ts'
+import type { Egress } from '../net/egress/egress.ts'
+import type { Log } from '../telemetry/log.ts'
 import { Reconciler } from './reconcile.ts'
 import type { ReportedStatus } from './source.ts'
 import { createCompiler } from './sync/compiler.ts'

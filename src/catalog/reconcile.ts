@@ -1,8 +1,8 @@
 /** Turns desired tool sets, tools and views into a published catalog, writes their status, and stores the definitions of tools. */
-import { writeJson } from '../model/exact-number.ts'
+import { writeJson } from '../base/json/exact-number.ts'
 import type { Tool } from '../model/tool.ts'
 import type { ToolSetStatus } from '../model/tool-set.ts'
-import type { Log } from '../shared/telemetry/log.ts'
+import type { Log } from '../telemetry/log.ts'
 import type { Desired, DesiredToolSet } from './desired.ts'
 import type { PublishCatalog, ReportedStatus, ReportedView } from './source.ts'
 import type { DefinitionStore } from './sync/definition-store.ts'

@@ -1,8 +1,9 @@
 /** Serves the page at `/connections` of a gateway, on which users sign in, and connect and disconnect tool sets. It does not store the tokens of tool sets. */
+
+import type { Sealer } from '../base/secrets/sealer.ts'
+import type { TokenVerifier } from '../identity/verifier.ts'
 import type { Principal } from '../model/principal.ts'
-import type { Egress } from '../shared/egress/egress.ts'
-import type { TokenVerifier } from '../shared/identity/verifier.ts'
-import type { Sealer } from '../shared/secrets/sealer.ts'
+import type { Egress } from '../net/egress/egress.ts'
 import { type Connectable, connectionsPage, waitPage } from './connections-page.ts'
 import { Login } from './login.ts'
 import { LoginFailure, OAuthClient } from './oauth-client.ts'

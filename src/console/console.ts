@@ -1,8 +1,9 @@
 /** Serves the console or the portal: files, login, session and requests to the planes. `forward.ts` sends these requests. */
+
+import type { Sealer } from '../base/secrets/sealer.ts'
+import type { TokenVerifier } from '../identity/verifier.ts'
 import { asUser, type Principal } from '../model/principal.ts'
-import type { Egress } from '../shared/egress/egress.ts'
-import type { TokenVerifier } from '../shared/identity/verifier.ts'
-import type { Sealer } from '../shared/secrets/sealer.ts'
+import type { Egress } from '../net/egress/egress.ts'
 import { ConsoleFiles } from './files.ts'
 import { bearer, type ControlPlaneHandler, forwardToControlPlane, forwardToGateway } from './forward.ts'
 import { type DemoClient, Login, type PublicAddress } from './login.ts'

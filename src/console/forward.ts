@@ -1,6 +1,6 @@
 /** Forwards requests of console and portal to the planes, and decides which headers may pass. */
 import { isWithheldFromUpstream, NEVER_FORWARDED } from '../model/passthrough.ts'
-import type { Egress } from '../shared/egress/egress.ts'
+import type { Egress } from '../net/egress/egress.ts'
 import { PRIVATE, problem } from './problem.ts'
 
 /** Of a request that is not an event stream. */

@@ -2,9 +2,9 @@
 
 import { createHash } from 'node:crypto'
 import * as oauth from 'oauth4webapi'
-import { isObject } from '../model/is-object.ts'
-import { BoundedMap } from '../shared/async/bounded-map.ts'
-import type { Egress } from '../shared/egress/egress.ts'
+import { BoundedMap } from '../base/async/bounded-map.ts'
+import { isObject } from '../base/json/is-object.ts'
+import type { Egress } from '../net/egress/egress.ts'
 
 const TIMEOUT_MS = 15_000
 const MAX_RESPONSE_BYTES = 256 * 1024

@@ -1,5 +1,5 @@
 /** The parts that the portal has beyond the console: its look, the paths it may request, and trial calls of APIs. */
-import type { Egress } from '../shared/egress/egress.ts'
+import type { Egress } from '../net/egress/egress.ts'
 import { forwardToGateway, mayBeChosen } from './forward.ts'
 import { problem } from './problem.ts'
 import type { Theme } from './theme.ts'

@@ -1,7 +1,7 @@
 /** Sessions, pending logins and pending connections in encrypted cookies, and the CSRF token of a session. */
 import { randomBytes, timingSafeEqual } from 'node:crypto'
+import type { Sealer } from '../base/secrets/sealer.ts'
 import type { Principal } from '../model/principal.ts'
-import type { Sealer } from '../shared/secrets/sealer.ts'
 import { LoginFailure, type Tokens } from './oauth-client.ts'
 
 /** After the login. */

@@ -1,4 +1,6 @@
 /** Summaries and windows of recorded calls: their types, how they are merged, and the form in which they are shown. */
+
+import { getOrSet } from '../base/once-per.ts'
 import {
   addFigures,
   addGroups,
@@ -8,7 +10,6 @@ import {
   quantileMs,
   SEPARATOR,
 } from '../model/call-figures.ts'
-import { getOrSet } from '../model/once-per.ts'
 
 /** Of each list. */
 const MAX_LISTED = 20

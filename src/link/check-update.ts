@@ -1,5 +1,5 @@
 /** Checks the form of an update from the control plane and reports the first fault that it finds. */
-import { isObject } from '../model/is-object.ts'
+import { isObject } from '../base/json/is-object.ts'
 import type { Plan } from '../model/plan.ts'
 import type { Traffic } from '../model/traffic.ts'
 import type {

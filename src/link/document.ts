@@ -1,9 +1,10 @@
 /** The snapshot document and its version, and a canonical form of JSON. */
-import { ExactNumber } from '../model/exact-number.ts'
+
+import { inSlices } from '../base/async/slices.ts'
+import { ExactNumber } from '../base/json/exact-number.ts'
 import type { Plan, PlanRule } from '../model/plan.ts'
 import type { Tool } from '../model/tool.ts'
 import type { ToolView } from '../model/tool-view.ts'
-import { inSlices } from '../shared/async/slices.ts'
 import { type ControlShare, EMPTY_SHARE } from './control-share.ts'
 import { digestCache, sha256 } from './digest-cache.ts'
 

@@ -1,6 +1,7 @@
 /** Questions of the control plane about recorded calls, the replies of gateways, and the wire form of a summary. */
+
+import { isObject } from '../base/json/is-object.ts'
 import type { Figures, Groups } from '../model/call-figures.ts'
-import { isObject } from '../model/is-object.ts'
 import type { CallWindow, Summary } from './call-summary.ts'
 
 /** Conditions on calls, as in `GET /admin/calls`; every one that is given must hold. */

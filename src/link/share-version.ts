@@ -1,6 +1,6 @@
 /** The version of the control plane's share, computed from its content, and the comparison of two parts. */
 import { createHash } from 'node:crypto'
-import { runAtOnce } from '../shared/async/slices.ts'
+import { runAtOnce } from '../base/async/slices.ts'
 import type { ControlShare } from './control-share.ts'
 import { digestCache } from './digest-cache.ts'
 

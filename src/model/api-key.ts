@@ -1,4 +1,4 @@
-/** An API key as it is stored, and its life cycle as pure functions. `shared/identity/api-key-format.ts` makes keys. */
+/** An API key as it is stored, and its life cycle as pure functions. `identity/api-key-format.ts` makes keys. */
 import { illegal, moved, type Transition, unchanged } from './transition.ts'
 
 export const API_KEY_STATUSES = ['active', 'rotating', 'expired', 'revoked'] as const

@@ -1,6 +1,7 @@
 /** Counts and latencies of calls, by group: how they are added, and quantiles of latencies. */
+
+import { getOrSet } from '../base/once-per.ts'
 import { type BucketCount, quantile } from './latency-histogram.ts'
-import { getOrSet } from './once-per.ts'
 
 export interface Figures {
   calls: number

@@ -1,5 +1,5 @@
 /** Configuration as code: the comparison of wanted resources with live and applied ones, their paths, and equality of JSON. */
-import type { Json } from './json-schema.ts'
+import type { Json } from '../base/json/json-schema.ts'
 
 export const RESOURCE_KINDS = ['plan', 'tenant', 'api', 'product', 'consumer', 'webhook'] as const
 export type ResourceKind = (typeof RESOURCE_KINDS)[number]

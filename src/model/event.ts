@@ -1,5 +1,5 @@
 /** Domain events: their kinds and fields. */
-import type { Json } from './json-schema.ts'
+import type { Json } from '../base/json/json-schema.ts'
 
 /** Kinds that webhooks can subscribe to (docs/reference/events.md, Kinds). */
 export const WEBHOOK_EVENT_KINDS = [

@@ -1,5 +1,5 @@
 /** Converts a tool with exact numbers to plain data and back. */
-import { holdsExact, readJson, withDoubles, writeJson } from './exact-number.ts'
+import { holdsExact, readJson, withDoubles, writeJson } from '../base/json/exact-number.ts'
 import type { Tool } from './tool.ts'
 
 type Parts = Pick<Tool, 'inputSchema' | 'outputSchema'> & Pick<Tool['request'], 'fixed'>

@@ -1,5 +1,5 @@
 /** A tool, resource or prompt: its definition, how calls reach its backend and are limited, and the form of its result. */
-import type { JsonSchema, ObjectSchema } from './json-schema.ts'
+import type { JsonSchema, ObjectSchema } from '../base/json/json-schema.ts'
 import type { UpstreamTransport } from './upstream-transport.ts'
 
 /** MCP tool annotations (docs/reference/toolset.md, Annotations). */

@@ -1,5 +1,5 @@
 /** Applies a ToolView: selects, names, describes and sorts tools, matches name patterns, and counts what fits into a budget. */
-import { oncePer } from './once-per.ts'
+import { oncePer } from '../base/once-per.ts'
 import type { Tool } from './tool.ts'
 import type { ToolChange, ToolView } from './tool-view.ts'
 

@@ -1,6 +1,7 @@
 /** A webhook, the messages sent to it, their sample data, masked headers, and names for its secrets. */
+
+import type { Json } from '../base/json/json-schema.ts'
 import { WEBHOOK_EVENT_KINDS, type WebhookEventKind } from './event.ts'
-import type { Json } from './json-schema.ts'
 
 /** Subscribes to all kinds (docs/reference/events.md, Kinds). */
 export const EVERY_EVENT = '*'

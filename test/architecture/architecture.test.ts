@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { NATIVE_BUILDS } from '../../src/shared/server/uws/builds.ts'
+import { NATIVE_BUILDS } from '../../src/net/server/uws/builds.ts'
 import { ADAPTERS, CHOOSERS, FORBIDDEN, LAYERS, VENDORS } from './layers.ts'
 import * as rules from './rules.ts'
 import { parseSource, readSources } from './source-files.ts'
@@ -98,7 +98,7 @@ describe('package.json', () => {
       expect(lock.packages[`node_modules/${name}`].integrity).toMatch(/^sha512-/)
   })
 
-  it('has installed the binaries that the hashes of src/shared/server/uws/builds.ts describe', () => {
+  it('has installed the binaries that the hashes of src/net/server/uws/builds.ts describe', () => {
     const require = createRequire(import.meta.url)
     const differing = NATIVE_BUILDS.flatMap(build =>
       Object.entries(build.sha256).filter(([platform, sha256]) => {
@@ -170,18 +170,18 @@ describe('every rule rejects', () => {
   const DOC = '/** Holds one thing and does no other. */\n'
   it.each([
     ['a file in no folder', rules.everyFileHasALayer, 'cellar/x.ts', ''],
-    ['an import upward', rules.importsPointDown, 'shared/x.ts', "import { a } from '../link/report.ts'"],
+    ['an import upward', rules.importsPointDown, 'net/x.ts', "import { a } from '../mcp/report.ts'"],
     [
       'an import upward for types',
       rules.importsPointDown,
       'model/x.ts',
-      "import type { a } from '../shared/call/refusal.ts'",
+      "import type { a } from '../net/refusal.ts'",
     ],
     [
       'an import upward in a type',
       rules.importsPointDown,
       'model/x.ts',
-      "type A = import('../shared/call/refusal.ts').A",
+      "type A = import('../net/refusal.ts').A",
     ],
     [
       'an import upward at run time',
@@ -229,7 +229,7 @@ describe('every rule rejects', () => {
     [
       'a vendor by require',
       rules.vendorsStayInTheirFolder,
-      'shared/server/x.ts',
+      'net/server/x.ts',
       "createRequire(import.meta.url)('uWebSockets.js')",
     ],
     [
@@ -238,19 +238,19 @@ describe('every rule rejects', () => {
       'data-plane/http/x.ts',
       "import pad from '@left/pad/deep.js'",
     ],
-    ['the environment', rules.environmentIsReadInApp, 'shared/x.ts', 'const a = process.env.A'],
+    ['the environment', rules.environmentIsReadInApp, 'net/x.ts', 'const a = process.env.A'],
     [
       'the environment by import',
       rules.environmentIsReadInApp,
-      'shared/x.ts',
+      'net/x.ts',
       "import { env as e } from 'node:process'",
     ],
-    ['the console', rules.consoleStaysInCommands, 'shared/x.ts', "console.error('x')"],
-    ['the kernel', rules.foldersAreNotLeft, 'shared/x.ts', "import '../../assembly/window.ts'"],
-    ['a long file', rules.filesAreShort, 'shared/x.ts', '\n'.repeat(400)],
+    ['the console', rules.consoleStaysInCommands, 'net/x.ts', "console.error('x')"],
+    ['the kernel', rules.foldersAreNotLeft, 'net/x.ts', "import '../../assembly/window.ts'"],
+    ['a long file', rules.filesAreShort, 'net/x.ts', '\n'.repeat(400)],
     ['a long test', rules.testsAreShort, 'unit/x.test.ts', '\n'.repeat(600)],
-    ['an empty name', rules.namesSayWhatIsInside, 'shared/time-utils.ts', ''],
-    ['a name in capitals', rules.namesSayWhatIsInside, 'shared/timeWindow.ts', ''],
+    ['an empty name', rules.namesSayWhatIsInside, 'net/time-utils.ts', ''],
+    ['a name in capitals', rules.namesSayWhatIsInside, 'net/timeWindow.ts', ''],
   ] as const)('on %s', (_, rule, path, text) => {
     expect(rule([parseSource(path, DOC + text)])).toHaveLength(1)
   })
@@ -258,7 +258,7 @@ describe('every rule rejects', () => {
   it.each(['import "x"', '// a comment.\n', '/** */ const a = 1.5', '/** No sentence */\n'])(
     'on a file that opens with %j',
     text => {
-      expect(rules.filesOpenWithASentence([parseSource('shared/x.ts', text)])).toHaveLength(1)
+      expect(rules.filesOpenWithASentence([parseSource('net/x.ts', text)])).toHaveLength(1)
     },
   )
 
@@ -267,6 +267,6 @@ describe('every rule rejects', () => {
     for (const rule of Object.values(rules).filter(
       value => typeof value === 'function' && value.length === 1,
     ))
-      if (rule !== rules.placeOf) expect((rule as rules.Rule)([parseSource('shared/x.ts', text)])).toEqual([])
+      if (rule !== rules.placeOf) expect((rule as rules.Rule)([parseSource('net/x.ts', text)])).toEqual([])
   })
 })

@@ -7,7 +7,7 @@ import { describe, expect, it } from 'vitest'
 import { keepsDependency, keepsFile, SHIPPED_PLATFORMS } from '../../scripts/pack/contents.mjs'
 // @ts-expect-error scripts without types
 import { nextVersion, releaseNotes } from '../../scripts/release.mjs'
-import { NATIVE_BUILDS } from '../../src/shared/server/uws/builds.ts'
+import { NATIVE_BUILDS } from '../../src/net/server/uws/builds.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 const read = (path: string) => readFileSync(join(ROOT, path), 'utf8')

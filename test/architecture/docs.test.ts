@@ -2,7 +2,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { REFUSALS } from '../../src/shared/call/refusal.ts'
+import { REFUSALS } from '../../src/model/refusal.ts'
 import { CLIENT_PROGRAMS, PYTHON_PROGRAMS, serviceOf } from '../fixtures/client-programs.ts'
 
 const ROOT = new URL('../../', import.meta.url).pathname

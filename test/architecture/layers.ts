@@ -3,10 +3,12 @@
 /** Imports point down only: a file may import its own folder and everything below it. Folders of one layer do not import each other. */
 export const LAYERS: readonly (readonly string[])[] = [
   ['app/'],
-  ['data-plane/', 'control-plane/', 'catalog/', 'console/', 'example/', 'bridge/'],
-  ['link/'],
-  ['shared/'],
+  ['data-plane/', 'control-plane/', 'console/'],
+  ['catalog/', 'bridge/', 'example/', 'identity/'],
+  ['mcp/', 'telemetry/', 'policy/'],
+  ['link/', 'net/'],
   ['model/'],
+  ['base/'],
 ]
 
 export interface Exception {
@@ -33,7 +35,7 @@ export const FORBIDDEN: readonly Exception[] = [
     to: 'data-plane/kernel/',
     reason: 'a stage uses adapters through interfaces',
   },
-  { from: 'data-plane/stages/', to: 'shared/server/', reason: 'a stage does not know the transport' },
+  { from: 'data-plane/stages/', to: 'net/server/', reason: 'a stage does not know the transport' },
   { from: 'data-plane/snapshot/', to: 'data-plane/stages/', reason: 'a snapshot is data that stages read' },
 ]
 
@@ -57,11 +59,11 @@ export const ADAPTERS: readonly string[] = [
   'data-plane/sessions/memory/',
   'data-plane/sessions/redis/',
   'data-plane/sessions/threads/',
-  'shared/identity/dev-provider/',
-  'shared/policy/opa-http/',
-  'shared/policy/opa-wasm/',
-  'shared/server/node/',
-  'shared/server/uws/',
+  'identity/dev-provider/',
+  'policy/opa-http/',
+  'policy/opa-wasm/',
+  'net/server/node/',
+  'net/server/uws/',
 ]
 
 /** Others that import an adapter: files that choose between those beside them, and adapters around another. */
@@ -72,8 +74,8 @@ export const CHOOSERS: readonly Exception[] = [
     reason: 'lint reads a file with the code that serves it, so that both accept the same',
   },
   {
-    from: 'shared/server/create.ts',
-    to: 'shared/server/',
+    from: 'net/server/create.ts',
+    to: 'net/server/',
     reason: 'HTTP_SERVER=auto has to try the native build',
   },
   {
@@ -115,34 +117,34 @@ export const VENDORS: readonly Vendor[] = [
   { package: '@asteasolutions/zod-to-openapi', folders: ['control-plane/api/'] },
   { package: '@electric-sql/pglite', folders: ['control-plane/store/pglite/'] },
   { package: '@kubernetes/client-node', folders: ['catalog/kubernetes/'] },
-  { package: '@open-policy-agent/opa-wasm', folders: ['shared/policy/opa-wasm/'] },
-  { package: '@opentelemetry/api', folders: ['shared/telemetry/'] },
-  { package: '@opentelemetry/exporter-trace-otlp-http', folders: ['shared/telemetry/'] },
-  { package: '@opentelemetry/resources', folders: ['shared/telemetry/'] },
-  { package: '@opentelemetry/sdk-trace-base', folders: ['shared/telemetry/'] },
-  { package: 'ajv', folders: ['shared/json-schema/'] },
-  { package: 'ajv-formats', folders: ['shared/json-schema/'] },
+  { package: '@open-policy-agent/opa-wasm', folders: ['policy/opa-wasm/'] },
+  { package: '@opentelemetry/api', folders: ['telemetry/'] },
+  { package: '@opentelemetry/exporter-trace-otlp-http', folders: ['telemetry/'] },
+  { package: '@opentelemetry/resources', folders: ['telemetry/'] },
+  { package: '@opentelemetry/sdk-trace-base', folders: ['telemetry/'] },
+  { package: 'ajv', folders: ['base/json-schema/'] },
+  { package: 'ajv-formats', folders: ['base/json-schema/'] },
   { package: 'commander', folders: ['app/cli/'] },
   { package: 'hono', folders: ['control-plane/api/'] },
-  { package: 'ioredis', folders: ['shared/redis/'] },
-  { package: 'ipaddr.js', folders: ['shared/egress/'] },
-  { package: 'jose', folders: ['shared/identity/'] },
+  { package: 'ioredis', folders: ['net/redis/'] },
+  { package: 'ipaddr.js', folders: ['net/egress/'] },
+  { package: 'jose', folders: ['identity/'] },
   { package: 'jsonpath-rfc9535', folders: ['catalog/'] },
   { package: 'kafkajs', folders: ['data-plane/metering/kafka/'] },
   { package: 'kysely', folders: ['control-plane/store/'] },
-  { package: 'minisearch', folders: ['data-plane/tool-search/'] },
+  { package: 'minisearch', folders: ['data-plane/listing/search/'] },
   { package: 'nodemailer', folders: ['control-plane/mail/'] },
   { package: 'oauth4webapi', folders: ['console/'] },
-  { package: 'oidc-provider', folders: ['shared/identity/dev-provider/'] },
+  { package: 'oidc-provider', folders: ['identity/dev-provider/'] },
   { package: 'pg', folders: ['control-plane/store/postgres/'] },
-  { package: 'pino', folders: ['shared/telemetry/'] },
-  { package: 'prom-client', folders: ['shared/telemetry/'] },
+  { package: 'pino', folders: ['telemetry/'] },
+  { package: 'prom-client', folders: ['telemetry/'] },
   { package: 'protobufjs', folders: ['data-plane/metering/'] },
-  { package: 're2js', folders: ['shared/json-schema/'] },
+  { package: 're2js', folders: ['base/json-schema/'] },
   { package: 'redoc', folders: ['control-plane/api/'] },
   { package: 'swagger-ui-dist', folders: ['control-plane/api/'] },
-  { package: 'uWebSockets.js', folders: ['shared/server/uws/'] },
-  { package: 'undici', folders: ['shared/egress/'] },
+  { package: 'uWebSockets.js', folders: ['net/server/uws/'] },
+  { package: 'undici', folders: ['net/egress/'] },
   {
     package: 'yaml',
     folders: ['app/cli/config/', 'catalog/', 'data-plane/quota/plans.ts', 'example/'],
@@ -156,7 +158,7 @@ export const VENDORS: readonly Vendor[] = [
 export const ENVIRONMENT_READERS: readonly string[] = [
   'app/',
   // sets the one variable by which the native parser takes its bound
-  'shared/server/uws/native.ts',
+  'net/server/uws/native.ts',
 ]
 /** May write to the console. */
 export const CONSOLE_WRITERS: readonly string[] = ['app/cli/']

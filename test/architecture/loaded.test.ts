@@ -62,7 +62,7 @@ describe.each(['src/app/main.ts', 'src/app/main/workers/thread.ts'])('loading %s
     'pg',
     'zod',
     'src/control-plane/api/control-plane.ts',
-    'src/data-plane/tool-search/tool-index.ts',
+    'src/data-plane/listing/search/tool-index.ts',
   ])('does not load %s', module => {
     expect(chainTo(module, reached)).toBeUndefined()
   })

@@ -1,7 +1,7 @@
 /** `npm run chaos`: a deployment under load, random faults and oracles, or swaps of a policy. It prints progress and result; the exit code is the verdict. */
 import { writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
-import { parseDurationMs } from '../../src/model/duration.ts'
+import { parseDurationMs } from '../../src/base/duration.ts'
 import { FAULT_KINDS, type FaultKind } from './faults.ts'
 import { swapPolicies } from './policy-swaps.ts'
 import { type ChaosResult, runChaos } from './run.ts'

@@ -1,8 +1,8 @@
 /** The deployment of a chaos run: gateways and control planes as processes, real PostgreSQL, Redis and Kafka, a provider, and the links that break between them. */
 import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { startDevProvider } from '../../src/shared/identity/dev-provider/dev-provider.ts'
-import { SILENT } from '../../src/shared/telemetry/log.ts'
+import { startDevProvider } from '../../src/identity/dev-provider/dev-provider.ts'
+import { SILENT } from '../../src/telemetry/log.ts'
 import { type Cluster, startCluster } from '../contract/store/postgres-cluster.ts'
 import { type FaultyLink, startFaultyLink } from '../fixtures/faulty-link.ts'
 import { freePorts } from '../fixtures/free-ports.ts'

@@ -1,11 +1,11 @@
 /** What one document of the corpus becomes, and whether every claim about its tools holds. No result depends on an earlier document. */
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import ajvFormats from 'ajv-formats'
+import { unfoldSchema } from '../../src/base/json/unfold-schema.ts'
+import { compileValidator } from '../../src/base/json-schema/validate.ts'
 import type { CompileOutcome } from '../../src/catalog/sync/compile-job.ts'
 import type { Tool } from '../../src/model/tool.ts'
 import { DEFAULT_NAMING, DEFAULT_TOOL_DEFAULTS, type ToolSet } from '../../src/model/tool-set.ts'
-import { unfoldSchema } from '../../src/model/unfold-schema.ts'
-import { compileValidator } from '../../src/shared/json-schema/validate.ts'
 import { preparedTool } from '../fixtures/prepared-tool.ts'
 import { DocumentCheck } from './check-request.ts'
 import { ArgumentGenerator } from './generate-arguments.ts'

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
 import { inspectFile } from '../../src/catalog/inspect/inspect-file.ts'
-import { createEgress } from '../../src/shared/egress/client.ts'
+import { createEgress } from '../../src/net/egress/client.ts'
 import { CORPUS_INSTALLED, type CorpusDocument, sampleDocuments } from './corpus.ts'
 import { PARTS, splitDocument } from './split-document.ts'
 

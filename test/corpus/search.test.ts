@@ -2,10 +2,10 @@
 import { countTokens } from 'gpt-tokenizer/encoding/o200k_base'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { foundText } from '../../src/data-plane/http/mcp/search-calls.ts'
-import { searchTools } from '../../src/data-plane/http/search-tools.ts'
-import { toolsForm } from '../../src/data-plane/http/tool-view.ts'
+import type { ToolIndex } from '../../src/data-plane/listing/search/tool-index.ts'
+import { searchTools } from '../../src/data-plane/listing/search-tools.ts'
+import { toolsForm } from '../../src/data-plane/listing/tool-view.ts'
 import type { CompiledTool } from '../../src/data-plane/snapshot/snapshot.ts'
-import type { ToolIndex } from '../../src/data-plane/tool-search/tool-index.ts'
 import { LARGE_INSTALLED } from '../fixtures/large-documents.ts'
 import { indexOf, largeCatalog, mixedCatalog, namesFound, scoreOf } from '../fixtures/search-score.ts'
 

@@ -1,6 +1,6 @@
 /** The cross-origin rule of one API, on the wire over both HTTP servers: preflights, responses and refusals. Other addresses keep the gateway's. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { listenerSupport } from '../../src/shared/server/create.ts'
+import { listenerSupport } from '../../src/net/server/create.ts'
 import { responseHead } from '../fixtures/response-head.ts'
 import { publishRuled, type RuledApi } from '../fixtures/ruled-apis.ts'
 import { type ScriptedBackend, sends, startScriptedBackend } from '../fixtures/scripted-backend.ts'

@@ -2,7 +2,7 @@
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
-import { listenerSupport } from '../../src/shared/server/create.ts'
+import { listenerSupport } from '../../src/net/server/create.ts'
 import { type Deployment, deploy, read, rpc } from '../fixtures/deployment.ts'
 import { type Published, publishApi } from '../fixtures/planes.ts'
 import { type ResponseHead, responseHead } from '../fixtures/response-head.ts'

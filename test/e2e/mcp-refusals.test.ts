@@ -1,7 +1,7 @@
 /** Refused calls over JSON-RPC, in each protocol version: the session of a client goes on, the model reads the reason, and metrics count 429 or 403. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { ERROR_META_KEY } from '../../src/data-plane/http/refusal-body.ts'
-import { OPA_VERSION } from '../../src/shared/policy/workshop/opa.ts'
+import { OPA_VERSION } from '../../src/policy/workshop/opa.ts'
 import { type ReadResponse, rpc } from '../fixtures/deployment.ts'
 import { EventReader } from '../fixtures/event-stream.ts'
 import { connectClient } from '../fixtures/mcp-clients.ts'

@@ -3,7 +3,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
-import { OPA_VERSION } from '../../src/shared/policy/workshop/opa.ts'
+import { OPA_VERSION } from '../../src/policy/workshop/opa.ts'
 import { type Deployment, deploy, type ReadResponse, rpc } from '../fixtures/deployment.ts'
 import { Author, opa } from '../fixtures/policy/author.ts'
 

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
-import { lastDecisions } from '../../src/shared/policy/log/tail.ts'
+import { lastDecisions } from '../../src/policy/log/tail.ts'
 import { runToolgate } from '../fixtures/command.ts'
 import { type Deployment, deploy, read, rpc } from '../fixtures/deployment.ts'
 

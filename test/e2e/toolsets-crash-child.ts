@@ -1,9 +1,9 @@
 /** A process that runs the directory source and says on stdout what it publishes. The crash test kills it. */
 
 import { createDirectorySource } from '../../src/catalog/directory/source.ts'
-import { reviewView } from '../../src/data-plane/http/view-review.ts'
-import { createEgress } from '../../src/shared/egress/client.ts'
-import { SILENT } from '../../src/shared/telemetry/log.ts'
+import { reviewView } from '../../src/data-plane/listing/view-review.ts'
+import { createEgress } from '../../src/net/egress/client.ts'
+import { SILENT } from '../../src/telemetry/log.ts'
 import { noDamage } from '../fixtures/no-damage.ts'
 
 const [directory, dataDir] = process.argv.slice(2) as [string, string]

@@ -2,7 +2,7 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect } from 'vitest'
-import { makeKey, nowSecs, sign, type TestKey } from '../unit/shared/identity/provider.ts'
+import { makeKey, nowSecs, sign, type TestKey } from '../unit/identity/provider.ts'
 import { type FaultProxy, startFaultProxy } from './fault-proxy.ts'
 import { runTable } from './run-table.ts'
 import { prepareSubject } from './subject.ts'

@@ -2,7 +2,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { expect } from 'vitest'
-import { findOpa, OPA_VERSION } from '../../src/shared/policy/workshop/opa.ts'
+import { findOpa, OPA_VERSION } from '../../src/policy/workshop/opa.ts'
 import { eventually } from '../contract/toolsets/source-world.ts'
 import { freePorts } from '../fixtures/free-ports.ts'
 import { startFaultProxy } from './fault-proxy.ts'

@@ -16,7 +16,7 @@ export const FOLDERS = {
     },
   },
   identity: {
-    identity: { mutate: ['src/shared/identity/**/*.ts'], tests: ['test/unit/shared/identity/**/*.test.ts'] },
+    identity: { mutate: ['src/identity/**/*.ts'], tests: ['test/unit/identity/**/*.test.ts'] },
   },
   sessions: {
     sessions: {
@@ -47,38 +47,38 @@ export const FOLDERS = {
   },
   policy: {
     'policy-core': {
-      mutate: ['src/shared/policy/*.ts'],
+      mutate: ['src/policy/*.ts'],
       tests: [
-        'test/unit/shared/policy/{decision,decision-cache,bundle,signatures,report-failure}.test.ts',
-        'test/unit/shared/policy/{schema,reads,live}.test.ts',
-        'test/integration/shared/policy/archive.test.ts',
-        'test/unit/shared/policy/{opa-http,log,opa-wasm}.test.ts',
-        'test/integration/shared/policy/signatures.test.ts',
+        'test/unit/policy/{decision,decision-cache,bundle,signatures,report-failure}.test.ts',
+        'test/unit/policy/{schema,reads,live}.test.ts',
+        'test/integration/policy/archive.test.ts',
+        'test/unit/policy/{opa-http,log,opa-wasm}.test.ts',
+        'test/integration/policy/signatures.test.ts',
       ],
     },
     'policy-live': {
-      mutate: ['src/shared/policy/live/**/*.ts'],
+      mutate: ['src/policy/live/**/*.ts'],
       tests: [
-        'test/unit/shared/policy/{tightened,shadow,follower,live,tenant-bundles,sources,distribution}.test.ts',
+        'test/unit/policy/{tightened,shadow,follower,live,tenant-bundles,sources,distribution}.test.ts',
       ],
     },
     'policy-log': {
-      mutate: ['src/shared/policy/log/**/*.ts'],
-      tests: ['test/unit/shared/policy/{recorder,log}.test.ts'],
+      mutate: ['src/policy/log/**/*.ts'],
+      tests: ['test/unit/policy/{recorder,log}.test.ts'],
     },
     'policy-engines': {
-      mutate: ['src/shared/policy/opa-{http,wasm}/**/*.ts', '!src/shared/policy/opa-wasm/trial-worker.ts'],
+      mutate: ['src/policy/opa-{http,wasm}/**/*.ts', '!src/policy/opa-wasm/trial-worker.ts'],
       tests: [
-        'test/unit/shared/policy/{opa-http,opa-wasm,opa-wasm-memory,evaluation-time,trial}.test.ts',
+        'test/unit/policy/{opa-http,opa-wasm,opa-wasm-memory,evaluation-time,trial}.test.ts',
         'test/contract/policy/opa-wasm.test.ts',
       ],
     },
     'policy-workshop': {
-      mutate: ['src/shared/policy/workshop/**/*.ts'],
+      mutate: ['src/policy/workshop/**/*.ts'],
       tests: [
-        'test/unit/shared/policy/{workshop,never-matching,build-steps,cli}.test.ts',
+        'test/unit/policy/{workshop,never-matching,build-steps,cli}.test.ts',
         // never and build run the real opa, which takes seconds for each mutant
-        'test/integration/shared/policy/{workshop-steps,programs}.test.ts',
+        'test/integration/policy/{workshop-steps,programs}.test.ts',
       ],
     },
   },

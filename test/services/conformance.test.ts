@@ -7,7 +7,7 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { findOpa, OPA_VERSION } from '../../src/shared/policy/workshop/opa.ts'
+import { findOpa, OPA_VERSION } from '../../src/policy/workshop/opa.ts'
 import { deployConformance } from '../fixtures/conformance/deploy.ts'
 import type { Deployment } from '../fixtures/deployment.ts'
 import { servicesRequired } from '../fixtures/redis-server.ts'

@@ -1,6 +1,6 @@
 /** Pages in a real browser that call the gateway, over both HTTP servers, and the control plane: an allowed origin can, a foreign one cannot. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { listenerSupport } from '../../src/shared/server/create.ts'
+import { listenerSupport } from '../../src/net/server/create.ts'
 import { BROWSER, type BrowserPage, openPage } from '../fixtures/browser-page.ts'
 import { type Deployment, deploy } from '../fixtures/deployment.ts'
 

@@ -4,11 +4,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { keptKey } from '../../src/base/secrets/key-file.ts'
+import { createSealer } from '../../src/base/secrets/sealer.ts'
 import { openStore } from '../../src/control-plane/store/open.ts'
 import { EVERY_TENANT } from '../../src/control-plane/store/store.ts'
 import { newId } from '../../src/model/id.ts'
-import { keptKey } from '../../src/shared/secrets/key-file.ts'
-import { createSealer } from '../../src/shared/secrets/sealer.ts'
 import { copyTemplate } from '../contract/store/pglite-template.ts'
 import {
   type Cluster,

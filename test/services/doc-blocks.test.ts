@@ -115,7 +115,7 @@ const RULES: readonly Rule[] = [
   { command: /^npx toolgate policy replay/, by: ['test/e2e/policy-operations.test.ts', "command(['replay'"] },
   {
     command: /^npx toolgate policy diff /,
-    by: ['test/integration/shared/policy/diff-at-scale.test.ts', "['policy', 'diff'"],
+    by: ['test/integration/policy/diff-at-scale.test.ts', "['policy', 'diff'"],
   },
   // what takes long
   {

@@ -4,7 +4,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'no
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
-import { isStrictParser, listenerSupport } from '../../src/shared/server/create.ts'
+import { isStrictParser, listenerSupport } from '../../src/net/server/create.ts'
 import { type Deployment, deploy } from '../fixtures/deployment.ts'
 import { freePort } from '../fixtures/free-ports.ts'
 

@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs'
 import type { IncomingMessage } from 'node:http'
 import { resolve } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
-import { findOpa, OPA_VERSION } from '../../src/shared/policy/workshop/opa.ts'
+import { findOpa, OPA_VERSION } from '../../src/policy/workshop/opa.ts'
 import { deployConformance } from '../fixtures/conformance/deploy.ts'
 import type { Deployment, ReadResponse } from '../fixtures/deployment.ts'
 import {

@@ -9,7 +9,7 @@ import type { QuotaGrant, QuotaRefusal } from '../../src/data-plane/quota/quota.
 import { openRedisQuota } from '../../src/data-plane/quota/redis/redis-quota.ts'
 import { openSessions } from '../../src/data-plane/sessions/open.ts'
 import type { SessionStore } from '../../src/data-plane/sessions/session-store.ts'
-import { SILENT } from '../../src/shared/telemetry/log.ts'
+import { SILENT } from '../../src/telemetry/log.ts'
 import { noDamage } from '../fixtures/no-damage.ts'
 import { mostSurelyInside, type Span } from '../unit/data-plane/kernel/window/oracle.ts'
 import { REDIS_HINT, withoutRedis } from './redis/redis-server.ts'

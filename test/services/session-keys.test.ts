@@ -4,7 +4,7 @@ import type { KeyRing, RingKey } from '../../src/data-plane/sessions/key-ring.ts
 import { connectRedis, type RedisConnection } from '../../src/data-plane/sessions/redis/connection.ts'
 import { type RedisKeyRing, redisKeyRing } from '../../src/data-plane/sessions/redis/key-ring.ts'
 import { RedisSessionStore } from '../../src/data-plane/sessions/redis/store.ts'
-import { SILENT } from '../../src/shared/telemetry/log.ts'
+import { SILENT } from '../../src/telemetry/log.ts'
 import { type FaultyLink, startFaultyLink } from '../fixtures/faulty-link.ts'
 import { REDIS_HINT, RedisServer, withoutRedis } from './redis/redis-server.ts'
 

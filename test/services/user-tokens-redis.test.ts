@@ -1,12 +1,12 @@
 /** Accounts of users in a real Redis: two instances with one refresh, a disconnect that both see, and a server that is full or gone. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createSealer } from '../../src/base/secrets/sealer.ts'
 import type { BackendAuthentication } from '../../src/model/tool.ts'
-import { createEgress } from '../../src/shared/egress/client.ts'
-import type { ConnectionStore } from '../../src/shared/egress/oauth/connection-store.ts'
-import { UserTokens } from '../../src/shared/egress/oauth/user-tokens.ts'
-import { openConnection, type RedisConnection } from '../../src/shared/redis/connection.ts'
-import { redisConnections } from '../../src/shared/redis/connections-of-users.ts'
-import { createSealer } from '../../src/shared/secrets/sealer.ts'
+import { createEgress } from '../../src/net/egress/client.ts'
+import type { ConnectionStore } from '../../src/net/egress/oauth/connection-store.ts'
+import { UserTokens } from '../../src/net/egress/oauth/user-tokens.ts'
+import { openConnection, type RedisConnection } from '../../src/net/redis/connection.ts'
+import { redisConnections } from '../../src/net/redis/connections-of-users.ts'
 import { type OAuthServer, startOAuthServer } from '../fixtures/oauth-server.ts'
 import { hasRedis, type RedisServer, startRedis } from '../fixtures/redis-server.ts'
 

@@ -9,10 +9,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createSealer } from '../../src/base/secrets/sealer.ts'
 import { openMigratedStore } from '../../src/control-plane/store/open.ts'
 import { EVERY_TENANT, type Store } from '../../src/control-plane/store/store.ts'
 import { isWebhookEvent } from '../../src/model/webhook.ts'
-import { createSealer } from '../../src/shared/secrets/sealer.ts'
 import { copyTemplate } from '../contract/store/pglite-template.ts'
 import {
   type Cluster,

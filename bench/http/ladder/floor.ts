@@ -3,7 +3,7 @@
  * pool of raw sockets to the backend, one request in flight on each; it checks, parses and bounds nothing.
  */
 import { connect, type Socket } from 'node:net'
-import type { NativeResponse } from '../../../src/shared/server/uws/native.ts'
+import type { NativeResponse } from '../../../src/net/server/uws/native.ts'
 import { listen, native } from '../load/backend.ts'
 
 const BODY = Buffer.from('\r\n\r\n')

@@ -1,5 +1,5 @@
 /** The upstream of the load runs: it responds with one product, over MCP as a tool's result. It also opens ports for bare servers, and measures nothing. */
-import { loadNative, type NativeApp, type NativeModule } from '../../../src/shared/server/uws/native.ts'
+import { loadNative, type NativeApp, type NativeModule } from '../../../src/net/server/uws/native.ts'
 import { MCP_SERVER, PRODUCT } from './requests.ts'
 
 /** @throws Error that says why the native listener does not load here */

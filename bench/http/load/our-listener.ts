@@ -1,6 +1,6 @@
 /** Our listener as the load runs start it, on a free port. It serves what its caller gives it. */
-import { createListener } from '../../../src/shared/server/create.ts'
-import { DEFAULT_LISTENER_LIMITS, type HttpHandler } from '../../../src/shared/server/listener.ts'
+import { createListener } from '../../../src/net/server/create.ts'
+import { DEFAULT_LISTENER_LIMITS, type HttpHandler } from '../../../src/net/server/listener.ts'
 
 /** @returns the port */
 export async function listenAlone(handler: HttpHandler): Promise<number> {

@@ -1,7 +1,7 @@
 /** Really signed tokens of about 1 KB, as Keycloak makes them, and their verifier, for benches. */
 import { exportJWK, generateKeyPair, type JWK, SignJWT } from 'jose'
-import { createTokenVerifier, type StartedTokenVerifier } from '../../../src/shared/identity/jwks.ts'
-import { SILENT } from '../../../src/shared/telemetry/log.ts'
+import { createTokenVerifier, type StartedTokenVerifier } from '../../../src/identity/jwks.ts'
+import { SILENT } from '../../../src/telemetry/log.ts'
 
 export const ISSUER = 'https://idp.example/realms/platform'
 export const AUDIENCE = 'platform-mcp-gateway'

@@ -1,9 +1,9 @@
 /** `toolgate bridge`: serves an MCP server of the stdio transport over HTTP, on loopback by default, in a process apart from the gateway. */
 import { readFileSync } from 'node:fs'
 import { type Command, InvalidArgumentError, Option } from 'commander'
+import { parseDurationMs } from '../../base/duration.ts'
+import { isLoopback } from '../../base/loopback.ts'
 import type { BridgeOptions } from '../../bridge/bridge.ts'
-import { parseDurationMs } from '../../model/duration.ts'
-import { isLoopback } from '../../model/loopback.ts'
 import {
   type CommandContext,
   CommandFailure,

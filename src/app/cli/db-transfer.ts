@@ -6,8 +6,8 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { pipeline } from 'node:stream/promises'
 import { createGunzip, createGzip } from 'node:zlib'
+import { VERSION } from '../../base/version.ts'
 import type { Contents, TableRows, Transfer } from '../../control-plane/store/transfer.ts'
-import { VERSION } from '../../shared/version.ts'
 import { EXIT, print } from './command.ts'
 
 const FORMAT = 1
@@ -161,10 +161,10 @@ function keyNote(id: string, isOwn: boolean, { dataDir, secretsKey }: KeyPlace):
 
 /** undefined without a key; none is created. */
 async function keyIdOf({ dataDir, secretsKey }: KeyPlace): Promise<string | undefined> {
-  const { createSealer } = await import('../../shared/secrets/sealer.ts')
+  const { createSealer } = await import('../../base/secrets/sealer.ts')
   if (secretsKey !== undefined) return createSealer(secretsKey).keyId
   const path = join(dataDir, 'secrets.key')
   if (!existsSync(path)) return undefined
-  const { keptKey } = await import('../../shared/secrets/key-file.ts')
+  const { keptKey } = await import('../../base/secrets/key-file.ts')
   return createSealer(keptKey(path).key).keyId
 }

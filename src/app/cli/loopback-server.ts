@@ -1,6 +1,6 @@
 /** An HTTP server on a free port of loopback, for the backends that commands start. */
 import { createServer, type RequestListener } from 'node:http'
-import { openPlainServer, type PlainServer } from '../../shared/server/plain-server.ts'
+import { openPlainServer, type PlainServer } from '../../net/server/plain-server.ts'
 
 export interface LoopbackServer extends PlainServer {
   readonly url: string

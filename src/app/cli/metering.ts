@@ -187,7 +187,7 @@ async function readTopicOf(
   onEvent: (event: MeteringEvent | undefined) => void,
 ): Promise<void> {
   const { readTopic } = await import('../../data-plane/metering/kafka/read-topic.ts')
-  const { SILENT } = await import('../../shared/telemetry/log.ts')
+  const { SILENT } = await import('../../telemetry/log.ts')
   const { accessKafka } = await import('../main/kafka-access.ts')
   const { brokers, topic } = settings
   const { close, ...access } = accessKafka(settings)

@@ -1,6 +1,6 @@
 /** The command line of `toolgate`: registers the commands, runs one and returns its exit code. */
 import { Command, CommanderError, InvalidArgumentError } from 'commander'
-import { VERSION } from '../../shared/version.ts'
+import { VERSION } from '../../base/version.ts'
 import { SettingsError } from '../settings.ts'
 import { addAudit } from './audit.ts'
 import { addBridge } from './bridge.ts'

@@ -1,8 +1,8 @@
 /** Reads the body of a response up to a bound: JSON, text or a JSON-RPC response on an event stream; also the id of a request. */
 
-import { isObject } from '../../model/is-object.ts'
-import { parseJson } from '../../model/parse-json.ts'
-import { serverEvents } from '../../shared/egress/server-events.ts'
+import { isObject } from '../../base/json/is-object.ts'
+import { parseJson } from '../../base/json/parse-json.ts'
+import { serverEvents } from '../../net/egress/server-events.ts'
 
 const MAX_BYTES = 4 * 1024 * 1024
 

@@ -1,10 +1,10 @@
 /** `toolgate toolset lint|render`: prints findings about a ToolSet, ToolView or OpenAPI document, or the tools that it becomes. */
 import type { Command } from 'commander'
+import { writeJson } from '../../base/json/exact-number.ts'
+import type { ObjectSchema } from '../../base/json/json-schema.ts'
 import type { Inspection } from '../../catalog/inspect/inspect-file.ts'
 import type { ViewReport } from '../../catalog/inspect/inspect-views.ts'
-import { writeJson } from '../../model/exact-number.ts'
-import type { ObjectSchema } from '../../model/json-schema.ts'
-import type { Egress } from '../../shared/egress/egress.ts'
+import type { Egress } from '../../net/egress/egress.ts'
 import { readNodeEnv } from '../settings/node-env.ts'
 import { Reader } from '../settings/reader.ts'
 import { SettingsError } from '../settings.ts'
@@ -102,7 +102,7 @@ async function inspect(
     )
   const { InspectionError, inspectFile } = await import('../../catalog/inspect/inspect-file.ts')
   const { inspectViews } = await import('../../catalog/inspect/inspect-views.ts')
-  const { reviewView } = await import('../../data-plane/http/view-review.ts')
+  const { reviewView } = await import('../../data-plane/listing/view-review.ts')
   const egress = await egressOf(env)
   const common = { apiGroup, variables: { ...PLACEHOLDERS, ...set }, egress }
   try {
@@ -118,7 +118,7 @@ async function inspect(
 
 /** With the guard that `serve` has in this environment. @throws SettingsError with all faults */
 async function egressOf(env: CommandContext['env']): Promise<Egress> {
-  const { createEgress } = await import('../../shared/egress/client.ts')
+  const { createEgress } = await import('../../net/egress/client.ts')
   const { findEgressFaults } = await import('../settings/files.ts')
   const read = new Reader(env)
   const allow = read.list('EGRESS_ALLOW', '')

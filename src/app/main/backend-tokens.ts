@@ -1,10 +1,11 @@
 /** Opens the access tokens for backends of one thread and registers their metrics. */
+
+import { shownAddress } from '../../base/shown-address.ts'
 import { CONNECTIONS_ROOT } from '../../console/connections.ts'
-import { shownAddress } from '../../model/shown-address.ts'
-import { BackendTokens } from '../../shared/egress/oauth/backend-tokens.ts'
-import { exchangeEndpoints, type MayExchangeAt } from '../../shared/egress/oauth/exchange-endpoints.ts'
-import type { UserTokens } from '../../shared/egress/oauth/user-tokens.ts'
-import type { TokenVerifier } from '../../shared/identity/verifier.ts'
+import type { TokenVerifier } from '../../identity/verifier.ts'
+import { BackendTokens } from '../../net/egress/oauth/backend-tokens.ts'
+import { exchangeEndpoints, type MayExchangeAt } from '../../net/egress/oauth/exchange-endpoints.ts'
+import type { UserTokens } from '../../net/egress/oauth/user-tokens.ts'
 import type { AppContext } from './app-context.ts'
 
 /** Addresses that are refused and logged, once each; further ones are refused without. */

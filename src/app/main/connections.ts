@@ -1,19 +1,19 @@
 /** Opens the accounts that users connect at backends: their store, tokens, and the page at `/connections`. */
 import { join } from 'node:path'
+import { keptKey } from '../../base/secrets/key-file.ts'
+import { createSealer } from '../../base/secrets/sealer.ts'
 import { CONNECTIONS_ROOT, type ConnectionBook, createConnections } from '../../console/connections.ts'
 import { userKeyOf } from '../../data-plane/sessions/owner.ts'
 import type { Snapshot } from '../../data-plane/snapshot/snapshot.ts'
+import type { TokenVerifier } from '../../identity/verifier.ts'
 import type { Principal } from '../../model/principal.ts'
 import type { BackendAuthentication } from '../../model/tool.ts'
-import type { ConnectionStore } from '../../shared/egress/oauth/connection-store.ts'
-import { fileConnections } from '../../shared/egress/oauth/file-connections.ts'
-import type { ReportUnwritten } from '../../shared/egress/oauth/unwritten-grants.ts'
-import { type ConnectionPlace, UserTokens } from '../../shared/egress/oauth/user-tokens.ts'
-import type { TokenVerifier } from '../../shared/identity/verifier.ts'
-import { keptKey } from '../../shared/secrets/key-file.ts'
-import { createSealer } from '../../shared/secrets/sealer.ts'
-import type { HttpHandler } from '../../shared/server/listener.ts'
-import { mountWeb } from '../../shared/server/web.ts'
+import type { ConnectionStore } from '../../net/egress/oauth/connection-store.ts'
+import { fileConnections } from '../../net/egress/oauth/file-connections.ts'
+import type { ReportUnwritten } from '../../net/egress/oauth/unwritten-grants.ts'
+import { type ConnectionPlace, UserTokens } from '../../net/egress/oauth/user-tokens.ts'
+import type { HttpHandler } from '../../net/server/listener.ts'
+import { mountWeb } from '../../net/server/web.ts'
 import type { AppContext } from './app-context.ts'
 import { gatewayClient } from './local-address.ts'
 
@@ -62,8 +62,8 @@ async function openStore({ settings, closers, log }: AppContext): Promise<Connec
   const { redis: target, dataDir } = settings
   if (target === undefined) return fileConnections(join(dataDir, 'connections'))
   // loading the driver takes 15 MiB of memory in every thread
-  const { openConnection } = await import('../../shared/redis/connection.ts')
-  const { redisConnections } = await import('../../shared/redis/connections-of-users.ts')
+  const { openConnection } = await import('../../net/redis/connection.ts')
+  const { redisConnections } = await import('../../net/redis/connections-of-users.ts')
   const redis = openConnection(target, {
     ...REDIS,
     onError: error =>

@@ -1,11 +1,12 @@
 /** Opens console and portal with the key of their sessions and a client for the gateway, and mounts them before the control plane. */
+
+import { createSealer } from '../../base/secrets/sealer.ts'
+import { VERSION } from '../../base/version.ts'
 import { type Console, type ConsoleControlPlane, createConsole } from '../../console/console.ts'
 import type { Theme } from '../../console/theme.ts'
-import { SEEDED_CLIENTS } from '../../shared/identity/dev-provider/people.ts'
-import type { TokenVerifier } from '../../shared/identity/verifier.ts'
-import { createSealer } from '../../shared/secrets/sealer.ts'
-import type { WebHandler } from '../../shared/server/web.ts'
-import { VERSION } from '../../shared/version.ts'
+import { SEEDED_CLIENTS } from '../../identity/dev-provider/people.ts'
+import type { TokenVerifier } from '../../identity/verifier.ts'
+import type { WebHandler } from '../../net/server/web.ts'
 import type { AppContext } from './app-context.ts'
 import { consoleKey } from './console-key.ts'
 import { gatewayClient } from './local-address.ts'

@@ -1,4 +1,7 @@
 /** Starts the control plane: its listener, its database and the services that use it. */
+
+import { Backoff } from '../../base/async/backoff.ts'
+import { VERSION } from '../../base/version.ts'
 import { apiTools, specFault } from '../../catalog/api-tools.ts'
 import { createCompiler } from '../../catalog/sync/compiler.ts'
 import { type ControlPlane, createControlPlane } from '../../control-plane/api/control-plane.ts'
@@ -6,11 +9,9 @@ import { Readiness, startingApp } from '../../control-plane/api/readiness.ts'
 import { type SeededTenant, seedTenants } from '../../control-plane/api/services/seed.ts'
 import { openMigratedStore } from '../../control-plane/store/open.ts'
 import { type Store, StoreUnavailable } from '../../control-plane/store/store.ts'
-import { Backoff } from '../../shared/async/backoff.ts'
-import { exchangeEndpoints } from '../../shared/egress/oauth/exchange-endpoints.ts'
-import { clientAddresses } from '../../shared/server/client-address.ts'
-import { mountWeb, type WebHandler } from '../../shared/server/web.ts'
-import { VERSION } from '../../shared/version.ts'
+import { exchangeEndpoints } from '../../net/egress/oauth/exchange-endpoints.ts'
+import { clientAddresses } from '../../net/server/client-address.ts'
+import { mountWeb, type WebHandler } from '../../net/server/web.ts'
 import {
   type AppContext,
   localUrl,

@@ -1,7 +1,7 @@
 /** Creates `DATA_DIR` if it is missing, and reports or corrects its permissions. */
 import { accessSync, constants, mkdirSync, statSync } from 'node:fs'
-import { makeTreePrivate } from '../../shared/fs/private-tree.ts'
-import type { Log } from '../../shared/telemetry/log.ts'
+import { makeTreePrivate } from '../../base/fs/private-tree.ts'
+import type { Log } from '../../telemetry/log.ts'
 
 const STICKY = 0o1000
 const OTHERS_WRITE = 0o002

@@ -1,7 +1,7 @@
 /** Serves `/console` on a gateway's own listener, and loads the console at the first request for it. */
 import type { Console } from '../../console/console.ts'
-import type { HttpHandler } from '../../shared/server/listener.ts'
-import { mountWeb } from '../../shared/server/web.ts'
+import type { HttpHandler } from '../../net/server/listener.ts'
+import { mountWeb } from '../../net/server/web.ts'
 import { type AppContext, MAX_REQUEST_BODY_BYTES } from './app-context.ts'
 import type { ConsoleParts } from './console.ts'
 import { consoleKey } from './console-key.ts'

@@ -1,11 +1,11 @@
 /** Starts the embedded identity provider where `AUTH_ISSUER` is not set, and opens the verifiers of tokens. */
 import { join } from 'node:path'
-import { startProviderThread } from '../../shared/identity/dev-provider/start-in-thread.ts'
-import { fetchJsonOver } from '../../shared/identity/fetch-json.ts'
-import { createTokenVerifier } from '../../shared/identity/jwks.ts'
-import { NO_TOKENS } from '../../shared/identity/no-provider.ts'
-import type { TokenVerifier } from '../../shared/identity/verifier.ts'
-import type { Log } from '../../shared/telemetry/log.ts'
+import { startProviderThread } from '../../identity/dev-provider/start-in-thread.ts'
+import { fetchJsonOver } from '../../identity/fetch-json.ts'
+import { createTokenVerifier } from '../../identity/jwks.ts'
+import { NO_TOKENS } from '../../identity/no-provider.ts'
+import type { TokenVerifier } from '../../identity/verifier.ts'
+import type { Log } from '../../telemetry/log.ts'
 import type { Settings } from '../settings.ts'
 import { type AppContext, servedNames } from './app-context.ts'
 

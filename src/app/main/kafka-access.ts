@@ -1,9 +1,10 @@
 /** Builds the options for access to Kafka from the settings, with the source of OAuth tokens. It connects to no broker. */
+
+import { hostOf } from '../../base/bare-host.ts'
 import type { KafkaOptions, KafkaSasl } from '../../data-plane/metering/kafka/client.ts'
-import { hostOf } from '../../model/bare-host.ts'
-import { createEgress } from '../../shared/egress/client.ts'
-import { ClientCredentials } from '../../shared/identity/client-credentials.ts'
-import { presentText } from '../../shared/tls/client-tls.ts'
+import { ClientCredentials } from '../../identity/client-credentials.ts'
+import { createEgress } from '../../net/egress/client.ts'
+import { presentText } from '../../net/tls/client-tls.ts'
 import type { KafkaSaslSettings } from '../settings/kafka.ts'
 import type { Settings } from '../settings.ts'
 

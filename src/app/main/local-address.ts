@@ -1,9 +1,9 @@
 /** The gateway as its own process reaches it: the address of the listener, and a client for it. */
-import { hostOf } from '../../model/bare-host.ts'
-import { createEgress } from '../../shared/egress/client.ts'
-import type { Egress } from '../../shared/egress/egress.ts'
-import { KnownPeer } from '../../shared/tls/known-peer.ts'
-import type { ServerTls } from '../../shared/tls/server-tls.ts'
+import { hostOf } from '../../base/bare-host.ts'
+import { createEgress } from '../../net/egress/client.ts'
+import type { Egress } from '../../net/egress/egress.ts'
+import { KnownPeer } from '../../net/tls/known-peer.ts'
+import type { ServerTls } from '../../net/tls/server-tls.ts'
 
 interface Listener {
   /** That it is bound to. */

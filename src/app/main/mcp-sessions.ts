@@ -1,11 +1,12 @@
 /** Opens the sessions with MCP servers for the calls of one thread, with their metrics, and the watches of their resources. It connects to none. */
+
+import { VERSION } from '../../base/version.ts'
 import type { OpenedSessions } from '../../data-plane/sessions/opened-sessions.ts'
 import { serverChannel } from '../../data-plane/sessions/session-store.ts'
-import { BackendTokens } from '../../shared/egress/oauth/backend-tokens.ts'
-import { ResourceWatches } from '../../shared/mcp-client/resource-watches.ts'
-import type { SessionRelay } from '../../shared/mcp-client/server-session-store.ts'
-import { McpSessions } from '../../shared/mcp-client/sessions.ts'
-import { VERSION } from '../../shared/version.ts'
+import { ResourceWatches } from '../../mcp/client/resource-watches.ts'
+import type { SessionRelay } from '../../mcp/client/server-session-store.ts'
+import { McpSessions } from '../../mcp/client/sessions.ts'
+import { BackendTokens } from '../../net/egress/oauth/backend-tokens.ts'
 import type { AppContext } from './app-context.ts'
 
 export function openMcpSessions(

@@ -1,5 +1,5 @@
 /** Where console and portal of a deployment are, for `GET /` and for the text of a start. */
-import type { Pages } from '../../shared/server/pages.ts'
+import type { Pages } from '../../net/server/pages.ts'
 import type { Settings } from '../settings.ts'
 
 /** @param base of the listener that serves them: its address without trailing slash, or `.` for references relative to its root */

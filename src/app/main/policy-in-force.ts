@@ -1,7 +1,7 @@
 /** Puts a bundle in force: tries it, writes it to the file of `POLICY_BUNDLE` and offers it as the live bundle. */
 import { rename, writeFile } from 'node:fs/promises'
-import { readBundle } from '../../shared/policy/bundle.ts'
-import { type LivePolicy, type LivePolicyOptions, loadBundle } from '../../shared/policy/live/live-policy.ts'
+import { readBundle } from '../../policy/bundle.ts'
+import { type LivePolicy, type LivePolicyOptions, loadBundle } from '../../policy/live/live-policy.ts'
 import { isRemote } from '../settings/policy.ts'
 
 export interface InForceParts {

@@ -1,8 +1,9 @@
 /** Opens the source of a policy bundle by its address, a file or a URL. */
-import { fileSource } from '../../shared/policy/live/file-source.ts'
-import { httpSource } from '../../shared/policy/live/http-source.ts'
-import type { BundleSource } from '../../shared/policy/live/source.ts'
-import { presentText } from '../../shared/tls/client-tls.ts'
+
+import { presentText } from '../../net/tls/client-tls.ts'
+import { fileSource } from '../../policy/live/file-source.ts'
+import { httpSource } from '../../policy/live/http-source.ts'
+import type { BundleSource } from '../../policy/live/source.ts'
 import { isRemote } from '../settings/policy.ts'
 import type { AppContext } from './app-context.ts'
 

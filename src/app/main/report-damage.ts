@@ -1,6 +1,6 @@
 /** Reports files that are damaged or cannot be read, in the log and as a condition. */
-import type { OnDamage } from '../../shared/fs/damage.ts'
-import type { Log } from '../../shared/telemetry/log.ts'
+import type { OnDamage } from '../../base/fs/damage.ts'
+import type { Log } from '../../telemetry/log.ts'
 import type { Conditions } from './conditions.ts'
 
 /** Files that health names; the log names all. */

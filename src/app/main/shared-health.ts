@@ -1,8 +1,8 @@
 /** The health of upstream addresses in all threads of a gateway: the first thread checks, the others receive the outcome. */
 import { BroadcastChannel } from 'node:worker_threads'
-import { HealthChecks } from '../../shared/egress/health-checks.ts'
-import type { RuledUpstreams } from '../../shared/egress/ruled-upstreams.ts'
-import type { UpstreamRules } from '../../shared/egress/upstream-rules.ts'
+import { HealthChecks } from '../../net/egress/health-checks.ts'
+import type { RuledUpstreams } from '../../net/egress/ruled-upstreams.ts'
+import type { UpstreamRules } from '../../net/egress/upstream-rules.ts'
 import type { AppContext } from './app-context.ts'
 
 /** A thread that has just started receives the state within this time. */

@@ -1,7 +1,8 @@
 /** The statuses that the tool sources of a process report, for its admin API. */
+
+import { getOrSet } from '../../base/once-per.ts'
 import type { ToolSource } from '../../catalog/source.ts'
-import type { ReportedCatalog } from '../../data-plane/http/admin-overview.ts'
-import { getOrSet } from '../../model/once-per.ts'
+import type { ReportedCatalog } from '../../data-plane/http/admin/admin-overview.ts'
 import type { AppContext } from './app-context.ts'
 
 type Reporting = Pick<ToolSource, 'statuses'> & Partial<Pick<ToolSource, 'viewStatuses'>>

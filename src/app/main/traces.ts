@@ -1,10 +1,11 @@
 /** Opens the export of traces if it is configured, and chooses calls whose stages are timed. */
+
+import { VERSION } from '../../base/version.ts'
 import type { Exchange } from '../../data-plane/pipeline/exchange.ts'
 import type { Stage } from '../../data-plane/pipeline/stage.ts'
 import { isRecorded } from '../../data-plane/stages/6-settle/record-metrics.ts'
 import { traceCall } from '../../data-plane/stages/6-settle/trace-call.ts'
-import { clientAddresses } from '../../shared/server/client-address.ts'
-import { VERSION } from '../../shared/version.ts'
+import { clientAddresses } from '../../net/server/client-address.ts'
 import type { AppContext } from './app-context.ts'
 
 export interface Traces {
@@ -19,7 +20,7 @@ export async function openTraces({ settings, closers }: AppContext, gatewayUrl: 
   const { traces, stageTimingSample } = settings.telemetry
   const sampled = (): boolean => stageTimingSample > 0 && Math.random() < stageTimingSample
   if (!traces) return { stage: undefined, measured: sampled }
-  const { createOtlpTraces } = await import('../../shared/telemetry/otlp-traces.ts')
+  const { createOtlpTraces } = await import('../../telemetry/otlp-traces.ts')
   const exporter = createOtlpTraces({ version: VERSION, instance: settings.gatewayName })
   closers.add('traces', () => exporter.close())
   const { protocol, hostname, port } = new URL(gatewayUrl)

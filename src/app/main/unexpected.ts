@@ -1,6 +1,6 @@
 /** The rule for errors that no code expected: reports them, and ends the process or the thread for some. */
-import { createLogger } from '../../shared/telemetry/logger.ts'
-import type { Metrics } from '../../shared/telemetry/metrics.ts'
+import { createLogger } from '../../telemetry/logger.ts'
+import type { Metrics } from '../../telemetry/metrics.ts'
 import type { Settings } from '../settings.ts'
 
 /** Tests that start processes look for it. */

@@ -1,7 +1,7 @@
 /** Opens the clients for upstreams with their health checks, and registers their metrics. */
-import { RuledUpstreams } from '../../shared/egress/ruled-upstreams.ts'
-import type { UpstreamRules } from '../../shared/egress/upstream-rules.ts'
-import { Upstreams } from '../../shared/egress/upstreams.ts'
+import { RuledUpstreams } from '../../net/egress/ruled-upstreams.ts'
+import type { UpstreamRules } from '../../net/egress/upstream-rules.ts'
+import { Upstreams } from '../../net/egress/upstreams.ts'
 import type { AppContext } from './app-context.ts'
 import { shareHealth } from './shared-health.ts'
 

@@ -1,11 +1,11 @@
 /** Opens the key for secrets in the database, and starts the delivery of webhooks with its client and metrics. */
 import { join } from 'node:path'
+import { keptKey } from '../../base/secrets/key-file.ts'
+import { createSealer, type Sealer } from '../../base/secrets/sealer.ts'
+import { VERSION } from '../../base/version.ts'
 import type { Store } from '../../control-plane/store/store.ts'
 import { startWebhooks, type Webhooks } from '../../control-plane/webhooks/webhooks.ts'
-import { createEgress } from '../../shared/egress/client.ts'
-import { keptKey } from '../../shared/secrets/key-file.ts'
-import { createSealer, type Sealer } from '../../shared/secrets/sealer.ts'
-import { VERSION } from '../../shared/version.ts'
+import { createEgress } from '../../net/egress/client.ts'
 import type { AppContext } from './app-context.ts'
 
 /** The dispatcher limits concurrent deliveries; these limit the connections that stay open. */

@@ -1,7 +1,7 @@
 /** Checks the certificates of a client connection; `server-tls.ts` uses its checks of a certificate and its key. */
 import { X509Certificate } from 'node:crypto'
 import { createSecureContext } from 'node:tls'
-import type { ClientTls } from '../../shared/tls/client-tls.ts'
+import type { ClientTls } from '../../net/tls/client-tls.ts'
 import type { Reader } from './reader.ts'
 
 /**

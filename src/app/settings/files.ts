@@ -16,7 +16,7 @@ export async function findFileFaults(settings: Settings): Promise<SettingFault[]
     checks.push([
       'POLICY_BUNDLE',
       async () => {
-        const { readBundle } = await import('../../shared/policy/bundle.ts')
+        const { readBundle } = await import('../../policy/bundle.ts')
         readBundle(await readFile(policy.bundle))
       },
     ])
@@ -54,7 +54,7 @@ function egressCheck(allow: readonly string[]): Check {
   return [
     'EGRESS_ALLOW',
     async () => {
-      const { createAddressGuard } = await import('../../shared/egress/address-guard.ts')
+      const { createAddressGuard } = await import('../../net/egress/address-guard.ts')
       createAddressGuard({ allow, allowLoopback: false })
     },
     'Correct or remove this entry.',

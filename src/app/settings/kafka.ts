@@ -1,5 +1,5 @@
 /** How the process connects to Kafka: TLS and SASL, and which combinations are refused. It connects to nothing. */
-import type { Renewable } from '../../shared/tls/client-tls.ts'
+import type { Renewable } from '../../net/tls/client-tls.ts'
 import { checkClientTls } from './client-tls.ts'
 import type { Reader } from './reader.ts'
 

@@ -1,5 +1,5 @@
 /** The settings of the policy, of its bundles and of its decision log, and their checks. It connects to nothing. */
-import { isLoopback } from '../../model/loopback.ts'
+import { isLoopback } from '../../base/loopback.ts'
 import type { Reader } from './reader.ts'
 
 export type PolicySettings = ReturnType<typeof readAll>

@@ -1,8 +1,8 @@
 /** The insecure settings that production refuses unless `ALLOW_INSECURE` names them. */
 import { BlockList, isIP } from 'node:net'
+import { hostOf } from '../../base/bare-host.ts'
+import { isLoopback } from '../../base/loopback.ts'
 import type { SmtpServer } from '../../control-plane/mail/smtp.ts'
-import { hostOf } from '../../model/bare-host.ts'
-import { isLoopback } from '../../model/loopback.ts'
 import type { readKafka } from './kafka.ts'
 import { isRemote, type PolicySettings } from './policy.ts'
 import type { Reader } from './reader.ts'

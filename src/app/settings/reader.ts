@@ -1,8 +1,8 @@
 /** Reads single values from an environment, or from the file that `NAME_FILE` names, and collects the faults. */
 import { existsSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { parseDurationMs } from '../../model/duration.ts'
-import type { Renewable } from '../../shared/tls/client-tls.ts'
+import { parseDurationMs } from '../../base/duration.ts'
+import type { Renewable } from '../../net/tls/client-tls.ts'
 
 export interface SettingFault {
   readonly name: string

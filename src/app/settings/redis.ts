@@ -1,6 +1,6 @@
 /** The Redis servers of a deployment: single server, sentinels or cluster, their users and certificates. It connects to nothing. */
-import { bareHost } from '../../model/bare-host.ts'
-import { type RedisNode, type RedisServers, serverOf } from '../../shared/redis/servers.ts'
+import { bareHost } from '../../base/bare-host.ts'
+import { type RedisNode, type RedisServers, serverOf } from '../../net/redis/servers.ts'
 import { checkClientTls } from './client-tls.ts'
 import type { Reader } from './reader.ts'
 

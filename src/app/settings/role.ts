@@ -1,5 +1,5 @@
 /** The role of a process, and the control plane of a separate gateway. It connects to nothing. */
-import type { ClientTls } from '../../shared/tls/client-tls.ts'
+import type { ClientTls } from '../../net/tls/client-tls.ts'
 import { checkClientTls } from './client-tls.ts'
 import type { Reader } from './reader.ts'
 

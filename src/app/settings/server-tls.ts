@@ -1,6 +1,6 @@
 /** Checks the certificates and the key of a listener. */
-import type { Renewable } from '../../shared/tls/client-tls.ts'
-import type { ServerTls } from '../../shared/tls/server-tls.ts'
+import type { Renewable } from '../../net/tls/client-tls.ts'
+import type { ServerTls } from '../../net/tls/server-tls.ts'
 import { checkCertificate, checkPair } from './client-tls.ts'
 import type { Reader } from './reader.ts'
 

@@ -1,5 +1,5 @@
 /** Reads `TOKEN_EXCHANGE_URLS`: token endpoints that get tokens of callers besides that of the issuer. */
-import { exchangeUrl } from '../../shared/egress/oauth/exchange-endpoints.ts'
+import { exchangeUrl } from '../../net/egress/oauth/exchange-endpoints.ts'
 import type { Reader } from './reader.ts'
 
 export function readTokenExchangeUrls(read: Reader): readonly string[] {

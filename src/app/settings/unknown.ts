@@ -1,5 +1,5 @@
 /** Finds variables that look like a misspelled setting. */
-import { editDistance } from '../../shared/edit-distance.ts'
+import { editDistance } from '../../base/edit-distance.ts'
 
 /** Kubernetes sets these for each Service of the namespace. */
 const SERVICE_LINK = /_(?:SERVICE_(?:HOST|PORT)(?:_\w+)?|PORT_\d+_(?:TCP|UDP)(?:_\w+)?)$/

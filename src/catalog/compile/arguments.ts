@@ -1,5 +1,5 @@
 /** Maps the parameters and the body of an operation to the arguments of a tool, and records their places in a request. */
-import { isObject } from '../../model/is-object.ts'
+import { isObject } from '../../base/json/is-object.ts'
 import type { BodyBinding, ParameterBinding } from '../../model/tool.ts'
 import type { ReadBody } from './body.ts'
 import { own, put } from './dict.ts'

@@ -1,5 +1,5 @@
 /** Reads the request body of an operation: its media type, its encoding and the fields that can be separate arguments. */
-import { isObject } from '../../model/is-object.ts'
+import { isObject } from '../../base/json/is-object.ts'
 import type { BodyBinding } from '../../model/tool.ts'
 import { type Dict, own } from './dict.ts'
 import type { OpenDocument, RawOperation } from './document.ts'

@@ -1,5 +1,5 @@
 /** Adds the definitions that a schema refers to, inline or under `$defs`, and loosens those beyond its bounds. `schema.ts` converts them. */
-import { isObject } from '../../model/is-object.ts'
+import { isObject } from '../../base/json/is-object.ts'
 import { put } from './dict.ts'
 import type { Converted, SchemaConverter } from './schema.ts'
 import type { Draft } from './schema-keywords.ts'

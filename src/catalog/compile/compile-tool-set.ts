@@ -1,7 +1,7 @@
 /** Compiles an OpenAPI document with a ToolSet into tools, resources and prompts, and reports what it skips. */
 
-import { writeJson } from '../../model/exact-number.ts'
-import { isObject } from '../../model/is-object.ts'
+import { writeJson } from '../../base/json/exact-number.ts'
+import { isObject } from '../../base/json/is-object.ts'
 import type { Tool } from '../../model/tool.ts'
 import { type ToolOverride, type ToolSet, tenantOfNamespace } from '../../model/tool-set.ts'
 import { own, strings, text } from './dict.ts'

@@ -1,9 +1,9 @@
 /** Compiles `x-mcp-resources` and `x-mcp-prompts` of an OpenAPI document into resources, resource templates and prompts. */
-import { withDoubles } from '../../model/exact-number.ts'
-import { isObject } from '../../model/is-object.ts'
-import type { ObjectSchema } from '../../model/json-schema.ts'
+import { withDoubles } from '../../base/json/exact-number.ts'
+import { isObject } from '../../base/json/is-object.ts'
+import type { ObjectSchema } from '../../base/json/json-schema.ts'
+import { readUriTemplate } from '../../base/uri-template.ts'
 import type { DocumentFeature, PromptMessage, Tool } from '../../model/tool.ts'
-import { readUriTemplate } from '../../model/uri-template.ts'
 import { type Dict, list, own, strings, text } from './dict.ts'
 import type { OpenDocument, RawOperation } from './document.ts'
 import { compileFeature, uriPrefixOf } from './feature.ts'

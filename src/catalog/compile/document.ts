@@ -1,7 +1,7 @@
 /** Read access to an OpenAPI document: version, title, references, operations and parameters; also the error of an unusable one. */
 
-import { isObject } from '../../model/is-object.ts'
-import { shownReference } from '../../model/shown-address.ts'
+import { isObject } from '../../base/json/is-object.ts'
+import { shownReference } from '../../base/shown-address.ts'
 import { type Dict, list, own, text } from './dict.ts'
 import { unescapeToken } from './json-pointer.ts'
 

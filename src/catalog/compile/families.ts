@@ -1,5 +1,5 @@
 /** Finds named schemas that inherit through `allOf`, and builds the `oneOf` of a parent with a discriminator and its heirs. */
-import { isObject } from '../../model/is-object.ts'
+import { isObject } from '../../base/json/is-object.ts'
 import { type Dict, list, own, put, strings, text } from './dict.ts'
 import type { OpenDocument } from './document.ts'
 import { escapeToken } from './json-pointer.ts'

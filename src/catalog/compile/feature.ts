@@ -1,8 +1,8 @@
 /** Compiles resources, resource templates and prompts of MCP servers and documents; names their lists, and builds the prefix of URIs. */
-import { isObject } from '../../model/is-object.ts'
-import type { ObjectSchema } from '../../model/json-schema.ts'
+import { isObject } from '../../base/json/is-object.ts'
+import type { ObjectSchema } from '../../base/json/json-schema.ts'
+import { MAX_URI_LENGTH, readUriTemplate } from '../../base/uri-template.ts'
 import type { Feature, Tool } from '../../model/tool.ts'
-import { MAX_URI_LENGTH, readUriTemplate } from '../../model/uri-template.ts'
 import { type Dict, list, own, text } from './dict.ts'
 import { SkippedOperation } from './skipped.ts'
 import { cleanText, MAX_FIELD_DESCRIPTION, MAX_TITLE, MAX_TOOL_DESCRIPTION } from './words.ts'

@@ -1,6 +1,6 @@
 /** Reads the named fields of a schema that describes a plain object, including those that `allOf` adds. */
-import { writeJson } from '../../model/exact-number.ts'
-import { isObject } from '../../model/is-object.ts'
+import { writeJson } from '../../base/json/exact-number.ts'
+import { isObject } from '../../base/json/is-object.ts'
 import { type Dict, list, own, strings } from './dict.ts'
 import type { OpenDocument } from './document.ts'
 

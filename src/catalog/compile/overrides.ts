@@ -1,8 +1,8 @@
 /** Finds the override of an operation in `spec.overrides`, and applies it to the compiled tool, apart from `name` and `hidden`. Pure. */
-import type { ObjectSchema } from '../../model/json-schema.ts'
+import type { ObjectSchema } from '../../base/json/json-schema.ts'
+import { compileValidator } from '../../base/json-schema/validate.ts'
 import type { Tool } from '../../model/tool.ts'
 import type { ToolOverride } from '../../model/tool-set.ts'
-import { compileValidator } from '../../shared/json-schema/validate.ts'
 import { put } from './dict.ts'
 import { SkippedOperation } from './skipped.ts'
 import { cleanText, MAX_FIELD_DESCRIPTION, MAX_TOOL_DESCRIPTION } from './words.ts'

@@ -1,5 +1,5 @@
 /** Reads the parameters of an operation and the placeholders of its path into bindings and schemas. */
-import { isObject } from '../../model/is-object.ts'
+import { isObject } from '../../base/json/is-object.ts'
 import type { BackendAuthentication, ParameterBinding, ParameterLocation } from '../../model/tool.ts'
 import { type Dict, list, own, put } from './dict.ts'
 import type { OpenDocument, RawOperation } from './document.ts'

@@ -1,5 +1,5 @@
 /** Reads the media types and the JSON schema of the success responses of an operation, or of `default`. */
-import { isObject } from '../../model/is-object.ts'
+import { isObject } from '../../base/json/is-object.ts'
 import { type Dict, own } from './dict.ts'
 import type { OpenDocument, RawOperation } from './document.ts'
 import { acceptOf, essence, isJson } from './media-types.ts'

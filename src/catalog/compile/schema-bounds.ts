@@ -1,6 +1,6 @@
 /** Bounds of a schema of a tool. */
-import type { ObjectSchema } from '../../model/json-schema.ts'
-import { countValues } from '../../shared/json-schema/cost.ts'
+import type { ObjectSchema } from '../../base/json/json-schema.ts'
+import { countValues } from '../../base/json-schema/cost.ts'
 import type { Draft } from './schema-keywords.ts'
 import { SkippedOperation } from './skipped.ts'
 

@@ -1,9 +1,9 @@
 /** Converts types, annotations and assertions of a schema node to JSON Schema 2020-12. `schema.ts` converts subschemas. */
 
-import { isWhole } from '../../model/decimal.ts'
-import { ExactNumber, numberOf, writeJson } from '../../model/exact-number.ts'
-import { isObject } from '../../model/is-object.ts'
-import { usablePattern } from '../../shared/json-schema/pattern.ts'
+import { isWhole } from '../../base/json/decimal.ts'
+import { ExactNumber, numberOf, writeJson } from '../../base/json/exact-number.ts'
+import { isObject } from '../../base/json/is-object.ts'
+import { usablePattern } from '../../base/json-schema/pattern.ts'
 import { type Dict, list, own, put, strings } from './dict.ts'
 import type { Dialect } from './document.ts'
 import { cleanText, MAX_FIELD_DESCRIPTION, MAX_TITLE, plainText } from './words.ts'

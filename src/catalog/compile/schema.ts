@@ -1,8 +1,8 @@
 /** Converts OpenAPI schemas to JSON Schema 2020-12 for requests or for responses. `bundle.ts` adds the definitions that converted schemas refer to. */
 
-import { isObject } from '../../model/is-object.ts'
-import { shownReference } from '../../model/shown-address.ts'
-import { usablePattern } from '../../shared/json-schema/pattern.ts'
+import { isObject } from '../../base/json/is-object.ts'
+import { usablePattern } from '../../base/json-schema/pattern.ts'
+import { shownReference } from '../../base/shown-address.ts'
 import { type Dict, list, own, put, strings } from './dict.ts'
 import type { OpenDocument } from './document.ts'
 import { Families } from './families.ts'

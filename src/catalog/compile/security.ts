@@ -1,6 +1,6 @@
 /** Determines the authentication at a backend, where API keys of a document are sent, and which schemes an operation requires. */
 
-import { isObject } from '../../model/is-object.ts'
+import { isObject } from '../../base/json/is-object.ts'
 import type { BackendAuthentication } from '../../model/tool.ts'
 import type { DeclaredAuthentication } from '../../model/tool-set.ts'
 import { type Dict, list, own, text } from './dict.ts'

@@ -1,6 +1,6 @@
 /** Chooses the server of an operation, and normalizes addresses of servers. */
-import { ExactNumber } from '../../model/exact-number.ts'
-import { isObject } from '../../model/is-object.ts'
+import { ExactNumber } from '../../base/json/exact-number.ts'
+import { isObject } from '../../base/json/is-object.ts'
 import { isUnixUrl, originOf } from '../../model/upstream-url.ts'
 import { type Dict, list, own, text } from './dict.ts'
 import type { OpenDocument, RawOperation } from './document.ts'

@@ -1,5 +1,5 @@
 /** Converts parts of a Swagger 2.0 document to OpenAPI 3: parameters, bodies, responses, servers, security schemes. It does not change the document. */
-import { isObject } from '../../model/is-object.ts'
+import { isObject } from '../../base/json/is-object.ts'
 import { type Dict, own, put, strings, text } from './dict.ts'
 import type { OpenDocument } from './document.ts'
 

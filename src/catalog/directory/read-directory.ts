@@ -2,7 +2,7 @@
 import { open, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { parseAllDocuments } from 'yaml'
-import { isMissing, namesIn } from '../../shared/fs/missing.ts'
+import { isMissing, namesIn } from '../../base/fs/missing.ts'
 import { EXACT_NUMBERS } from '../document/yaml-numbers.ts'
 import type { ResourceFault } from '../resource/fields.ts'
 import { fillPlaceholders } from '../resource/placeholders.ts'

@@ -1,9 +1,9 @@
 /** The directory source: passes the resources of a directory to the Reconciler, and keeps status files. `read-directory.ts` parses the files. */
 
-import { SerialQueue } from '../../shared/async/serial-queue.ts'
-import type { Egress } from '../../shared/egress/egress.ts'
-import type { OnDamage } from '../../shared/fs/damage.ts'
-import type { Log } from '../../shared/telemetry/log.ts'
+import { SerialQueue } from '../../base/async/serial-queue.ts'
+import type { OnDamage } from '../../base/fs/damage.ts'
+import type { Egress } from '../../net/egress/egress.ts'
+import type { Log } from '../../telemetry/log.ts'
 import type { Desired } from '../desired.ts'
 import { Reconciler } from '../reconcile.ts'
 import { fileReferences } from '../resource/references.ts'

@@ -1,6 +1,6 @@
 /** Calls back when a directory may have changed: on file notifications where the system has them, and by polling. */
 import { type FSWatcher, watch } from 'node:fs'
-import type { Log } from '../../shared/telemetry/log.ts'
+import type { Log } from '../../telemetry/log.ts'
 
 /** One call for several changes: when no other change follows within this time, */
 const QUIET_MS = 150

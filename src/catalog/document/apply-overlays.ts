@@ -1,6 +1,6 @@
 /** Applies actions of OpenAPI Overlays to a document, in order, and reports unmatched actions. */
 import { exec, type JsonValue } from 'jsonpath-rfc9535'
-import { isObject } from '../../model/is-object.ts'
+import { isObject } from '../../base/json/is-object.ts'
 import type { OverlayAction } from '../../model/tool-set.ts'
 import { own, put } from '../compile/dict.ts'
 import { DocumentError } from '../compile/document.ts'

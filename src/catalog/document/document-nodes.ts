@@ -1,5 +1,5 @@
 /** Lists the members of a node of an OpenAPI document that may hold references. */
-import { isObject } from '../../model/is-object.ts'
+import { isObject } from '../../base/json/is-object.ts'
 
 /** Fields whose members are named by the author, so that none of those names is a keyword. */
 const NAMED = new Set([

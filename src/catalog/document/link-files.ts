@@ -1,6 +1,6 @@
 /** Joins an OpenAPI document and the files it refers to into one document, and reports what it cannot resolve. */
-import { isObject } from '../../model/is-object.ts'
-import { shownAddress, shownReference } from '../../model/shown-address.ts'
+import { isObject } from '../../base/json/is-object.ts'
+import { shownAddress, shownReference } from '../../base/shown-address.ts'
 import type { UnresolvedReference } from '../compile/compile-tool-set.ts'
 import { type Dict, own, put } from '../compile/dict.ts'
 import { DocumentError } from '../compile/document.ts'

@@ -1,6 +1,6 @@
 /** Parses JSON or YAML documents within limits on size, depth and number of values. It does not interpret OpenAPI. */
 import { parseDocument as parseYaml } from 'yaml'
-import { ExactNumber, readJson } from '../../model/exact-number.ts'
+import { ExactNumber, readJson } from '../../base/json/exact-number.ts'
 import { DocumentError } from '../compile/document.ts'
 import { EXACT_NUMBERS } from './yaml-numbers.ts'
 

@@ -1,5 +1,5 @@
 /** A file of a document: its value, and the places of schemas with an `$id` or an anchor in it; also resolves URIs. */
-import { isObject } from '../../model/is-object.ts'
+import { isObject } from '../../base/json/is-object.ts'
 import { own } from '../compile/dict.ts'
 import { escapeToken } from '../compile/json-pointer.ts'
 import { childrenOf } from './document-nodes.ts'

@@ -1,6 +1,6 @@
 /** Computes the SHA-256 of a parsed document from its JSON with sorted keys. */
 import { createHash, type Hash } from 'node:crypto'
-import { ExactNumber } from '../../model/exact-number.ts'
+import { ExactNumber } from '../../base/json/exact-number.ts'
 
 /** Hex. The value must come from `parseDocumentText`, which limits its depth. */
 export function specHash(value: unknown): string {

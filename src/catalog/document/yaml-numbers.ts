@@ -1,6 +1,6 @@
 /** Options of the YAML parser with which it reads numbers as `ExactNumber` where a double would change them. */
 import { isScalar, type ScalarTag, type Tags } from 'yaml'
-import { numberOf } from '../../model/exact-number.ts'
+import { numberOf } from '../../base/json/exact-number.ts'
 
 const NUMBER = /^-?\d+(\.\d+)?([eE][-+]?\d+)?$/
 

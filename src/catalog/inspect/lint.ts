@@ -1,5 +1,5 @@
 /** Finds problems of a tool set and its tools, with a fix for each, and formats the report. */
-import { isObject } from '../../model/is-object.ts'
+import { isObject } from '../../base/json/is-object.ts'
 import type { Tool } from '../../model/tool.ts'
 import { CLIENT_NAME_LENGTH } from '../compile/names.ts'
 import type { Inspection } from './inspect-file.ts'

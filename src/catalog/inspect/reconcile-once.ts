@@ -1,8 +1,8 @@
 /** Runs the reconciler once over resources, with disabled tool sets enabled, and collects its results and faults. */
 import type { Tool } from '../../model/tool.ts'
 import type { ToolView } from '../../model/tool-view.ts'
-import type { Egress } from '../../shared/egress/egress.ts'
-import { SILENT } from '../../shared/telemetry/log.ts'
+import type { Egress } from '../../net/egress/egress.ts'
+import { SILENT } from '../../telemetry/log.ts'
 import type { Desired, DesiredToolSet } from '../desired.ts'
 import { Reconciler } from '../reconcile.ts'
 import { fileReferences } from '../resource/references.ts'

@@ -11,7 +11,7 @@ import {
   PatchStrategy,
   setHeaderOptions,
 } from '@kubernetes/client-node'
-import type { Log } from '../../shared/telemetry/log.ts'
+import type { Log } from '../../telemetry/log.ts'
 import type { KubeObject, KubernetesApi, LeaseRecord, Plural, WatchedKind } from './api.ts'
 import { type KubernetesWatch, watchObjects } from './watch.ts'
 

@@ -1,5 +1,5 @@
 /** Elects a leader among instances with a Lease. */
-import type { Log } from '../../shared/telemetry/log.ts'
+import type { Log } from '../../telemetry/log.ts'
 import type { KubernetesApi, LeaseRecord } from './api.ts'
 
 interface LeaderOptions {

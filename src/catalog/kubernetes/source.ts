@@ -3,11 +3,11 @@
  * `tool-objects.ts` plans the Tool objects.
  */
 
-import { CoalescedRun } from '../../shared/async/coalesced-run.ts'
-import { SerialQueue } from '../../shared/async/serial-queue.ts'
-import type { Egress } from '../../shared/egress/egress.ts'
-import type { OnDamage } from '../../shared/fs/damage.ts'
-import type { Log } from '../../shared/telemetry/log.ts'
+import { CoalescedRun } from '../../base/async/coalesced-run.ts'
+import { SerialQueue } from '../../base/async/serial-queue.ts'
+import type { OnDamage } from '../../base/fs/damage.ts'
+import type { Egress } from '../../net/egress/egress.ts'
+import type { Log } from '../../telemetry/log.ts'
 import type { Desired } from '../desired.ts'
 import { Reconciler } from '../reconcile.ts'
 import type { PublishCatalog, ReportedStatus, ReportedView, ToolSource } from '../source.ts'

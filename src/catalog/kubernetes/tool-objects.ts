@@ -1,7 +1,7 @@
 /** Plans which Tool objects of a tool set to create, replace and remove, and finds their tool names and edited fields. */
 
 import { createHash } from 'node:crypto'
-import { isObject } from '../../model/is-object.ts'
+import { isObject } from '../../base/json/is-object.ts'
 import type { Tool } from '../../model/tool.ts'
 import type { KubeObject } from './api.ts'
 

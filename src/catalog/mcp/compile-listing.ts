@@ -1,6 +1,7 @@
 /** Compiles the lists of an MCP server with a ToolSet into tools, resources and prompts, and determines the authentication. */
-import { isObject } from '../../model/is-object.ts'
-import type { JsonSchema } from '../../model/json-schema.ts'
+import { isObject } from '../../base/json/is-object.ts'
+import type { JsonSchema } from '../../base/json/json-schema.ts'
+import { assertSchema } from '../../base/json-schema/validate.ts'
 import {
   type BackendAuthentication,
   type Feature,
@@ -12,7 +13,6 @@ import {
 } from '../../model/tool.ts'
 import { type McpSource, type ToolOverride, type ToolSet, tenantOfNamespace } from '../../model/tool-set.ts'
 import { originOf } from '../../model/upstream-url.ts'
-import { assertSchema } from '../../shared/json-schema/validate.ts'
 import type { CompileResult } from '../compile/compile-tool-set.ts'
 import { type Dict, list, own, strings, text } from '../compile/dict.ts'
 import { DocumentError } from '../compile/document.ts'

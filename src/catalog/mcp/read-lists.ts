@@ -1,8 +1,8 @@
 /** Reads the lists of an MCP server over an open connection, and whether the server reports changes of them. */
-import { isObject } from '../../model/is-object.ts'
-import type { McpConnection } from '../../shared/mcp-client/connection.ts'
-import { type ListMethod, listPages } from '../../shared/mcp-client/list-pages.ts'
-import type { RequestOptions, RpcError, RpcFailure } from '../../shared/mcp-client/protocol.ts'
+import { isObject } from '../../base/json/is-object.ts'
+import type { McpConnection } from '../../mcp/client/connection.ts'
+import { type ListMethod, listPages } from '../../mcp/client/list-pages.ts'
+import type { RequestOptions, RpcError, RpcFailure } from '../../mcp/protocol.ts'
 
 /** The document of a server; lists that are empty are absent, except `tools`. */
 export interface ServerLists {

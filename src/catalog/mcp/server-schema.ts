@@ -1,5 +1,5 @@
 /** Makes a schema of an MCP server fit for clients, and finds the arguments that the server wants in headers. Pure. */
-import { isObject } from '../../model/is-object.ts'
+import { isObject } from '../../base/json/is-object.ts'
 import { put } from '../compile/dict.ts'
 import { cleanText, MAX_TOOL_DESCRIPTION } from '../compile/words.ts'
 

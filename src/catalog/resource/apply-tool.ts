@@ -1,7 +1,8 @@
 /** Applies a Tool resource to a generated tool, or makes a new tool of it. `served-tools.ts` chooses between the two. */
+
+import { isObject } from '../../base/json/is-object.ts'
+import type { ObjectSchema } from '../../base/json/json-schema.ts'
 import { asExactTool, asPlainTool } from '../../model/exact-tool.ts'
-import { isObject } from '../../model/is-object.ts'
-import type { ObjectSchema } from '../../model/json-schema.ts'
 import type { BackendAuthentication, ParameterBinding, RequestTemplate, Tool } from '../../model/tool.ts'
 import { DEFAULT_TIMEOUT_MS, type DeclaredAuthentication, tenantOfNamespace } from '../../model/tool-set.ts'
 import { annotationsOf, isDestructive } from '../compile/annotations.ts'

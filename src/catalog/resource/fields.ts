@@ -1,6 +1,6 @@
 /** Reads fields of untrusted resources, and collects and formats their faults. */
-import { parseDurationMs } from '../../model/duration.ts'
-import { isObject } from '../../model/is-object.ts'
+import { parseDurationMs } from '../../base/duration.ts'
+import { isObject } from '../../base/json/is-object.ts'
 import { type Dict, own } from '../compile/dict.ts'
 
 /** One fault in a resource, for its author. */

@@ -1,5 +1,5 @@
 /** Checks the `x-mcp-header` annotations of a schema. */
-import { isObject } from '../../model/is-object.ts'
+import { isObject } from '../../base/json/is-object.ts'
 
 /** RFC 9110 §5.6.2, token; `Mcp-Param-` is the prefix of the header. */
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,64}$/

@@ -1,5 +1,5 @@
 /** Fills `${NAME}` placeholders in texts of a resource from a given map, and reports unknown names. */
-import { isObject } from '../../model/is-object.ts'
+import { isObject } from '../../base/json/is-object.ts'
 import { type Dict, put } from '../compile/dict.ts'
 import type { ResourceFault } from './fields.ts'
 

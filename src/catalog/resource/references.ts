@@ -1,8 +1,8 @@
 /** Reads the files that resources of a directory refer to: documents, secrets and files beside a document. */
 import { readFile, realpath, stat } from 'node:fs/promises'
 import { join, sep } from 'node:path'
+import { isMissing } from '../../base/fs/missing.ts'
 import type { KeyReference } from '../../model/tool-set.ts'
-import { isMissing } from '../../shared/fs/missing.ts'
 import { MAX_DOCUMENT_BYTES } from '../document/parse-document.ts'
 import { FileError } from '../sync/load-files.ts'
 import type { ReferenceReader } from '../sync/tool-set-sync.ts'

@@ -1,6 +1,6 @@
 /** Reads the envelope of a resource, and passes its spec to the reader of its kind. */
 
-import { isObject } from '../../model/is-object.ts'
+import { isObject } from '../../base/json/is-object.ts'
 import type { ToolSet } from '../../model/tool-set.ts'
 import { tenantOfNamespace } from '../../model/tool-set.ts'
 import type { ToolView } from '../../model/tool-view.ts'

@@ -1,10 +1,10 @@
 /** Reads the spec of a Tool resource, and reports its faults. It makes no tool: `apply-tool.ts` does. */
-import { isObject } from '../../model/is-object.ts'
-import type { JsonSchema, ObjectSchema } from '../../model/json-schema.ts'
+import { isObject } from '../../base/json/is-object.ts'
+import type { JsonSchema, ObjectSchema } from '../../base/json/json-schema.ts'
+import { assertSchema } from '../../base/json-schema/validate.ts'
 import { TASK_SUPPORT, type TaskSupport, type ToolAnnotations } from '../../model/tool.ts'
 import type { DeclaredAuthentication, ToolDefaults } from '../../model/tool-set.ts'
 import { isUnixUrl, readUnixUrl } from '../../model/upstream-url.ts'
-import { assertSchema } from '../../shared/json-schema/validate.ts'
 import { readAuthentication } from './authentication.ts'
 import type { ResourceFields } from './fields.ts'
 import { mirroredHeaderFault } from './mirrored-headers.ts'

@@ -1,6 +1,6 @@
 /** The worker thread that compiles documents and sends tools in batches. */
 import { parentPort } from 'node:worker_threads'
-import { readJson } from '../../model/exact-number.ts'
+import { readJson } from '../../base/json/exact-number.ts'
 import type { Tool } from '../../model/tool.ts'
 import type { ToolSet } from '../../model/tool-set.ts'
 import { type CompileJob, type CompileOutcome, runCompileJob } from './compile-job.ts'

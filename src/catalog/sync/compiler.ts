@@ -1,8 +1,8 @@
 /** Compiles documents in a worker thread with limits on time and memory. `compile-worker.ts` runs in that thread. */
 
-import { writeJson } from '../../model/exact-number.ts'
+import { writeJson } from '../../base/json/exact-number.ts'
+import { JobWorker, type WorkerJob } from '../../base/threads/job-worker.ts'
 import type { Tool } from '../../model/tool.ts'
-import { JobWorker, type WorkerJob } from '../../shared/threads/job-worker.ts'
 import type { Compiled, CompileJob, ToolSetCompiler } from './compile-job.ts'
 import type { WorkerJob as CompilerMessage, WorkerMessage } from './compile-worker.ts'
 import type { Definition } from './definitions.ts'

@@ -2,9 +2,9 @@
 
 import { mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { isObject } from '../../model/is-object.ts'
-import { readLines, replaceLines } from '../../shared/fs/checked-lines.ts'
-import { fileSystemError, type OnDamage } from '../../shared/fs/damage.ts'
+import { readLines, replaceLines } from '../../base/fs/checked-lines.ts'
+import { fileSystemError, type OnDamage } from '../../base/fs/damage.ts'
+import { isObject } from '../../base/json/is-object.ts'
 import type { DefinitionRecord } from './definitions.ts'
 import { fileNameOf } from './resource-key.ts'
 

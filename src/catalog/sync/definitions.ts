@@ -1,7 +1,7 @@
 /** Makes the definitions of tools, and compares them with a previous record for changed meaning and breaking changes. */
 
 import { createHash } from 'node:crypto'
-import { isObject } from '../../model/is-object.ts'
+import { isObject } from '../../base/json/is-object.ts'
 import type { Tool } from '../../model/tool.ts'
 
 /**

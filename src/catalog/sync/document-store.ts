@@ -3,8 +3,8 @@
 import { createHash } from 'node:crypto'
 import { mkdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { fileSystemError, type OnDamage } from '../../shared/fs/damage.ts'
-import { isMissing } from '../../shared/fs/missing.ts'
+import { fileSystemError, type OnDamage } from '../../base/fs/damage.ts'
+import { isMissing } from '../../base/fs/missing.ts'
 import { fileNameOf } from './resource-key.ts'
 import { writeWhole } from './write-whole.ts'
 

@@ -1,7 +1,7 @@
 /** Fetches a document over HTTP, within limits on size and time, and without redirects. */
-import { shownAddress } from '../../model/shown-address.ts'
-import type { Egress } from '../../shared/egress/egress.ts'
-import { httpOnly } from '../../shared/egress/http-only.ts'
+import { shownAddress } from '../../base/shown-address.ts'
+import type { Egress } from '../../net/egress/egress.ts'
+import { httpOnly } from '../../net/egress/http-only.ts'
 import { DocumentError } from '../compile/document.ts'
 import { MAX_DOCUMENT_BYTES, tooLarge } from '../document/parse-document.ts'
 

@@ -1,6 +1,6 @@
 /** Readers of the files that a document may refer to: from its origin, from stored copies, from its folder, or none. */
-import { shownAddress } from '../../model/shown-address.ts'
-import type { Egress } from '../../shared/egress/egress.ts'
+import { shownAddress } from '../../base/shown-address.ts'
+import type { Egress } from '../../net/egress/egress.ts'
 import type { StoredFile } from './document-store.ts'
 import { fetchDocument } from './fetch-document.ts'
 import { type FileReader, RequiredFileError } from './load-files.ts'

@@ -1,6 +1,6 @@
 /** The local inputs of a synchronization, and fingerprints that show when inputs change. */
 import { createHash } from 'node:crypto'
-import { writeJson } from '../../model/exact-number.ts'
+import { writeJson } from '../../base/json/exact-number.ts'
 import type { ToolSet } from '../../model/tool-set.ts'
 import type { FileLoader } from './load-files.ts'
 

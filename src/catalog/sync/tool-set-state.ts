@@ -1,8 +1,8 @@
 /** The state of a tool set in the reconciler, and values derived for it. `reconcile.ts` changes the state. */
 
+import { SerialQueue } from '../../base/async/serial-queue.ts'
 import type { Tool } from '../../model/tool.ts'
 import type { ToolSetPhase, ToolSetStatus } from '../../model/tool-set.ts'
-import { SerialQueue } from '../../shared/async/serial-queue.ts'
 import type { CompileResult } from '../compile/compile-tool-set.ts'
 import type { DefinitionRecord, Definitions } from './definitions.ts'
 import { PENDING } from './status.ts'

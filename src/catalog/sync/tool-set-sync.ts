@@ -1,8 +1,8 @@
 /** Synchronizes a tool set: obtains its document or MCP lists, compiles them, stores remote ones and schedules runs. */
 
+import { backoffMs } from '../../base/async/backoff.ts'
 import type { KeyReference, ToolSet } from '../../model/tool-set.ts'
-import { backoffMs } from '../../shared/async/backoff.ts'
-import type { Egress } from '../../shared/egress/egress.ts'
+import type { Egress } from '../../net/egress/egress.ts'
 import { isMcpToolSet, type McpToolSet } from '../mcp/compile-listing.ts'
 import { ServerListing } from '../mcp/server-listing.ts'
 import type { Compiled, CompileOutcome, ToolSetCompiler } from './compile-job.ts'

@@ -1,9 +1,10 @@
 /** Turns desired ToolViews into the served ones, and writes their status. */
-import { writeJson } from '../../model/exact-number.ts'
+
+import { SerialQueue } from '../../base/async/serial-queue.ts'
+import { writeJson } from '../../base/json/exact-number.ts'
 import type { Tool } from '../../model/tool.ts'
 import type { ToolView, ToolViewStatus, ViewFigures } from '../../model/tool-view.ts'
-import { SerialQueue } from '../../shared/async/serial-queue.ts'
-import type { Log } from '../../shared/telemetry/log.ts'
+import type { Log } from '../../telemetry/log.ts'
 import { keyOf, type ResourceName } from '../sync/resource-key.ts'
 import { viewStatus } from './view-status.ts'
 

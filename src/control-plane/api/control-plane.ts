@@ -1,7 +1,7 @@
 /** Assembles the control plane: endpoints, pages, snapshot stream, permissions and background work. */
 import { Hono } from 'hono'
 import type { ControlPlaneTransport } from '../../link/transport.ts'
-import type { WebPeer } from '../../shared/server/web.ts'
+import type { WebPeer } from '../../net/server/web.ts'
 import { Maintenance } from '../maintenance.ts'
 import { Fleet } from '../publisher/fleet.ts'
 import { inProcessTransport } from '../publisher/in-process-transport.ts'

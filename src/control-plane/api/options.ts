@@ -1,13 +1,13 @@
 /** The options of the control plane. */
 
+import type { TokenVerifier } from '../../identity/verifier.ts'
 import type { Api } from '../../model/api.ts'
 import type { AuthConfig } from '../../model/gateway-instance.ts'
 import type { Tenant } from '../../model/tenant.ts'
 import type { Tool } from '../../model/tool.ts'
-import type { MayExchangeAt } from '../../shared/egress/oauth/exchange-endpoints.ts'
-import type { TokenVerifier } from '../../shared/identity/verifier.ts'
-import type { PreparedPolicy } from '../../shared/policy/engine.ts'
-import type { Pages } from '../../shared/server/pages.ts'
+import type { MayExchangeAt } from '../../net/egress/oauth/exchange-endpoints.ts'
+import type { Pages } from '../../net/server/pages.ts'
+import type { PreparedPolicy } from '../../policy/engine.ts'
 import type { Store } from '../store/store.ts'
 import type { AddressOf, RequestLog } from './http/access-log.ts'
 import type { PolicyWorkshop } from './policy-workshop.ts'

@@ -1,6 +1,6 @@
 /** The interface of the services that endpoints use. */
 
-import type { MayExchangeAt } from '../../shared/egress/oauth/exchange-endpoints.ts'
+import type { MayExchangeAt } from '../../net/egress/oauth/exchange-endpoints.ts'
 import type { Fleet } from '../publisher/fleet.ts'
 import type { Publisher } from '../publisher/publisher.ts'
 import type { PolicyWorkshop } from './policy-workshop.ts'

@@ -1,7 +1,7 @@
 /** Claims due mails, sends them, stores the outcomes and deletes old mails. The queue is in the database, and the retry rules are in the model. */
 import { randomUUID } from 'node:crypto'
+import { CoalescedRun } from '../../base/async/coalesced-run.ts'
 import { afterSending, type MailOutcome } from '../../model/mail.ts'
-import { CoalescedRun } from '../../shared/async/coalesced-run.ts'
 import type { ClaimedMail } from '../store/notice-repositories.ts'
 import { EVERY_TENANT, type Store } from '../store/store.ts'
 

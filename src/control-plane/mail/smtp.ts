@@ -1,9 +1,9 @@
 /** Sends one mail to the SMTP server of the deployment, with a limit of time. */
 import { connect, type Socket } from 'node:net'
 import { createTransport } from 'nodemailer'
-import { bareHost } from '../../model/bare-host.ts'
+import { bareHost } from '../../base/bare-host.ts'
 import type { MailOutcome } from '../../model/mail.ts'
-import { type ClientTls, clientTlsOptions, presentText, type Renewable } from '../../shared/tls/client-tls.ts'
+import { type ClientTls, clientTlsOptions, presentText, type Renewable } from '../../net/tls/client-tls.ts'
 import type { ClaimedMail } from '../store/notice-repositories.ts'
 
 /** From the connection to the response to the mail. */

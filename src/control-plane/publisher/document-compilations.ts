@@ -1,6 +1,7 @@
 /** Schedules the compilation of the OpenAPI documents of APIs, and keeps the tools and the state of each. `publisher.ts` publishes the tools. */
+
+import { Backoff } from '../../base/async/backoff.ts'
 import type { Api } from '../../model/api.ts'
-import { Backoff } from '../../shared/async/backoff.ts'
 import type { CompiledApi, ControlPlaneOptions } from '../api/options.ts'
 import type { ShareRows } from '../store/repositories.ts'
 import type { Store } from '../store/store.ts'

@@ -1,6 +1,6 @@
 /** Keeps APIs out of the share whose callers' tokens would be sent to an address that is not permitted. */
 import type { Api } from '../../model/api.ts'
-import { EXCHANGE_REFUSED, type MayExchangeAt } from '../../shared/egress/oauth/exchange-endpoints.ts'
+import { EXCHANGE_REFUSED, type MayExchangeAt } from '../../net/egress/oauth/exchange-endpoints.ts'
 import type { ControlPlaneOptions } from '../api/options.ts'
 import type { ShareRows } from '../store/repositories.ts'
 

@@ -1,5 +1,6 @@
 /** Publishes the share: reads it from the database, has documents compiled, and derives updates and differences between versions. */
 
+import { Backoff } from '../../base/async/backoff.ts'
 import {
   applyUpdate,
   type ControlShare,
@@ -11,7 +12,6 @@ import {
 import { isSamePart, versionOf } from '../../link/share-version.ts'
 import type { Api } from '../../model/api.ts'
 import type { Plan } from '../../model/plan.ts'
-import { Backoff } from '../../shared/async/backoff.ts'
 import type { CompiledApi, ControlPlaneOptions } from '../api/options.ts'
 import { EVERY_TENANT, type Store, type Transaction } from '../store/store.ts'
 import { DocumentCompilations, type SpecStatus } from './document-compilations.ts'

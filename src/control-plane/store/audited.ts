@@ -1,8 +1,8 @@
 /** Records changes of resources and other actions for the audit. */
 import { createHash } from 'node:crypto'
+import { snakeCase } from '../../base/snake-case.ts'
 import type { AuditOrigin } from '../../model/audit.ts'
 import { newId } from '../../model/id.ts'
-import { snakeCase } from '../../model/snake-case.ts'
 import { maskAddresses } from './masked-addresses.ts'
 import { EVERY_TENANT, type Transaction } from './store.ts'
 

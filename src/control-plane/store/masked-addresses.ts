@@ -1,7 +1,7 @@
 /** Replaces the parts of addresses that may hold a credential by a digest, in values for audit records and for comparisons of configurations. */
 import { createHash } from 'node:crypto'
-import { isObject } from '../../model/is-object.ts'
-import { shownAddress } from '../../model/shown-address.ts'
+import { isObject } from '../../base/json/is-object.ts'
+import { shownAddress } from '../../base/shown-address.ts'
 import { originOf } from '../../model/upstream-url.ts'
 
 /** Of the SHA-256 of the whole address, so that every change of it is visible. */

@@ -1,6 +1,6 @@
 /** Options and result of opening a store. */
 
-import type { Sealer } from '../../shared/secrets/sealer.ts'
+import type { Sealer } from '../../base/secrets/sealer.ts'
 import type { Migrator } from './migrations/run.ts'
 import type { Store } from './store.ts'
 import type { Transfer } from './transfer.ts'

@@ -1,7 +1,7 @@
 /** One attempt of a delivery: the checks before it, its request and its outcome. */
 
 import { type AttemptOutcome, MAX_STORED_RESPONSE_BYTES } from '../../model/webhook-delivery.ts'
-import type { Egress, EgressFailure } from '../../shared/egress/egress.ts'
+import type { Egress, EgressFailure } from '../../net/egress/egress.ts'
 import type { ClaimedDelivery } from '../store/webhook-repositories.ts'
 import { platformSignature, standardSignature } from './sign.ts'
 import { storedResponse } from './stored-response.ts'

@@ -1,8 +1,8 @@
 /** Claims due deliveries, has them sent and stores the outcomes. `attempt.ts` sends them, and the retry rules are in the model. */
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { CoalescedRun } from '../../base/async/coalesced-run.ts'
 import { type AttemptOutcome, afterAttempt } from '../../model/webhook-delivery.ts'
-import { CoalescedRun } from '../../shared/async/coalesced-run.ts'
 import { EVERY_TENANT, type Store } from '../store/store.ts'
 import type { ClaimedDelivery } from '../store/webhook-repositories.ts'
 import { type AttemptParts, attempt } from './attempt.ts'

@@ -1,5 +1,5 @@
 /** Counts failed deliveries of webhooks, and appends the event of a failing webhook. */
-import { hostOf } from '../../model/bare-host.ts'
+import { hostOf } from '../../base/bare-host.ts'
 import type { AfterAttempt } from '../../model/webhook-delivery.ts'
 import type { Transaction } from '../store/store.ts'
 import type { ClaimedDelivery } from '../store/webhook-repositories.ts'

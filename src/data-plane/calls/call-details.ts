@@ -1,8 +1,8 @@
 /** Chooses some of the latest calls and keeps their details, such as stages, arguments and decision. */
 
-import { writeJson } from '../../model/exact-number.ts'
-import type { Decision } from '../../shared/policy/engine.ts'
-import { type KeepArguments, keptArguments } from '../../shared/policy/log/entry.ts'
+import { writeJson } from '../../base/json/exact-number.ts'
+import type { Decision } from '../../policy/engine.ts'
+import { type KeepArguments, keptArguments } from '../../policy/log/entry.ts'
 import type { Exchange } from '../pipeline/exchange.ts'
 import type { Peer, StageTiming } from '../pipeline/exchange-parts.ts'
 import { isCall } from '../pipeline/operation.ts'

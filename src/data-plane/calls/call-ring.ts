@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import type { CallWindow } from '../../link/call-summary.ts'
 import type { Principal } from '../../model/principal.ts'
-import type { Refusal } from '../../shared/call/refusal.ts'
+import type { Refusal } from '../../model/refusal.ts'
 import type { Exchange } from '../pipeline/exchange.ts'
 import { isCall } from '../pipeline/operation.ts'
 import { CallIds } from './call-ids.ts'

@@ -1,4 +1,6 @@
 /** Adds recorded calls to figures, and groups them into the totals of a summary. */
+
+import { getOrSet } from '../../base/once-per.ts'
 import type { Summary } from '../../link/call-summary.ts'
 import {
   addCount,
@@ -9,7 +11,6 @@ import {
   SEPARATOR,
 } from '../../model/call-figures.ts'
 import { bucketOf } from '../../model/latency-histogram.ts'
-import { getOrSet } from '../../model/once-per.ts'
 import { kindOf } from './call-query.ts'
 import type { VisitedCall } from './call-ring.ts'
 

@@ -1,9 +1,9 @@
 /** Merges the recorded calls and the states of the threads of a process, and reads and writes cursors of pages. */
 
+import { BoundedMap } from '../../base/async/bounded-map.ts'
+import { getOrSet } from '../../base/once-per.ts'
 import { type CallWindow, mergedSummary, type Summary, windowOf } from '../../link/call-summary.ts'
-import { getOrSet } from '../../model/once-per.ts'
 import type { Principal } from '../../model/principal.ts'
-import { BoundedMap } from '../../shared/async/bounded-map.ts'
 import type { CallPage, CallQuery, CallRow } from './call-query.ts'
 import type { FoundCall, Positions, SummaryQuery } from './recorded-calls.ts'
 

@@ -1,6 +1,7 @@
 /** Records the calls of a thread, and gives their rows, details, callers and summaries. `process-calls.ts` merges those of several threads. */
+
+import { getOrSet } from '../../base/once-per.ts'
 import type { Summary } from '../../link/call-summary.ts'
-import { getOrSet } from '../../model/once-per.ts'
 import type { Principal } from '../../model/principal.ts'
 import type { Exchange } from '../pipeline/exchange.ts'
 import type { CallDetails } from './call-details.ts'

@@ -1,8 +1,9 @@
 /** Keeps actions of administrators on disk until the control plane has confirmed them. */
+
+import { SerialQueue } from '../../base/async/serial-queue.ts'
+import { readLines, replaceLines } from '../../base/fs/checked-lines.ts'
+import type { OnDamage } from '../../base/fs/damage.ts'
 import type { AdminAction } from '../../link/report.ts'
-import { SerialQueue } from '../../shared/async/serial-queue.ts'
-import { readLines, replaceLines } from '../../shared/fs/checked-lines.ts'
-import type { OnDamage } from '../../shared/fs/damage.ts'
 
 /** A gateway cut off for weeks refuses further actions rather than run them unrecorded. */
 const MAX_PENDING = 10_000

@@ -1,15 +1,15 @@
 /** The transport to a control plane over HTTP: event stream, polls, reports and replies. `follower.ts` decides when to connect again. */
 
+import { Cancellation } from '../../base/cancellation.ts'
+import { shownAddress } from '../../base/shown-address.ts'
+import type { ClientCredentials } from '../../identity/client-credentials.ts'
 import type { ShareUpdate } from '../../link/control-share.ts'
 import type { FleetReply } from '../../link/fleet-question.ts'
 import { type Hello, type Report, wireReport } from '../../link/report.ts'
 import type { ControlPlaneTransport, SnapshotStream } from '../../link/transport.ts'
 import type { StreamEvent } from '../../link/update-events.ts'
-import { shownAddress } from '../../model/shown-address.ts'
-import { Cancellation } from '../../shared/call/cancellation.ts'
-import type { Egress, EgressResponse } from '../../shared/egress/egress.ts'
-import { serverEvents } from '../../shared/egress/server-events.ts'
-import type { ClientCredentials } from '../../shared/identity/client-credentials.ts'
+import type { Egress, EgressResponse } from '../../net/egress/egress.ts'
+import { serverEvents } from '../../net/egress/server-events.ts'
 
 const TIMEOUT_MS = 2_000
 /** A poll may bring the whole share. */

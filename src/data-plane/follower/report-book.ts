@@ -1,9 +1,9 @@
 /** Holds the counts of a gateway until a report of them is confirmed, in memory and, with a path, on disk; and the number of the report. */
 
+import { readLines, replaceLines } from '../../base/fs/checked-lines.ts'
+import type { OnDamage } from '../../base/fs/damage.ts'
 import type { CountRows } from '../../link/report.ts'
 import type { UsageCount } from '../../link/usage-count.ts'
-import { readLines, replaceLines } from '../../shared/fs/checked-lines.ts'
-import type { OnDamage } from '../../shared/fs/damage.ts'
 import { Counts } from './counts.ts'
 
 /** Rows of each kind in one report: more would exceed the limit of a request body. */

@@ -1,9 +1,9 @@
 /** Sends the reports of a gateway on its state, its counts and administrators' actions. */
 
+import type { OnDamage } from '../../base/fs/damage.ts'
 import type { GatewayState, Report } from '../../link/report.ts'
 import type { ControlPlaneTransport, HelloEvent } from '../../link/transport.ts'
-import type { OnDamage } from '../../shared/fs/damage.ts'
-import type { Log } from '../../shared/telemetry/log.ts'
+import type { Log } from '../../telemetry/log.ts'
 import type { AdminActions } from './admin-actions.ts'
 import { ReportBook } from './report-book.ts'
 

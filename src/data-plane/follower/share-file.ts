@@ -1,9 +1,10 @@
 /** The file with the last share: reads it, appends updates, rewrites it, and reports damage. */
+
+import { SerialQueue } from '../../base/async/serial-queue.ts'
+import { appendLines, readLines, replaceLines } from '../../base/fs/checked-lines.ts'
 import { applyUpdate, type ControlShare, EMPTY_SHARE, wholeShare } from '../../link/control-share.ts'
 import { versionOf } from '../../link/share-version.ts'
 import { eventsOf, type MarkedUpdate, type StreamEvent, UpdateReader } from '../../link/update-events.ts'
-import { SerialQueue } from '../../shared/async/serial-queue.ts'
-import { appendLines, readLines, replaceLines } from '../../shared/fs/checked-lines.ts'
 
 /** Below this size, reading appended updates is fast. */
 const MIN_REWRITE_BYTES = 1024 * 1024

@@ -1,8 +1,8 @@
 /** Counts attempts by the network of a client and refuses further ones above a limit, with separate buckets for client registrations. */
 import { randomInt } from 'node:crypto'
-import { type Refusal, refuse } from '../../shared/call/refusal.ts'
-import { networkOf, trustOf } from '../../shared/server/client-address.ts'
-import type { HttpRequest } from '../../shared/server/listener.ts'
+import { type Refusal, refuse } from '../../model/refusal.ts'
+import { networkOf, trustOf } from '../../net/server/client-address.ts'
+import type { HttpRequest } from '../../net/server/listener.ts'
 import type { Kernel } from '../kernel/kernel.ts'
 import type { Final } from '../pipeline/outcome.ts'
 import type { Call } from './call.ts'

@@ -1,5 +1,5 @@
 /** Reads query parameters and cursors of the admin API and the tenant that a caller is limited to, and defines their fault. */
-import { parseTimeMs } from '../../model/calendar-date.ts'
+import { parseTimeMs } from '../../base/calendar-date.ts'
 import { type Principal, reachesEveryTenant } from '../../model/principal.ts'
 import type { CallQuery } from '../calls/call-query.ts'
 import { readCursor } from '../calls/process-calls.ts'

@@ -1,6 +1,6 @@
 /** Event streams of recorded calls: opening them, polling for calls, and ending them. `admin-calls.ts` has the caller checked before it opens one. */
 import type { Principal } from '../../model/principal.ts'
-import type { ResponseStream } from '../../shared/server/listener.ts'
+import type { ResponseStream } from '../../net/server/listener.ts'
 import type { CallQuery } from '../calls/call-query.ts'
 import { cursorOf, type MergedPage, type ProcessCalls } from '../calls/process-calls.ts'
 import type { Positions } from '../calls/recorded-calls.ts'

@@ -1,12 +1,12 @@
 /** One HTTP request at the gateway: ids, credentials, trace and response. */
 
-import { writeJson } from '../../model/exact-number.ts'
-import { type ByteBudget, type HeldBytes, Hold } from '../../shared/call/held-bytes.ts'
-import { put, scratchHeaders } from '../../shared/call/joined-headers.ts'
-import { randomHex } from '../../shared/call/random-ids.ts'
-import type { HttpRequest, HttpResponse, ResponseStream } from '../../shared/server/listener.ts'
+import { writeJson } from '../../base/json/exact-number.ts'
+import { randomHex } from '../../base/random-ids.ts'
+import { type ByteBudget, type HeldBytes, Hold } from '../../net/held-bytes.ts'
+import { put, scratchHeaders } from '../../net/joined-headers.ts'
+import type { HttpRequest, HttpResponse, ResponseStream } from '../../net/server/listener.ts'
+import { byteLengthOf, type Pieces, writePieces } from '../../net/server/pieces.ts'
 import type { Credentials } from '../pipeline/exchange-parts.ts'
-import { byteLengthOf, type Pieces, writePieces } from './pieces.ts'
 import type { ServerTiming } from './server-timing.ts'
 import { propagatedHeaders, readTraceparent, type TraceTexts } from './trace-context.ts'
 

@@ -1,7 +1,8 @@
 /** Runs the stage that lists tools, resources or prompts for a caller, without a request of that caller. */
+
+import { andThen, type MaybePromise } from '../../base/and-then.ts'
+import { Cancellation } from '../../base/cancellation.ts'
 import type { Principal } from '../../model/principal.ts'
-import { andThen, type MaybePromise } from '../../shared/call/and-then.ts'
-import { Cancellation } from '../../shared/call/cancellation.ts'
 import { Exchange } from '../pipeline/exchange.ts'
 import type { Stage } from '../pipeline/stage.ts'
 import type { Snapshot, ToolListing } from '../snapshot/snapshot.ts'

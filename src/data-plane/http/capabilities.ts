@@ -1,9 +1,9 @@
 /** The capabilities that the gateway declares to MCP clients, and its levels of token optimization. */
 
+import type { ProtocolVersion } from '../../mcp/versions.ts'
 import { OPTIMIZATION_LEVELS } from '../pipeline/operation.ts'
 import type { ServedFeatures } from '../snapshot/snapshot.ts'
 import { taskCapabilities } from './mcp/tasks/task-view.ts'
-import type { ProtocolVersion } from './mcp/versions.ts'
 
 export const TOKEN_OPTIMIZATION = Object.freeze({ supported: true, levels: OPTIMIZATION_LEVELS })
 

@@ -1,6 +1,6 @@
 /** The cross-origin rule of the gateway, and the cross-origin headers of proxied responses (docs/reference/http.md, Cross-origin settings). */
-import type { EgressHeaders } from '../../shared/egress/egress.ts'
-import type { HttpRequest } from '../../shared/server/listener.ts'
+import type { EgressHeaders } from '../../net/egress/egress.ts'
+import type { HttpRequest } from '../../net/server/listener.ts'
 
 export interface CorsOptions {
   readonly origins: readonly string[]

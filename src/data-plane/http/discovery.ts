@@ -1,9 +1,10 @@
 /** Public start page, server metadata and capabilities, at `/`, `/mcp` and `/mcp/capabilities`. */
-import { linksTo, NOT_STORED, startPage } from '../../shared/server/pages.ts'
+
+import { LATEST_LEGACY, PROTOCOL_VERSIONS } from '../../mcp/versions.ts'
+import { linksTo, NOT_STORED, startPage } from '../../net/server/pages.ts'
 import type { Call } from './call.ts'
 import { capabilitiesOf, TOKEN_OPTIMIZATION } from './capabilities.ts'
 import type { GatewayParts } from './gateway.ts'
-import { LATEST_LEGACY, PROTOCOL_VERSIONS } from './mcp/versions.ts'
 import { serverInfoOf } from './presentation.ts'
 
 /** GET /: leads a browser to the pages of this deployment, and other clients to all that has an address. */

@@ -1,7 +1,7 @@
 /** Verifies the credentials of a request while its body arrives, so that the pipeline can refuse the caller early. */
-import { continueWith } from '../../shared/call/and-then.ts'
-import { Cancellation } from '../../shared/call/cancellation.ts'
-import type { Refusal } from '../../shared/call/refusal.ts'
+import { continueWith } from '../../base/and-then.ts'
+import { Cancellation } from '../../base/cancellation.ts'
+import type { Refusal } from '../../model/refusal.ts'
 import type { ExchangeInit } from '../pipeline/exchange.ts'
 import type { Operation } from '../pipeline/operation.ts'
 import type { Snapshot } from '../snapshot/snapshot.ts'

@@ -1,6 +1,5 @@
 /** What endpoints share: the parts of the gateway, the run of an operation, and headers, timings and challenges of responses. */
-import type { Presentation } from '../../model/presentation.ts'
-import type { Principal } from '../../model/principal.ts'
+
 import {
   andThen,
   continueWith,
@@ -8,15 +7,17 @@ import {
   type MaybePending,
   type MaybePromise,
   passTo,
-} from '../../shared/call/and-then.ts'
-import type { Cancellation } from '../../shared/call/cancellation.ts'
-import type { HeldBytes } from '../../shared/call/held-bytes.ts'
-import { joinedHeaders } from '../../shared/call/joined-headers.ts'
-import { Later, type Reader } from '../../shared/call/later.ts'
-import type { Refusal } from '../../shared/call/refusal.ts'
-import type { McpSessions } from '../../shared/mcp-client/sessions.ts'
-import type { Pages } from '../../shared/server/pages.ts'
-import type { Log } from '../../shared/telemetry/log.ts'
+} from '../../base/and-then.ts'
+import type { Cancellation } from '../../base/cancellation.ts'
+import { Later, type Reader } from '../../base/later.ts'
+import type { McpSessions } from '../../mcp/client/sessions.ts'
+import type { Presentation } from '../../model/presentation.ts'
+import type { Principal } from '../../model/principal.ts'
+import type { Refusal } from '../../model/refusal.ts'
+import type { HeldBytes } from '../../net/held-bytes.ts'
+import { joinedHeaders } from '../../net/joined-headers.ts'
+import type { Pages } from '../../net/server/pages.ts'
+import type { Log } from '../../telemetry/log.ts'
 import type { Pipeline } from '../pipeline/compose.ts'
 import { Exchange, type ExchangeInit } from '../pipeline/exchange.ts'
 import type { Credentials } from '../pipeline/exchange-parts.ts'

@@ -1,14 +1,14 @@
 /** What a server says of itself to one caller at one address: `serverInfo` and `instructions` of initialize and `server/discover`. */
-import { andThen, type MaybePromise } from '../../shared/call/and-then.ts'
+import { andThen, type MaybePromise } from '../../base/and-then.ts'
+import type { ProtocolVersion } from '../../mcp/versions.ts'
+import { type OfferedTools, offeredTools } from '../listing/offered-tools.ts'
+import { SEARCH_INSTRUCTIONS, SOME_SEARCHED_INSTRUCTIONS } from '../listing/search-tools.ts'
 import type { Exchange } from '../pipeline/exchange.ts'
 import { type Offer, offerOf } from '../pipeline/offer.ts'
 import type { Selection } from '../pipeline/selection.ts'
 import type { Snapshot } from '../snapshot/snapshot.ts'
 import type { GatewayParts } from './gateway.ts'
-import type { ProtocolVersion } from './mcp/versions.ts'
-import { type OfferedTools, offeredTools } from './offered-tools.ts'
 import { serverInfoOf } from './presentation.ts'
-import { SEARCH_INSTRUCTIONS, SOME_SEARCHED_INSTRUCTIONS } from './search-tools.ts'
 
 export interface Introduction {
   readonly serverInfo: object

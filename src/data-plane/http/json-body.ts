@@ -1,11 +1,11 @@
 /** Reads a bounded JSON body and passes on its value or a refusal. */
 
-import { EXACT_COST_FACTOR, lookingForExact, readJson as parseJson } from '../../model/exact-number.ts'
-import { loneSurrogateAt } from '../../model/lone-surrogate.ts'
-import { nextTurn, runInSlices } from '../../shared/async/slices.ts'
-import { parseCost } from '../../shared/call/parse-cost.ts'
-import { readLongJson } from '../../shared/call/read-long-json.ts'
-import { type Refusal, refuse } from '../../shared/call/refusal.ts'
+import { nextTurn, runInSlices } from '../../base/async/slices.ts'
+import { EXACT_COST_FACTOR, lookingForExact, readJson as parseJson } from '../../base/json/exact-number.ts'
+import { loneSurrogateAt } from '../../base/json/lone-surrogate.ts'
+import { readLongJson } from '../../base/json/read-long-json.ts'
+import { parseCost } from '../../base/parse-cost.ts'
+import { type Refusal, refuse } from '../../model/refusal.ts'
 import type { Call } from './call.ts'
 
 /** Bytes. Whatever a shorter body holds, it is parsed within a few milliseconds. */

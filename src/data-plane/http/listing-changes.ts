@@ -1,12 +1,13 @@
 /** Finds which notifications of changed lists are due to a caller between two snapshots. */
+
+import { andThen, type MaybePromise, whenAll } from '../../base/and-then.ts'
 import type { Principal } from '../../model/principal.ts'
-import { andThen, type MaybePromise, whenAll } from '../../shared/call/and-then.ts'
+import { offeredTools } from '../listing/offered-tools.ts'
+import { isSameForm, toolsForm, type View } from '../listing/tool-view.ts'
 import { isOffered, type Offer, offerOf } from '../pipeline/offer.ts'
 import type { Selection } from '../pipeline/selection.ts'
 import type { Snapshot, ToolListing } from '../snapshot/snapshot.ts'
 import type { CallerListing, List } from './caller-listing.ts'
-import { offeredTools } from './offered-tools.ts'
-import { isSameForm, toolsForm, type View } from './tool-view.ts'
 
 export function listingChanges(listingOf: CallerListing) {
   return (

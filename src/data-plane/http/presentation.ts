@@ -1,9 +1,10 @@
 /** Describes the gateway to clients and registries: `serverInfo`, the server card and `server.json`. */
+
+import { PROTOCOL_VERSIONS, type ProtocolVersion } from '../../mcp/versions.ts'
 import type { Presentation } from '../../model/presentation.ts'
 import type { ToolView } from '../../model/tool-view.ts'
 import type { Call } from './call.ts'
 import type { GatewayParts } from './gateway.ts'
-import { PROTOCOL_VERSIONS, type ProtocolVersion } from './mcp/versions.ts'
 
 const DEFAULT_DESCRIPTION = 'Offers the operations of HTTP APIs as tools, with quotas and an access policy.'
 const REGISTRY_SCHEMA = 'https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json'

@@ -1,5 +1,5 @@
 /** Renders refusals for REST, JSON-RPC and tool results: bodies, headers and statuses. */
-import type { Refusal, RefusalReason } from '../../shared/call/refusal.ts'
+import type { Refusal, RefusalReason } from '../../model/refusal.ts'
 import { bearerChallenge, FIRST_SCOPES } from './oauth/challenge.ts'
 
 /** Where the challenge points: the protected-resource document of the endpoint that refused (RFC 9728 §5.1). */

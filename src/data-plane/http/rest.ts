@@ -1,9 +1,13 @@
 /** REST access to tools (list and call), and refusals in the REST form. */
-import { isObject } from '../../model/is-object.ts'
-import { andThen, continueWith, type MaybePending } from '../../shared/call/and-then.ts'
-import { Cancellation } from '../../shared/call/cancellation.ts'
-import { isLongJson, writeLongJson } from '../../shared/call/long-json.ts'
-import { REFUSALS, type Refusal, refuse } from '../../shared/call/refusal.ts'
+
+import { andThen, continueWith, type MaybePending } from '../../base/and-then.ts'
+import { Cancellation } from '../../base/cancellation.ts'
+import { isObject } from '../../base/json/is-object.ts'
+import { isLongJson, writeLongJson } from '../../base/json/long-json.ts'
+import { REFUSALS, type Refusal, refuse } from '../../model/refusal.ts'
+import { lengthOf } from '../../net/server/pieces.ts'
+import { offeredTools } from '../listing/offered-tools.ts'
+import { listTail, resultView, toolsForm } from '../listing/tool-view.ts'
 import type { Exchange } from '../pipeline/exchange.ts'
 import { offerOf } from '../pipeline/offer.ts'
 import {
@@ -18,11 +22,8 @@ import type { Call } from './call.ts'
 import { type EarlyRefusal, refuseEarly } from './early-refusal.ts'
 import { callHeaders, challengeContext, type Ended, type GatewayParts, runCall } from './gateway.ts'
 import { OVER_BUDGET, readJson } from './json-body.ts'
-import { offeredTools } from './offered-tools.ts'
 import { readLevel, UNKNOWN_LEVEL_MESSAGE } from './optimization-level.ts'
-import { lengthOf } from './pieces.ts'
 import { refusalHeaders, restBody } from './refusal-body.ts'
-import { listTail, resultView, toolsForm } from './tool-view.ts'
 
 const UNKNOWN_LEVEL = refuse('invalid_request', { message: UNKNOWN_LEVEL_MESSAGE })
 

@@ -1,5 +1,5 @@
 /** The header `Server-Timing`: who may read it, and its value from the timings of exchanges. It times no stage: `compose.ts` does. */
-import { andThen } from '../../shared/call/and-then.ts'
+import { andThen } from '../../base/and-then.ts'
 import type { Exchange } from '../pipeline/exchange.ts'
 import { TIMING_KEY, timingInput } from '../stages/shared/policy-input.ts'
 import { subjectKeyOf } from '../stages/shared/subject-key.ts'

@@ -4,8 +4,8 @@ import type { Figures } from '../../model/call-figures.ts'
 import type { Tool } from '../../model/tool.ts'
 import type { ToolView, ViewFigures } from '../../model/tool-view.ts'
 import { originOf } from '../../model/upstream-url.ts'
+import { definitionTokens } from '../listing/tool-view.ts'
 import type { CompiledTool } from '../snapshot/snapshot.ts'
-import { definitionTokens } from './tool-view.ts'
 
 /** Findings about a tool or a view that need knowledge from outside the data plane. */
 export interface ToolReview {

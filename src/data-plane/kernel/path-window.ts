@@ -1,6 +1,6 @@
 /** Writes a path into the kernel's input window. It does not interpret the path. */
 
-import { codeAt } from '../../model/code-at.ts'
+import { codeAt } from '../../base/code-at.ts'
 import { MAX_PATH_BYTES } from './abi.ts'
 
 /**

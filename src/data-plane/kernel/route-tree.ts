@@ -1,5 +1,5 @@
 /** Route definitions → a tree of segments, validated. */
-import { getOrSet } from '../../model/once-per.ts'
+import { getOrSet } from '../../base/once-per.ts'
 import { MAX_PARAMS, MAX_SEGMENTS } from './abi.ts'
 import type { RouteDefinition } from './kernel.ts'
 import { routeMethodNumber } from './method.ts'

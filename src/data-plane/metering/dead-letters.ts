@@ -1,8 +1,8 @@
 /** Keeps metering events that no broker takes in a file, one JSON object per line. */
 import { appendFile, rename, stat } from 'node:fs/promises'
 import { join } from 'node:path'
+import { isMissing } from '../../base/fs/missing.ts'
 import type { MeteringEvent } from '../../link/metering-event.ts'
-import { isMissing } from '../../shared/fs/missing.ts'
 
 /** In the directory of the spool; the file before it ends in `.1`. */
 export const DEAD_LETTERS = 'dead-letters.ndjson'

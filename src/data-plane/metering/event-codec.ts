@@ -1,7 +1,7 @@
 /** Reads metering events back, in protobuf and JSON. It writes none: `event-encoder.ts` and `kafka-producer.ts` do. */
 import { Reader } from 'protobufjs/minimal.js'
+import { parseTimeMs } from '../../base/calendar-date.ts'
 import { ACCESSES, type MeteringEvent, OUTCOMES } from '../../link/metering-event.ts'
-import { parseTimeMs } from '../../model/calendar-date.ts'
 
 type Read = (reader: Reader) => unknown
 

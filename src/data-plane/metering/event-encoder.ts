@@ -1,7 +1,7 @@
 /** Encodes metering events as protobuf into a buffer that it is given, with new ids. */
 
+import { codeAt } from '../../base/code-at.ts'
 import { ACCESSES, type MeteredOutcome, OUTCOMES } from '../../link/metering-event.ts'
-import { codeAt } from '../../model/code-at.ts'
 import { EVENT_ID_LENGTH, EventIds } from './event-id.ts'
 import type { CallOrigin, MeteredCall } from './meter.ts'
 

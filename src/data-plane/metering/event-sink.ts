@@ -1,6 +1,6 @@
 /** The loop that passes batches of events from a source to a taker, retries after failures and reports faults. */
-import { Backoff } from '../../shared/async/backoff.ts'
-import type { Log } from '../../shared/telemetry/log.ts'
+import { Backoff } from '../../base/async/backoff.ts'
+import type { Log } from '../../telemetry/log.ts'
 
 /** Where events come from; the spool's reader. */
 export interface EventSource<E> {

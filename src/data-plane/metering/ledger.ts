@@ -1,7 +1,7 @@
 /** Collects the events seen in spool and topic, and reports them by writer with gaps, duplicates and counts. */
 
+import { getOrSet } from '../../base/once-per.ts'
 import type { MeteringEvent } from '../../link/metering-event.ts'
-import { getOrSet } from '../../model/once-per.ts'
 import { writerOf } from './event-id.ts'
 
 const WRITER_NAME = /^[0-9a-f]{16}$/

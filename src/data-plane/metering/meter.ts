@@ -1,6 +1,7 @@
 /** The interface of the meter, and the data of a call that it receives. Types only. */
+
+import type { MaybePending } from '../../base/and-then.ts'
 import type { MeteredAccess, MeteredOutcome } from '../../link/metering-event.ts'
-import type { MaybePending } from '../../shared/call/and-then.ts'
 
 /**
  * The part common to many calls; one object for all of them, so that it is encoded once. Texts that are unknown are ''.

@@ -1,8 +1,8 @@
 /** Checks a list of stages and composes it into a runner, which handles their errors and measures their time. It depends on no particular stage. */
 
-import { isPending, type MaybePending, type Pending, passTo } from '../../shared/call/and-then.ts'
-import { Later, type Reader } from '../../shared/call/later.ts'
-import { type Refusal, refuse } from '../../shared/call/refusal.ts'
+import { isPending, type MaybePending, type Pending, passTo } from '../../base/and-then.ts'
+import { Later, type Reader } from '../../base/later.ts'
+import { type Refusal, refuse } from '../../model/refusal.ts'
 import type { Exchange } from './exchange.ts'
 import type { Final, Outcome } from './outcome.ts'
 import { PHASES, type Stage } from './stage.ts'

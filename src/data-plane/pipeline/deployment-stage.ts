@@ -1,7 +1,8 @@
 /** Stages that a deployment adds (`STAGES`): their interface, checks, budgets and positions among the built-in stages. */
-import { isObject } from '../../model/is-object.ts'
-import { isPending } from '../../shared/call/and-then.ts'
-import type { Refusal, refuse } from '../../shared/call/refusal.ts'
+
+import { isPending } from '../../base/and-then.ts'
+import { isObject } from '../../base/json/is-object.ts'
+import type { Refusal, refuse } from '../../model/refusal.ts'
 import type { Exchange } from './exchange.ts'
 import type { Outcome } from './outcome.ts'
 import { PHASES, type Phase, type Stage } from './stage.ts'

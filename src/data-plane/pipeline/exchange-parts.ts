@@ -1,8 +1,9 @@
 /** Records that an exchange holds. */
+
+import type { MaybePromise } from '../../base/and-then.ts'
 import type { Principal } from '../../model/principal.ts'
+import type { Refusal } from '../../model/refusal.ts'
 import type { ToolResult } from '../../model/tool.ts'
-import type { MaybePromise } from '../../shared/call/and-then.ts'
-import type { Refusal } from '../../shared/call/refusal.ts'
 
 /** Credentials as they arrived; a stage that keeps one beyond its run is wrong. '' when absent. */
 export interface Credentials {

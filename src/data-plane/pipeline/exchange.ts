@@ -1,8 +1,9 @@
 /** State of one call in the pipeline: its request, the findings of the stages, its outcome. */
+
+import type { Cancellation } from '../../base/cancellation.ts'
 import type { Principal } from '../../model/principal.ts'
-import type { Cancellation } from '../../shared/call/cancellation.ts'
-import type { ByteBudget, Hold } from '../../shared/call/held-bytes.ts'
-import type { Decision } from '../../shared/policy/engine.ts'
+import type { ByteBudget, Hold } from '../../net/held-bytes.ts'
+import type { Decision } from '../../policy/engine.ts'
 import type { QuotaGrant } from '../quota/quota.ts'
 import type { CompiledTool, Entitlement, Snapshot, ToolListing } from '../snapshot/snapshot.ts'
 import type { Credentials, OptimizedResult, Peer, StageTiming } from './exchange-parts.ts'

@@ -1,5 +1,5 @@
 /** The offer to a caller, from a selection and ToolViews: which tools it includes, and under which names. */
-import { oncePer } from '../../model/once-per.ts'
+import { oncePer } from '../../base/once-per.ts'
 import type { Principal } from '../../model/principal.ts'
 import type { Tool } from '../../model/tool.ts'
 import type { ViewRules } from '../../model/view-rules.ts'

@@ -1,6 +1,7 @@
 /** The outcomes of a stage and of the pipeline. */
+
+import type { Refusal, RefusalReason } from '../../model/refusal.ts'
 import type { ToolResult } from '../../model/tool.ts'
-import type { Refusal, RefusalReason } from '../../shared/call/refusal.ts'
 
 /** A result. `failure` is the reason why an allowed tool call failed. */
 export interface Reply {

@@ -1,6 +1,6 @@
 /** The interface of a stage, and the order of the phases. Read this first. `compose.ts` makes a runner of stages. */
 
-import type { MaybePending } from '../../shared/call/and-then.ts'
+import type { MaybePending } from '../../base/and-then.ts'
 import type { Exchange } from './exchange.ts'
 import type { Outcome } from './outcome.ts'
 

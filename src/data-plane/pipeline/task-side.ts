@@ -1,8 +1,8 @@
 /** A call as a task, whose result the client fetches later (MCP, tasks): what the stages may do with it. */
 
+import type { MaybePromise } from '../../base/and-then.ts'
 import type { Principal } from '../../model/principal.ts'
-import type { MaybePromise } from '../../shared/call/and-then.ts'
-import type { Refusal } from '../../shared/call/refusal.ts'
+import type { Refusal } from '../../model/refusal.ts'
 
 export interface TaskSide {
   /** `requested`: the client wants a task. `offered`: it takes one where the server makes it. `declined`: it wants the result itself. */

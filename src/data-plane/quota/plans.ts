@@ -1,8 +1,8 @@
 /** Reads and validates the plans file: plans, the plans of named consumers, and rules that choose a plan. */
 import { readFileSync } from 'node:fs'
 import { LineCounter, parseDocument } from 'yaml'
+import { isMissing } from '../../base/fs/missing.ts'
 import { type Plan, type PlanLimits, type PlanRule, SEEDED_PLANS } from '../../model/plan.ts'
-import { isMissing } from '../../shared/fs/missing.ts'
 
 /** The content of the file; seeded plans that it does not define are added. */
 export interface PlanFile {

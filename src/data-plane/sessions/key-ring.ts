@@ -2,10 +2,10 @@
 import { randomBytes } from 'node:crypto'
 import { mkdirSync, renameSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { checkedLine, parseLines } from '../../shared/fs/checked-lines.ts'
-import type { OnDamage } from '../../shared/fs/damage.ts'
-import { readTextIfPresent } from '../../shared/fs/missing.ts'
-import type { Log } from '../../shared/telemetry/log.ts'
+import { checkedLine, parseLines } from '../../base/fs/checked-lines.ts'
+import type { OnDamage } from '../../base/fs/damage.ts'
+import { readTextIfPresent } from '../../base/fs/missing.ts'
+import type { Log } from '../../telemetry/log.ts'
 
 export interface RingKey {
   /** 0–255. */

@@ -1,5 +1,5 @@
 /** The opened stores of a data plane: its sessions, their keys, and sessions with MCP servers. Types only. */
-import type { ServerSessionStore } from '../../shared/mcp-client/server-session-store.ts'
+import type { ServerSessionStore } from '../../mcp/client/server-session-store.ts'
 import type { KeyRing } from './key-ring.ts'
 import type { SessionStore } from './session-store.ts'
 

@@ -1,7 +1,7 @@
 /** The owner of a session as a short hash that an id can contain, and its user as a longer one. */
 
 import { createHash } from 'node:crypto'
-import { oncePer } from '../../model/once-per.ts'
+import { oncePer } from '../../base/once-per.ts'
 import type { Principal } from '../../model/principal.ts'
 
 /** The same for every client of one user: 64 hex digits over tenant and subject. */

@@ -2,8 +2,8 @@
  * The interface of the session store, with its sessions, streams, signals and statistics, and the keys of its channels. `memory/`,
  * `redis/` and `threads/` implement it.
  */
-import type { MaybePromise } from '../../shared/call/and-then.ts'
-import type { SessionPlace } from '../../shared/mcp-client/server-session-store.ts'
+import type { MaybePromise } from '../../base/and-then.ts'
+import type { SessionPlace } from '../../mcp/client/server-session-store.ts'
 import type { TaskStore } from './task-store.ts'
 
 /** The facts encoded in a session id; they suffice to serve a request without a lookup. */

@@ -1,5 +1,5 @@
 /** The interface of the task store, with the form, the states and the limits of tasks. `memory/`, `redis/` and `threads/` implement it. */
-import type { MaybePromise } from '../../shared/call/and-then.ts'
+import type { MaybePromise } from '../../base/and-then.ts'
 
 export type TaskStatus = 'working' | 'input_required' | 'completed' | 'failed' | 'cancelled'
 

@@ -2,7 +2,7 @@
 
 import type { SnapshotDocument } from '../../link/document.ts'
 import type { Tool } from '../../model/tool.ts'
-import type { PreparedPolicy } from '../../shared/policy/engine.ts'
+import type { PreparedPolicy } from '../../policy/engine.ts'
 import { ControlIndexer, controlToolLists } from './control-index.ts'
 import { EntitlementIndexer } from './entitlements.ts'
 import type { Snapshot } from './snapshot.ts'

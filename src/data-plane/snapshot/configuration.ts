@@ -1,12 +1,13 @@
 /** Holds the configuration of a gateway, checks and applies changes of it, and delivers the resulting documents. */
+
+import { SerialQueue } from '../../base/async/serial-queue.ts'
+import { runInSlices } from '../../base/async/slices.ts'
 import { applyChange, type ContentChange, type SnapshotChange, wholeChange } from '../../link/change.ts'
 import { checkingUpdate } from '../../link/check-update.ts'
 import type { ControlShare, ShareUpdate } from '../../link/control-share.ts'
 import { type SnapshotContent, type SnapshotDocument, sealInSlices } from '../../link/document.ts'
 import { versioning } from '../../link/share-version.ts'
-import { SerialQueue } from '../../shared/async/serial-queue.ts'
-import { runInSlices } from '../../shared/async/slices.ts'
-import type { Log } from '../../shared/telemetry/log.ts'
+import type { Log } from '../../telemetry/log.ts'
 
 /** Serves a document on every thread; `change` leads to it from the last one served. @returns why a thread cannot serve it */
 export type Deliver = (

@@ -1,5 +1,6 @@
 /** Indexes the share of the control plane for requests: its APIs, keys, tenants and lists of tools. */
 
+import { visiting } from '../../base/async/slices.ts'
 import type {
   ApiShare,
   ControlShare,
@@ -10,8 +11,7 @@ import type {
 } from '../../link/control-share.ts'
 import { apisOfSubscription, EMPTY_SHARE } from '../../link/control-share.ts'
 import type { Tool } from '../../model/tool.ts'
-import { visiting } from '../../shared/async/slices.ts'
-import { upstreamRulesOf } from '../../shared/egress/upstream-rules.ts'
+import { upstreamRulesOf } from '../../net/egress/upstream-rules.ts'
 import { SharedTable } from './shared-table.ts'
 import type { CompiledApi, KeyEntry } from './snapshot.ts'
 

@@ -1,5 +1,7 @@
 /** Indexes the limits and plans of callers, the faults of their subscriptions, and the blocked consumers. */
 
+import { visiting } from '../../base/async/slices.ts'
+import { oncePer } from '../../base/once-per.ts'
 import {
   apisOfSubscription,
   type SubscriptionFault,
@@ -7,11 +9,9 @@ import {
   type TenantShare,
 } from '../../link/control-share.ts'
 import type { SnapshotDocument } from '../../link/document.ts'
-import { oncePer } from '../../model/once-per.ts'
 import { DEFAULT_LIMITS, type Plan, type PlanRule } from '../../model/plan.ts'
 import type { Principal } from '../../model/principal.ts'
 import { limitsOf } from '../../model/subscription.ts'
-import { visiting } from '../../shared/async/slices.ts'
 import type { Entitlement, PlanChoice, Snapshot } from './snapshot.ts'
 
 type Entitlements = Pick<

@@ -4,7 +4,7 @@
  */
 
 import type { SnapshotDocument } from '../../link/document.ts'
-import type { PreparedPolicy } from '../../shared/policy/engine.ts'
+import type { PreparedPolicy } from '../../policy/engine.ts'
 import type { Snapshot } from './snapshot.ts'
 
 /** Takes as many turns of the event loop as it needs; what it resolves with makes the snapshot at once, under the policy of that moment. */

@@ -1,7 +1,7 @@
 /** Finds API keys in the current snapshot, as records for the verifier. */
 
-import { oncePer } from '../../model/once-per.ts'
-import type { ApiKeyRecord } from '../../shared/identity/api-keys.ts'
+import { oncePer } from '../../base/once-per.ts'
+import type { ApiKeyRecord } from '../../identity/api-keys.ts'
 import type { KeyEntry, Snapshot } from './snapshot.ts'
 
 /** Keys are found in the snapshot; a call of an approved subscription may read and execute, nothing more. */

@@ -1,6 +1,7 @@
 /** An immutable table by key, and changed copies that share parts of it. */
-import { codeAt } from '../../model/code-at.ts'
-import { visiting } from '../../shared/async/slices.ts'
+
+import { visiting } from '../../base/async/slices.ts'
+import { codeAt } from '../../base/code-at.ts'
 
 /** A power of two; at 100,000 keys a bucket holds a hundred. */
 const BUCKETS = 1024

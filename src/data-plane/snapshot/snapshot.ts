@@ -1,15 +1,16 @@
 /** The types of a compiled snapshot and of what it offers to calls, and the prefixes of feature names. `compile.ts` builds snapshots. */
+
+import type { MaybePromise } from '../../base/and-then.ts'
+import type { CheckOutcome } from '../../base/json-schema/argument-fault.ts'
 import type { SubscriptionFault, VersionShare } from '../../link/control-share.ts'
+import type { ServerAddress } from '../../mcp/protocol.ts'
 import type { Passthrough } from '../../model/passthrough.ts'
 import type { Plan, PlanLimits } from '../../model/plan.ts'
 import type { Principal } from '../../model/principal.ts'
 import type { BackendAuthentication, Tool } from '../../model/tool.ts'
 import type { Traffic } from '../../model/traffic.ts'
-import type { MaybePromise } from '../../shared/call/and-then.ts'
-import type { UpstreamRules } from '../../shared/egress/upstream-rules.ts'
-import type { CheckOutcome } from '../../shared/json-schema/argument-fault.ts'
-import type { ServerAddress } from '../../shared/mcp-client/protocol.ts'
-import type { PreparedPolicy } from '../../shared/policy/engine.ts'
+import type { UpstreamRules } from '../../net/egress/upstream-rules.ts'
+import type { PreparedPolicy } from '../../policy/engine.ts'
 import type { ViewIndex } from './view-index.ts'
 
 /** In front of names of features (`model/tool.ts`). */

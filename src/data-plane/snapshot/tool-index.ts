@@ -1,6 +1,7 @@
 /** Indexes the prepared tools, resources and prompts of a snapshot by tenant, and the parts of MCP that they serve. */
+
+import { oncePer } from '../../base/once-per.ts'
 import { asExactTool } from '../../model/exact-tool.ts'
-import { oncePer } from '../../model/once-per.ts'
 import type { Tool } from '../../model/tool.ts'
 import type { CompiledTool, ServedFeatures } from './snapshot.ts'
 

@@ -1,5 +1,5 @@
 /** Indexes ToolViews by tenant and name, and finds those that are bound to a caller. */
-import { oncePer } from '../../model/once-per.ts'
+import { oncePer } from '../../base/once-per.ts'
 import type { Principal } from '../../model/principal.ts'
 import type { ToolView, ViewBinding } from '../../model/tool-view.ts'
 import { type ViewRules, viewRules } from '../../model/view-rules.ts'

@@ -1,11 +1,11 @@
 /** Builds the stages of the pipeline, in their order, from the parts that they need. */
 
-import type { Egress } from '../../shared/egress/egress.ts'
-import type { BackendTokens } from '../../shared/egress/oauth/backend-tokens.ts'
-import type { RuledUpstreams } from '../../shared/egress/ruled-upstreams.ts'
-import type { ApiKeyVerifier, TokenVerifier } from '../../shared/identity/verifier.ts'
-import type { McpSessions } from '../../shared/mcp-client/sessions.ts'
-import type { DecisionObserver } from '../../shared/policy/engine.ts'
+import type { ApiKeyVerifier, TokenVerifier } from '../../identity/verifier.ts'
+import type { McpSessions } from '../../mcp/client/sessions.ts'
+import type { Egress } from '../../net/egress/egress.ts'
+import type { BackendTokens } from '../../net/egress/oauth/backend-tokens.ts'
+import type { RuledUpstreams } from '../../net/egress/ruled-upstreams.ts'
+import type { DecisionObserver } from '../../policy/engine.ts'
 import type { Meter } from '../metering/meter.ts'
 import type { Peer } from '../pipeline/exchange-parts.ts'
 import type { Stage } from '../pipeline/stage.ts'

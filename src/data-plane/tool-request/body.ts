@@ -1,9 +1,10 @@
 /** Prepares functions that build the body of a request and its `Content-Type` from arguments. */
-import { writeJson } from '../../model/exact-number.ts'
-import { isObject } from '../../model/is-object.ts'
+
+import { runAtOnce } from '../../base/async/slices.ts'
+import { writeJson } from '../../base/json/exact-number.ts'
+import { isObject } from '../../base/json/is-object.ts'
+import { longJson } from '../../base/json/long-json.ts'
 import type { BodyBinding } from '../../model/tool.ts'
-import { runAtOnce } from '../../shared/async/slices.ts'
-import { longJson } from '../../shared/call/long-json.ts'
 import { encode, encodeLong, encodeReserved, longText, wireText } from './encode.ts'
 import { multipartBody } from './multipart.ts'
 import { serializeLongPairs } from './serialize.ts'

@@ -1,6 +1,6 @@
 /** Turns values into text, and percent-encodes text for the places of a request, in steps where it is long. */
-import { writeJson } from '../../model/exact-number.ts'
-import { longJson } from '../../shared/call/long-json.ts'
+import { writeJson } from '../../base/json/exact-number.ts'
+import { longJson } from '../../base/json/long-json.ts'
 
 const UNRESERVED = /^[A-Za-z0-9._~-]*$/
 

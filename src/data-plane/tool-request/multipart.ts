@@ -1,6 +1,6 @@
 /** Builds a multipart body and its boundary from the fields of a form. */
 import { createHash } from 'node:crypto'
-import { isObject } from '../../model/is-object.ts'
+import { isObject } from '../../base/json/is-object.ts'
 import type { BodyBinding } from '../../model/tool.ts'
 import { wireText } from './encode.ts'
 

@@ -1,12 +1,13 @@
 /** Recognizes and prepares the resources and prompts that documents describe: their checks, requests, messages and completions. */
-import { readJson } from '../../model/exact-number.ts'
-import { isObject } from '../../model/is-object.ts'
-import type { ObjectSchema } from '../../model/json-schema.ts'
+
+import { andThen } from '../../base/and-then.ts'
+import { readJson } from '../../base/json/exact-number.ts'
+import { isObject } from '../../base/json/is-object.ts'
+import type { ObjectSchema } from '../../base/json/json-schema.ts'
+import type { ArgumentChecker } from '../../base/json-schema/argument-check.ts'
+import type { ArgumentFault } from '../../base/json-schema/argument-fault.ts'
+import { readUriTemplate, type UriTemplate } from '../../base/uri-template.ts'
 import type { DocumentFeature, Feature, Tool } from '../../model/tool.ts'
-import { readUriTemplate, type UriTemplate } from '../../model/uri-template.ts'
-import { andThen } from '../../shared/call/and-then.ts'
-import type { ArgumentChecker } from '../../shared/json-schema/argument-check.ts'
-import type { ArgumentFault } from '../../shared/json-schema/argument-fault.ts'
 import type { PreparedTool } from '../snapshot/tool-index.ts'
 import { prepareRequest } from './prepare-request.ts'
 

@@ -1,9 +1,9 @@
 /** Prepares the calls of a tool, resource or prompt of an MCP server: their address, session key and messages. */
-import { isObject } from '../../model/is-object.ts'
+import { isObject } from '../../base/json/is-object.ts'
+import { serverAddress } from '../../mcp/client/address.ts'
+import { headerValue } from '../../mcp/client/connection.ts'
 import { isPerCaller, type Tool } from '../../model/tool.ts'
-import { credentialKeyOf } from '../../shared/egress/oauth/backend-tokens.ts'
-import { serverAddress } from '../../shared/mcp-client/address.ts'
-import { headerValue } from '../../shared/mcp-client/connection.ts'
+import { credentialKeyOf } from '../../net/egress/oauth/backend-tokens.ts'
 import type { McpTarget } from '../snapshot/snapshot.ts'
 
 type Args = { readonly [name: string]: unknown }

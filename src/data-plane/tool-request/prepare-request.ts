@@ -1,8 +1,8 @@
 /** Prepares functions that build an HTTP request from a template and arguments, with a fixed credential where the backend has one. */
-import { writeJson } from '../../model/exact-number.ts'
+import { writeJson } from '../../base/json/exact-number.ts'
 import type { BackendAuthentication, ParameterBinding, RequestTemplate } from '../../model/tool.ts'
-import { joinedHeaders } from '../../shared/call/joined-headers.ts'
-import { type Credential, credentialOf } from '../../shared/egress/backend-credential.ts'
+import { type Credential, credentialOf } from '../../net/egress/backend-credential.ts'
+import { joinedHeaders } from '../../net/joined-headers.ts'
 import type { BackendRequest } from '../snapshot/snapshot.ts'
 import { type BuiltBody, prepareBody } from './body.ts'
 import { encode, encodeHeader, encodeReserved, wireText } from './encode.ts'

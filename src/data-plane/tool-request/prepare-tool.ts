@@ -1,10 +1,11 @@
 /** Prepares a tool, resource or prompt for calls: its checks, its HTTP request, its MCP target and what its document serves. */
-import { isObject } from '../../model/is-object.ts'
+
+import { passOn } from '../../base/and-then.ts'
+import { isObject } from '../../base/json/is-object.ts'
+import type { ArgumentChecker } from '../../base/json-schema/argument-check.ts'
+import type { ArgumentFault, CheckOutcome } from '../../base/json-schema/argument-fault.ts'
+import { measureUpTo } from '../../base/json-schema/validate.ts'
 import type { RequestTemplate, Tool } from '../../model/tool.ts'
-import { passOn } from '../../shared/call/and-then.ts'
-import type { ArgumentChecker } from '../../shared/json-schema/argument-check.ts'
-import type { ArgumentFault, CheckOutcome } from '../../shared/json-schema/argument-fault.ts'
-import { measureUpTo } from '../../shared/json-schema/validate.ts'
 import type { PreparedTool } from '../snapshot/tool-index.ts'
 import { climbs } from './path.ts'
 import { isDocumentFeature, prepareFeature } from './prepare-feature.ts'

@@ -1,7 +1,8 @@
 /** Serializes the values of parameters and form fields by style and explode, with an encoder that its callers choose. */
-import { isObject } from '../../model/is-object.ts'
+
+import { runAtOnce } from '../../base/async/slices.ts'
+import { isObject } from '../../base/json/is-object.ts'
 import type { ParameterBinding } from '../../model/tool.ts'
-import { runAtOnce } from '../../shared/async/slices.ts'
 import {
   encodeEach,
   encodeLong,

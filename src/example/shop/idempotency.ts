@@ -1,5 +1,5 @@
 /** Caches responses by Idempotency-Key, returns them to retries, and evicts the oldest. */
-import { BoundedMap } from '../../shared/async/bounded-map.ts'
+import { BoundedMap } from '../../base/async/bounded-map.ts'
 import { ShopProblem, shopInvalid } from './problem.ts'
 import type { ShopResponse } from './request.ts'
 

@@ -1,7 +1,7 @@
 /** Reads the shop's OpenAPI document, finds the operation of a request, and checks query and body against it. */
 import { readFile } from 'node:fs/promises'
-import type { JsonSchema } from '../../model/json-schema.ts'
-import { compileValidator } from '../../shared/json-schema/validate.ts'
+import type { JsonSchema } from '../../base/json/json-schema.ts'
+import { compileValidator } from '../../base/json-schema/validate.ts'
 import { ShopProblem, shopInvalid } from './problem.ts'
 
 /** One file for the tools and for the shop itself; seen from here in `src` and from its build in `dist` alike. */

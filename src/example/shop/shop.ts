@@ -1,8 +1,8 @@
 /** The example backend: the HTTP server of a small shop, whose records are in memory. */
 
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import { openPlainServer, type PlainServer } from '../../shared/server/plain-server.ts'
-import type { Log } from '../../shared/telemetry/log.ts'
+import { openPlainServer, type PlainServer } from '../../net/server/plain-server.ts'
+import type { Log } from '../../telemetry/log.ts'
 import { cartHandlers } from './cart.ts'
 import { categoryHandlers } from './categories.ts'
 import { customerHandlers } from './customers.ts'

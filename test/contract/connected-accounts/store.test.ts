@@ -14,10 +14,10 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { ConnectionStore } from '../../../src/shared/egress/oauth/connection-store.ts'
-import { fileConnections } from '../../../src/shared/egress/oauth/file-connections.ts'
-import { openConnection, type RedisConnection } from '../../../src/shared/redis/connection.ts'
-import { redisConnections } from '../../../src/shared/redis/connections-of-users.ts'
+import type { ConnectionStore } from '../../../src/net/egress/oauth/connection-store.ts'
+import { fileConnections } from '../../../src/net/egress/oauth/file-connections.ts'
+import { openConnection, type RedisConnection } from '../../../src/net/redis/connection.ts'
+import { redisConnections } from '../../../src/net/redis/connections-of-users.ts'
 import { hasRedis, type RedisServer, startRedis } from '../../fixtures/redis-server.ts'
 
 let keys = 0

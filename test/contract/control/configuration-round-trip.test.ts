@@ -1,7 +1,7 @@
 /** Generated configurations: applied, exported, applied to another database and exported again, they are the same. CONFIG_RUNS sets the number. */
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { writeJson } from '../../../src/model/exact-number.ts'
+import { writeJson } from '../../../src/base/json/exact-number.ts'
 import { openPlane, type Plane } from './plane.ts'
 
 const RUNS = Number(process.env.CONFIG_RUNS ?? 10)

@@ -1,11 +1,11 @@
 /** Calls of all gateways at the control plane: merged, limited to the tenant of the caller, and honest about gateways that do not reply. */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { getOrSet } from '../../../src/base/once-per.ts'
 import { type ControlPlane, createControlPlane } from '../../../src/control-plane/api/control-plane.ts'
 import { addCall } from '../../../src/data-plane/calls/figures.ts'
 import { type FleetQuestion, type FleetReply, wireSummary } from '../../../src/link/fleet-question.ts'
 import type { ControlPlaneTransport } from '../../../src/link/transport.ts'
 import { noFigures, SEPARATOR } from '../../../src/model/call-figures.ts'
-import { getOrSet } from '../../../src/model/once-per.ts'
 import type { Cluster } from '../store/postgres-cluster.ts'
 import { type Caller, DATABASES, type ForeignCaller, openPlane, type Plane, populate } from './plane.ts'
 

@@ -2,6 +2,7 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { createSealer } from '../../../src/base/secrets/sealer.ts'
 import {
   type ControlPlane,
   type ControlPlaneOptions,
@@ -11,11 +12,10 @@ import { openStore } from '../../../src/control-plane/store/open.ts'
 import type { MailOptions } from '../../../src/control-plane/store/opened-store.ts'
 import type { Store } from '../../../src/control-plane/store/store.ts'
 import type { TableRows } from '../../../src/control-plane/store/transfer.ts'
+import type { TokenVerifier } from '../../../src/identity/verifier.ts'
 import { type Principal, principal } from '../../../src/model/principal.ts'
-import { refuse } from '../../../src/shared/call/refusal.ts'
-import type { TokenVerifier } from '../../../src/shared/identity/verifier.ts'
-import { createOpaWasmEngine } from '../../../src/shared/policy/opa-wasm/engine.ts'
-import { createSealer } from '../../../src/shared/secrets/sealer.ts'
+import { refuse } from '../../../src/model/refusal.ts'
+import { createOpaWasmEngine } from '../../../src/policy/opa-wasm/engine.ts'
 import { IS_LONG_CHECK } from '../../fixtures/check.ts'
 import { copyTemplate } from '../store/pglite-template.ts'
 import { type Cluster, POSTGRES_HINT, startCluster, WITHOUT_POSTGRES } from '../store/postgres-cluster.ts'

@@ -1,8 +1,8 @@
 /** Users of a page who share its OAuth client: each is a separate application, and no subscriber sees or changes what belongs to another. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { TokenVerifier } from '../../../src/identity/verifier.ts'
 import { principal } from '../../../src/model/principal.ts'
-import { refuse } from '../../../src/shared/call/refusal.ts'
-import type { TokenVerifier } from '../../../src/shared/identity/verifier.ts'
+import { refuse } from '../../../src/model/refusal.ts'
 import type { Cluster } from '../store/postgres-cluster.ts'
 import { DATABASES, openPlane, type Plane, type World } from './plane.ts'
 

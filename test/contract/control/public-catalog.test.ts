@@ -1,6 +1,6 @@
 /** What visitors without a token see: published fields of public APIs of active tenants and products with them, cacheable, and limited for each address. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { clientAddresses } from '../../../src/shared/server/client-address.ts'
+import { clientAddresses } from '../../../src/net/server/client-address.ts'
 import type { Cluster } from '../store/postgres-cluster.ts'
 import { type Caller, DATABASES, openPlane, type Plane, populate, type World } from './plane.ts'
 

@@ -1,7 +1,7 @@
 /** The record of each request to the control plane: who called which operation, with the ids of the response and of the audit, and no secret. */
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import type { RequestRecord } from '../../../src/control-plane/api/http/access-log.ts'
-import { clientAddresses } from '../../../src/shared/server/client-address.ts'
+import { clientAddresses } from '../../../src/net/server/client-address.ts'
 import { openPlane, type Plane } from './plane.ts'
 
 const CANARY = 'canary-9b1f'

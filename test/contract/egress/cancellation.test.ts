@@ -1,6 +1,6 @@
 /** What a cancelled call of the egress client leaves behind, shown against real loopback servers. */
 import { expect, it } from 'vitest'
-import { Cancellation } from '../../../src/shared/call/cancellation.ts'
+import { Cancellation } from '../../../src/base/cancellation.ts'
 import { deferred, httpBackend } from './backend.ts'
 import { client, get, keep, overBoth } from './carriers.ts'
 

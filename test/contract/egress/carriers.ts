@@ -1,7 +1,7 @@
 /** What tests of the egress client share: a client over each of its two carriers, and its closing. */
 import { beforeEach, describe, onTestFinished } from 'vitest'
-import { createEgress } from '../../../src/shared/egress/client.ts'
-import type { Egress, EgressRequest } from '../../../src/shared/egress/egress.ts'
+import { createEgress } from '../../../src/net/egress/client.ts'
+import type { Egress, EgressRequest } from '../../../src/net/egress/egress.ts'
 import type { TestBackend } from './backend.ts'
 
 /** Plain http goes over own connections or over undici; a caller sees no difference. */

@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { ClientTls } from '../../../src/shared/tls/client-tls.ts'
+import type { ClientTls } from '../../../src/net/tls/client-tls.ts'
 
 interface Certificate {
   readonly key: string

@@ -2,9 +2,9 @@
 import { once } from 'node:events'
 import type { Socket } from 'node:net'
 import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest'
-import { Cancellation } from '../../../src/shared/call/cancellation.ts'
-import { createEgress } from '../../../src/shared/egress/client.ts'
-import type { Egress, EgressRequest } from '../../../src/shared/egress/egress.ts'
+import { Cancellation } from '../../../src/base/cancellation.ts'
+import { createEgress } from '../../../src/net/egress/client.ts'
+import type { Egress, EgressRequest } from '../../../src/net/egress/egress.ts'
 import { deferred, httpBackend, rawBackend, type TestBackend } from './backend.ts'
 
 const opened: { close(): Promise<void> }[] = []

@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
 import { expect, it } from 'vitest'
-import { Cancellation } from '../../../src/shared/call/cancellation.ts'
+import { Cancellation } from '../../../src/base/cancellation.ts'
 import { startOwnTime } from '../../fixtures/own-time.ts'
 import { deferred, httpBackend, rawBackend } from './backend.ts'
 import { client, get, keep, overBoth, text } from './carriers.ts'

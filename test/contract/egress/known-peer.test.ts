@@ -6,8 +6,8 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { createEgress } from '../../../src/shared/egress/client.ts'
-import { KnownPeer } from '../../../src/shared/tls/known-peer.ts'
+import { createEgress } from '../../../src/net/egress/client.ts'
+import { KnownPeer } from '../../../src/net/tls/known-peer.ts'
 import { Authority, type Certificate } from '../../fixtures/certificates.ts'
 
 const hasOpenssl = spawnSync('openssl', ['version']).status === 0

@@ -1,7 +1,7 @@
 /** Requests that the egress client refuses before it opens a connection, and what becomes of calls when it is closed. */
 import { once } from 'node:events'
 import { expect, it } from 'vitest'
-import type { EgressRequest } from '../../../src/shared/egress/egress.ts'
+import type { EgressRequest } from '../../../src/net/egress/egress.ts'
 import { httpBackend } from './backend.ts'
 import { client, get, keep, overBoth } from './carriers.ts'
 

@@ -1,7 +1,7 @@
 /** The bytes of requests that follow each other on few connections, of all lengths around the bounds of the memory that a connection keeps. */
 import { createServer, type Socket } from 'node:net'
 import { expect, it } from 'vitest'
-import type { Egress, EgressRequest } from '../../../src/shared/egress/egress.ts'
+import type { Egress, EgressRequest } from '../../../src/net/egress/egress.ts'
 import { client, keep, text } from './carriers.ts'
 
 const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok'

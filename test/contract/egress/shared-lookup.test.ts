@@ -1,7 +1,7 @@
 /** Host names that are resolved by the system: requests for one name share a lookup while it runs. */
 import type { LookupAddress } from 'node:dns'
 import { expect, it } from 'vitest'
-import { resolveWithSystem } from '../../../src/shared/egress/connector.ts'
+import { resolveWithSystem } from '../../../src/net/egress/connector.ts'
 
 const running = (): number =>
   process.getActiveResourcesInfo().filter(name => name === 'GetAddrInfoReqWrap').length

@@ -2,9 +2,9 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { Cancellation } from '../../../src/shared/call/cancellation.ts'
-import { createEgress } from '../../../src/shared/egress/client.ts'
-import type { Egress, EgressStreamRequest, EgressStreamResponse } from '../../../src/shared/egress/egress.ts'
+import { Cancellation } from '../../../src/base/cancellation.ts'
+import { createEgress } from '../../../src/net/egress/client.ts'
+import type { Egress, EgressStreamRequest, EgressStreamResponse } from '../../../src/net/egress/egress.ts'
 import { deferred, httpBackend, rawBackend, type TestBackend } from './backend.ts'
 
 const opened: { close(): Promise<void> }[] = []

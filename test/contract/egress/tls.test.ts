@@ -6,8 +6,8 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { createEgress } from '../../../src/shared/egress/client.ts'
-import type { ClientTls } from '../../../src/shared/tls/client-tls.ts'
+import { createEgress } from '../../../src/net/egress/client.ts'
+import type { ClientTls } from '../../../src/net/tls/client-tls.ts'
 
 const hasOpenssl = spawnSync('openssl', ['version']).status === 0
 

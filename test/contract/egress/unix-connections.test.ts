@@ -6,7 +6,7 @@ import type { Server, Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
-import { createEgress } from '../../../src/shared/egress/client.ts'
+import { createEgress } from '../../../src/net/egress/client.ts'
 import { keep } from './carriers.ts'
 
 /** Requests of each connection that have no response yet. */

@@ -2,7 +2,7 @@
 import type { Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
-import type { Egress, EgressResponse } from '../../../src/shared/egress/egress.ts'
+import type { Egress, EgressResponse } from '../../../src/net/egress/egress.ts'
 import { rawBackend, type TestBackend } from './backend.ts'
 import { client, get, keep } from './carriers.ts'
 

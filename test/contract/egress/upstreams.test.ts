@@ -2,10 +2,10 @@
 import { createServer, type RequestListener, type Server } from 'node:http'
 import { type AddressInfo, createServer as createSocketServer, type Server as SocketServer } from 'node:net'
 import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest'
-import { Cancellation } from '../../../src/shared/call/cancellation.ts'
-import { createEgress } from '../../../src/shared/egress/client.ts'
-import type { Egress } from '../../../src/shared/egress/egress.ts'
-import { type UpstreamRequest, Upstreams } from '../../../src/shared/egress/upstreams.ts'
+import { Cancellation } from '../../../src/base/cancellation.ts'
+import { createEgress } from '../../../src/net/egress/client.ts'
+import type { Egress } from '../../../src/net/egress/egress.ts'
+import { type UpstreamRequest, Upstreams } from '../../../src/net/egress/upstreams.ts'
 import { freePort } from '../../fixtures/free-ports.ts'
 
 const CIRCUIT = { opensAfter: 3, openMs: 300, maxOpenMs: 600, maxCircuits: 16 }

@@ -5,7 +5,7 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { Worker } from 'node:worker_threads'
 import { expect, it } from 'vitest'
-import type { HttpResponse } from '../../../src/shared/server/listener.ts'
+import type { HttpResponse } from '../../../src/net/server/listener.ts'
 import { head, onEachListenerAndLot, openListener, pause, RawClient, waitFor } from './kit.ts'
 
 onEachListenerAndLot('connections', kind => {

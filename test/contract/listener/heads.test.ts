@@ -1,6 +1,6 @@
 /** Every head of the table gets its outcome, and no request hidden behind a refused one is ever run. */
 import { describe, expect, it } from 'vitest'
-import type { ListenerKind } from '../../../src/shared/server/create.ts'
+import type { ListenerKind } from '../../../src/net/server/create.ts'
 import { COMPLIANCE, type HeadCase, MALFORMED, type Outcome, SMUGGLING } from './heads.ts'
 import { isStrictUws, onEachListener, openListener, pause, RawClient, waitFor } from './kit.ts'
 

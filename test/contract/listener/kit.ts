@@ -6,7 +6,7 @@ import {
   isStrictParser,
   type ListenerKind,
   listenerSupport,
-} from '../../../src/shared/server/create.ts'
+} from '../../../src/net/server/create.ts'
 import {
   DEFAULT_LISTENER_LIMITS,
   type HttpHandler,
@@ -14,7 +14,7 @@ import {
   type ListenerLimits,
   type ListenerOptions,
   type ListenerRefusal,
-} from '../../../src/shared/server/listener.ts'
+} from '../../../src/net/server/listener.ts'
 
 /** Only against what hangs. */
 const WAIT_MS = 20_000

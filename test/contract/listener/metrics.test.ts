@@ -1,7 +1,7 @@
 /** `GET /metrics` through every listener: a scrape that fails gets a response, and is reported. */
 import { expect, it } from 'vitest'
-import { Metrics } from '../../../src/shared/telemetry/metrics.ts'
-import { metricsHandler } from '../../../src/shared/telemetry/metrics-endpoint.ts'
+import { Metrics } from '../../../src/telemetry/metrics.ts'
+import { metricsHandler } from '../../../src/telemetry/metrics-endpoint.ts'
 import { onEachListener, openListener } from './kit.ts'
 
 onEachListener('metrics', kind => {

@@ -4,7 +4,7 @@
  */
 import { get, type IncomingMessage } from 'node:http'
 import { expect, it } from 'vitest'
-import type { HttpHandler, HttpResponse } from '../../../src/shared/server/listener.ts'
+import type { HttpHandler, HttpResponse } from '../../../src/net/server/listener.ts'
 import { head, onEachListenerAndLot, openListener, pause, RawClient, waitFor } from './kit.ts'
 
 onEachListenerAndLot('responses', kind => {

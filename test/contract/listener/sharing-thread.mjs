@@ -6,8 +6,8 @@ import { parentPort, threadId, workerData } from 'node:worker_threads'
 import { register } from 'tsx/esm/api'
 
 register()
-const { createListener } = await import('../../../src/shared/server/create.ts')
-const { DEFAULT_LISTENER_LIMITS } = await import('../../../src/shared/server/listener.ts')
+const { createListener } = await import('../../../src/net/server/create.ts')
+const { DEFAULT_LISTENER_LIMITS } = await import('../../../src/net/server/listener.ts')
 
 const listener = createListener('uws', {
   host: '127.0.0.1',

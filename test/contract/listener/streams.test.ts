@@ -3,7 +3,7 @@
  */
 import { createHash, randomBytes } from 'node:crypto'
 import { expect, it } from 'vitest'
-import type { HttpResponse, ResponseStream } from '../../../src/shared/server/listener.ts'
+import type { HttpResponse, ResponseStream } from '../../../src/net/server/listener.ts'
 import { head, onEachListenerAndLot, openListener, pause, RawClient, waitFor } from './kit.ts'
 
 const MAX_BUFFERED = 256 << 10

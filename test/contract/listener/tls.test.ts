@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type ConnectionOptions, connect, type SecureVersion } from 'node:tls'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
-import type { Renewable } from '../../../src/shared/tls/client-tls.ts'
+import type { Renewable } from '../../../src/net/tls/client-tls.ts'
 import { Authority, type Certificate } from '../../fixtures/certificates.ts'
 import { openListener } from './kit.ts'
 

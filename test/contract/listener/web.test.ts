@@ -3,7 +3,7 @@
  * alike.
  */
 import { expect, it } from 'vitest'
-import { mountWeb, type WebHandler, type WebMountOptions } from '../../../src/shared/server/web.ts'
+import { mountWeb, type WebHandler, type WebMountOptions } from '../../../src/net/server/web.ts'
 import {
   head,
   type OpenListener,

@@ -1,6 +1,6 @@
 /** The cases every policy engine must decide alike: roles × scopes × operations × kinds of tools and tenants. No engine is named here. */
 import { expect, it } from 'vitest'
-import type { Decision, PolicyInput, PreparedPolicy } from '../../../src/shared/policy/engine.ts'
+import type { Decision, PolicyInput, PreparedPolicy } from '../../../src/policy/engine.ts'
 import { expectedOf, OPERATIONS } from './oracle.ts'
 
 const ROLES: readonly (readonly string[])[] = [

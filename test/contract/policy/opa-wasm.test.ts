@@ -1,8 +1,8 @@
 /** The policy contract on `opa-wasm`, with the bundle that is shipped. */
 import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe } from 'vitest'
-import type { PreparedPolicy } from '../../../src/shared/policy/engine.ts'
-import { createOpaWasmEngine } from '../../../src/shared/policy/opa-wasm/engine.ts'
+import type { PreparedPolicy } from '../../../src/policy/engine.ts'
+import { createOpaWasmEngine } from '../../../src/policy/opa-wasm/engine.ts'
 import { policyContract } from './cases.ts'
 
 describe('opa-wasm', () => {

@@ -1,5 +1,5 @@
 /** The table of docs/reference/policy-input.md, Scopes and roles of the shipped policy, written independently: it shares nothing with the policies. */
-import type { PolicyInput } from '../../../src/shared/policy/engine.ts'
+import type { PolicyInput } from '../../../src/policy/engine.ts'
 
 /** Role or group → scopes. */
 const SCOPES_OF_ROLES: Readonly<Record<string, string>> = {

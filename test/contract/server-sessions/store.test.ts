@@ -4,15 +4,15 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { FileServerSessions } from '../../../src/shared/mcp-client/file-server-sessions.ts'
+import { FileServerSessions } from '../../../src/mcp/client/file-server-sessions.ts'
 import {
   callerKey,
   type ServerSessionStore,
   serverKey,
   sessionPlace,
-} from '../../../src/shared/mcp-client/server-session-store.ts'
-import { openConnection, type RedisConnection } from '../../../src/shared/redis/connection.ts'
-import { redisServerSessions } from '../../../src/shared/redis/server-sessions.ts'
+} from '../../../src/mcp/client/server-session-store.ts'
+import { redisServerSessions } from '../../../src/mcp/client/server-sessions.ts'
+import { openConnection, type RedisConnection } from '../../../src/net/redis/connection.ts'
 import { failingPromise } from '../../fixtures/failing-disk.ts'
 import { hasRedis, REDIS_HINT, type RedisServer, startRedis } from '../../fixtures/redis-server.ts'
 

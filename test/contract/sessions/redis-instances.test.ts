@@ -9,8 +9,8 @@ import { connectRedis, connectSubscriber } from '../../../src/data-plane/session
 import { type RedisKeyRing, redisKeyRing } from '../../../src/data-plane/sessions/redis/key-ring.ts'
 import { RedisSessionStore } from '../../../src/data-plane/sessions/redis/store.ts'
 import type { Session, SessionFacts, SessionSignal } from '../../../src/data-plane/sessions/session-store.ts'
-import type { RedisConnection } from '../../../src/shared/redis/connection.ts'
-import { SILENT } from '../../../src/shared/telemetry/log.ts'
+import type { RedisConnection } from '../../../src/net/redis/connection.ts'
+import { SILENT } from '../../../src/telemetry/log.ts'
 import { noDamage } from '../../fixtures/no-damage.ts'
 import { hasRedis, REDIS_HINT, type RedisServer, startRedis } from '../../fixtures/redis-server.ts'
 

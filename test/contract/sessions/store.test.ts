@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { MessageChannel } from 'node:worker_threads'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import { PortLine } from '../../../src/base/threads/port-line.ts'
 import { fileKeyRing } from '../../../src/data-plane/sessions/key-ring.ts'
 import { MemorySessionStore } from '../../../src/data-plane/sessions/memory/store.ts'
 import { connectRedis, connectSubscriber } from '../../../src/data-plane/sessions/redis/connection.ts'
@@ -18,8 +19,7 @@ import type {
 import type { TaskRecord } from '../../../src/data-plane/sessions/task-store.ts'
 import { JoinedSessionStore } from '../../../src/data-plane/sessions/threads/joined-store.ts'
 import { SessionThreadServer } from '../../../src/data-plane/sessions/threads/thread-server.ts'
-import { SILENT } from '../../../src/shared/telemetry/log.ts'
-import { PortLine } from '../../../src/shared/threads/port-line.ts'
+import { SILENT } from '../../../src/telemetry/log.ts'
 import { hasRedis, REDIS_HINT, type RedisServer, startRedis } from '../../fixtures/redis-server.ts'
 
 const TTL_MS = 30 * 60_000

@@ -3,10 +3,8 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { PGlite } from '@electric-sql/pglite'
 import { expect, it } from 'vitest'
-
+import { createSealer } from '../../../src/base/secrets/sealer.ts'
 import { openMigratedStore } from '../../../src/control-plane/store/open.ts'
-
-import { createSealer } from '../../../src/shared/secrets/sealer.ts'
 import { receiver } from '../../fixtures/webhook-receivers.ts'
 import { openSending, until } from './sending.ts'
 

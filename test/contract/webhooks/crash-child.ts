@@ -1,12 +1,12 @@
 /** The process that the kill rounds kill: a control plane that sends its webhooks, and one endpoint whose change is always rolled back. */
 
+import { createSealer } from '../../../src/base/secrets/sealer.ts'
 import { createControlPlane } from '../../../src/control-plane/api/control-plane.ts'
 import { revokeSubscription } from '../../../src/control-plane/api/services/subscriptions.ts'
 import { openMigratedStore } from '../../../src/control-plane/store/open.ts'
 import { startWebhooks } from '../../../src/control-plane/webhooks/webhooks.ts'
 import { principal } from '../../../src/model/principal.ts'
-import { createEgress } from '../../../src/shared/egress/client.ts'
-import { createSealer } from '../../../src/shared/secrets/sealer.ts'
+import { createEgress } from '../../../src/net/egress/client.ts'
 import { serve } from '../control/serve.ts'
 
 const [url = '', dataDir = ''] = process.argv.slice(2)

@@ -1,8 +1,8 @@
 /** Hostile documents and servers, and the bounds of the compiler: a fault with a message or sound tools, in time, and no other tool set is disturbed. */
 import { gzipSync } from 'node:zlib'
 import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { compileValidator } from '../../../src/base/json-schema/validate.ts'
 import { createCompiler } from '../../../src/catalog/sync/compiler.ts'
-import { compileValidator } from '../../../src/shared/json-schema/validate.ts'
 import { toolSet } from '../../unit/catalog/build.ts'
 import {
   Deployment,

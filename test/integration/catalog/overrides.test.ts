@@ -1,6 +1,6 @@
 /** `spec.overrides` of a ToolSet file: the tools that are served, the requests that the backend receives, and the faults that are reported. */
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
-import { createEgress } from '../../../src/shared/egress/client.ts'
+import { createEgress } from '../../../src/net/egress/client.ts'
 import { preparedTool } from '../../fixtures/prepared-tool.ts'
 import { Deployment, serve, toolSetResource } from '../../unit/catalog/deployment.ts'
 

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { compileToolSet } from '../../../src/catalog/compile/compile-tool-set.ts'
 import type { Tool } from '../../../src/model/tool.ts'
-import { createEgress } from '../../../src/shared/egress/client.ts'
+import { createEgress } from '../../../src/net/egress/client.ts'
 import { preparedTool } from '../../fixtures/prepared-tool.ts'
 import { type Json, openapi, toolSet } from '../../unit/catalog/build.ts'
 import { serve } from '../../unit/catalog/deployment.ts'

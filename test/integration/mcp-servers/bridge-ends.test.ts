@@ -7,7 +7,7 @@ import { afterEach, expect, it } from 'vitest'
 import { Bridge } from '../../../src/bridge/bridge.ts'
 import { BridgeSession, type ClientRequest } from '../../../src/bridge/bridge-session.ts'
 import type { Reply } from '../../../src/bridge/reply.ts'
-import { readMessages } from '../../../src/shared/mcp-client/messages.ts'
+import { readMessages } from '../../../src/mcp/client/messages.ts'
 import { bundledScript } from '../../fixtures/bundled-script.ts'
 
 const SERVER = join(import.meta.dirname, '../../fixtures/stdio-mcp-server.mjs')

@@ -1,9 +1,9 @@
 /** The MCP client against servers of the official SDK: transports, sessions, restarts, progress, cancellation. */
 import { afterEach, describe, expect, it } from 'vitest'
-import { Cancellation } from '../../../src/shared/call/cancellation.ts'
-import { createEgress } from '../../../src/shared/egress/client.ts'
-import type { RpcOutcome, ServerAddress } from '../../../src/shared/mcp-client/protocol.ts'
-import type { McpSessions } from '../../../src/shared/mcp-client/sessions.ts'
+import { Cancellation } from '../../../src/base/cancellation.ts'
+import type { McpSessions } from '../../../src/mcp/client/sessions.ts'
+import type { RpcOutcome, ServerAddress } from '../../../src/mcp/protocol.ts'
+import { createEgress } from '../../../src/net/egress/client.ts'
 import { type ServedMcp, startMcpServer } from '../../fixtures/mcp-server.ts'
 import { mcpSessions } from '../../fixtures/mcp-sessions.ts'
 

@@ -7,9 +7,9 @@ import { ResourceSubscriptions } from '../../../src/data-plane/http/mcp/resource
 import { fileKeyRing } from '../../../src/data-plane/sessions/key-ring.ts'
 import { MemorySessionStore } from '../../../src/data-plane/sessions/memory/store.ts'
 import type { CompiledTool } from '../../../src/data-plane/snapshot/snapshot.ts'
-import { createEgress } from '../../../src/shared/egress/client.ts'
-import { BackendTokens } from '../../../src/shared/egress/oauth/backend-tokens.ts'
-import { ResourceWatches } from '../../../src/shared/mcp-client/resource-watches.ts'
+import { ResourceWatches } from '../../../src/mcp/client/resource-watches.ts'
+import { createEgress } from '../../../src/net/egress/client.ts'
+import { BackendTokens } from '../../../src/net/egress/oauth/backend-tokens.ts'
 import { result, startScriptedServer } from '../../fixtures/scripted-mcp-server.ts'
 
 const TTL_MS = 60_000

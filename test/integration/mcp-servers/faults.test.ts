@@ -1,9 +1,9 @@
 /** The MCP client against scripted servers: wrong, late and missing responses have their reasons, no call runs twice, and versions are negotiated. */
 import type { ServerResponse } from 'node:http'
 import { afterEach, describe, expect, it } from 'vitest'
-import { Cancellation } from '../../../src/shared/call/cancellation.ts'
-import { createEgress } from '../../../src/shared/egress/client.ts'
-import type { McpSessions } from '../../../src/shared/mcp-client/sessions.ts'
+import { Cancellation } from '../../../src/base/cancellation.ts'
+import type { McpSessions } from '../../../src/mcp/client/sessions.ts'
+import { createEgress } from '../../../src/net/egress/client.ts'
 import { mcpSessions } from '../../fixtures/mcp-sessions.ts'
 import {
   error,

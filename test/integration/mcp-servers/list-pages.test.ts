@@ -1,8 +1,8 @@
 /** Lists of an MCP server with as many entries as the gateway reads, and with more, which fail with the reason. */
 import { afterEach, expect, it } from 'vitest'
-import { createEgress } from '../../../src/shared/egress/client.ts'
-import { connect } from '../../../src/shared/mcp-client/connect.ts'
-import { listPages } from '../../../src/shared/mcp-client/list-pages.ts'
+import { connect } from '../../../src/mcp/client/connect.ts'
+import { listPages } from '../../../src/mcp/client/list-pages.ts'
+import { createEgress } from '../../../src/net/egress/client.ts'
 import { result, type ScriptedServer, startScriptedServer } from '../../fixtures/scripted-mcp-server.ts'
 
 const OPTIONS = {

@@ -1,9 +1,9 @@
 /** Watched resources of a server of 2026-07-28 that ends its streams: each is opened again, and soon while the server accepts them. */
 import { afterEach, expect, it } from 'vitest'
+import { ResourceWatches } from '../../../src/mcp/client/resource-watches.ts'
 import type { BackendAuthentication } from '../../../src/model/tool.ts'
-import { createEgress } from '../../../src/shared/egress/client.ts'
-import { BackendTokens } from '../../../src/shared/egress/oauth/backend-tokens.ts'
-import { ResourceWatches } from '../../../src/shared/mcp-client/resource-watches.ts'
+import { createEgress } from '../../../src/net/egress/client.ts'
+import { BackendTokens } from '../../../src/net/egress/oauth/backend-tokens.ts'
 import { startOwnTime } from '../../fixtures/own-time.ts'
 import { result, startScriptedServer } from '../../fixtures/scripted-mcp-server.ts'
 

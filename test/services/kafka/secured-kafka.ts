@@ -1,8 +1,8 @@
 /** A broker with a listener for client certificates and one for four SASL mechanisms, and the settings that connect with each. No assertions. */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { startDevProvider } from '../../../src/shared/identity/dev-provider/dev-provider.ts'
-import { SILENT } from '../../../src/shared/telemetry/log.ts'
+import { startDevProvider } from '../../../src/identity/dev-provider/dev-provider.ts'
+import { SILENT } from '../../../src/telemetry/log.ts'
 import { Authority, combined } from '../../fixtures/certificates.ts'
 import { freePort } from '../../fixtures/free-ports.ts'
 import { KafkaServer } from './kafka-server.ts'

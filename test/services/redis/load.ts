@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { PlanLimits } from '../../../src/model/plan.ts'
-import type { RedisTarget } from '../../../src/shared/redis/servers.ts'
+import type { RedisTarget } from '../../../src/net/redis/servers.ts'
 import { bundledScript } from '../../fixtures/bundled-script.ts'
 import type { Span } from '../../unit/data-plane/kernel/window/oracle.ts'
 

@@ -10,7 +10,7 @@ import type { KubernetesApi } from '../../../src/catalog/kubernetes/api.ts'
 import { connectKubernetes } from '../../../src/catalog/kubernetes/client.ts'
 import { GatewayObjects } from '../../../src/catalog/kubernetes/gateways/objects.ts'
 import { Leader } from '../../../src/catalog/kubernetes/leader.ts'
-import { type Log, SILENT } from '../../../src/shared/telemetry/log.ts'
+import { type Log, SILENT } from '../../../src/telemetry/log.ts'
 import { startOwnTime } from '../../fixtures/own-time.ts'
 
 const LEASE_PATH = '/apis/coordination.k8s.io/v1/namespaces/toolgate/leases'

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { stringify } from 'yaml'
 import { inspectFile } from '../../../src/catalog/inspect/inspect-file.ts'
-import { createEgress } from '../../../src/shared/egress/client.ts'
+import { createEgress } from '../../../src/net/egress/client.ts'
 import { randomFrom } from '../../fixtures/fuzz-cases.ts'
 import { API_VERSION, Deployment, documentOf, serve } from './deployment.ts'
 

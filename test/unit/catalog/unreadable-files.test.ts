@@ -3,10 +3,10 @@ import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import type { OnDamage } from '../../../src/base/fs/damage.ts'
 import { StatusFiles } from '../../../src/catalog/directory/status-files.ts'
 import { DefinitionStore } from '../../../src/catalog/sync/definition-store.ts'
 import { DocumentStore } from '../../../src/catalog/sync/document-store.ts'
-import type { OnDamage } from '../../../src/shared/fs/damage.ts'
 import { failingPromise } from '../../fixtures/failing-disk.ts'
 
 const URL = 'https://shop.example/openapi.json'

@@ -1,5 +1,6 @@
 /** Work for a call that was cancelled before it begins: each wait ends at once. */
 import { afterEach, expect, it } from 'vitest'
+import { Cancellation } from '../../../src/base/cancellation.ts'
 import type { Conversation } from '../../../src/data-plane/http/mcp/conversation.ts'
 import type { RpcReply } from '../../../src/data-plane/http/mcp/result.ts'
 import { TaskMethods } from '../../../src/data-plane/http/mcp/tasks/task-methods.ts'
@@ -8,9 +9,8 @@ import { ownerOf } from '../../../src/data-plane/sessions/owner.ts'
 import { callWithToken } from '../../../src/data-plane/stages/5-invoke/backend-token.ts'
 import { pause } from '../../../src/data-plane/stages/5-invoke/pause.ts'
 import type { BackendAuthentication } from '../../../src/model/tool.ts'
-import { Cancellation } from '../../../src/shared/call/cancellation.ts'
-import { createEgress } from '../../../src/shared/egress/client.ts'
-import { BackendTokens } from '../../../src/shared/egress/oauth/backend-tokens.ts'
+import { createEgress } from '../../../src/net/egress/client.ts'
+import { BackendTokens } from '../../../src/net/egress/oauth/backend-tokens.ts'
 import { aPrincipal, aTool, compiled, exchange } from '../../fixtures/exchange.ts'
 
 const closing: (() => unknown)[] = []

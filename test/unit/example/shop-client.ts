@@ -2,7 +2,7 @@
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import formats from 'ajv-formats'
 import { type Shop, startShop } from '../../../src/example/shop/shop.ts'
-import { SILENT } from '../../../src/shared/telemetry/log.ts'
+import { SILENT } from '../../../src/telemetry/log.ts'
 
 type Document = { readonly paths: Record<string, Record<string, { readonly operationId?: string }>> }
 

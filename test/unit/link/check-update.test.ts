@@ -1,7 +1,7 @@
 /** Fields of APIs, of their rules, of APIs of type mcp and of keys in updates: which may be absent, how faults are named, and the steps of the check. */
 import { expect, it } from 'vitest'
+import { runAtOnce } from '../../../src/base/async/slices.ts'
 import { checkingUpdate } from '../../../src/link/check-update.ts'
-import { runAtOnce } from '../../../src/shared/async/slices.ts'
 
 const API = { id: 'a', path: '/a', upstreamUrl: 'http://u', authRequired: true, requestsPerHour: null }
 const TENANT = { id: 't', name: 't', suspended: false, plans: [], subscriptions: [], keys: [], consumers: [] }

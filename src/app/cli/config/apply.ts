@@ -1,5 +1,5 @@
 /** `toolgate config diff` and `apply`: send files to the control plane, which compares or applies them, and print the result. */
-import { isObject } from '../../../model/is-object.ts'
+import { isObject } from '../../../base/json/is-object.ts'
 import { Reader } from '../../settings/reader.ts'
 import { SettingsError } from '../../settings.ts'
 import { type CommandContext, CommandFailure, EXIT, print, usesColor } from '../command.ts'

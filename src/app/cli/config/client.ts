@@ -1,11 +1,11 @@
 /** Calls `/v1/config` and other resources of a control plane with a token or client credentials from the environment. */
 
-import { hostOf } from '../../../model/bare-host.ts'
-import { readJson, writeJson } from '../../../model/exact-number.ts'
-import { isObject } from '../../../model/is-object.ts'
-import { shownAddress } from '../../../model/shown-address.ts'
-import { createEgress } from '../../../shared/egress/client.ts'
-import { ClientCredentials } from '../../../shared/identity/client-credentials.ts'
+import { hostOf } from '../../../base/bare-host.ts'
+import { readJson, writeJson } from '../../../base/json/exact-number.ts'
+import { isObject } from '../../../base/json/is-object.ts'
+import { shownAddress } from '../../../base/shown-address.ts'
+import { ClientCredentials } from '../../../identity/client-credentials.ts'
+import { createEgress } from '../../../net/egress/client.ts'
 import { Reader } from '../../settings/reader.ts'
 import { SettingsError } from '../../settings.ts'
 import { type CommandContext, CommandFailure } from '../command.ts'

@@ -1,5 +1,5 @@
 /** `toolgate config export`: prints the live configuration. */
-import { writeJson } from '../../../model/exact-number.ts'
+import { writeJson } from '../../../base/json/exact-number.ts'
 import { type CommandContext, EXIT, print } from '../command.ts'
 import { connect } from './client.ts'
 import type { ConfigOptions } from './options.ts'

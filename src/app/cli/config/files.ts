@@ -1,10 +1,10 @@
 /** Reads and checks the files of a configuration, joins them to one tree, and lists the secrets that it names. */
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
+import { isObject } from '../../../base/json/is-object.ts'
 import { parseDocumentText } from '../../../catalog/document/parse-document.ts'
 import { validateInput } from '../../../control-plane/api/http/validate.ts'
 import { configurationTree } from '../../../control-plane/api/schemas/configuration.ts'
-import { isObject } from '../../../model/is-object.ts'
 import { CommandFailure } from '../command.ts'
 import { readYaml } from './yaml.ts'
 

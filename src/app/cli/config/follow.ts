@@ -1,8 +1,9 @@
 /** `toolgate config follow`: connects the Kubernetes objects of gateways with a control plane. `catalog/kubernetes/gateways` reconciles them. */
+
+import { isObject } from '../../../base/json/is-object.ts'
 import type { ControlPlaneAccess } from '../../../catalog/kubernetes/gateways/objects.ts'
 import type { ShownDeployment, ShownGateway } from '../../../catalog/kubernetes/gateways/status.ts'
-import { isObject } from '../../../model/is-object.ts'
-import { createLogger } from '../../../shared/telemetry/logger.ts'
+import { createLogger } from '../../../telemetry/logger.ts'
 import { Reader } from '../../settings/reader.ts'
 import { readClusterSettings } from '../../settings/tool-sets.ts'
 import { SettingsError } from '../../settings.ts'

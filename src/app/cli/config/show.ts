@@ -1,6 +1,6 @@
 /** Renders a comparison of configurations as text for review, and detects whether they differ. */
 import { styleText } from 'node:util'
-import { isObject } from '../../../model/is-object.ts'
+import { isObject } from '../../../base/json/is-object.ts'
 import { shownText } from '../shown-text.ts'
 
 export interface Changes {

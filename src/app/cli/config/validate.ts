@@ -1,5 +1,5 @@
 /** `toolgate config validate`: checks files. */
-import { isObject } from '../../../model/is-object.ts'
+import { isObject } from '../../../base/json/is-object.ts'
 import { CommandFailure, EXIT, print } from '../command.ts'
 import { readTree } from './files.ts'
 import type { ConfigOptions } from './options.ts'

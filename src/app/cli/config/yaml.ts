@@ -1,7 +1,7 @@
 /** Reads and writes YAML of a configuration, and keeps numbers that a double would change. */
 import { LineCounter, parseDocument, type ScalarTag, stringify } from 'yaml'
+import { ExactNumber } from '../../../base/json/exact-number.ts'
 import { EXACT_NUMBERS } from '../../../catalog/document/yaml-numbers.ts'
-import { ExactNumber } from '../../../model/exact-number.ts'
 import { CommandFailure } from '../command.ts'
 
 const MAX_ALIASES = 1_000

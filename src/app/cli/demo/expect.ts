@@ -1,5 +1,5 @@
 /** Checks of responses, which throw a DemoFailure, and readers of their fields. */
-import { isObject } from '../../../model/is-object.ts'
+import { isObject } from '../../../base/json/is-object.ts'
 import { DemoFailure } from './demo-failure.ts'
 import type { DemoExchange } from './exchange.ts'
 

@@ -2,7 +2,7 @@
 
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { parseJson } from '../../../model/parse-json.ts'
+import { parseJson } from '../../../base/json/parse-json.ts'
 import { type DemoExchange, exchange } from './exchange.ts'
 import { expect, expectStatus, field } from './expect.ts'
 import { findTokenEndpoint, getToken } from './token.ts'

@@ -1,5 +1,5 @@
 /** Sends an HTTP request with bounds for time and size, and summarizes its response. */
-import { isObject } from '../../../model/is-object.ts'
+import { isObject } from '../../../base/json/is-object.ts'
 import { BodyTooLarge, readResponseBody, requestIdOf } from '../response-body.ts'
 import { Fault } from './fault.ts'
 

@@ -1,9 +1,9 @@
 /** `toolgate policy build|test`: builds and checks the policies with `opa` and `regal` and prints the result. */
 import { writeFileSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { createBundleTrial } from '../../../shared/policy/opa-wasm/trial.ts'
-import { type Built, buildBundle } from '../../../shared/policy/workshop/build.ts'
-import { checkPolicies } from '../../../shared/policy/workshop/check.ts'
+import { createBundleTrial } from '../../../policy/opa-wasm/trial.ts'
+import { type Built, buildBundle } from '../../../policy/workshop/build.ts'
+import { checkPolicies } from '../../../policy/workshop/check.ts'
 import { EXIT, print, printProgress } from '../command.ts'
 import type { PolicyOptions } from './options.ts'
 import { requireOpa, requireRegal } from './programs.ts'

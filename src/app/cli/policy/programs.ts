@@ -1,7 +1,7 @@
 /** Finds the pinned `opa` and `regal`, or downloads their releases into the tools folder. */
 import { join, resolve } from 'node:path'
-import { type Environment, findOpa, OPA_VERSION } from '../../../shared/policy/workshop/opa.ts'
-import { findRegal, REGAL_VERSION, regalIn } from '../../../shared/policy/workshop/regal.ts'
+import { type Environment, findOpa, OPA_VERSION } from '../../../policy/workshop/opa.ts'
+import { findRegal, REGAL_VERSION, regalIn } from '../../../policy/workshop/regal.ts'
 import { downloadRelease, type Release } from './release.ts'
 
 const EXECUTABLE = process.platform === 'win32' ? '.exe' : ''

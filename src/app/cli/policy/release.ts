@@ -2,8 +2,8 @@
 import { createHash } from 'node:crypto'
 import { mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { isLoopback } from '../../../model/loopback.ts'
-import { shownAddress } from '../../../model/shown-address.ts'
+import { isLoopback } from '../../../base/loopback.ts'
+import { shownAddress } from '../../../base/shown-address.ts'
 
 type Environment = Readonly<Record<string, string | undefined>>
 

@@ -6,7 +6,7 @@ import {
   type DeploymentStage,
   type StageModule,
 } from '../../../data-plane/pipeline/deployment-stage.ts'
-import { refuse } from '../../../shared/call/refusal.ts'
+import { refuse } from '../../../model/refusal.ts'
 
 /** @param path undefined: no module @throws Error naming the file and what is wrong with it */
 export async function loadStages(path: string | undefined): Promise<readonly DeploymentStage[]> {

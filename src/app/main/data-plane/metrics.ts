@@ -1,9 +1,10 @@
 /** Connects metrics of one data plane to the parts that hold their values. */
-import type { ApiCache } from '../../../data-plane/http/api-cache/api-cache.ts'
+
 import type { AttemptLimit } from '../../../data-plane/http/attempt-limit.ts'
 import type { McpEndpoint } from '../../../data-plane/http/mcp/endpoint.ts'
+import type { ApiCache } from '../../../data-plane/proxy/api-cache/api-cache.ts'
 import type { SnapshotHolder } from '../../../data-plane/snapshot/holder.ts'
-import type { HeldBytes } from '../../../shared/call/held-bytes.ts'
+import type { HeldBytes } from '../../../net/held-bytes.ts'
 import type { AppContext } from '../app-context.ts'
 import type { PlanePolicy } from '../policy-served.ts'
 import type { OpenPipeline } from './pipeline.ts'

@@ -1,10 +1,10 @@
 /** The parts with which a data plane is started, such as context, listener and adapters. Types only. */
-import type { RecordAdminAction } from '../../../data-plane/http/admin-audit.ts'
+import type { RecordAdminAction } from '../../../data-plane/http/admin/admin-audit.ts'
 import type { StreamSlots } from '../../../data-plane/http/mcp/stream-limiter.ts'
 import type { Meter } from '../../../data-plane/metering/meter.ts'
 import type { Quota } from '../../../data-plane/quota/quota.ts'
 import type { OpenedSessions } from '../../../data-plane/sessions/opened-sessions.ts'
-import type { Pages } from '../../../shared/server/pages.ts'
+import type { Pages } from '../../../net/server/pages.ts'
 import type { AppContext, OpenListener } from '../app-context.ts'
 import type { PolicyOwner } from '../policy-served.ts'
 import type { Siblings } from './signals.ts'

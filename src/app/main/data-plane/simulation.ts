@@ -1,5 +1,5 @@
 /** The stages with which a call is simulated, and the reasons why the policy hides a tool. */
-import type { SimulationParts } from '../../../data-plane/http/admin-simulate.ts'
+import type { SimulationParts } from '../../../data-plane/http/admin/admin-simulate.ts'
 import { simulate } from '../../../data-plane/pipeline/simulate.ts'
 import type { Stage } from '../../../data-plane/pipeline/stage.ts'
 import type { Quota } from '../../../data-plane/quota/quota.ts'

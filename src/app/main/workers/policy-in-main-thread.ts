@@ -1,8 +1,8 @@
 /** Both ends of the port between worker threads and the owner of the policy bundles. */
 
-import type { Joined, Member } from '../../../shared/policy/live/distribution.ts'
-import type { BundleChange } from '../../../shared/policy/live/follower.ts'
-import type { PortLine } from '../../../shared/threads/port-line.ts'
+import type { PortLine } from '../../../base/threads/port-line.ts'
+import type { Joined, Member } from '../../../policy/live/distribution.ts'
+import type { BundleChange } from '../../../policy/live/follower.ts'
 import type { PolicyOwner, ServedPolicyOwner } from '../policy-served.ts'
 
 /** In the owner's thread: lets the thread at the other end join, and removes it when it ends. */

@@ -1,6 +1,7 @@
 /** Serves slots for event streams to worker threads, and releases those of a thread that ends. */
+
+import type { PortLine } from '../../../base/threads/port-line.ts'
 import type { StreamRefusal, StreamSlots } from '../../../data-plane/http/mcp/stream-limiter.ts'
-import type { PortLine } from '../../../shared/threads/port-line.ts'
 
 export class StreamSlotOwner {
   readonly #places: StreamSlots

@@ -4,7 +4,7 @@ import type { MessagePort } from 'node:worker_threads'
 import type { Assumption } from '../../../data-plane/quota/journal/assumption.ts'
 import type { SharedQuota } from '../../../data-plane/quota/memory/kernel.ts'
 import type { RingKey } from '../../../data-plane/sessions/key-ring.ts'
-import type { Pages } from '../../../shared/server/pages.ts'
+import type { Pages } from '../../../net/server/pages.ts'
 import type { Settings } from '../../settings.ts'
 
 /** How the thread joins the quotas of its process. */

@@ -1,5 +1,6 @@
 /** The entry point of a worker thread: a data plane that gets its configuration from the main thread and shares counters with it. */
 import { parentPort, workerData } from 'node:worker_threads'
+import { PortLine } from '../../../base/threads/port-line.ts'
 import type { ThreadSignals } from '../../../data-plane/calls/process-calls.ts'
 import type { StreamRefusal, StreamSlots } from '../../../data-plane/http/mcp/stream-limiter.ts'
 import { joinJournalQuota } from '../../../data-plane/quota/journal/journal-quota.ts'
@@ -11,9 +12,8 @@ import { JoinedSessionStore } from '../../../data-plane/sessions/threads/joined-
 import { applyChange, type SnapshotChange } from '../../../link/change.ts'
 import { EMPTY_CONTENT, type SnapshotContent } from '../../../link/document.ts'
 import type { Tool } from '../../../model/tool.ts'
-import { Closers } from '../../../shared/telemetry/closers.ts'
-import { createLogger } from '../../../shared/telemetry/logger.ts'
-import { PortLine } from '../../../shared/threads/port-line.ts'
+import { Closers } from '../../../telemetry/closers.ts'
+import { createLogger } from '../../../telemetry/logger.ts'
 import { type AppContext, createContext, localUrl, prepareListener } from '../app-context.ts'
 import { respond as respondTo } from '../data-plane/signals.ts'
 import { type DataPlane, startDataPlane } from '../data-plane.ts'

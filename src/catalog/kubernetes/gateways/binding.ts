@@ -1,6 +1,6 @@
 /** Reads a GatewayBinding object, with the document in its ConfigMap, into a configuration tree and its owner. `objects.ts` applies the tree. */
 import { createHash } from 'node:crypto'
-import { isObject } from '../../../model/is-object.ts'
+import { isObject } from '../../../base/json/is-object.ts'
 import { tenantOfNamespace } from '../../../model/tool-set.ts'
 import { parseDocumentText } from '../../document/parse-document.ts'
 import type { KubeObject } from '../api.ts'

@@ -2,8 +2,8 @@
  * Applies GatewayBinding objects to the control plane as the leader, and writes the status of GatewayBinding and GatewayInstance objects.
  * It builds no status: `status.ts` does.
  */
-import { SerialQueue } from '../../../shared/async/serial-queue.ts'
-import type { Log } from '../../../shared/telemetry/log.ts'
+import { SerialQueue } from '../../../base/async/serial-queue.ts'
+import type { Log } from '../../../telemetry/log.ts'
 import type { KubeObject, KubernetesApi, WatchedKind } from '../api.ts'
 import { Leader } from '../leader.ts'
 import { type Binding, emptyTreeOf, type ReadConfigMap, readBinding, treeOf } from './binding.ts'

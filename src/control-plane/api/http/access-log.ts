@@ -1,8 +1,8 @@
 /** Writes records of requests to the request log, and keeps what the steps of a request find out for it. */
 import type { Context, MiddlewareHandler } from 'hono'
 import type { Principal } from '../../../model/principal.ts'
-import type { HttpRequest } from '../../../shared/server/listener.ts'
-import type { WebPeer } from '../../../shared/server/web.ts'
+import type { HttpRequest } from '../../../net/server/listener.ts'
+import type { WebPeer } from '../../../net/server/web.ts'
 import { idsOf } from './headers.ts'
 import { problemOf } from './problem.ts'
 

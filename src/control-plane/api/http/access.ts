@@ -1,17 +1,17 @@
 /** Authenticates a call, resolves its tenants and asks the policy about it. */
 
+import { BoundedMap } from '../../../base/async/bounded-map.ts'
+import { bearerToken } from '../../../identity/bearer.ts'
+import type { TokenVerifier } from '../../../identity/verifier.ts'
 import { asUser, PLATFORM_ADMIN, type Principal } from '../../../model/principal.ts'
 import type { Tenant } from '../../../model/tenant.ts'
-import { BoundedMap } from '../../../shared/async/bounded-map.ts'
-import { bearerToken } from '../../../shared/identity/bearer.ts'
-import type { TokenVerifier } from '../../../shared/identity/verifier.ts'
+import type { WebPeer } from '../../../net/server/web.ts'
 import {
   type Decision,
   POLICY_RETRY_SECS,
   type PolicyInput,
   type PreparedPolicy,
-} from '../../../shared/policy/engine.ts'
-import type { WebPeer } from '../../../shared/server/web.ts'
+} from '../../../policy/engine.ts'
 import type { Store } from '../../store/store.ts'
 import { EVERY_TENANT } from '../../store/store.ts'
 import { Problem, unavailable } from './problem.ts'

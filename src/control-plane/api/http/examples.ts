@@ -1,5 +1,5 @@
 /** Adds examples, made from schemas, to JSON bodies of an OpenAPI document. */
-import { isObject } from '../../../model/is-object.ts'
+import { isObject } from '../../../base/json/is-object.ts'
 
 type Schema = { readonly [keyword: string]: unknown }
 interface Media {

@@ -1,5 +1,5 @@
 /** Writes lists as CSV or NDJSON up to a number of rows, and reads the requested format. It does not query the rows. */
-import { writeJson } from '../../../model/exact-number.ts'
+import { writeJson } from '../../../base/json/exact-number.ts'
 import { NDJSON } from './endpoint.ts'
 import { Problem } from './problem.ts'
 

@@ -1,6 +1,6 @@
 /** Requires a verified client certificate on the routes that gateways use. */
 import type { Hono } from 'hono'
-import type { WebPeer } from '../../../shared/server/web.ts'
+import type { WebPeer } from '../../../net/server/web.ts'
 import type { Endpoint } from './endpoint.ts'
 import { routePath } from './mount.ts'
 import { Problem } from './problem.ts'

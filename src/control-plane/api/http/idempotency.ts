@@ -1,7 +1,7 @@
 /** Runs the work of a request with an `Idempotency-Key`, or returns the stored response of the first one. */
 import { createCipheriv, createDecipheriv, createHash, randomBytes, scrypt } from 'node:crypto'
 import { promisify } from 'node:util'
-import { readJson, writeJson } from '../../../model/exact-number.ts'
+import { readJson, writeJson } from '../../../base/json/exact-number.ts'
 import type { Principal } from '../../../model/principal.ts'
 import type { Transaction } from '../../store/store.ts'
 import type { EndpointResult, SuccessStatus } from './endpoint.ts'

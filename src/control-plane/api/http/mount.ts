@@ -1,7 +1,7 @@
 /** Mounts endpoints: admits the caller, authorizes, validates and runs the call in a transaction, and responds. */
 import type { Context, Hono } from 'hono'
+import { writeJson } from '../../../base/json/exact-number.ts'
 import { type AuditOrigin, resourceTypeOf } from '../../../model/audit.ts'
-import { writeJson } from '../../../model/exact-number.ts'
 import type { Principal } from '../../../model/principal.ts'
 import { audited, recordAction } from '../../store/audited.ts'
 import {

@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import type { Hono } from 'hono'
-import { linksTo, NOT_STORED, startPage } from '../../../shared/server/pages.ts'
+import { linksTo, NOT_STORED, startPage } from '../../../net/server/pages.ts'
 import type { ControlPlaneOptions } from '../options.ts'
 import { BASE } from './mount.ts'
 

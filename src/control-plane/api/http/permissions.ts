@@ -1,5 +1,5 @@
 /** Asks the policy what a caller may do with the actions of the endpoints. */
-import type { PreparedPolicy } from '../../../shared/policy/engine.ts'
+import type { PreparedPolicy } from '../../../policy/engine.ts'
 import { isAllowed, type Standing } from './access.ts'
 import type { Endpoint } from './endpoint.ts'
 

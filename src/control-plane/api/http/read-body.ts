@@ -1,7 +1,7 @@
 /** Reads the JSON body of a request up to a size limit, and reports text that is not valid. */
-import { readJson } from '../../../model/exact-number.ts'
-import { loneSurrogateAt } from '../../../model/lone-surrogate.ts'
-import { BodyTooLarge } from '../../../shared/server/web.ts'
+import { readJson } from '../../../base/json/exact-number.ts'
+import { loneSurrogateAt } from '../../../base/json/lone-surrogate.ts'
+import { BodyTooLarge } from '../../../net/server/web.ts'
 import { type FieldFault, Problem } from './problem.ts'
 
 export type JsonBody =

@@ -2,10 +2,10 @@
 
 import { createHash } from 'node:crypto'
 import type { Context } from 'hono'
+import { BoundedMap } from '../../../base/async/bounded-map.ts'
 import { ANONYMOUS } from '../../../model/principal.ts'
-import { BoundedMap } from '../../../shared/async/bounded-map.ts'
-import { networkOf } from '../../../shared/server/client-address.ts'
-import type { WebPeer } from '../../../shared/server/web.ts'
+import { networkOf } from '../../../net/server/client-address.ts'
+import type { WebPeer } from '../../../net/server/web.ts'
 import type { VisitorOptions } from '../options.ts'
 import type { Standing } from './access.ts'
 import { headerOf } from './access-log.ts'

@@ -1,4 +1,6 @@
 /** Schemas of APIs in requests, and the conversion of a body to fields of the model. The schemas of responses are in `shown-api.ts`. */
+
+import { writeJson } from '../../../base/json/exact-number.ts'
 import {
   AFTER_SUNSET,
   API_STATUSES,
@@ -9,7 +11,6 @@ import {
   VERSION_CHOICES,
   type Versioning,
 } from '../../../model/api.ts'
-import { writeJson } from '../../../model/exact-number.ts'
 import {
   isWithheldFromUpstream,
   mayAllowRequestHeader,

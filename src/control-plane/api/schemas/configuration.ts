@@ -1,9 +1,9 @@
 /** The schema of a configuration tree, and the conversion between tree and resources. */
 import { createHash } from 'node:crypto'
+import type { Json } from '../../../base/json/json-schema.ts'
 import { canonicalJson } from '../../../link/document.ts'
 import { API_STATUSES } from '../../../model/api.ts'
 import { pathOf, type Resource, type ResourceFields } from '../../../model/configuration.ts'
-import type { Json } from '../../../model/json-schema.ts'
 import { MAX_PRODUCT_APIS } from '../../../model/product.ts'
 import { apiPath, apiShape } from './api.ts'
 import { textField, word } from './fields.ts'

@@ -1,6 +1,6 @@
 /** Schemas of fields, query parameters and lists, with the body of a page and a check between two fields. */
-import { isCalendarDate } from '../../../model/calendar-date.ts'
-import { parseDurationMs } from '../../../model/duration.ts'
+import { isCalendarDate } from '../../../base/calendar-date.ts'
+import { parseDurationMs } from '../../../base/duration.ts'
 import { isUnixUrl, readUnixUrl } from '../../../model/upstream-url.ts'
 import type { ListPage, PageRequest } from '../../store/repositories.ts'
 import { EXPORT_FORMATS, MAX_EXPORT_ROWS } from '../http/export-rows.ts'

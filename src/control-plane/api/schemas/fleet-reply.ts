@@ -1,6 +1,7 @@
 /** Schemas of recorded calls and of the replies of gateways about them, and the check of a reply. */
+
+import { parseJson } from '../../../base/json/parse-json.ts'
 import { type FleetReply, MAX_FLEET_CALLS } from '../../../link/fleet-question.ts'
-import { parseJson } from '../../../model/parse-json.ts'
 import { textField } from './fields.ts'
 import { z } from './zod.ts'
 

@@ -1,4 +1,6 @@
 /** Schemas of APIs in responses, and the conversion of a record for a response. The schemas of requests are in `api.ts`. */
+
+import { readJson } from '../../../base/json/exact-number.ts'
 import {
   AFTER_SUNSET,
   API_STATUSES,
@@ -9,7 +11,6 @@ import {
   tenantGatewayUrl,
   VERSION_CHOICES,
 } from '../../../model/api.ts'
-import { readJson } from '../../../model/exact-number.ts'
 import type { Tool } from '../../../model/tool.ts'
 import { SPEC_STATES, type SpecStatus } from '../../publisher/document-compilations.ts'
 import { API_CHANGES, type ApiChange } from '../services/changelog.ts'

@@ -1,8 +1,8 @@
 /** Creates, rotates and revokes API keys. */
 
+import { generateApiKey } from '../../../identity/api-key-format.ts'
 import { type ApiKey, revokeKey, rotateKey } from '../../../model/api-key.ts'
 import type { Subscription } from '../../../model/subscription.ts'
-import { generateApiKey } from '../../../shared/identity/api-key-format.ts'
 import type { Transaction } from '../../store/store.ts'
 import { conflict, found, invalidField } from '../http/problem.ts'
 import { newRecord } from './records.ts'

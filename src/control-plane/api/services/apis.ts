@@ -10,7 +10,7 @@ import {
   moveApi,
   versionConflict,
 } from '../../../model/api.ts'
-import { EXCHANGE_REFUSED } from '../../../shared/egress/oauth/exchange-endpoints.ts'
+import { EXCHANGE_REFUSED } from '../../../net/egress/oauth/exchange-endpoints.ts'
 import type { Transaction } from '../../store/store.ts'
 import { checkIfMatch } from '../http/entity-tag.ts'
 import { conflict, found, invalidField, unavailable } from '../http/problem.ts'

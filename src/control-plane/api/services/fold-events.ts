@@ -1,9 +1,9 @@
 /** Adds new metering events to the stored counts, and announces reached quotas. */
 
+import { getOrSet } from '../../../base/once-per.ts'
 import type { MeteringEvent } from '../../../link/metering-event.ts'
 import { addUsage, type UsageCount, usageDay, usageKey } from '../../../link/usage-count.ts'
 import { bucketOf } from '../../../model/latency-histogram.ts'
-import { getOrSet } from '../../../model/once-per.ts'
 import { EVERY_TENANT, type Store, type Transaction } from '../../store/store.ts'
 import type { MeteredHour, MeteredLatency } from '../../store/usage-repositories.ts'
 import { announceReachedQuotas } from './notices.ts'

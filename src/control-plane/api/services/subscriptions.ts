@@ -1,8 +1,9 @@
 /** Finds, requests, changes and ends subscriptions, with approval and expiry. It handles no HTTP except `If-Match` and the problems it throws. */
+
+import { snakeCase } from '../../../base/snake-case.ts'
 import type { Api } from '../../../model/api.ts'
 import { systemOrigin } from '../../../model/audit.ts'
 import type { NewEvent } from '../../../model/event.ts'
-import { snakeCase } from '../../../model/snake-case.ts'
 import {
   type Approval,
   approve,

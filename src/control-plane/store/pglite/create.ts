@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, w
 import { createRequire } from 'node:module'
 import { basename, dirname, join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
-import { makeTreePrivate } from '../../../shared/fs/private-tree.ts'
+import { makeTreePrivate } from '../../../base/fs/private-tree.ts'
 
 const CREATE_TIMEOUT_MS = 120_000
 /** Written by `scripts/write-database-template.mjs`; the sources have none. */

@@ -1,8 +1,8 @@
 /** Opens the embedded database, on disk or in memory. */
 import { PGlite } from '@electric-sql/pglite'
-import { type DirectoryLock, lockDirectory } from '../../../shared/fs/directory-lock.ts'
-import { makeTreePrivate } from '../../../shared/fs/private-tree.ts'
-import { NO_SEALER } from '../../../shared/secrets/sealer.ts'
+import { type DirectoryLock, lockDirectory } from '../../../base/fs/directory-lock.ts'
+import { makeTreePrivate } from '../../../base/fs/private-tree.ts'
+import { NO_SEALER } from '../../../base/secrets/sealer.ts'
 import { createMigrator } from '../migrations/run.ts'
 import type { OpenedStore, StoreOptions } from '../opened-store.ts'
 import { CHANNEL } from '../sql/session.ts'

@@ -1,6 +1,6 @@
 /** A database connection that listens for signals: opening it, checking it, and opening it again after a failure. */
 import pg from 'pg'
-import { Backoff } from '../../../shared/async/backoff.ts'
+import { Backoff } from '../../../base/async/backoff.ts'
 import { CHANNEL } from '../sql/session.ts'
 import { readSignal } from '../sql/signal.ts'
 import type { Signal } from '../store.ts'

@@ -1,7 +1,7 @@
 /** Opens a PostgreSQL database as a store with its migrator and transfer, and reports why it cannot. `pool.ts` and `listen.ts` open the connections. */
 import { PostgresDialect } from 'kysely'
 import pg from 'pg'
-import { NO_SEALER } from '../../../shared/secrets/sealer.ts'
+import { NO_SEALER } from '../../../base/secrets/sealer.ts'
 import { createMigrator } from '../migrations/run.ts'
 import type { OpenedStore, StoreOptions } from '../opened-store.ts'
 import { database, sqlStore } from '../sql/sql-store.ts'

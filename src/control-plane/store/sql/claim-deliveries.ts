@@ -1,6 +1,6 @@
 /** Claims due deliveries under a lease, within the bounds given, and decrypts their contents. */
 import { sql, type Transaction as Trx } from 'kysely'
-import { tryOpen } from '../../../shared/secrets/sealer.ts'
+import { tryOpen } from '../../../base/secrets/sealer.ts'
 import type { ClaimBounds, ClaimedDelivery } from '../webhook-repositories.ts'
 import type { SqlSession } from './session.ts'
 import type { Tables } from './tables.ts'

@@ -1,8 +1,8 @@
 /** The session of a transaction: scope, role, settings, signal channel and the clock of messages. */
 import { type Kysely, sql, type Transaction as Trx } from 'kysely'
+import type { Sealer } from '../../../base/secrets/sealer.ts'
 import type { NewAuditRecord } from '../../../model/audit.ts'
 import type { NewEvent } from '../../../model/event.ts'
-import type { Sealer } from '../../../shared/secrets/sealer.ts'
 import type { MailOptions } from '../opened-store.ts'
 import type { Scope } from '../store.ts'
 import type { Tables } from './tables.ts'

@@ -1,6 +1,6 @@
 /** The Store over a Kysely dialect of PostgreSQL, and the Kysely instance for it. The adapters provide the dialect and the listening for signals. */
 import { CamelCasePlugin, type Dialect, Kysely, sql, type Transaction as Trx } from 'kysely'
-import type { Sealer } from '../../../shared/secrets/sealer.ts'
+import type { Sealer } from '../../../base/secrets/sealer.ts'
 import type { MailOptions } from '../opened-store.ts'
 import {
   EVERY_TENANT,

@@ -1,7 +1,7 @@
 /** Queries on webhooks, and the sealing of their secrets and header values. `claim-deliveries.ts` decrypts these for a delivery. */
 import { type SelectQueryBuilder, sql } from 'kysely'
+import { tryOpen } from '../../../base/secrets/sealer.ts'
 import { maskedHeaders, type Webhook } from '../../../model/webhook.ts'
-import { tryOpen } from '../../../shared/secrets/sealer.ts'
 import type { WebhookRepository } from '../webhook-repositories.ts'
 import { first, given, inScope, isRow, matches, page } from './listing.ts'
 import type { SqlSession } from './session.ts'

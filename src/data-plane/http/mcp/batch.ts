@@ -1,11 +1,11 @@
 /** Batches of MCP 2025-03-26: checks a batch, dispatches its messages and sends the replies. `post.ts` reads the body. */
-import { continueWith, type MaybePending } from '../../../shared/call/and-then.ts'
-import { Cancellation } from '../../../shared/call/cancellation.ts'
-import { INVALID_REQUEST } from '../../../shared/call/rpc-errors.ts'
+import { continueWith, type MaybePending } from '../../../base/and-then.ts'
+import { Cancellation } from '../../../base/cancellation.ts'
+import { INVALID_REQUEST } from '../../../model/rpc-errors.ts'
+import { lengthOf, type Pieces } from '../../../net/server/pieces.ts'
 import type { Session } from '../../sessions/session-store.ts'
 import type { Snapshot } from '../../snapshot/snapshot.ts'
 import type { Call } from '../call.ts'
-import { lengthOf, type Pieces } from '../pieces.ts'
 import type { LegacyCalls } from './legacy.ts'
 import { settledVersion } from './legacy.ts'
 import {

@@ -1,12 +1,12 @@
 /** What is known of a request beside its message, such as version, transport and caller. No behaviour. */
-import type { Cancellation } from '../../../shared/call/cancellation.ts'
+import type { Cancellation } from '../../../base/cancellation.ts'
+import type { ProtocolVersion } from '../../../mcp/versions.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import type { Transport } from '../../pipeline/transport.ts'
 import type { Snapshot } from '../../snapshot/snapshot.ts'
 import type { Call } from '../call.ts'
 import type { PendingInput } from './modern-client.ts'
 import type { SessionSide } from './session-side.ts'
-import type { ProtocolVersion } from './versions.ts'
 
 /** Context of a request. */
 export interface Conversation {

@@ -1,24 +1,32 @@
 /** Runs a JSON-RPC request by its method and makes the reply. */
-import { writeJson } from '../../../model/exact-number.ts'
-import { isObject } from '../../../model/is-object.ts'
+
+import { andThen, type MaybePending, type MaybePromise } from '../../../base/and-then.ts'
+import { writeJson } from '../../../base/json/exact-number.ts'
+import { isObject } from '../../../base/json/is-object.ts'
+import { isLongJson, writeLongJson } from '../../../base/json/long-json.ts'
+import {
+  isModernVersion,
+  MODERN_VERSIONS,
+  negotiate,
+  PROTOCOL_VERSIONS,
+  type ProtocolVersion,
+} from '../../../mcp/versions.ts'
+import { INTERNAL_ERROR, INVALID_PARAMS } from '../../../model/rpc-errors.ts'
 import type { ToolResult } from '../../../model/tool.ts'
-import { andThen, type MaybePending, type MaybePromise } from '../../../shared/call/and-then.ts'
-import { isLongJson, writeLongJson } from '../../../shared/call/long-json.ts'
-import { INTERNAL_ERROR, INVALID_PARAMS } from '../../../shared/call/rpc-errors.ts'
+import { boundedResult } from '../../listing/bounded-result.ts'
+import { offeredTools } from '../../listing/offered-tools.ts'
+import { ToolIndexes } from '../../listing/search/tool-indexes.ts'
+import { CALL_TOOL, readCall } from '../../listing/search-tools.ts'
+import { listTail, resultView, toolsForm } from '../../listing/tool-view.ts'
 import { offerOf } from '../../pipeline/offer.ts'
 import type { Operation } from '../../pipeline/operation.ts'
 import { TextReply } from '../../pipeline/text-reply.ts'
-import { ToolIndexes } from '../../tool-search/tool-indexes.ts'
-import { boundedResult } from '../bounded-result.ts'
 import { capabilitiesOf } from '../capabilities.ts'
 import { emptyReason } from '../empty-list.ts'
 import { callHeaders, type Ended, type GatewayParts, runAndRender } from '../gateway.ts'
 import { type Introduction, introduce } from '../introduction.ts'
-import { offeredTools } from '../offered-tools.ts'
 import { readLevel, UNKNOWN_LEVEL_MESSAGE } from '../optimization-level.ts'
 import { serverInfoOf } from '../presentation.ts'
-import { CALL_TOOL, readCall } from '../search-tools.ts'
-import { listTail, resultView, toolsForm } from '../tool-view.ts'
 import type { Conversation } from './conversation.ts'
 import { FEATURE_LISTS, type FeatureList, featureOperation, featurePage, featureReply } from './features.ts'
 import { isLogLevel, UNKNOWN_LOG_LEVEL } from './log-messages.ts'
@@ -30,13 +38,6 @@ import { invalidSearch, isSearchCall, readSearch, type SearchCall } from './sear
 import { selectionOf } from './selection.ts'
 import { callOrTask } from './tasks/task-calls.ts'
 import { TaskMethods } from './tasks/task-methods.ts'
-import {
-  isModernVersion,
-  MODERN_VERSIONS,
-  negotiate,
-  PROTOCOL_VERSIONS,
-  type ProtocolVersion,
-} from './versions.ts'
 
 type RpcOutcome = MaybePending<RpcReply>
 type Render = (ended: Ended, id: RequestId, conversation: Conversation, writer: ResultWriter) => RpcOutcome

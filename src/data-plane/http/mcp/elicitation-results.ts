@@ -1,5 +1,5 @@
 /** Judges a client's result of a question: accepted, declined or unusable. */
-import { isObject } from '../../../model/is-object.ts'
+import { isObject } from '../../../base/json/is-object.ts'
 import type { Question } from '../../pipeline/inquiry.ts'
 
 export type ElicitationVerdict = 'accepted' | 'declined' | 'unusable'

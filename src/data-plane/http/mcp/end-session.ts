@@ -2,8 +2,9 @@
  * DELETE at the MCP endpoint: ends the caller's session, and afterwards sessions with MCP servers that belong to it.
  * `endpoint.ts` checks the origin before.
  */
-import type { ServerAddress } from '../../../shared/mcp-client/protocol.ts'
-import { serverKey } from '../../../shared/mcp-client/server-session-store.ts'
+
+import { serverKey } from '../../../mcp/client/server-session-store.ts'
+import type { ServerAddress } from '../../../mcp/protocol.ts'
 import type { Snapshot } from '../../snapshot/snapshot.ts'
 import type { Call } from '../call.ts'
 import { authenticated, type McpParts } from './parts.ts'

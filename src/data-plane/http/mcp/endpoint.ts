@@ -1,5 +1,5 @@
 /** The MCP endpoint: its parts, its checks of origin and address, GET, POST and DELETE, notices of changed lists, the end of its streams. */
-import type { ResourceWatches } from '../../../shared/mcp-client/resource-watches.ts'
+import type { ResourceWatches } from '../../../mcp/client/resource-watches.ts'
 import type { KeyRing } from '../../sessions/key-ring.ts'
 import type { Snapshot } from '../../snapshot/snapshot.ts'
 import type { Call } from '../call.ts'

@@ -1,9 +1,11 @@
 /** Resources, prompts and completion over MCP: reads operations from requests, and makes lists, results and errors for a version. */
-import { writeJson } from '../../../model/exact-number.ts'
-import { isObject } from '../../../model/is-object.ts'
+import { writeJson } from '../../../base/json/exact-number.ts'
+import { isObject } from '../../../base/json/is-object.ts'
+import { isModernVersion, type ProtocolVersion } from '../../../mcp/versions.ts'
+import type { Refusal } from '../../../model/refusal.ts'
+import { INTERNAL_ERROR, INVALID_PARAMS, RESOURCE_NOT_FOUND } from '../../../model/rpc-errors.ts'
 import type { Feature } from '../../../model/tool.ts'
-import type { Refusal } from '../../../shared/call/refusal.ts'
-import { INTERNAL_ERROR, INVALID_PARAMS, RESOURCE_NOT_FOUND } from '../../../shared/call/rpc-errors.ts'
+import { olderContent } from '../../listing/tool-view.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import { isOffered, offerOf } from '../../pipeline/offer.ts'
 import type { CallOperation } from '../../pipeline/operation.ts'
@@ -11,11 +13,9 @@ import type { Reply } from '../../pipeline/outcome.ts'
 import type { Selection } from '../../pipeline/selection.ts'
 import { PROMPT_PREFIX, RESOURCE_PREFIX } from '../../snapshot/snapshot.ts'
 import { callHeaders } from '../gateway.ts'
-import { olderContent } from '../tool-view.ts'
 import type { RequestId, RpcRequest } from './message.ts'
 import { pageOf } from './pagination.ts'
 import { fault, type ResultWriter, type RpcReply } from './result.ts'
-import { isModernVersion, type ProtocolVersion } from './versions.ts'
 
 type Dict = { readonly [name: string]: unknown }
 

@@ -1,4 +1,6 @@
 /** GET at the MCP endpoint: standalone streams, resumed streams, and streams of the HTTP+SSE transport (MCP 2024-11-05). */
+
+import { endpointEvent, messageEvent } from '../../../mcp/sse.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import { ownerOf } from '../../sessions/owner.ts'
 import type { Session, SessionSignal } from '../../sessions/session-store.ts'
@@ -17,7 +19,6 @@ import {
 } from './replies.ts'
 import { resume } from './resume.ts'
 import { endpointAddress, selectionOf } from './selection.ts'
-import { endpointEvent, messageEvent } from './sse.ts'
 import type { StreamRefusal } from './stream-limiter.ts'
 import { OpenStream, type StreamEnd, type StreamForm, type StreamOwner } from './streams.ts'
 

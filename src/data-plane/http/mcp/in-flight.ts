@@ -1,6 +1,6 @@
 /** Pending calls of sessions in this thread and questions to their clients, with the signals that reach them. */
-import { Chain, type Linked } from '../../../shared/async/chain.ts'
-import type { Cancellation } from '../../../shared/call/cancellation.ts'
+import { Chain, type Linked } from '../../../base/async/chain.ts'
+import type { Cancellation } from '../../../base/cancellation.ts'
 import type { SessionSignal, SessionStore } from '../../sessions/session-store.ts'
 import { type RequestId, storedId } from './message.ts'
 

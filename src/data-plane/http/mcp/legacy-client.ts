@@ -1,11 +1,11 @@
 /** The client of a session (up to MCP 2025-11-25): its capabilities, and questions to it during a call. `elicitation-results.ts` judges its responses. */
 import { randomBytes } from 'node:crypto'
-import type { Cancellation } from '../../../shared/call/cancellation.ts'
+import type { Cancellation } from '../../../base/cancellation.ts'
+import type { ProtocolVersion } from '../../../mcp/versions.ts'
 import type { ClientSide, Inquiry, InquiryOutcome, Question } from '../../pipeline/inquiry.ts'
 import type { Session } from '../../sessions/session-store.ts'
 import { verdictOn } from './elicitation-results.ts'
 import type { InFlight } from './in-flight.ts'
-import type { ProtocolVersion } from './versions.ts'
 
 /** Afterwards the question counts as declined. */
 const RESPONSE_WITHIN_MS = 2 * 60_000

@@ -1,9 +1,11 @@
 /** Messages of MCP versions up to 2025-11-25: their version, session and transport, and where the response goes. `post.ts` reads the bodies. */
-import { withDoubles } from '../../../model/exact-number.ts'
-import { isObject } from '../../../model/is-object.ts'
+
+import { andThen, type MaybePending } from '../../../base/and-then.ts'
+import { Cancellation } from '../../../base/cancellation.ts'
+import { withDoubles } from '../../../base/json/exact-number.ts'
+import { isObject } from '../../../base/json/is-object.ts'
+import { ASSUMED_VERSION, isLegacyVersion, negotiate, type ProtocolVersion } from '../../../mcp/versions.ts'
 import type { Principal } from '../../../model/principal.ts'
-import { andThen, type MaybePending } from '../../../shared/call/and-then.ts'
-import { Cancellation } from '../../../shared/call/cancellation.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import { NO_TRANSPORT, type Transport } from '../../pipeline/transport.ts'
 import { ownerOf } from '../../sessions/owner.ts'
@@ -21,7 +23,6 @@ import { progressSink } from './progress.ts'
 import { acceptsStream, replyRefused } from './replies.ts'
 import { type RpcReply, textOf } from './result.ts'
 import { SessionSide } from './session-side.ts'
-import { ASSUMED_VERSION, isLegacyVersion, negotiate, type ProtocolVersion } from './versions.ts'
 
 /** Streams have ids from the first of these versions on, and begin with an empty event from the second on. */
 const RESUMABLE_SINCE: ProtocolVersion = '2025-03-26'

@@ -1,8 +1,10 @@
 /** `subscriptions/listen` (MCP 2026-07-28): reads what a client subscribes to, and opens the stream of notifications. */
-import { writeJson } from '../../../model/exact-number.ts'
-import { isObject } from '../../../model/is-object.ts'
-import { Cancellation } from '../../../shared/call/cancellation.ts'
-import { INVALID_PARAMS } from '../../../shared/call/rpc-errors.ts'
+
+import { Cancellation } from '../../../base/cancellation.ts'
+import { writeJson } from '../../../base/json/exact-number.ts'
+import { isObject } from '../../../base/json/is-object.ts'
+import { messageEvent } from '../../../mcp/sse.ts'
+import { INVALID_PARAMS } from '../../../model/rpc-errors.ts'
 import type { Operation } from '../../pipeline/operation.ts'
 import { type CompiledTool, RESOURCE_PREFIX, type Snapshot } from '../../snapshot/snapshot.ts'
 import type { Call } from '../call.ts'
@@ -14,7 +16,6 @@ import { authenticatedStream, type McpParts } from './parts.ts'
 import { MAX_SUBSCRIPTIONS, RESOURCE_UPDATED, watchResource } from './resource-subscriptions.ts'
 import { fault } from './result.ts'
 import { selectionOf } from './selection.ts'
-import { messageEvent } from './sse.ts'
 import { OpenStream } from './streams.ts'
 
 const SUBSCRIPTION_ID = 'io.modelcontextprotocol/subscriptionId'

@@ -1,5 +1,5 @@
 /** The levels of log messages, and their notifications to a client. */
-import { writeJson } from '../../../model/exact-number.ts'
+import { writeJson } from '../../../base/json/exact-number.ts'
 import type { OnLog } from '../../pipeline/transport.ts'
 
 /** RFC 5424, as MCP writes them; the least severe first. */

@@ -1,7 +1,7 @@
 /** JSON-RPC 2.0 messages and their ids: reads messages of a POST body, and writes responses. */
 
-import { ExactNumber, writeJson } from '../../../model/exact-number.ts'
-import { isObject } from '../../../model/is-object.ts'
+import { ExactNumber, writeJson } from '../../../base/json/exact-number.ts'
+import { isObject } from '../../../base/json/is-object.ts'
 
 export type RequestId = string | number | ExactNumber
 

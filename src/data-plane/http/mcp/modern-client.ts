@@ -1,6 +1,6 @@
 /** The client of a stateless request (MCP 2026-07-28): the result carries questions, the repeated call their results. */
-import { withDoubles } from '../../../model/exact-number.ts'
-import { isObject } from '../../../model/is-object.ts'
+import { withDoubles } from '../../../base/json/exact-number.ts'
+import { isObject } from '../../../base/json/is-object.ts'
 import type { ClientAnswers, ClientSide, Inquiry, InquiryOutcome } from '../../pipeline/inquiry.ts'
 import { verdictOn } from './elicitation-results.ts'
 import type { Carried, InquiryStates } from './inquiry-states.ts'

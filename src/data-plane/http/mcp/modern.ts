@@ -1,9 +1,15 @@
 /** Recognizes stateless requests (MCP 2026-07-28), and reads and checks `_meta` and headers. */
-import { HEADER_MISMATCH, INVALID_PARAMS, UNSUPPORTED_VERSION } from '../../../shared/call/rpc-errors.ts'
-import type { HttpRequest } from '../../../shared/server/listener.ts'
+
+import {
+  isModernVersion,
+  LATEST_LEGACY,
+  MODERN_VERSIONS,
+  type ProtocolVersion,
+} from '../../../mcp/versions.ts'
+import { HEADER_MISMATCH, INVALID_PARAMS, UNSUPPORTED_VERSION } from '../../../model/rpc-errors.ts'
+import type { HttpRequest } from '../../../net/server/listener.ts'
 import type { RequestId, RpcMessage, RpcRequest } from './message.ts'
 import { fault, type RpcReply } from './result.ts'
-import { isModernVersion, LATEST_LEGACY, MODERN_VERSIONS, type ProtocolVersion } from './versions.ts'
 
 const VERSION_KEY = 'io.modelcontextprotocol/protocolVersion'
 export const LOG_LEVEL_KEY = 'io.modelcontextprotocol/logLevel'

@@ -1,5 +1,5 @@
 /** Finds requests whose Origin or Host may come from DNS rebinding. */
-import type { HttpRequest } from '../../../shared/server/listener.ts'
+import type { HttpRequest } from '../../../net/server/listener.ts'
 import type { Cors } from '../cors.ts'
 
 const LOCAL_NAMES = new Set(['localhost', '127.0.0.1', '[::1]'])

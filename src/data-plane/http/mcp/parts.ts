@@ -1,10 +1,10 @@
 /** What the files of the MCP endpoint share: its parts, and the checks of a caller and of a session's owner. */
 
+import type { MaybePromise } from '../../../base/and-then.ts'
+import { Cancellation } from '../../../base/cancellation.ts'
+import type { ResourceWatches } from '../../../mcp/client/resource-watches.ts'
 import type { Principal } from '../../../model/principal.ts'
-import type { MaybePromise } from '../../../shared/call/and-then.ts'
-import { Cancellation } from '../../../shared/call/cancellation.ts'
-import { type Refusal, refuse } from '../../../shared/call/refusal.ts'
-import type { ResourceWatches } from '../../../shared/mcp-client/resource-watches.ts'
+import { type Refusal, refuse } from '../../../model/refusal.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import { ownerOf } from '../../sessions/owner.ts'
 import type { Session } from '../../sessions/session-store.ts'

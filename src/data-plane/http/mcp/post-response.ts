@@ -1,15 +1,15 @@
 /** The response of a POST as JSON or as an event stream, and the ids of its events. */
 import { randomBytes } from 'node:crypto'
-import { isPending, type MaybePending, passTo } from '../../../shared/call/and-then.ts'
-import type { Cancelable } from '../../../shared/call/cancellation.ts'
-import type { Reader } from '../../../shared/call/later.ts'
-import type { ResponseStream } from '../../../shared/server/listener.ts'
+import { isPending, type MaybePending, passTo } from '../../../base/and-then.ts'
+import type { Cancelable } from '../../../base/cancellation.ts'
+import type { Reader } from '../../../base/later.ts'
+import { KEEP_ALIVE, messageEvent, messageEventPieces, primingEvent } from '../../../mcp/sse.ts'
+import type { ResponseStream } from '../../../net/server/listener.ts'
+import { writePieces } from '../../../net/server/pieces.ts'
 import type { SessionStore, StreamRef } from '../../sessions/session-store.ts'
 import type { Call } from '../call.ts'
-import { writePieces } from '../pieces.ts'
 import type { SessionCall } from './in-flight.ts'
 import { type LongMessage, type RpcReply, textOf, utf8Text } from './result.ts'
-import { KEEP_ALIVE, messageEvent, messageEventPieces, primingEvent } from './sse.ts'
 import { type Ticked, Ticker } from './ticker.ts'
 
 /** After this time a pending call opens a stream: only then does the client of a resumable one have an id to resume with. */

@@ -1,9 +1,11 @@
 /** POST at the MCP endpoint: reads the body, finds the session, and passes messages on by their protocol version. `endpoint.ts` checks the origin before. */
-import { isObject } from '../../../model/is-object.ts'
-import { andThen, continueWith, type MaybePromise } from '../../../shared/call/and-then.ts'
-import { Cancellation } from '../../../shared/call/cancellation.ts'
-import { UNASKED_BYTES } from '../../../shared/call/held-bytes.ts'
-import { INVALID_REQUEST, PARSE_ERROR } from '../../../shared/call/rpc-errors.ts'
+
+import { andThen, continueWith, type MaybePromise } from '../../../base/and-then.ts'
+import { Cancellation } from '../../../base/cancellation.ts'
+import { isObject } from '../../../base/json/is-object.ts'
+import { isLegacyVersion, LEGACY_VERSIONS } from '../../../mcp/versions.ts'
+import { INVALID_REQUEST, PARSE_ERROR } from '../../../model/rpc-errors.ts'
+import { UNASKED_BYTES } from '../../../net/held-bytes.ts'
 import type { Session } from '../../sessions/session-store.ts'
 import type { Snapshot } from '../../snapshot/snapshot.ts'
 import type { Call } from '../call.ts'
@@ -39,7 +41,6 @@ import {
 } from './replies.ts'
 import type { RpcReply } from './result.ts'
 import { TASKS_EXTENSION } from './tasks/task-view.ts'
-import { isLegacyVersion, LEGACY_VERSIONS } from './versions.ts'
 
 const NO_RESPONSES =
   'This protocol version does not accept JSON-RPC responses over POST. To send input, repeat the request with params.inputResponses.'

@@ -1,5 +1,5 @@
 /** Makes `notifications/progress` from the progress of a call, where the client asked for them. It does not check that progress increases. */
-import { ExactNumber, writeJson } from '../../../model/exact-number.ts'
+import { ExactNumber, writeJson } from '../../../base/json/exact-number.ts'
 import type { OnProgress } from '../../pipeline/transport.ts'
 import type { RpcRequest } from './message.ts'
 import { metaOf } from './modern.ts'

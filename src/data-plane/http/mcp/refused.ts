@@ -1,6 +1,8 @@
 /** Makes the reply to a refused JSON-RPC request, in the form of its version and method. */
-import type { Refusal } from '../../../shared/call/refusal.ts'
-import { INVALID_PARAMS, MISSING_CAPABILITY } from '../../../shared/call/rpc-errors.ts'
+
+import { isModernVersion, type ProtocolVersion } from '../../../mcp/versions.ts'
+import type { Refusal } from '../../../model/refusal.ts'
+import { INVALID_PARAMS, MISSING_CAPABILITY } from '../../../model/rpc-errors.ts'
 import type { Call } from '../call.ts'
 import { callHeaders, challengeContext, type Ended, type GatewayParts } from '../gateway.ts'
 import {
@@ -16,7 +18,6 @@ import { errorMessage, type RequestId } from './message.ts'
 import type { PendingInput } from './modern-client.ts'
 import { fault, type ResultWriter, type RpcReply } from './result.ts'
 import { missingCapability } from './tasks/task-view.ts'
-import { isModernVersion, type ProtocolVersion } from './versions.ts'
 
 /** The part of a conversation that the reply depends on. */
 interface RefusedRequest {

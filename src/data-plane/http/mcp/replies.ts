@@ -1,6 +1,6 @@
 /** Error responses of the MCP endpoint, and readers of the Accept header and of the session id in the query. */
-import { type Refusal, refuse as refusalOf } from '../../../shared/call/refusal.ts'
-import { INVALID_REQUEST } from '../../../shared/call/rpc-errors.ts'
+import { type Refusal, refuse as refusalOf } from '../../../model/refusal.ts'
+import { INVALID_REQUEST } from '../../../model/rpc-errors.ts'
 import type { Call } from '../call.ts'
 import { challengeContext, type GatewayParts } from '../gateway.ts'
 import { refusalHeaders, restBody, rpcError } from '../refusal-body.ts'

@@ -1,6 +1,6 @@
 /** Watches resources for clients, and holds the subscriptions of sessions that this thread accepted. It writes to no stream. */
 
-import type { ResourceWatches } from '../../../shared/mcp-client/resource-watches.ts'
+import type { ResourceWatches } from '../../../mcp/client/resource-watches.ts'
 import type { SessionStore } from '../../sessions/session-store.ts'
 import type { CompiledTool } from '../../snapshot/snapshot.ts'
 

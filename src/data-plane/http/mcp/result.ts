@@ -1,10 +1,10 @@
 /** Replies to JSON-RPC requests: writes results and errors in the form of a version, and reads replies as text. */
 
-import { INTERNAL_ERROR, METHOD_NOT_FOUND } from '../../../shared/call/rpc-errors.ts'
-import { joinedText, type Pieces } from '../pieces.ts'
+import { isModernVersion, type ProtocolVersion } from '../../../mcp/versions.ts'
+import { INTERNAL_ERROR, METHOD_NOT_FOUND } from '../../../model/rpc-errors.ts'
+import { joinedText, type Pieces } from '../../../net/server/pieces.ts'
 import { errorMessage, idJson, type RequestId, resultMessage } from './message.ts'
 import { textMessage } from './text-message.ts'
-import { isModernVersion, type ProtocolVersion } from './versions.ts'
 
 /** A JSON-RPC message that is too long to be sent in one turn of the event loop. */
 export interface LongMessage {

@@ -1,10 +1,11 @@
 /** Resumes a stream (MCP 2025-03-26, "Resumability and Redelivery"): sends stored events after a position, then those that follow. */
+
+import { KEEP_ALIVE, messageEvent } from '../../../mcp/sse.ts'
 import type { ReplayEvent, Session } from '../../sessions/session-store.ts'
 import type { Call } from '../call.ts'
 import type { McpParts } from './parts.ts'
 import { eventId } from './post-response.ts'
 import { replyNotFound } from './replies.ts'
-import { KEEP_ALIVE, messageEvent } from './sse.ts'
 
 const KEEP_ALIVE_MS = 15_000
 

@@ -1,19 +1,20 @@
 /** Calls of the search tools: recognizes them, and makes the replies to find and describe. */
-import { writeJson } from '../../../model/exact-number.ts'
-import { beginInSlices } from '../../../shared/async/slices.ts'
-import type { MaybePromise } from '../../../shared/call/and-then.ts'
-import { INVALID_PARAMS } from '../../../shared/call/rpc-errors.ts'
+
+import type { MaybePromise } from '../../../base/and-then.ts'
+import { beginInSlices } from '../../../base/async/slices.ts'
+import { writeJson } from '../../../base/json/exact-number.ts'
+import type { ProtocolVersion } from '../../../mcp/versions.ts'
+import { INVALID_PARAMS } from '../../../model/rpc-errors.ts'
+import { type OfferedTool, type OfferedTools, offeredTools } from '../../listing/offered-tools.ts'
+import type { ToolIndexes } from '../../listing/search/tool-indexes.ts'
+import { FIND_TOOLS, isSearchTool, readDescribe, readFind } from '../../listing/search-tools.ts'
+import { toolView } from '../../listing/tool-view.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import { offerOf } from '../../pipeline/offer.ts'
 import type { Selection } from '../../pipeline/selection.ts'
 import type { CompiledTool, Snapshot } from '../../snapshot/snapshot.ts'
-import type { ToolIndexes } from '../../tool-search/tool-indexes.ts'
-import { type OfferedTool, type OfferedTools, offeredTools } from '../offered-tools.ts'
-import { FIND_TOOLS, isSearchTool, readDescribe, readFind } from '../search-tools.ts'
-import { toolView } from '../tool-view.ts'
 import type { RequestId } from './message.ts'
 import { fault, type ResultWriter, type RpcReply } from './result.ts'
-import type { ProtocolVersion } from './versions.ts'
 
 /** Of a tool that was found. */
 const MAX_SUMMARY = 200

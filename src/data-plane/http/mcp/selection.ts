@@ -1,5 +1,5 @@
 /** Reads which tools an address offers and what is wrong with it, and makes the address to post to for an HTTP+SSE stream. */
-import { oncePer } from '../../../model/once-per.ts'
+import { oncePer } from '../../../base/once-per.ts'
 import { EVERYTHING, type Selection } from '../../pipeline/selection.ts'
 import type { Call } from '../call.ts'
 

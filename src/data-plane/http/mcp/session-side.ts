@@ -1,5 +1,5 @@
 /** What a request may do with its session: end with it, watch resources, and set the level of log messages. */
-import type { MaybePromise } from '../../../shared/call/and-then.ts'
+import type { MaybePromise } from '../../../base/and-then.ts'
 import type { Session, SessionStore } from '../../sessions/session-store.ts'
 import type { CompiledTool } from '../../snapshot/snapshot.ts'
 import type { ResourceSubscriptions } from './resource-subscriptions.ts'

@@ -1,5 +1,5 @@
 /** Limits on open event streams (docs/reference/http.md, SSE connection limits): per address, per tenant, in total, new ones per minute. */
-import { BoundedMap } from '../../../shared/async/bounded-map.ts'
+import { BoundedMap } from '../../../base/async/bounded-map.ts'
 
 export interface StreamLimiterOptions {
   readonly enabled: boolean

@@ -1,13 +1,14 @@
 /** Event streams for notifications and messages of the server: keep-alive, limits, ends, and notices of changed lists. */
+
+import { andThen, type MaybePromise } from '../../../base/and-then.ts'
+import { inSlices } from '../../../base/async/slices.ts'
+import { KEEP_ALIVE, retryHint } from '../../../mcp/sse.ts'
+import type { ProtocolVersion } from '../../../mcp/versions.ts'
 import type { Principal } from '../../../model/principal.ts'
-import { inSlices } from '../../../shared/async/slices.ts'
-import { andThen, type MaybePromise } from '../../../shared/call/and-then.ts'
-import type { ResponseStream } from '../../../shared/server/listener.ts'
+import type { ResponseStream } from '../../../net/server/listener.ts'
 import type { Selection } from '../../pipeline/selection.ts'
 import type { Snapshot } from '../../snapshot/snapshot.ts'
-import { KEEP_ALIVE, retryHint } from './sse.ts'
 import { type Ticked, Ticker } from './ticker.ts'
-import type { ProtocolVersion } from './versions.ts'
 
 /** Closed set: it is a metric label. */
 export type StreamEnd =

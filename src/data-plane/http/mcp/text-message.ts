@@ -1,6 +1,6 @@
 /** Writes the JSON-RPC message of a text result as bytes, from the bytes of the text. */
 import { isUtf8 } from 'node:buffer'
-import { copyBytes } from '../../../shared/call/copy-bytes.ts'
+import { copyBytes } from '../../../base/copy-bytes.ts'
 
 const SLAB_BYTES = 64 * 1024
 const QUOTE = 0x22

@@ -1,7 +1,7 @@
 /** A timer that visits registered items repeatedly, and stops while none is registered. */
 
-import { Chain, type Linked } from '../../../shared/async/chain.ts'
-import { inSlices } from '../../../shared/async/slices.ts'
+import { Chain, type Linked } from '../../../base/async/chain.ts'
+import { inSlices } from '../../../base/async/slices.ts'
 
 /**
  * What can be registered carries its own place in the list. V8 reallocates the table of a Set after many calls, in the old generation

@@ -1,6 +1,6 @@
 /** The OAuth endpoints as one object, discovery of the identity provider at the start, and a warning about its scopes. `routes.ts` mounts them. */
-import type { Egress } from '../../../shared/egress/egress.ts'
-import type { Log } from '../../../shared/telemetry/log.ts'
+import type { Egress } from '../../../net/egress/egress.ts'
+import type { Log } from '../../../telemetry/log.ts'
 import { authorizationServer, protectedResource } from './metadata.ts'
 import { type OAuthResponse, oauthError } from './oauth-response.ts'
 import { openidConfiguration } from './openid-configuration.ts'

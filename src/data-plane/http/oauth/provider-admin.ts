@@ -1,5 +1,5 @@
 /** Makes registered clients public through the admin API of Keycloak, and derives the address of that API. */
-import type { Egress, EgressResponse } from '../../../shared/egress/egress.ts'
+import type { Egress, EgressResponse } from '../../../net/egress/egress.ts'
 import { parseObject } from './oauth-response.ts'
 
 export interface ProviderAdmin {

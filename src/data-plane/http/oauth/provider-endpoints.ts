@@ -1,6 +1,7 @@
 /** The identity provider's endpoints: assumed in the form of Keycloak, and corrected by the discovery document that it fetches. */
-import type { Egress, EgressFailure } from '../../../shared/egress/egress.ts'
-import { issuerFault } from '../../../shared/identity/discovery.ts'
+
+import { issuerFault } from '../../../identity/discovery.ts'
+import type { Egress, EgressFailure } from '../../../net/egress/egress.ts'
 import { parseObject } from './oauth-response.ts'
 
 export interface ProviderAddresses {

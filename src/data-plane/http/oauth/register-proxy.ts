@@ -1,6 +1,6 @@
 /** POST /oauth/register: registers a client at the identity provider, has an admin client make it public, and tries to remove it after a failure. */
-import type { Egress, EgressResponse } from '../../../shared/egress/egress.ts'
-import type { Log } from '../../../shared/telemetry/log.ts'
+import type { Egress, EgressResponse } from '../../../net/egress/egress.ts'
+import type { Log } from '../../../telemetry/log.ts'
 import { type Registration, readRegistration } from './client-metadata.ts'
 import { json, NO_STORE, type OAuthResponse, oauthError, parseObject } from './oauth-response.ts'
 import type { ProviderAdmin } from './provider-admin.ts'

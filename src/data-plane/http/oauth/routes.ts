@@ -1,5 +1,5 @@
 /** Routes of the OAuth endpoints and the preflight of public documents, with limits on attempts and body sizes. `router.ts` mounts them. */
-import { Cancellation } from '../../../shared/call/cancellation.ts'
+import { Cancellation } from '../../../base/cancellation.ts'
 import type { AttemptLimit } from '../attempt-limit.ts'
 import type { Call } from '../call.ts'
 import type { GatewayParts } from '../gateway.ts'

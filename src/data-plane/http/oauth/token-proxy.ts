@@ -1,7 +1,7 @@
 /** POST /oauth/token: checks the client's form, forwards it to the identity provider, and returns the response or an OAuth error. */
 
-import type { Cancellation } from '../../../shared/call/cancellation.ts'
-import type { Egress, EgressResponse } from '../../../shared/egress/egress.ts'
+import type { Cancellation } from '../../../base/cancellation.ts'
+import type { Egress, EgressResponse } from '../../../net/egress/egress.ts'
 import { NO_STORE, type OAuthResponse, oauthError, parseObject } from './oauth-response.ts'
 
 /** Bound of the form; `routes.ts` reads no more. */

@@ -1,12 +1,7 @@
 /** Options of Kafka clients, and their creation with TLS, SASL and a log. */
 import { Kafka, logLevel, type SASLOptions } from 'kafkajs'
-import type { Log } from '../../../shared/telemetry/log.ts'
-import {
-  type ClientTls,
-  clientTlsOptions,
-  presentText,
-  type Renewable,
-} from '../../../shared/tls/client-tls.ts'
+import { type ClientTls, clientTlsOptions, presentText, type Renewable } from '../../../net/tls/client-tls.ts'
+import type { Log } from '../../../telemetry/log.ts'
 
 /** How the process authenticates to the brokers. The client asks for password and token with each new connection. */
 export type KafkaSasl =

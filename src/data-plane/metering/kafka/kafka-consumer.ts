@@ -1,8 +1,8 @@
 /** Reads metering events from the topic as a member of a consumer group, and passes them on in batches. */
 import { once } from 'node:events'
 import type { Consumer, EachBatchPayload } from 'kafkajs'
+import { Backoff } from '../../../base/async/backoff.ts'
 import type { MeteringEvent } from '../../../link/metering-event.ts'
-import { Backoff } from '../../../shared/async/backoff.ts'
 import { readEvent } from '../event-codec.ts'
 import { type KafkaOptions, kafkaClient } from './client.ts'
 

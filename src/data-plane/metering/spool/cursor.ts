@@ -1,7 +1,7 @@
 /** Reads and writes the cursor of a spool reader: its position, in a file with a checksum. */
 import { createHash } from 'node:crypto'
 import { open, rename } from 'node:fs/promises'
-import { readTextIfPresent } from '../../../shared/fs/missing.ts'
+import { readTextIfPresent } from '../../../base/fs/missing.ts'
 
 export interface CursorState {
   /** Segment → position of the next byte to read. Absent segments have not been read. */

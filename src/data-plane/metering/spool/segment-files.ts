@@ -1,7 +1,7 @@
 /** Creates, completes, closes and removes the files of segments that grow. */
 import { closeSync, fsyncSync, mkdirSync, openSync, renameSync, unlinkSync } from 'node:fs'
 import { join } from 'node:path'
-import { isMissing } from '../../../shared/fs/missing.ts'
+import { isMissing } from '../../../base/fs/missing.ts'
 import { segmentFile } from './segment-name.ts'
 
 /** The name of the new file is on disk when this returns. @returns the descriptor @throws Error of the file system; no file is left then */

@@ -2,9 +2,9 @@
 
 import { closeSync, fstatSync, openSync, readdirSync, readSync, unlinkSync } from 'node:fs'
 import { join } from 'node:path'
-import { getOrSet } from '../../../model/once-per.ts'
-import type { OnDamage } from '../../../shared/fs/damage.ts'
-import { isMissing } from '../../../shared/fs/missing.ts'
+import type { OnDamage } from '../../../base/fs/damage.ts'
+import { isMissing } from '../../../base/fs/missing.ts'
+import { getOrSet } from '../../../base/once-per.ts'
 import { readCursor, writeCursor } from './cursor.ts'
 import { findFrame, frameAt, MAX_FRAME_BYTES } from './frame.ts'
 import { type SegmentName, segmentsAmong } from './segment-name.ts'

@@ -1,7 +1,7 @@
 /** Appends events to the segments of a writer, syncs them to disk, and buffers events while the disk refuses them. `spool-reader.ts` reads them. */
 import { fdatasync, fdatasyncSync, writeSync } from 'node:fs'
-import type { MaybePending } from '../../../shared/call/and-then.ts'
-import { Later } from '../../../shared/call/later.ts'
+import type { MaybePending } from '../../../base/and-then.ts'
+import { Later } from '../../../base/later.ts'
 import { EventEncoder, MAX_EVENT_BYTES } from '../event-encoder.ts'
 import { newWriterName } from '../event-id.ts'
 import type { CallOrigin, Meter, MeteredCall } from '../meter.ts'

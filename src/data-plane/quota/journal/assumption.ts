@@ -1,8 +1,8 @@
 /** Stores the assumption that follows damage to the quota journal, and counts limits of a consumer as used under it. */
 import { renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { readTextIfPresent } from '../../../base/fs/missing.ts'
 import type { PlanLimits } from '../../../model/plan.ts'
-import { readTextIfPresent } from '../../../shared/fs/missing.ts'
 import { BUSY, HASHED } from '../memory/abi.ts'
 import type { HashedKey } from '../memory/table.ts'
 import { clamp, type TableQuota } from '../memory/table-quota.ts'

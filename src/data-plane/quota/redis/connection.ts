@@ -5,9 +5,9 @@ import {
   openSubscriber,
   type RedisConnection,
   SUBSCRIBER_COMMAND_TIMEOUT_MS,
-} from '../../../shared/redis/connection.ts'
-import type { RedisTarget } from '../../../shared/redis/servers.ts'
-import { keepSubscribed } from '../../../shared/redis/subscription.ts'
+} from '../../../net/redis/connection.ts'
+import type { RedisTarget } from '../../../net/redis/servers.ts'
+import { keepSubscribed } from '../../../net/redis/subscription.ts'
 
 /** No call may wait for Redis longer than 50 ms; timers fire late, so the wait ends well before. */
 export const RESPONSE_MS = 40

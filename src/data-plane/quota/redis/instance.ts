@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { crc32 } from 'node:zlib'
-import { readTextIfPresent } from '../../../shared/fs/missing.ts'
+import { readTextIfPresent } from '../../../base/fs/missing.ts'
 
 export interface Instance {
   readonly id: string

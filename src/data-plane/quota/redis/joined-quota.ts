@@ -1,6 +1,6 @@
 /** Opens the quotas in a further thread of a process that leases from Redis. It opens no connection to Redis: `redis-quota.ts` does. */
 import type { MessagePort } from 'node:worker_threads'
-import { PortLine } from '../../../shared/threads/port-line.ts'
+import { PortLine } from '../../../base/threads/port-line.ts'
 import { joinQuotaRegion, type SharedQuota } from '../memory/kernel.ts'
 import { Notices } from '../memory/notices.ts'
 import { type Clocks, TableQuota } from '../memory/table-quota.ts'

@@ -4,7 +4,7 @@
  */
 
 import { setTimeout as sleep } from 'node:timers/promises'
-import { within } from '../../../shared/async/within.ts'
+import { within } from '../../../base/async/within.ts'
 import type { HashedKey } from '../memory/table.ts'
 import {
   type Lacking,

@@ -5,8 +5,8 @@
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { MessagePort } from 'node:worker_threads'
-import type { RedisTarget } from '../../../shared/redis/servers.ts'
-import { PortLine } from '../../../shared/threads/port-line.ts'
+import { PortLine } from '../../../base/threads/port-line.ts'
+import type { RedisTarget } from '../../../net/redis/servers.ts'
 import { type JournalParts, type JournalQuotaOptions, openJournal } from '../journal/journal-quota.ts'
 import { RESERVING_BURST, RESERVING_CONSUMERS, RESERVING_TOOLS } from '../memory/abi.ts'
 import { createQuotaRegion, type SharedQuota, shareOf } from '../memory/kernel.ts'

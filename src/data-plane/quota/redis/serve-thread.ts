@@ -1,5 +1,5 @@
 /** Serves another thread of the process from the one that holds the connection to Redis. It decides nothing: the parts it receives do. */
-import type { PortLine } from '../../../shared/threads/port-line.ts'
+import type { PortLine } from '../../../base/threads/port-line.ts'
 import type { Lacking, TableQuota } from '../memory/table-quota.ts'
 import type { QuotaStatistics, QuotaUse } from '../quota.ts'
 import type { LeaseReserver } from './lease-reserver.ts'

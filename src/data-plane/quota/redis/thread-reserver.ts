@@ -1,6 +1,6 @@
 /** Reserves units, tokens and slots through the thread that holds the connection to Redis, caches denials, and reports calls that were decided here. */
-import { within } from '../../../shared/async/within.ts'
-import type { PortLine } from '../../../shared/threads/port-line.ts'
+import { within } from '../../../base/async/within.ts'
+import type { PortLine } from '../../../base/threads/port-line.ts'
 import type { HashedKey } from '../memory/table.ts'
 import {
   type Lacking,

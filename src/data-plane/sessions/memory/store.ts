@@ -1,5 +1,5 @@
 /** Sessions of a process in memory, with their signals and replays, and the task store beside them. `session-id.ts` signs their ids. */
-import { Chain, type Linked } from '../../../shared/async/chain.ts'
+import { Chain, type Linked } from '../../../base/async/chain.ts'
 import type { KeyRing } from '../key-ring.ts'
 import { mintSessionId, readSessionId } from '../session-id.ts'
 import {

@@ -4,9 +4,9 @@ import {
   openSubscriber,
   type RedisConnection,
   SUBSCRIBER_COMMAND_TIMEOUT_MS,
-} from '../../../shared/redis/connection.ts'
-import type { RedisTarget } from '../../../shared/redis/servers.ts'
-import type { Log } from '../../../shared/telemetry/log.ts'
+} from '../../../net/redis/connection.ts'
+import type { RedisTarget } from '../../../net/redis/servers.ts'
+import type { Log } from '../../../telemetry/log.ts'
 
 export type { RedisConnection }
 

@@ -1,5 +1,5 @@
 /** The key ring that instances share in Redis: reads, rotates and stores it, with a fallback until it has been read. */
-import { Backoff } from '../../../shared/async/backoff.ts'
+import { Backoff } from '../../../base/async/backoff.ts'
 import { freshKey, isStale, type KeyRing, type RingKey, readRing, writeRing } from '../key-ring.ts'
 import type { RedisConnection } from './connection.ts'
 

@@ -1,7 +1,7 @@
 /** Opens sessions in Redis: connections, shared keys, and the stores of sessions and of sessions with MCP servers. */
-import { redisServerSessions } from '../../../shared/redis/server-sessions.ts'
-import type { RedisTarget } from '../../../shared/redis/servers.ts'
-import type { Log } from '../../../shared/telemetry/log.ts'
+import { redisServerSessions } from '../../../mcp/client/server-sessions.ts'
+import type { RedisTarget } from '../../../net/redis/servers.ts'
+import type { Log } from '../../../telemetry/log.ts'
 import type { KeyRing } from '../key-ring.ts'
 import type { OpenedSessions } from '../opened-sessions.ts'
 import { connectRedis, connectSubscriber } from './connection.ts'

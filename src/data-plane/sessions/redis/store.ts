@@ -1,8 +1,8 @@
 /** Sessions that instances share through Redis, with their signals and replays, and the task store beside them. `session-id.ts` signs the ids of sessions. */
 import { randomUUID } from 'node:crypto'
-import { Backoff } from '../../../shared/async/backoff.ts'
-import { keepSubscribed } from '../../../shared/redis/subscription.ts'
-import type { Log } from '../../../shared/telemetry/log.ts'
+import { Backoff } from '../../../base/async/backoff.ts'
+import { keepSubscribed } from '../../../net/redis/subscription.ts'
+import type { Log } from '../../../telemetry/log.ts'
 import type { KeyRing } from '../key-ring.ts'
 import { hasFormOfSessionId, mintSessionId, readSessionId } from '../session-id.ts'
 import {

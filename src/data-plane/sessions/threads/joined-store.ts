@@ -2,9 +2,10 @@
  * The session store for a thread that has none: requests to the owner thread over a port, and a short cache. `thread-server.ts` serves the
  * requests.
  */
-import { BoundedMap } from '../../../shared/async/bounded-map.ts'
-import type { MaybePromise } from '../../../shared/call/and-then.ts'
-import type { PortLine } from '../../../shared/threads/port-line.ts'
+
+import type { MaybePromise } from '../../../base/and-then.ts'
+import { BoundedMap } from '../../../base/async/bounded-map.ts'
+import type { PortLine } from '../../../base/threads/port-line.ts'
 import {
   type Channel,
   channelKey,

@@ -1,5 +1,5 @@
 /** The task store for a thread that has none: requests over a port, and the function that serves them in the owner thread. */
-import type { PortLine } from '../../../shared/threads/port-line.ts'
+import type { PortLine } from '../../../base/threads/port-line.ts'
 import type { TaskCreation, TaskRecord, TaskStore } from '../task-store.ts'
 
 export class JoinedTaskStore implements TaskStore {

@@ -1,5 +1,5 @@
 /** Serves the session store of a thread to other threads, and requests them to evict a session that another of them has changed. */
-import type { PortLine } from '../../../shared/threads/port-line.ts'
+import type { PortLine } from '../../../base/threads/port-line.ts'
 import type {
   ReplayEvent,
   Session,

@@ -1,6 +1,7 @@
 /** Refuses proxied calls whose method or declared body size the traffic rules of their API do not allow. */
+
+import { refuse } from '../../../model/refusal.ts'
 import { allowsMethod } from '../../../model/traffic.ts'
-import { refuse } from '../../../shared/call/refusal.ts'
 import type { Stage } from '../../pipeline/stage.ts'
 
 export function admitByTrafficRules(): Stage {

@@ -1,5 +1,5 @@
 /** Counts the exchanges in flight, and refuses those above a maximum. */
-import { refuse } from '../../../shared/call/refusal.ts'
+import { refuse } from '../../../model/refusal.ts'
 import type { Stage } from '../../pipeline/stage.ts'
 
 export interface Admission {

@@ -1,10 +1,10 @@
 /** Verifies the credentials of callers, and sets the principal and tenant of an exchange or refuses it. */
 
+import { type MaybePromise, passOn } from '../../../base/and-then.ts'
+import { bearerToken } from '../../../identity/bearer.ts'
+import type { ApiKeyVerifier, TokenVerifier } from '../../../identity/verifier.ts'
 import { ANONYMOUS, PLATFORM_ADMIN, type Principal } from '../../../model/principal.ts'
-import { type MaybePromise, passOn } from '../../../shared/call/and-then.ts'
-import { type Refusal, refuse } from '../../../shared/call/refusal.ts'
-import { bearerToken } from '../../../shared/identity/bearer.ts'
-import type { ApiKeyVerifier, TokenVerifier } from '../../../shared/identity/verifier.ts'
+import { type Refusal, refuse } from '../../../model/refusal.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import type { Credentials } from '../../pipeline/exchange-parts.ts'
 import type { Outcome } from '../../pipeline/outcome.ts'

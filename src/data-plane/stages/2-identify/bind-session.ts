@@ -1,6 +1,6 @@
 /** Claims the session of an exchange for its principal, and refuses the exchange when the claim fails. The transport implements the claim. */
-import { andThen, type MaybePromise } from '../../../shared/call/and-then.ts'
-import { refuse } from '../../../shared/call/refusal.ts'
+import { andThen, type MaybePromise } from '../../../base/and-then.ts'
+import { refuse } from '../../../model/refusal.ts'
 import type { Outcome } from '../../pipeline/outcome.ts'
 import type { Stage } from '../../pipeline/stage.ts'
 

@@ -1,5 +1,5 @@
 /** Refuses calls of APIs whose end date has come, where their owner chose so. */
-import { refuse } from '../../../shared/call/refusal.ts'
+import { refuse } from '../../../model/refusal.ts'
 import type { Stage } from '../../pipeline/stage.ts'
 
 export function refuseGoneApi(): Stage {

@@ -2,7 +2,7 @@
  * Refuses calls because of a suspended or deleted tenant, a blocked consumer, a key of another API, or a subscription that is missing or
  * not served.
  */
-import { refuse } from '../../../shared/call/refusal.ts'
+import { refuse } from '../../../model/refusal.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import { isCall } from '../../pipeline/operation.ts'
 import type { Outcome } from '../../pipeline/outcome.ts'

@@ -1,6 +1,6 @@
 /** Finds the tool, resource or prompt that a call names, among those offered in its tenant, address and ToolView. */
-import { oncePer } from '../../../model/once-per.ts'
-import { readUriTemplate, type UriTemplate } from '../../../model/uri-template.ts'
+import { oncePer } from '../../../base/once-per.ts'
+import { readUriTemplate, type UriTemplate } from '../../../base/uri-template.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import { isOffered, offerOf, realName } from '../../pipeline/offer.ts'
 import { type CallOperation, isCall } from '../../pipeline/operation.ts'

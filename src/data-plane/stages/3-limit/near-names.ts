@@ -1,5 +1,5 @@
 /** Suggests names that are similar to an unknown one, from a given list. It does not decide which names a caller may see. */
-import { editDistance } from '../../../shared/edit-distance.ts'
+import { editDistance } from '../../../base/edit-distance.ts'
 
 const MAX_SUGGESTIONS = 3
 /** Pairs of characters that are compared, a few milliseconds: unknown names must not stall other calls. */

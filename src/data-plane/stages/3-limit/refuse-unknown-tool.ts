@@ -1,5 +1,5 @@
 /** Refuses a call whose tool, resource or prompt was not resolved, and can suggest similar names of tools. */
-import { refuse } from '../../../shared/call/refusal.ts'
+import { refuse } from '../../../model/refusal.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import { isOffered, offerOf, shownName } from '../../pipeline/offer.ts'
 import { isCall } from '../../pipeline/operation.ts'

@@ -1,9 +1,9 @@
 /** Takes quota for operations that consume it, or refuses them, and names the quota counters of callers. `quota/` counts the units. */
 
-import { oncePer } from '../../../model/once-per.ts'
+import { passOn } from '../../../base/and-then.ts'
+import { oncePer } from '../../../base/once-per.ts'
 import type { Principal } from '../../../model/principal.ts'
-import { passOn } from '../../../shared/call/and-then.ts'
-import type { Refusal } from '../../../shared/call/refusal.ts'
+import type { Refusal } from '../../../model/refusal.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import type { Peer } from '../../pipeline/exchange-parts.ts'
 import { isCall } from '../../pipeline/operation.ts'

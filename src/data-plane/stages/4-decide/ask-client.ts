@@ -2,8 +2,8 @@
  * Asks the client the questions of the policy (obligation `ask`), and refuses a client that lacks capabilities for them. `authorize.ts`
  * decides again with the results.
  */
-import { continueWith, type MaybePending } from '../../../shared/call/and-then.ts'
-import { refuse } from '../../../shared/call/refusal.ts'
+import { continueWith, type MaybePending } from '../../../base/and-then.ts'
+import { refuse } from '../../../model/refusal.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import {
   type InquiryOutcome,

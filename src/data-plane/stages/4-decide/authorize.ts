@@ -1,7 +1,7 @@
 /** Has the policy decide about a call, and refuses it for a denial or for an obligation that cannot be met. */
 
-import { type Refusal, refuse } from '../../../shared/call/refusal.ts'
-import type { Decision, DecisionObserver, PolicyInput } from '../../../shared/policy/engine.ts'
+import { type Refusal, refuse } from '../../../model/refusal.ts'
+import type { Decision, DecisionObserver, PolicyInput } from '../../../policy/engine.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import type { Outcome } from '../../pipeline/outcome.ts'
 import type { Stage } from '../../pipeline/stage.ts'

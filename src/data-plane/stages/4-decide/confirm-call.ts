@@ -1,7 +1,8 @@
 /** Carries out the obligation `confirm`: asks the user of the client to confirm a call, or refuses the call. The transport sends the question. */
-import { writeJson } from '../../../model/exact-number.ts'
-import { andThen } from '../../../shared/call/and-then.ts'
-import { refuse } from '../../../shared/call/refusal.ts'
+
+import { andThen } from '../../../base/and-then.ts'
+import { writeJson } from '../../../base/json/exact-number.ts'
+import { refuse } from '../../../model/refusal.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import { type InquiryOutcome, lackingCapabilities, type Questions } from '../../pipeline/inquiry.ts'
 import { isCall } from '../../pipeline/operation.ts'

@@ -1,6 +1,6 @@
 /** Carries out the obligation `limit`: counts a call against the rate of the policy, or refuses the call. */
 
-import { andThen } from '../../../shared/call/and-then.ts'
+import { andThen } from '../../../base/and-then.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import type { Outcome } from '../../pipeline/outcome.ts'
 import type { Stage } from '../../pipeline/stage.ts'

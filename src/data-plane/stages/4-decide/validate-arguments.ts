@@ -1,8 +1,8 @@
 /** Validates the arguments of a call with the validator of its tool, and refuses a call that does not pass. */
 
-import { passOn } from '../../../shared/call/and-then.ts'
-import { refuse } from '../../../shared/call/refusal.ts'
-import type { ArgumentFault, CheckOutcome } from '../../../shared/json-schema/argument-fault.ts'
+import { passOn } from '../../../base/and-then.ts'
+import type { ArgumentFault, CheckOutcome } from '../../../base/json-schema/argument-fault.ts'
+import { refuse } from '../../../model/refusal.ts'
 import { isCall } from '../../pipeline/operation.ts'
 import type { Outcome } from '../../pipeline/outcome.ts'
 import type { Stage } from '../../pipeline/stage.ts'

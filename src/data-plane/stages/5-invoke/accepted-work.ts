@@ -1,8 +1,9 @@
 /** Recognizes work that a backend has accepted (202) for a call that runs as a task, and polls its `Location`. */
+
+import type { Cancellation } from '../../../base/cancellation.ts'
 import { resolveWithin } from '../../../model/upstream-url.ts'
-import type { Cancellation } from '../../../shared/call/cancellation.ts'
-import type { CircuitOpen } from '../../../shared/egress/circuit.ts'
-import type { EgressFailure, EgressResponse } from '../../../shared/egress/egress.ts'
+import type { CircuitOpen } from '../../../net/egress/circuit.ts'
+import type { EgressFailure, EgressResponse } from '../../../net/egress/egress.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import type { BackendRequest } from '../../snapshot/snapshot.ts'
 import { callTimeoutMs } from './begin-task.ts'

@@ -1,6 +1,6 @@
 /** Makes the outcomes of calls that ended without a usable response of their backend. */
-import { refuse } from '../../../shared/call/refusal.ts'
-import type { EgressFailure } from '../../../shared/egress/egress.ts'
+import { refuse } from '../../../model/refusal.ts'
+import type { EgressFailure } from '../../../net/egress/egress.ts'
 import type { Outcome } from '../../pipeline/outcome.ts'
 
 type Reason = EgressFailure['reason']

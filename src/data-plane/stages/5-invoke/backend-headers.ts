@@ -1,6 +1,7 @@
 /** Adds the headers for request id and trace propagation to a backend request, with a new span id. */
-import { joinedHeaders } from '../../../shared/call/joined-headers.ts'
-import { newSpanId } from '../../../shared/call/random-ids.ts'
+
+import { newSpanId } from '../../../base/random-ids.ts'
+import { joinedHeaders } from '../../../net/joined-headers.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 
 export function backendHeaders(own: readonly string[], exchange: Exchange): readonly string[] {

@@ -2,13 +2,14 @@
  * Runs a call and its follow-up requests with tokens for the backend, can retry with another token, and can ask the user to connect an
  * account.
  */
+
+import type { MaybePending } from '../../../base/and-then.ts'
+import type { Cancellation } from '../../../base/cancellation.ts'
+import { bearerToken } from '../../../identity/bearer.ts'
+import { refuse } from '../../../model/refusal.ts'
 import { isPerCaller } from '../../../model/tool.ts'
-import type { MaybePending } from '../../../shared/call/and-then.ts'
-import type { Cancellation } from '../../../shared/call/cancellation.ts'
-import { refuse } from '../../../shared/call/refusal.ts'
-import type { BackendTokens, TokenCaller } from '../../../shared/egress/oauth/backend-tokens.ts'
-import type { TokenFault } from '../../../shared/egress/oauth/token-endpoint.ts'
-import { bearerToken } from '../../../shared/identity/bearer.ts'
+import type { BackendTokens, TokenCaller } from '../../../net/egress/oauth/backend-tokens.ts'
+import type { TokenFault } from '../../../net/egress/oauth/token-endpoint.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import type { Outcome } from '../../pipeline/outcome.ts'
 import { ownerOf, userKeyOf } from '../../sessions/owner.ts'

@@ -1,5 +1,5 @@
 /** Begins a task for a call or refuses one, as tool and client require, and gives the timeout of a backend call. */
-import { refuse } from '../../../shared/call/refusal.ts'
+import { refuse } from '../../../model/refusal.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import { isCall } from '../../pipeline/operation.ts'
 import type { Stage } from '../../pipeline/stage.ts'

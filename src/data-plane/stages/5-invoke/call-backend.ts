@@ -1,26 +1,26 @@
 /** Calls the HTTP backend of a tool or of a resource, and turns its response into a result. */
 
-import { beginInSlices, nextTurn, runInSlices } from '../../../shared/async/slices.ts'
 import {
   andThen,
   continueWith,
   type MaybePending,
   type MaybePromise,
   type Pending,
-} from '../../../shared/call/and-then.ts'
-import type { Cancellation } from '../../../shared/call/cancellation.ts'
-import { isLongJson } from '../../../shared/call/long-json.ts'
-import { refuse } from '../../../shared/call/refusal.ts'
-import type { CircuitOpen } from '../../../shared/egress/circuit.ts'
+} from '../../../base/and-then.ts'
+import { beginInSlices, nextTurn, runInSlices } from '../../../base/async/slices.ts'
+import type { Cancellation } from '../../../base/cancellation.ts'
+import { isLongJson } from '../../../base/json/long-json.ts'
+import { refuse } from '../../../model/refusal.ts'
+import type { CircuitOpen } from '../../../net/egress/circuit.ts'
 import type {
   Egress,
   EgressFailure,
   EgressHeaders,
   EgressRequest,
   EgressResponse,
-} from '../../../shared/egress/egress.ts'
-import type { BackendTokens } from '../../../shared/egress/oauth/backend-tokens.ts'
-import type { RuledUpstreams } from '../../../shared/egress/ruled-upstreams.ts'
+} from '../../../net/egress/egress.ts'
+import type { BackendTokens } from '../../../net/egress/oauth/backend-tokens.ts'
+import type { RuledUpstreams } from '../../../net/egress/ruled-upstreams.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import { isCall } from '../../pipeline/operation.ts'
 import type { Outcome, Reply } from '../../pipeline/outcome.ts'

@@ -1,11 +1,12 @@
 /**
- * Calls an MCP server for a tool, resource, prompt or completion, and turns its response into an outcome. `shared/mcp-client/` keeps the
+ * Calls an MCP server for a tool, resource, prompt or completion, and turns its response into an outcome. `mcp/client/` keeps the
  * sessions.
  */
-import type { ToolResult } from '../../../model/tool.ts'
-import { continueWith, type MaybePending } from '../../../shared/call/and-then.ts'
-import { Cancellation } from '../../../shared/call/cancellation.ts'
-import { type Refusal, refuse } from '../../../shared/call/refusal.ts'
+
+import { continueWith, type MaybePending } from '../../../base/and-then.ts'
+import { Cancellation } from '../../../base/cancellation.ts'
+import type { CircuitOpen, McpSessions } from '../../../mcp/client/sessions.ts'
+import { ShortTextResult } from '../../../mcp/client/short-text-result.ts'
 import type {
   OnProgress,
   RequestOptions,
@@ -13,9 +14,9 @@ import type {
   RpcFailure,
   RpcOutcome,
   RpcResult,
-} from '../../../shared/mcp-client/protocol.ts'
-import type { CircuitOpen, McpSessions } from '../../../shared/mcp-client/sessions.ts'
-import { ShortTextResult } from '../../../shared/mcp-client/short-text-result.ts'
+} from '../../../mcp/protocol.ts'
+import { type Refusal, refuse } from '../../../model/refusal.ts'
+import type { ToolResult } from '../../../model/tool.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import { MAX_ROUNDS } from '../../pipeline/inquiry.ts'
 import { isCall } from '../../pipeline/operation.ts'

@@ -1,7 +1,8 @@
 /** Serves resources, prompts and completions that a document describes, from the document or through a given read function. */
+
+import { continueWith, type MaybePending } from '../../../base/and-then.ts'
+import { RESOURCE_NOT_FOUND } from '../../../model/rpc-errors.ts'
 import type { Content, ToolResult } from '../../../model/tool.ts'
-import { continueWith, type MaybePending } from '../../../shared/call/and-then.ts'
-import { RESOURCE_NOT_FOUND } from '../../../shared/call/rpc-errors.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import { isCall } from '../../pipeline/operation.ts'
 import type { Outcome, Reply } from '../../pipeline/outcome.ts'

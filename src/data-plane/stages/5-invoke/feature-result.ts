@@ -2,7 +2,7 @@
  * Turns the results of resources, prompts and completions of an MCP server into results for clients. `mcp-result.ts` checks their content
  * parts.
  */
-import { isObject } from '../../../model/is-object.ts'
+import { isObject } from '../../../base/json/is-object.ts'
 import { isContent, metaOf, withUris } from './mcp-result.ts'
 
 type Dict = { readonly [name: string]: unknown }

@@ -1,6 +1,6 @@
 /** Has the transport forward a proxied call, times it, and refuses a cancelled one. */
 
-import { refuse } from '../../../shared/call/refusal.ts'
+import { refuse } from '../../../model/refusal.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import type { Final } from '../../pipeline/outcome.ts'
 import type { Stage } from '../../pipeline/stage.ts'

@@ -1,9 +1,9 @@
 /** The stage that invokes tools, resources and prompts: it connects cache, backends, output check, redaction and optimization. */
 
-import { continueWith, type MaybePending } from '../../../shared/call/and-then.ts'
-import type { Cancellation } from '../../../shared/call/cancellation.ts'
-import { refuse } from '../../../shared/call/refusal.ts'
-import type { McpSessions } from '../../../shared/mcp-client/sessions.ts'
+import { continueWith, type MaybePending } from '../../../base/and-then.ts'
+import type { Cancellation } from '../../../base/cancellation.ts'
+import type { McpSessions } from '../../../mcp/client/sessions.ts'
+import { refuse } from '../../../model/refusal.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import { isCall, type OptimizationLevel } from '../../pipeline/operation.ts'
 import type { Outcome, Reply } from '../../pipeline/outcome.ts'

@@ -1,7 +1,7 @@
 /** Has a worker thread rewrite the texts of large results, and defines the messages for that. `result-worker.ts` rewrites the texts. */
-import { nextTurn } from '../../../shared/async/slices.ts'
-import { FairJobWorker } from '../../../shared/threads/fair-job-worker.ts'
-import type { WorkerJob } from '../../../shared/threads/job-worker.ts'
+import { nextTurn } from '../../../base/async/slices.ts'
+import { FairJobWorker } from '../../../base/threads/fair-job-worker.ts'
+import type { WorkerJob } from '../../../base/threads/job-worker.ts'
 import type { ActiveLevel } from '../shared/token-optimization.ts'
 
 export type TextRewrite = { readonly level: ActiveLevel } | { readonly paths: readonly (readonly string[])[] }

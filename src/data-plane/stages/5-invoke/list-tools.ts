@@ -1,7 +1,8 @@
 /** The stage that lists the tools, resources or prompts that the policy lets a caller see, and caches such lists. */
-import { beginInSlices } from '../../../shared/async/slices.ts'
-import { andThen, type MaybePromise, whenAll } from '../../../shared/call/and-then.ts'
-import type { Decision } from '../../../shared/policy/engine.ts'
+
+import { andThen, type MaybePromise, whenAll } from '../../../base/and-then.ts'
+import { beginInSlices } from '../../../base/async/slices.ts'
+import type { Decision } from '../../../policy/engine.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import type { Stage } from '../../pipeline/stage.ts'
 import type { CompiledTool, Snapshot, ToolListing } from '../../snapshot/snapshot.ts'

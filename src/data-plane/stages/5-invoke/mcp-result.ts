@@ -1,5 +1,5 @@
 /** Turns the tool result of an MCP server into one of the gateway, and checks and rewrites parts of MCP results. */
-import { isObject } from '../../../model/is-object.ts'
+import { isObject } from '../../../base/json/is-object.ts'
 import type { Content, ToolResult } from '../../../model/tool.ts'
 import { MAX_TEXT_BYTES } from '../../pipeline/text-reply.ts'
 import { leftOutParts } from '../shared/left-out-parts.ts'

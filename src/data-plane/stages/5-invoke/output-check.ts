@@ -1,5 +1,5 @@
 /** Checks the structured content of a result with the validator of its tool, and makes an error of a result that does not pass. */
-import { andThen, type MaybePromise } from '../../../shared/call/and-then.ts'
+import { andThen, type MaybePromise } from '../../../base/and-then.ts'
 import type { Reply } from '../../pipeline/outcome.ts'
 import type { CompiledTool } from '../../snapshot/snapshot.ts'
 

@@ -1,5 +1,5 @@
 /** A wait that ends early when the call is cancelled. */
-import type { Cancellation } from '../../../shared/call/cancellation.ts'
+import type { Cancellation } from '../../../base/cancellation.ts'
 
 export function pause(ms: number, cancellation: Cancellation): Promise<void> {
   return new Promise(resolve => {

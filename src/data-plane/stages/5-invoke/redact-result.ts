@@ -2,8 +2,8 @@
  * Carries out the obligation `redact`: removes paths from a tool result, and withholds content that it cannot redact. `obligations.ts`
  * reads the paths.
  */
-import { ExactNumber, readJson, writeJson } from '../../../model/exact-number.ts'
-import { isObject } from '../../../model/is-object.ts'
+import { ExactNumber, readJson, writeJson } from '../../../base/json/exact-number.ts'
+import { isObject } from '../../../base/json/is-object.ts'
 import type { Content, ToolResult } from '../../../model/tool.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import type { Outcome } from '../../pipeline/outcome.ts'

@@ -1,5 +1,5 @@
 /** Notes about a backend response, from its status and header fields: sentences for the model and data for programs. */
-import type { EgressHeaders } from '../../../shared/egress/egress.ts'
+import type { EgressHeaders } from '../../../net/egress/egress.ts'
 
 /** What `_meta` holds of a backend response under `toolgate.dev/backend`. */
 interface BackendMeta {

@@ -1,11 +1,11 @@
 /** Caches results of read-only tools that opted in, and lets concurrent calls share a backend call. */
 
+import type { MaybePending } from '../../../base/and-then.ts'
+import { Cancellation } from '../../../base/cancellation.ts'
+import type { ObjectSchema } from '../../../base/json/json-schema.ts'
+import { oncePer } from '../../../base/once-per.ts'
 import { canonicalJson } from '../../../link/document.ts'
-import type { ObjectSchema } from '../../../model/json-schema.ts'
-import { oncePer } from '../../../model/once-per.ts'
 import { isPerCaller, type ToolResult } from '../../../model/tool.ts'
-import type { MaybePending } from '../../../shared/call/and-then.ts'
-import { Cancellation } from '../../../shared/call/cancellation.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import { isCall } from '../../pipeline/operation.ts'
 import type { Outcome, Reply } from '../../pipeline/outcome.ts'

@@ -1,7 +1,7 @@
 /** Asks the client the questions of an MCP server, or to connect an account, and finds the capabilities that a server may use for that. */
-import { isObject } from '../../../model/is-object.ts'
-import type { TokenFault } from '../../../shared/egress/oauth/token-endpoint.ts'
-import type { OnServerRequest } from '../../../shared/mcp-client/protocol.ts'
+import { isObject } from '../../../base/json/is-object.ts'
+import type { OnServerRequest } from '../../../mcp/protocol.ts'
+import type { TokenFault } from '../../../net/egress/oauth/token-endpoint.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import {
   CAPABILITY_OF,

@@ -1,9 +1,10 @@
 /** Recognizes a task in the result of an MCP server, waits for it, passes its questions to the client, and can cancel it. */
-import { isObject } from '../../../model/is-object.ts'
-import { Cancellation } from '../../../shared/call/cancellation.ts'
-import { INTERNAL_ERROR } from '../../../shared/call/rpc-errors.ts'
-import { failure, type RpcOutcome } from '../../../shared/mcp-client/protocol.ts'
-import type { CircuitOpen } from '../../../shared/mcp-client/sessions.ts'
+
+import { Cancellation } from '../../../base/cancellation.ts'
+import { isObject } from '../../../base/json/is-object.ts'
+import type { CircuitOpen } from '../../../mcp/client/sessions.ts'
+import { failure, type RpcOutcome } from '../../../mcp/protocol.ts'
+import { INTERNAL_ERROR } from '../../../model/rpc-errors.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import { MAX_ROUNDS } from '../../pipeline/inquiry.ts'
 import { callTimeoutMs } from './begin-task.ts'

@@ -1,10 +1,10 @@
 /** Turns a backend response into a tool result, or finds that its text is the whole result. */
 
-import { EXACT_COST_FACTOR, lookingForExact, readJson } from '../../../model/exact-number.ts'
+import { EXACT_COST_FACTOR, lookingForExact, readJson } from '../../../base/json/exact-number.ts'
+import { readLongJson } from '../../../base/json/read-long-json.ts'
+import { parseCost } from '../../../base/parse-cost.ts'
 import type { Content, ToolResult } from '../../../model/tool.ts'
-import { parseCost } from '../../../shared/call/parse-cost.ts'
-import { readLongJson } from '../../../shared/call/read-long-json.ts'
-import type { EgressResponse } from '../../../shared/egress/egress.ts'
+import type { EgressResponse } from '../../../net/egress/egress.ts'
 import { MAX_TEXT_BYTES } from '../../pipeline/text-reply.ts'
 import { isHtmlPage, titleOf } from './html-page.ts'
 import { boundaryOf, type ResponsePart, splitParts } from './multipart-response.ts'

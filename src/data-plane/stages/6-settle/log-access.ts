@@ -1,5 +1,5 @@
 /** Makes access records of exchanges for the access log, and leaves out a share of the successful ones where so configured. */
-import { maskText } from '../../../shared/policy/log/mask.ts'
+import { maskText } from '../../../policy/log/mask.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import type { Peer, StageTiming } from '../../pipeline/exchange-parts.ts'
 import { isCall } from '../../pipeline/operation.ts'

@@ -1,9 +1,9 @@
 /** Passes the events of metered calls to the meter, and refuses such calls while the meter is not ready. `metering/` implements the meter. */
 
+import { oncePer } from '../../../base/once-per.ts'
 import type { MeteredOutcome } from '../../../link/metering-event.ts'
-import { oncePer } from '../../../model/once-per.ts'
 import type { Principal } from '../../../model/principal.ts'
-import { type RefusalReason, refuse } from '../../../shared/call/refusal.ts'
+import { type RefusalReason, refuse } from '../../../model/refusal.ts'
 import type { CallOrigin, Meter } from '../../metering/meter.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import { isCall, type Operation } from '../../pipeline/operation.ts'

@@ -1,12 +1,12 @@
 /** Reports ended exchanges to the metrics, and gives other stages their outcome, status and trace flag. */
 
-import { REFUSALS } from '../../../shared/call/refusal.ts'
-import type { TracedValue } from '../../../shared/telemetry/histogram.ts'
-import type { TargetCall } from '../../../shared/telemetry/target-counts.ts'
+import { REFUSALS } from '../../../model/refusal.ts'
+import type { TracedValue } from '../../../telemetry/histogram.ts'
+import type { TargetCall } from '../../../telemetry/target-counts.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import type { Stage } from '../../pipeline/stage.ts'
 
-/** Where the counts go; `shared/telemetry` implements it. */
+/** Where the counts go; `telemetry` implements it. */
 export interface CallMetrics {
   /**
    * @param consumer '' for callers that were not authenticated.

@@ -1,8 +1,8 @@
 /** Makes the spans of a timed call and of its stages, with their names and attributes. */
 
+import type { RefusalReason } from '../../../model/refusal.ts'
 import { originOf, socketPathOf } from '../../../model/upstream-url.ts'
-import type { RefusalReason } from '../../../shared/call/refusal.ts'
-import type { CallTraces } from '../../../shared/telemetry/traces.ts'
+import type { CallTraces } from '../../../telemetry/traces.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import type { Peer } from '../../pipeline/exchange-parts.ts'
 import { type CallOperation, isCall, type Operation } from '../../pipeline/operation.ts'

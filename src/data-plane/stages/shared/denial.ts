@@ -1,8 +1,8 @@
 /** The refusal for a decision that does not allow a call. */
 import { randomUUID } from 'node:crypto'
 import type { Principal } from '../../../model/principal.ts'
-import { type Refusal, refuse } from '../../../shared/call/refusal.ts'
-import { type Decision, POLICY_RETRY_SECS } from '../../../shared/policy/engine.ts'
+import { type Refusal, refuse } from '../../../model/refusal.ts'
+import { type Decision, POLICY_RETRY_SECS } from '../../../policy/engine.ts'
 
 /** A denial that more scopes would lift says so (RFC 6750 §3.1); one that no scope lifts does not, or clients loop into a login. */
 export function denial(decision: Decision, principal: Principal, decisionId: string = randomUUID()): Refusal {

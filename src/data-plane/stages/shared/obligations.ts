@@ -1,8 +1,8 @@
 /** What an allowing decision obliges the gateway to (`obligations`), read and checked. Nothing is carried out here. */
 
-import { isObject } from '../../../model/is-object.ts'
-import { oncePer } from '../../../model/once-per.ts'
-import type { Decision } from '../../../shared/policy/engine.ts'
+import { isObject } from '../../../base/json/is-object.ts'
+import { oncePer } from '../../../base/once-per.ts'
+import type { Decision } from '../../../policy/engine.ts'
 import type { Questions } from '../../pipeline/inquiry.ts'
 import { questionsOf } from './questions.ts'
 

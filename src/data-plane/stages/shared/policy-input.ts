@@ -1,8 +1,8 @@
 /** Builds the policy inputs about exchanges and listed tools, and the keys of the resources in them. */
 
-import { oncePer } from '../../../model/once-per.ts'
+import { oncePer } from '../../../base/once-per.ts'
 import { type Principal, reachesEveryTenant } from '../../../model/principal.ts'
-import type { PolicyInput } from '../../../shared/policy/engine.ts'
+import type { PolicyInput } from '../../../policy/engine.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import { ADMIN_RESOURCES, actionOf, isCall } from '../../pipeline/operation.ts'
 import type { CompiledTool } from '../../snapshot/snapshot.ts'

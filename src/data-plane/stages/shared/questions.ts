@@ -1,5 +1,5 @@
 /** Parses the questions of the obligation `ask` (name → MCP request), and checks single questions of MCP servers. */
-import { isObject } from '../../../model/is-object.ts'
+import { isObject } from '../../../base/json/is-object.ts'
 import { CAPABILITY_OF, type Question, type Questions } from '../../pipeline/inquiry.ts'
 
 const MAX_QUESTIONS = 8

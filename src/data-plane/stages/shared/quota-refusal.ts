@@ -1,5 +1,5 @@
 /** The refusal of a call that is over a limit, or that could not be counted. */
-import { type Refusal, refuse } from '../../../shared/call/refusal.ts'
+import { type Refusal, refuse } from '../../../model/refusal.ts'
 import type { LimitKind, QuotaRefusal } from '../../quota/quota.ts'
 
 /** The messages of docs/reference/http.md, Quotas per consumer: they name the limit that was exceeded, daily and monthly ones with used/limit. */

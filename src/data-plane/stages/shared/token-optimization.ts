@@ -2,11 +2,12 @@
  * Shortens the texts of tool results for token optimization, with a separate path for large ones, and counts the bytes of texts. It leaves
  * `structuredContent` unchanged.
  */
-import { readJson, writeJson } from '../../../model/exact-number.ts'
-import { isObject } from '../../../model/is-object.ts'
-import { beginsAsContainer } from '../../../model/json-text.ts'
+
+import { runInSlices } from '../../../base/async/slices.ts'
+import { readJson, writeJson } from '../../../base/json/exact-number.ts'
+import { isObject } from '../../../base/json/is-object.ts'
+import { beginsAsContainer } from '../../../base/json/json-text.ts'
 import type { Content, ToolResult } from '../../../model/tool.ts'
-import { runInSlices } from '../../../shared/async/slices.ts'
 import type { OptimizedResult } from '../../pipeline/exchange-parts.ts'
 import type { OptimizationLevel } from '../../pipeline/operation.ts'
 

@@ -2,8 +2,8 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { createContext } from '../../../../src/app/main/app-context.ts'
 import { type OpenApi, openApi } from '../../../../src/app/main/control-plane.ts'
-import { Closers } from '../../../../src/shared/telemetry/closers.ts'
-import { SILENT } from '../../../../src/shared/telemetry/log.ts'
+import { Closers } from '../../../../src/telemetry/closers.ts'
+import { SILENT } from '../../../../src/telemetry/log.ts'
 import { readSettings } from '../../../fixtures/settings.ts'
 
 const lines: (readonly [fields: object, message: string])[] = []

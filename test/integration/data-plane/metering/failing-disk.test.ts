@@ -5,7 +5,7 @@ import { afterEach, describe, expect, it } from 'vitest'
 import { EventSink } from '../../../../src/data-plane/metering/event-sink.ts'
 import type { SpooledEvent } from '../../../../src/data-plane/metering/spool/spool-reader.ts'
 import type { SpoolWriterOptions } from '../../../../src/data-plane/metering/spool/spool-writer.ts'
-import { createLogger } from '../../../../src/shared/telemetry/logger.ts'
+import { createLogger } from '../../../../src/telemetry/logger.ts'
 import { failing } from '../../../fixtures/failing-disk.ts'
 import { aCall, anOrigin, aReader, aWriter, drain, spoolDirectory } from '../../../fixtures/metering.ts'
 

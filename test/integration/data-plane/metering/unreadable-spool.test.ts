@@ -6,7 +6,7 @@ import { decodeEvent } from '../../../../src/data-plane/metering/event-codec.ts'
 import { EventSink } from '../../../../src/data-plane/metering/event-sink.ts'
 import { Retention } from '../../../../src/data-plane/metering/spool/retention.ts'
 import type { SpoolReader } from '../../../../src/data-plane/metering/spool/spool-reader.ts'
-import { SILENT } from '../../../../src/shared/telemetry/log.ts'
+import { SILENT } from '../../../../src/telemetry/log.ts'
 import { failing } from '../../../fixtures/failing-disk.ts'
 import { aCall, anOrigin, aReader, aWriter, drain, spoolDirectory } from '../../../fixtures/metering.ts'
 

@@ -2,7 +2,7 @@
 import { createServer } from 'node:http'
 import { expect, it } from 'vitest'
 import { startFailure } from '../../../../src/app/cli/start-failure.ts'
-import { openPlainServer } from '../../../../src/shared/server/plain-server.ts'
+import { openPlainServer } from '../../../../src/net/server/plain-server.ts'
 
 const PLACES = { dataDir: '/srv/toolgate/data', auth: { devPort: 8082 }, example: { port: 80 } }
 

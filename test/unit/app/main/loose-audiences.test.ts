@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest'
 import type { AppContext } from '../../../../src/app/main/app-context.ts'
 import { openIssuer } from '../../../../src/app/main/identity.ts'
-import { SILENT } from '../../../../src/shared/telemetry/log.ts'
+import { SILENT } from '../../../../src/telemetry/log.ts'
 import { readSettings } from '../../../fixtures/settings.ts'
 
 const ISSUER = 'https://idp.example/realms/platform'

@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest'
 import { Conditions } from '../../../../src/app/main/conditions.ts'
 import { createDamageReport } from '../../../../src/app/main/report-damage.ts'
-import { type Log, SILENT } from '../../../../src/shared/telemetry/log.ts'
+import { type Log, SILENT } from '../../../../src/telemetry/log.ts'
 
 function reported(error?: NodeJS.ErrnoException): { logged: string[]; conditions: unknown } {
   const logged: string[] = []

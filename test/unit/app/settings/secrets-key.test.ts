@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { SettingsError } from '../../../../src/app/settings.ts'
-import { keptKey } from '../../../../src/shared/secrets/key-file.ts'
+import { keptKey } from '../../../../src/base/secrets/key-file.ts'
 import { readSettings } from '../../../fixtures/settings.ts'
 
 let directory: string

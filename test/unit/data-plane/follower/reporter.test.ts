@@ -3,7 +3,7 @@ import { expect, it } from 'vitest'
 import { Reporter } from '../../../../src/data-plane/follower/reporter.ts'
 import type { Report } from '../../../../src/link/report.ts'
 import type { ControlPlaneTransport } from '../../../../src/link/transport.ts'
-import { SILENT } from '../../../../src/shared/telemetry/log.ts'
+import { SILENT } from '../../../../src/telemetry/log.ts'
 
 it('counts that were made while a report fails are sent when the gateway stops', async () => {
   const sent: Report[] = []

@@ -1,8 +1,8 @@
 /** Which responses the cache of an API keeps when an address is changed or the cache is cleared: none of it that the upstream began before. */
 import { expect, it } from 'vitest'
-import { ApiCache } from '../../../../src/data-plane/http/api-cache/api-cache.ts'
+import { ApiCache } from '../../../../src/data-plane/proxy/api-cache/api-cache.ts'
 import type { CompiledApi } from '../../../../src/data-plane/snapshot/snapshot.ts'
-import type { EgressStreamResponse } from '../../../../src/shared/egress/egress.ts'
+import type { EgressStreamResponse } from '../../../../src/net/egress/egress.ts'
 import { exchange } from '../../../fixtures/exchange.ts'
 
 const HEADERS = { 'cache-control': 'max-age=60', etag: '"v1"' }

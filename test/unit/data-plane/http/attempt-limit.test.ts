@@ -8,8 +8,8 @@ import {
 import type { Call } from '../../../../src/data-plane/http/call.ts'
 import { createKernel } from '../../../../src/data-plane/kernel/create.ts'
 import type { Final } from '../../../../src/data-plane/pipeline/outcome.ts'
-import { type RefusalReason, refuse } from '../../../../src/shared/call/refusal.ts'
-import { networkOf } from '../../../../src/shared/server/client-address.ts'
+import { type RefusalReason, refuse } from '../../../../src/model/refusal.ts'
+import { networkOf } from '../../../../src/net/server/client-address.ts'
 
 const START_MS = Date.UTC(2026, 0, 1)
 

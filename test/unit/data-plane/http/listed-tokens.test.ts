@@ -3,9 +3,9 @@ import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { listedSchema, shortDescription } from '../../../../src/data-plane/http/listed-schema.ts'
-import type { ObjectSchema } from '../../../../src/model/json-schema.ts'
-import { compileValidator } from '../../../../src/shared/json-schema/validate.ts'
+import type { ObjectSchema } from '../../../../src/base/json/json-schema.ts'
+import { compileValidator } from '../../../../src/base/json-schema/validate.ts'
+import { listedSchema, shortDescription } from '../../../../src/data-plane/listing/listed-schema.ts'
 import { listedTokens } from '../../../fixtures/listed-tokens.ts'
 
 const ROOT = new URL('../../../../', import.meta.url).pathname

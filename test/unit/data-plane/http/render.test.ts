@@ -3,7 +3,6 @@ import { describe, expect, it } from 'vitest'
 import { Cors } from '../../../../src/data-plane/http/cors.ts'
 import { readMessage } from '../../../../src/data-plane/http/mcp/message.ts'
 import { PAGE_SIZE, pageOf } from '../../../../src/data-plane/http/mcp/pagination.ts'
-import { negotiate } from '../../../../src/data-plane/http/mcp/versions.ts'
 import {
   isToolError,
   refusalHeaders,
@@ -11,10 +10,11 @@ import {
   rpcError,
   rpcStatus,
 } from '../../../../src/data-plane/http/refusal-body.ts'
-import { isSameForm, listTail, resultView, toolsForm } from '../../../../src/data-plane/http/tool-view.ts'
+import { isSameForm, listTail, resultView, toolsForm } from '../../../../src/data-plane/listing/tool-view.ts'
 import type { ToolListing } from '../../../../src/data-plane/snapshot/snapshot.ts'
-import { REFUSALS, type RefusalReason, refuse } from '../../../../src/shared/call/refusal.ts'
-import type { HttpRequest } from '../../../../src/shared/server/listener.ts'
+import { negotiate } from '../../../../src/mcp/versions.ts'
+import { REFUSALS, type RefusalReason, refuse } from '../../../../src/model/refusal.ts'
+import type { HttpRequest } from '../../../../src/net/server/listener.ts'
 import { aTool, compiled } from '../../../fixtures/exchange.ts'
 
 const CONTEXT = { resourceMetadataUrl: 'http://gw/.well-known/oauth-protected-resource/mcp/sse' }

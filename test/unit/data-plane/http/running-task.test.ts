@@ -1,11 +1,11 @@
 /** A call that runs as a task: its questions, its end, and that a task cancelled before its call begins holds no listener. */
 import { afterEach, describe, expect, it } from 'vitest'
+import { Cancellation } from '../../../../src/base/cancellation.ts'
 import { RunningTask } from '../../../../src/data-plane/http/mcp/tasks/running-task.ts'
 import type { Inquiry } from '../../../../src/data-plane/pipeline/inquiry.ts'
 import { MemorySessionStore } from '../../../../src/data-plane/sessions/memory/store.ts'
 import { taskChannel } from '../../../../src/data-plane/sessions/session-store.ts'
 import type { TaskRecord, TaskStatus } from '../../../../src/data-plane/sessions/task-store.ts'
-import { Cancellation } from '../../../../src/shared/call/cancellation.ts'
 
 const record: TaskRecord = {
   id: 'a',

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { mayReadTiming, ServerTiming, wantsTiming } from '../../../../src/data-plane/http/server-timing.ts'
 import type { Exchange } from '../../../../src/data-plane/pipeline/exchange.ts'
 import { principal } from '../../../../src/model/principal.ts'
-import type { Decision, PolicyInput } from '../../../../src/shared/policy/engine.ts'
+import type { Decision, PolicyInput } from '../../../../src/policy/engine.ts'
 
 function ended(stages: readonly (readonly [string, number])[], backendMs = -1, startedAt = 100): Exchange {
   const timings = stages.map(([stage, ms]) => ({ stage, startedAt, ms }))

@@ -1,6 +1,6 @@
 /** Stored responses: bounds per tenant and in all, callers and variants, and the removal of those of an API. It does not decide which may be stored. */
 import { expect, it } from 'vitest'
-import { StoredResponses } from '../../../../src/data-plane/http/api-cache/stored-responses.ts'
+import { StoredResponses } from '../../../../src/data-plane/proxy/api-cache/stored-responses.ts'
 import type { CompiledApi } from '../../../../src/data-plane/snapshot/snapshot.ts'
 
 const MIB = 1024 * 1024

@@ -6,7 +6,7 @@ import { OpenStream, type StreamEnd, Streams } from '../../../../src/data-plane/
 import { EVERYTHING } from '../../../../src/data-plane/pipeline/selection.ts'
 import type { Snapshot } from '../../../../src/data-plane/snapshot/snapshot.ts'
 import { principal } from '../../../../src/model/principal.ts'
-import type { ResponseStream } from '../../../../src/shared/server/listener.ts'
+import type { ResponseStream } from '../../../../src/net/server/listener.ts'
 import { onEachListener, openListener } from '../../../contract/listener/kit.ts'
 
 const OWNER = {

@@ -1,9 +1,9 @@
 /** A text result as bytes has the bytes that the longer way writes, for every version, id and text. */
 import { describe, expect, test } from 'vitest'
+import { writeJson } from '../../../../src/base/json/exact-number.ts'
 import { ResultWriter, textOf } from '../../../../src/data-plane/http/mcp/result.ts'
-import { PROTOCOL_VERSIONS, type ProtocolVersion } from '../../../../src/data-plane/http/mcp/versions.ts'
 import { TextReply } from '../../../../src/data-plane/pipeline/text-reply.ts'
-import { writeJson } from '../../../../src/model/exact-number.ts'
+import { PROTOCOL_VERSIONS, type ProtocolVersion } from '../../../../src/mcp/versions.ts'
 import { randomFrom } from '../../../fixtures/fuzz-cases.ts'
 
 const IDS = [0, 1, -7, 1.5, 2 ** 53, 'a', '', 'ü "quoted" \\ \n', '\u{1f600}', 'x'.repeat(300)]

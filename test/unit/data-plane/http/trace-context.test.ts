@@ -9,8 +9,8 @@ import {
   readTracestate,
   traceTextsOf,
 } from '../../../../src/data-plane/http/trace-context.ts'
-import { HeldBytes } from '../../../../src/shared/call/held-bytes.ts'
-import type { HttpRequest, HttpResponse } from '../../../../src/shared/server/listener.ts'
+import { HeldBytes } from '../../../../src/net/held-bytes.ts'
+import type { HttpRequest, HttpResponse } from '../../../../src/net/server/listener.ts'
 
 const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736'
 const PARENT = '00f067aa0ba902b7'

@@ -1,7 +1,7 @@
 /** The loop between the spool and a taker: batches of a slow trickle are gathered, full ones are not delayed. */
 import { afterEach, expect, it, vi } from 'vitest'
 import { EventSink } from '../../../../src/data-plane/metering/event-sink.ts'
-import { createLogger } from '../../../../src/shared/telemetry/logger.ts'
+import { createLogger } from '../../../../src/telemetry/logger.ts'
 
 const GATHER_MS = 250
 const log = createLogger('silent')

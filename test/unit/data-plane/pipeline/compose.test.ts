@@ -1,11 +1,11 @@
 /** How stages run one after another, and what compose refuses. */
 import { describe, expect, it } from 'vitest'
+import { isPending } from '../../../../src/base/and-then.ts'
+import { Later } from '../../../../src/base/later.ts'
 import { compose } from '../../../../src/data-plane/pipeline/compose.ts'
 import type { Outcome } from '../../../../src/data-plane/pipeline/outcome.ts'
 import type { Phase, Stage } from '../../../../src/data-plane/pipeline/stage.ts'
-import { isPending } from '../../../../src/shared/call/and-then.ts'
-import { Later } from '../../../../src/shared/call/later.ts'
-import { refuse } from '../../../../src/shared/call/refusal.ts'
+import { refuse } from '../../../../src/model/refusal.ts'
 import { exchange } from '../../../fixtures/exchange.ts'
 
 function stage(id: string, phase: Phase, run: Stage['run'] = () => undefined): Stage {

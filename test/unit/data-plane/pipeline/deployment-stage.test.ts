@@ -9,7 +9,7 @@ import {
   type DeploymentStage,
 } from '../../../../src/data-plane/pipeline/deployment-stage.ts'
 import type { Phase, Stage } from '../../../../src/data-plane/pipeline/stage.ts'
-import { refuse } from '../../../../src/shared/call/refusal.ts'
+import { refuse } from '../../../../src/model/refusal.ts'
 import { exchange } from '../../../fixtures/exchange.ts'
 
 const own = (fields: Partial<DeploymentStage> = {}): DeploymentStage => ({

@@ -1,13 +1,13 @@
 /** Reservations in a thread without a connection to Redis: what it asks the other thread, caches and reports. Each test plays the other thread. */
 import { MessageChannel } from 'node:worker_threads'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { PortLine } from '../../../../src/base/threads/port-line.ts'
 import { createQuotaRegion } from '../../../../src/data-plane/quota/memory/kernel.ts'
 import { type Lacking, TableQuota } from '../../../../src/data-plane/quota/memory/table-quota.ts'
 import type { QuotaRequest } from '../../../../src/data-plane/quota/quota.ts'
 import type { Denial } from '../../../../src/data-plane/quota/redis/consumer-lease.ts'
 import type { Caller, Decided, Reserved } from '../../../../src/data-plane/quota/redis/thread-messages.ts'
 import { ThreadReserver } from '../../../../src/data-plane/quota/redis/thread-reserver.ts'
-import { PortLine } from '../../../../src/shared/threads/port-line.ts'
 
 const REPORT_MS = 50
 const SOON = { timeout: 15_000, interval: 1 }

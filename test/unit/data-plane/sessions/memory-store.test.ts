@@ -8,7 +8,7 @@ import { MemorySessionStore } from '../../../../src/data-plane/sessions/memory/s
 import { openSessions } from '../../../../src/data-plane/sessions/open.ts'
 import { mintSessionId, readSessionId } from '../../../../src/data-plane/sessions/session-id.ts'
 import type { SessionFacts } from '../../../../src/data-plane/sessions/session-store.ts'
-import { SILENT } from '../../../../src/shared/telemetry/log.ts'
+import { SILENT } from '../../../../src/telemetry/log.ts'
 import { noDamage } from '../../../fixtures/no-damage.ts'
 
 const TTL_MS = 30 * 60_000

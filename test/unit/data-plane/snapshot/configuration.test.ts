@@ -5,7 +5,7 @@ import { applyChange, type SnapshotChange } from '../../../../src/link/change.ts
 import { applyUpdate, EMPTY_SHARE, type TenantShare } from '../../../../src/link/control-share.ts'
 import { EMPTY_CONTENT, type SnapshotDocument } from '../../../../src/link/document.ts'
 import { versionOf } from '../../../../src/link/share-version.ts'
-import { SILENT } from '../../../../src/shared/telemetry/log.ts'
+import { SILENT } from '../../../../src/telemetry/log.ts'
 import { aTool } from '../../../fixtures/exchange.ts'
 
 function open(awaited: ('tools' | 'control')[] = []) {

@@ -1,6 +1,7 @@
 /** An incremental compiler serves what a compilation of the whole document does, after generated changes; also its steps and its shared table. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { runAtOnce } from '../../../../src/base/async/slices.ts'
 import { SnapshotCompiler } from '../../../../src/data-plane/snapshot/compile.ts'
 import { SharedTable } from '../../../../src/data-plane/snapshot/shared-table.ts'
 import type { Snapshot } from '../../../../src/data-plane/snapshot/snapshot.ts'
@@ -13,8 +14,7 @@ import {
 import { EMPTY_CONTENT, seal } from '../../../../src/link/document.ts'
 import { principal } from '../../../../src/model/principal.ts'
 import type { Tool } from '../../../../src/model/tool.ts'
-import { runAtOnce } from '../../../../src/shared/async/slices.ts'
-import type { PreparedPolicy } from '../../../../src/shared/policy/engine.ts'
+import type { PreparedPolicy } from '../../../../src/policy/engine.ts'
 import { compile, compileNow } from '../../../fixtures/compile.ts'
 import { aTool, builds } from '../../../fixtures/exchange.ts'
 

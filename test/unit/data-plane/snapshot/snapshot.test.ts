@@ -1,5 +1,6 @@
 /** Versions of documents, compilation, and the swap of snapshots and policies; 20,000 tools in slices. */
 import { describe, expect, it } from 'vitest'
+import { runInSlices } from '../../../../src/base/async/slices.ts'
 import { SnapshotCompiler } from '../../../../src/data-plane/snapshot/compile.ts'
 import { SnapshotHolder } from '../../../../src/data-plane/snapshot/holder.ts'
 import type { Snapshot } from '../../../../src/data-plane/snapshot/snapshot.ts'
@@ -10,7 +11,6 @@ import {
   seal,
   sealInSlices,
 } from '../../../../src/link/document.ts'
-import { runInSlices } from '../../../../src/shared/async/slices.ts'
 import { aPolicy, aSnapshot, aTool } from '../../../fixtures/exchange.ts'
 import { preparedTool } from '../../../fixtures/prepared-tool.ts'
 

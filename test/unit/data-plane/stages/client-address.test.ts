@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest'
 import { type AccessRecord, logAccess } from '../../../../src/data-plane/stages/6-settle/log-access.ts'
 import { traceCall } from '../../../../src/data-plane/stages/6-settle/trace-call.ts'
-import { clientAddresses } from '../../../../src/shared/server/client-address.ts'
+import { clientAddresses } from '../../../../src/net/server/client-address.ts'
 import { exchange } from '../../../fixtures/exchange.ts'
 
 const clientAddress = clientAddresses(['10.0.0.0/8'])

@@ -1,9 +1,9 @@
 /** Long texts in steps: their bytes, and numbers that a double would change. The results are those for the whole text. */
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
+import { runAtOnce } from '../../../../src/base/async/slices.ts'
+import { lookingForExact, mayHoldExact } from '../../../../src/base/json/exact-number.ts'
 import { countingBytes } from '../../../../src/data-plane/stages/shared/token-optimization.ts'
-import { lookingForExact, mayHoldExact } from '../../../../src/model/exact-number.ts'
-import { runAtOnce } from '../../../../src/shared/async/slices.ts'
 
 it('counts characters of any length, also where a step ends', () => {
   for (const character of ['a', 'ü', '€', '😀', '\ud800', '\udc00']) {

@@ -1,7 +1,7 @@
 /** What the access log holds of a call, and that it holds no secret. */
 import { describe, expect, it } from 'vitest'
 import { type AccessRecord, logAccess } from '../../../../src/data-plane/stages/6-settle/log-access.ts'
-import { refuse } from '../../../../src/shared/call/refusal.ts'
+import { refuse } from '../../../../src/model/refusal.ts'
 import { aPrincipal, aTool, compiled, exchange, peerAddressOf } from '../../../fixtures/exchange.ts'
 
 const CALL = { action: 'tools.call', tool: 'get_order', arguments: { id: '7' } } as const

@@ -1,5 +1,6 @@
 /** Which calls become events and with which outcome, responses that wait for their event, and calls refused while no event can be stored. */
 import { describe, expect, it } from 'vitest'
+import { isPending } from '../../../../src/base/and-then.ts'
 import type { CallOrigin, Meter, MeteredCall } from '../../../../src/data-plane/metering/meter.ts'
 import { compose } from '../../../../src/data-plane/pipeline/compose.ts'
 import type { Exchange } from '../../../../src/data-plane/pipeline/exchange.ts'
@@ -7,8 +8,7 @@ import type { Operation } from '../../../../src/data-plane/pipeline/operation.ts
 import type { Final } from '../../../../src/data-plane/pipeline/outcome.ts'
 import type { CompiledApi } from '../../../../src/data-plane/snapshot/snapshot.ts'
 import { meterCalls } from '../../../../src/data-plane/stages/6-settle/meter-call.ts'
-import { isPending } from '../../../../src/shared/call/and-then.ts'
-import { REFUSALS, type RefusalReason, refuse } from '../../../../src/shared/call/refusal.ts'
+import { REFUSALS, type RefusalReason, refuse } from '../../../../src/model/refusal.ts'
 import { aPrincipal, aTool, compiled, exchange } from '../../../fixtures/exchange.ts'
 
 class Recorder implements Meter {

@@ -6,8 +6,8 @@ import { askClient } from '../../../../src/data-plane/stages/4-decide/ask-client
 import { confirmCall } from '../../../../src/data-plane/stages/4-decide/confirm-call.ts'
 import { matchHeaders } from '../../../../src/data-plane/stages/4-decide/match-headers.ts'
 import { questionsOf } from '../../../../src/data-plane/stages/shared/questions.ts'
-import type { Refusal } from '../../../../src/shared/call/refusal.ts'
-import type { Decision } from '../../../../src/shared/policy/engine.ts'
+import type { Refusal } from '../../../../src/model/refusal.ts'
+import type { Decision } from '../../../../src/policy/engine.ts'
 import { aTool, compiled, exchange } from '../../../fixtures/exchange.ts'
 
 const CALL = { action: 'tools.call', tool: 'get_order', arguments: { id: '7' } } as const

@@ -1,10 +1,10 @@
 /** Which calls share a result and which never do; cancellation of shared calls, the size of the cache, and clearing it. */
 import { describe, expect, it } from 'vitest'
+import { Cancellation } from '../../../../src/base/cancellation.ts'
 import type { Exchange } from '../../../../src/data-plane/pipeline/exchange.ts'
 import type { Outcome } from '../../../../src/data-plane/pipeline/outcome.ts'
 import { ResultCache } from '../../../../src/data-plane/stages/5-invoke/result-cache.ts'
-import { Cancellation } from '../../../../src/shared/call/cancellation.ts'
-import { refuse } from '../../../../src/shared/call/refusal.ts'
+import { refuse } from '../../../../src/model/refusal.ts'
 import { aPrincipal, aSnapshot, aTool, compiled, exchange } from '../../../fixtures/exchange.ts'
 
 const SNAPSHOT = aSnapshot()

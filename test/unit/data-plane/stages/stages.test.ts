@@ -1,5 +1,6 @@
 /** Stages of each phase by themselves: what they write into the exchange and what they refuse. It does not cover every stage. */
 import { describe, expect, it } from 'vitest'
+import { Cancellation } from '../../../../src/base/cancellation.ts'
 import type { Exchange } from '../../../../src/data-plane/pipeline/exchange.ts'
 import type { Reply } from '../../../../src/data-plane/pipeline/outcome.ts'
 import type { Quota, QuotaRefusal, QuotaRequest } from '../../../../src/data-plane/quota/quota.ts'
@@ -14,19 +15,18 @@ import { invokeTool } from '../../../../src/data-plane/stages/5-invoke/invoke-to
 import { LargeTexts } from '../../../../src/data-plane/stages/5-invoke/large-texts.ts'
 import { listTools } from '../../../../src/data-plane/stages/5-invoke/list-tools.ts'
 import { ResultCache } from '../../../../src/data-plane/stages/5-invoke/result-cache.ts'
+import type { TokenVerifier } from '../../../../src/identity/verifier.ts'
 import type { Principal } from '../../../../src/model/principal.ts'
-import { Cancellation } from '../../../../src/shared/call/cancellation.ts'
-import { type Refusal, refuse } from '../../../../src/shared/call/refusal.ts'
-import { createEgress } from '../../../../src/shared/egress/client.ts'
+import { type Refusal, refuse } from '../../../../src/model/refusal.ts'
+import { createEgress } from '../../../../src/net/egress/client.ts'
 import type {
   Egress,
   EgressFailure,
   EgressRequest,
   EgressResponse,
-} from '../../../../src/shared/egress/egress.ts'
-import { BackendTokens } from '../../../../src/shared/egress/oauth/backend-tokens.ts'
-import { RuledUpstreams } from '../../../../src/shared/egress/ruled-upstreams.ts'
-import type { TokenVerifier } from '../../../../src/shared/identity/verifier.ts'
+} from '../../../../src/net/egress/egress.ts'
+import { BackendTokens } from '../../../../src/net/egress/oauth/backend-tokens.ts'
+import { RuledUpstreams } from '../../../../src/net/egress/ruled-upstreams.ts'
 import { aPolicy, aPrincipal, aSnapshot, aTool, compiled, exchange } from '../../../fixtures/exchange.ts'
 import { mcpSessions } from '../../../fixtures/mcp-sessions.ts'
 

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { MAX_PARTS } from '../../../../src/data-plane/stages/5-invoke/multipart-response.ts'
 import { makingResult } from '../../../../src/data-plane/stages/5-invoke/tool-result.ts'
 import type { ToolResult } from '../../../../src/model/tool.ts'
-import type { EgressResponse } from '../../../../src/shared/egress/egress.ts'
+import type { EgressResponse } from '../../../../src/net/egress/egress.ts'
 
 /** @returns the result, and in how many steps it was made */
 function made(response: EgressResponse, structured: boolean): { result: ToolResult; steps: number } {

@@ -5,7 +5,7 @@ import { CallRing } from '../../../../src/data-plane/calls/call-ring.ts'
 import { RecordedCalls } from '../../../../src/data-plane/calls/recorded-calls.ts'
 import { UNREAD_CALL } from '../../../../src/data-plane/pipeline/operation.ts'
 import { type AccessRecord, logAccess } from '../../../../src/data-plane/stages/6-settle/log-access.ts'
-import { refuse } from '../../../../src/shared/call/refusal.ts'
+import { refuse } from '../../../../src/model/refusal.ts'
 import { exchange, peerAddressOf } from '../../../fixtures/exchange.ts'
 
 function refused() {

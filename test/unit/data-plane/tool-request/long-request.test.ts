@@ -1,7 +1,7 @@
 /** Requests with long arguments: the same bytes in steps as at once, in short steps, and bounds where each value costs. */
 import { describe, expect, it } from 'vitest'
+import { runAtOnce } from '../../../../src/base/async/slices.ts'
 import type { BodyBinding, Tool } from '../../../../src/model/tool.ts'
-import { runAtOnce } from '../../../../src/shared/async/slices.ts'
 import { cpuUs, slowness } from '../../../fixtures/cpu-time.ts'
 import { aTool } from '../../../fixtures/exchange.ts'
 import { preparedTool } from '../../../fixtures/prepared-tool.ts'

@@ -2,7 +2,7 @@
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { createEgress } from '../../../../src/shared/egress/client.ts'
+import { createEgress } from '../../../../src/net/egress/client.ts'
 import { preparedTool } from '../../../fixtures/prepared-tool.ts'
 import { onlyTool, withParameters } from '../../catalog/build.ts'
 

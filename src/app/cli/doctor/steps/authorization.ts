@@ -1,6 +1,6 @@
 /** The authorization request up to the login page, and a token request with an invalid code. */
 import { createHash, randomBytes } from 'node:crypto'
-import { isLoopback } from '../../../../model/loopback.ts'
+import { isLoopback } from '../../../../base/loopback.ts'
 import { ask, describeResponse, type FetchedResponse, objectOf } from '../ask.ts'
 import { demand, Fault } from '../fault.ts'
 import type { Step, Visit } from '../visit.ts'

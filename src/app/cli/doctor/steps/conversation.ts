@@ -1,5 +1,5 @@
 /** The MCP steps after the login: initialize, the notification stream and the list of tools, with their checks. */
-import { isObject } from '../../../../model/is-object.ts'
+import { isObject } from '../../../../base/json/is-object.ts'
 import { ask, describeResponse, objectOf } from '../ask.ts'
 import { demand, Fault } from '../fault.ts'
 import { headersOf, initializeSession as sendInitialize, sendRpc } from '../rpc.ts'

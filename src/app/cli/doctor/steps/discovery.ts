@@ -1,5 +1,5 @@
 /** Discovery of the protected resource and of its authorization server, at the addresses that clients try, and its checks. */
-import { isLoopback } from '../../../../model/loopback.ts'
+import { isLoopback } from '../../../../base/loopback.ts'
 import { ask, describeResponse, type FetchedResponse, objectOf } from '../ask.ts'
 import { demand, Fault } from '../fault.ts'
 import type { Step, Visit } from '../visit.ts'

@@ -1,6 +1,6 @@
 /** The first requests of a client, without a token, and the checks of the endpoint and of its challenge. */
-import { isObject } from '../../../../model/is-object.ts'
-import { isLoopback } from '../../../../model/loopback.ts'
+import { isObject } from '../../../../base/json/is-object.ts'
+import { isLoopback } from '../../../../base/loopback.ts'
 import { describeResponse, type FetchedResponse, objectOf } from '../ask.ts'
 import { demand, Fault } from '../fault.ts'
 import { initializeSession, sendRpc } from '../rpc.ts'

@@ -1,7 +1,7 @@
 /** Checks the certificate of the endpoint with a TLS handshake. */
 
 import { connect, type PeerCertificate, type TLSSocket } from 'node:tls'
-import { bareHost } from '../../../../model/bare-host.ts'
+import { bareHost } from '../../../../base/bare-host.ts'
 import { Fault } from '../fault.ts'
 import type { Step } from '../visit.ts'
 

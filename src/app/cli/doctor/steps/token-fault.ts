@@ -1,5 +1,5 @@
 /** Suggests a fix for a rejected token, from its claims and the challenge. */
-import { isObject } from '../../../../model/is-object.ts'
+import { isObject } from '../../../../base/json/is-object.ts'
 
 /** @param challenge the WWW-Authenticate header of the 401 */
 export function fixOfToken(token: string, challenge: string): string {

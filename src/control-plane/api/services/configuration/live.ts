@@ -1,8 +1,9 @@
 /** Reads the live resources and the last applied states for a configuration. */
+
+import { readJson } from '../../../../base/json/exact-number.ts'
 import { type Api, apiKeyOf } from '../../../../model/api.ts'
 import type { Applied, ResourceFields } from '../../../../model/configuration.ts'
 import type { Consumer } from '../../../../model/consumer.ts'
-import { readJson } from '../../../../model/exact-number.ts'
 import type { PlanRecord } from '../../../../model/plan.ts'
 import type { Product } from '../../../../model/product.ts'
 import type { Tenant } from '../../../../model/tenant.ts'

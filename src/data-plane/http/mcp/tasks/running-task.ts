@@ -1,6 +1,6 @@
 /** A call that runs as a task: its record in the store, its questions to the client, and its end. `task-calls.ts` runs the call. */
 
-import type { Cancellation } from '../../../../shared/call/cancellation.ts'
+import type { Cancellation } from '../../../../base/cancellation.ts'
 import type {
   ClientAnswers,
   ClientSide,

@@ -1,10 +1,10 @@
 /** How protocol versions show tasks: capabilities, states, ends and errors. Pure. */
 
-import { MISSING_CAPABILITY } from '../../../../shared/call/rpc-errors.ts'
+import { isModernVersion, type ProtocolVersion } from '../../../../mcp/versions.ts'
+import { MISSING_CAPABILITY } from '../../../../model/rpc-errors.ts'
 import type { TaskRecord, TaskStatus } from '../../../sessions/task-store.ts'
 import type { RequestId } from '../message.ts'
 import { fault, type RpcReply } from '../result.ts'
-import { isModernVersion, type ProtocolVersion } from '../versions.ts'
 
 /** The extension of 2026-07-28. */
 export const TASKS_EXTENSION = 'io.modelcontextprotocol/tasks'

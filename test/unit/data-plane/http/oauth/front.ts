@@ -3,8 +3,8 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { createOAuthFront, type OAuthFrontOptions } from '../../../../../src/data-plane/http/oauth/front.ts'
 import type { OAuthResponse } from '../../../../../src/data-plane/http/oauth/oauth-response.ts'
-import { createEgress } from '../../../../../src/shared/egress/client.ts'
-import { SILENT } from '../../../../../src/shared/telemetry/log.ts'
+import { createEgress } from '../../../../../src/net/egress/client.ts'
+import { SILENT } from '../../../../../src/telemetry/log.ts'
 
 export const GATEWAY = 'http://localhost:8080'
 export const FORM = 'application/x-www-form-urlencoded'

@@ -7,11 +7,8 @@ import fc from 'fast-check'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { readRegistration } from '../../../../../src/data-plane/http/oauth/client-metadata.ts'
 import { adminUrlOf, keycloakAdmin } from '../../../../../src/data-plane/http/oauth/provider-admin.ts'
-import {
-  type DevProvider,
-  startDevProvider,
-} from '../../../../../src/shared/identity/dev-provider/dev-provider.ts'
-import { SILENT } from '../../../../../src/shared/telemetry/log.ts'
+import { type DevProvider, startDevProvider } from '../../../../../src/identity/dev-provider/dev-provider.ts'
+import { SILENT } from '../../../../../src/telemetry/log.ts'
 import { frontOf, type Provider, providerThat, read } from './front.ts'
 
 const closers: (() => Promise<void>)[] = []

@@ -4,12 +4,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { decodeJwt } from 'jose'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { Cancellation } from '../../../../../src/shared/call/cancellation.ts'
-import {
-  type DevProvider,
-  startDevProvider,
-} from '../../../../../src/shared/identity/dev-provider/dev-provider.ts'
-import { SILENT } from '../../../../../src/shared/telemetry/log.ts'
+import { Cancellation } from '../../../../../src/base/cancellation.ts'
+import { type DevProvider, startDevProvider } from '../../../../../src/identity/dev-provider/dev-provider.ts'
+import { SILENT } from '../../../../../src/telemetry/log.ts'
 import { startOwnTime } from '../../../../fixtures/own-time.ts'
 import { FORM, frontOf, providerThat, read } from './front.ts'
 

@@ -1,0 +1,155 @@
+/** Holds responses of upstreams by API, address and variant, within bounds of bytes. */
+import { getOrSet } from '../../../base/once-per.ts'
+import type { CompiledApi } from '../../snapshot/snapshot.ts'
+
+export interface StoredResponse {
+  readonly status: number
+  /** Flat, as received. */
+  readonly headers: readonly string[]
+  readonly body: Uint8Array
+  readonly receivedAtMs: number
+  /** Its age when it was received. */
+  readonly ageSecs: number
+  /** From its receipt. */
+  readonly freshSecs: number
+}
+
+interface Entry extends StoredResponse {
+  readonly place: Place
+  readonly variant: string
+  readonly bytes: number
+}
+
+/** The responses of one address. */
+interface Place {
+  readonly key: string
+  /** Those of its API. */
+  readonly places: Map<string, Place>
+  /** Request headers that distinguish its variants; those of the response that came last. */
+  varies: readonly string[]
+  readonly variants: Map<string, Entry>
+}
+
+interface Tenant {
+  bytes: number
+  readonly apis: Map<CompiledApi, Map<string, Place>>
+  /** Least recently used first. */
+  readonly entries: Set<Entry>
+}
+
+const MAX_TENANT_BYTES = 8 * 1024 * 1024
+const MAX_BYTES = 64 * 1024 * 1024
+/** Of an entry, beside its texts and its body. */
+const ENTRY_BYTES = 500
+
+/** @returns the value of a request header */
+type ReadHeader = (name: string) => string
+
+export class StoredResponses {
+  readonly #tenants = new Map<string, Tenant>()
+  #bytes = 0
+
+  get bytes(): number {
+    return this.#bytes
+  }
+
+  /** @param caller '' for a response that all share */
+  find(api: CompiledApi, key: string, caller: string, header: ReadHeader): StoredResponse | undefined {
+    const tenant = this.#tenants.get(api.tenant)
+    const place = tenant?.apis.get(api)?.get(key)
+    const found = place?.variants.get(variantOf(place.varies, caller, header))
+    if (found === undefined) return undefined
+    tenant!.entries.delete(found)
+    tenant!.entries.add(found)
+    return found
+  }
+
+  keep(
+    api: CompiledApi,
+    key: string,
+    caller: string,
+    varies: readonly string[],
+    header: ReadHeader,
+    response: StoredResponse,
+  ): void {
+    const tenant = getOrSet(this.#tenants, api.tenant, newTenant)
+    const places = getOrSet(tenant.apis, api, () => new Map<string, Place>())
+    const place = getOrSet(places, key, () => ({ key, places, varies, variants: new Map() }))
+    if (place.varies.join() !== varies.join()) {
+      for (const entry of place.variants.values()) this.#drop(tenant, entry)
+      place.varies = varies
+    }
+    const variant = variantOf(varies, caller, header)
+    const before = place.variants.get(variant)
+    if (before !== undefined) this.#drop(tenant, before)
+    const texts = response.headers.reduce((sum, text) => sum + text.length, key.length + variant.length)
+    const bytes = ENTRY_BYTES + 2 * texts + response.body.byteLength
+    const entry: Entry = { ...response, place, variant, bytes }
+    place.variants.set(variant, entry)
+    // a place that lost its last variant was removed
+    places.set(key, place)
+    tenant.entries.add(entry)
+    tenant.bytes += bytes
+    this.#bytes += bytes
+    while (tenant.bytes > MAX_TENANT_BYTES) this.#dropOldest(tenant)
+    while (this.#bytes > MAX_BYTES) this.#dropOldest(this.#largest())
+  }
+
+  /** Removes all responses of an address. */
+  invalidate(api: CompiledApi, key: string): void {
+    const tenant = this.#tenants.get(api.tenant)
+    const place = tenant?.apis.get(api)?.get(key)
+    for (const entry of place?.variants.values() ?? []) this.#drop(tenant!, entry)
+  }
+
+  /** Removes the responses of APIs that are not served as they were. */
+  retain(apis: ReadonlySet<CompiledApi>): void {
+    for (const [name, tenant] of this.#tenants) {
+      for (const [api, places] of tenant.apis) {
+        if (apis.has(api)) continue
+        for (const place of places.values())
+          for (const entry of place.variants.values()) this.#drop(tenant, entry)
+        tenant.apis.delete(api)
+      }
+      if (tenant.apis.size === 0) this.#tenants.delete(name)
+    }
+  }
+
+  /** @returns the number of responses removed */
+  clear(): number {
+    let count = 0
+    for (const { entries } of this.#tenants.values()) count += entries.size
+    this.#tenants.clear()
+    this.#bytes = 0
+    return count
+  }
+
+  /** So that a tenant with few responses does not lose them to one with many. */
+  #largest(): Tenant {
+    let largest: Tenant | undefined
+    for (const tenant of this.#tenants.values())
+      if (largest === undefined || tenant.bytes > largest.bytes) largest = tenant
+    return largest!
+  }
+
+  #dropOldest(tenant: Tenant): void {
+    for (const entry of tenant.entries) return this.#drop(tenant, entry)
+  }
+
+  #drop(tenant: Tenant, entry: Entry): void {
+    const { place, variant, bytes } = entry
+    tenant.entries.delete(entry)
+    tenant.bytes -= bytes
+    this.#bytes -= bytes
+    place.variants.delete(variant)
+    if (place.variants.size === 0) place.places.delete(place.key)
+  }
+}
+
+function newTenant(): Tenant {
+  return { bytes: 0, apis: new Map(), entries: new Set() }
+}
+
+function variantOf(varies: readonly string[], caller: string, header: ReadHeader): string {
+  return varies.length === 0 ? caller : JSON.stringify([caller, ...varies.map(header)])
+}

@@ -1,0 +1,166 @@
+/** The outgoing HTTP client: admits calls to pools of guarded connections and dispatches them. */
+import type { UpstreamTransport } from '../../model/upstream-transport.ts'
+import { socketPathOf } from '../../model/upstream-url.ts'
+import { joinedHeaders } from '../joined-headers.ts'
+import type { ClientTls } from '../tls/client-tls.ts'
+import type { KnownPeer } from '../tls/known-peer.ts'
+import { type AddressGuardOptions, createAddressGuard } from './address-guard.ts'
+import { CollectingCall } from './collect.ts'
+import { guardedConnector, guardedSockets, type ResolveHost, resolveWithSystem } from './connector.ts'
+import type { Egress, EgressFailure, EgressRequest } from './egress.ts'
+import { failure } from './failure.ts'
+import { OriginClient } from './origin-client.ts'
+import { type OriginPool, OriginPools, type PoolLimits, type PoolRefusal } from './origin-pools.ts'
+import { StreamingCall } from './stream.ts'
+import { type Target, TargetParser } from './target.ts'
+import { unixConnector, unixSockets } from './unix-connector.ts'
+
+export interface EgressOptions extends AddressGuardOptions, Partial<PoolLimits> {
+  /** How long one connection attempt may take, TLS included; 5 s. The timeout of the call ends it earlier. */
+  readonly connectTimeoutMs?: number
+  /** Certificates for https: authorities instead of those that Node trusts, and the client's own; or the only peer that is accepted. */
+  readonly tls?: ClientTls | KnownPeer | undefined
+  /** The system's resolver when absent. */
+  readonly resolveHost?: ResolveHost
+  /** false carries plain http over undici too, for comparison; true. */
+  readonly ownHttp1?: boolean
+  /** true: Unix sockets that `allow` lists may be called; only for calls of upstreams. */
+  readonly unixSockets?: boolean
+}
+
+const DEFAULT_LIMITS: PoolLimits = {
+  maxOrigins: 256,
+  maxConnectionsPerOrigin: 128,
+  maxWaitingPerOrigin: 1024,
+  maxStreamsPerOrigin: 1024,
+  keepAliveTimeoutMs: 4000,
+}
+
+/** What a request over a Unix socket names as its host. */
+const HOST_OF_SOCKETS = 'http://localhost'
+
+/**
+ * @throws Error naming the entry of `allow` that cannot be read. The client itself never throws and never rejects.
+ */
+export function createEgress(options: EgressOptions): Egress {
+  const connector = {
+    guard: createAddressGuard(options),
+    resolveHost: options.resolveHost ?? resolveWithSystem,
+    connectTimeoutMs: options.connectTimeoutMs ?? 5000,
+    tls: options.tls,
+  }
+  const connect = guardedConnector(connector)
+  const connectHttp2 = guardedConnector({ ...connector, allowH2: true })
+  const limits = { ...DEFAULT_LIMITS, ...options }
+  function openClient(
+    origin: string,
+    transport: UpstreamTransport | undefined,
+    maxConnections: number,
+  ): OriginClient {
+    const common = {
+      maxConnections,
+      keepAliveTimeoutMs: limits.keepAliveTimeoutMs,
+    }
+    const isHttp2 = transport?.http2 === true
+    const socketPath = socketPathOf(origin)
+    if (socketPath !== undefined) {
+      const connectSocket = unixConnector(socketPath, connector)
+      return new OriginClient(HOST_OF_SOCKETS, {
+        ...common,
+        connect: connectSocket,
+        open: options.ownHttp1 === false ? undefined : unixSockets(socketPath, connector),
+        connectHttp2: isHttp2 ? connectSocket : undefined,
+      })
+    }
+    return new OriginClient(origin, {
+      ...common,
+      connect,
+      open:
+        origin.startsWith('http:') && options.ownHttp1 !== false
+          ? guardedSockets(origin, connector)
+          : undefined,
+      connectHttp2: isHttp2 ? connectHttp2 : undefined,
+    })
+  }
+  const calls = new OriginPools(limits, (origin, transport) =>
+    openClient(origin, transport, limits.maxConnectionsPerOrigin),
+  )
+  const { maxOrigins, maxStreamsPerOrigin } = limits
+  const streams = new OriginPools(
+    { maxOrigins, maxConnectionsPerOrigin: maxStreamsPerOrigin, maxWaitingPerOrigin: 0 },
+    (origin, transport) => openClient(origin, transport, maxStreamsPerOrigin),
+  )
+  const targets = new TargetParser(options.unixSockets === true)
+  let closed = false
+
+  function admit(
+    { url, cancellation }: Pick<EgressRequest, 'url' | 'cancellation'>,
+    transport: UpstreamTransport | undefined,
+    isLasting: boolean,
+  ): Admitted | EgressFailure {
+    const target = targets.parse(url)
+    if (typeof target === 'string') return failure('protocol', target, false)
+    if (cancellation?.cancelled === true)
+      return failure('cancelled', `the call to ${target.origin} was cancelled`, false)
+    if (closed) return failure('unreachable', 'the gateway is shutting down', false)
+    const pool = (isLasting ? streams : calls).take(target.origin, transport)
+    if (typeof pool === 'string') return refused(target.origin, pool, isLasting)
+    return { target, pool }
+  }
+
+  function refused(origin: string, why: PoolRefusal, isLasting: boolean): EgressFailure {
+    const others = `${origin} was not called: all ${maxOrigins} connection pools are in use for other backends`
+    const own = isLasting
+      ? `${origin} was not called: the limit of ${maxStreamsPerOrigin} open streams to it is reached`
+      : `${origin} was not called: too many calls to it wait for a connection`
+    return { ...failure('unreachable', why === 'others_busy' ? others : own, false), saturated: true }
+  }
+
+  return {
+    request(request) {
+      const admitted = admit(request, request.transport, false)
+      if ('kind' in admitted) return Promise.resolve(admitted)
+      const { target, pool } = admitted
+      const call = new CollectingCall(target.origin, pool, request)
+      const { method, headers, body = null } = request
+      const headersOfCall = askForIdentity(headers, request.headersOfCall)
+      pool.client.dispatch({ path: target.path, method, headers, headersOfCall, body }, call)
+      return call
+    },
+
+    stream(request) {
+      const admitted = admit(request, request.transport, request.isLasting === true)
+      if ('kind' in admitted) return Promise.resolve(admitted)
+      const { target, pool } = admitted
+      const call = new StreamingCall(target.origin, pool, request)
+      const { method, headers, body = null } = request
+      pool.client.dispatch({ path: target.path, method, headers, headersOfCall: NO_HEADERS, body }, call)
+      return Promise.resolve(call)
+    },
+
+    async close() {
+      closed = true
+      await Promise.all([calls.close(), streams.close()])
+    },
+  }
+}
+
+interface Admitted {
+  readonly target: Target
+  readonly pool: OriginPool
+}
+
+const IDENTITY: readonly string[] = ['accept-encoding', 'identity']
+const NO_HEADERS: readonly string[] = []
+
+/** A collected response is decoded anyway; asking for none saves both sides the work. @returns the headers of the call */
+function askForIdentity(headers: readonly string[], ofCall = NO_HEADERS): readonly string[] {
+  if (nameEncoding(headers) || nameEncoding(ofCall)) return ofCall
+  return ofCall.length === 0 ? IDENTITY : joinedHeaders(ofCall, IDENTITY)
+}
+
+function nameEncoding(headers: readonly string[]): boolean {
+  for (let at = 0; at < headers.length; at += 2)
+    if (headers[at]!.length === 15 && headers[at]!.toLowerCase() === 'accept-encoding') return true
+  return false
+}

@@ -1,0 +1,45 @@
+/** Long texts in pieces: measures, joins and writes them. */
+import { inSlices, nextTurn } from '../../base/async/slices.ts'
+import type { HttpResponse, ResponseStream } from './listener.ts'
+
+/** Strings, and UTF-8 that may be shared by many responses; each is short enough to be encoded at once. */
+export type Pieces = readonly (string | Uint8Array)[]
+
+/** Characters, and bytes of shared UTF-8, that may be joined: a longer text would block the threads that it is posted to. */
+const MAX_JOINED = 4 * 1024 * 1024
+
+export async function byteLengthOf(pieces: Pieces): Promise<number> {
+  let bytes = 0
+  await inSlices(pieces, piece => {
+    bytes += Buffer.byteLength(piece)
+  })
+  return bytes
+}
+
+/** @returns undefined when the text is too long. */
+export async function joinedText(pieces: Pieces): Promise<string | undefined> {
+  if (lengthOf(pieces) > MAX_JOINED) return undefined
+  await nextTurn()
+  return pieces.map(piece => (typeof piece === 'string' ? piece : Buffer.from(piece).toString())).join('')
+}
+
+export function lengthOf(pieces: Pieces): number {
+  return pieces.reduce((sum, piece) => sum + piece.length, 0)
+}
+
+/** Ends early when the client has disconnected. The stream gets no other listener for `onDrain`. */
+export async function writePieces(
+  stream: ResponseStream,
+  response: HttpResponse,
+  pieces: Pieces,
+): Promise<void> {
+  let wake: (() => void) | undefined
+  stream.onDrain(() => wake?.())
+  response.onAbort(() => wake?.())
+  await inSlices(pieces, piece => {
+    if (response.closed || stream.write(piece) || response.closed) return
+    return new Promise<void>(resolve => {
+      wake = resolve
+    })
+  })
+}

@@ -1,0 +1,50 @@
+/** Long work in slices: everything is visited, and others get their turn in between. */
+import { expect, it } from 'vitest'
+import { inSlices } from '../../../../src/base/async/slices.ts'
+
+function busy(ms: number): void {
+  const until = performance.now() + ms
+  while (performance.now() < until);
+}
+
+it('lets the event loop turn while it goes over many items', async () => {
+  let turns = 0
+  const turn = (): void => {
+    turns++
+    handle = setImmediate(turn)
+  }
+  let handle = setImmediate(turn)
+  const visited: number[] = []
+  await inSlices(
+    Array.from({ length: 2000 }, (_, at) => at),
+    at => {
+      visited.push(at)
+      busy(0.05)
+    },
+  )
+  clearImmediate(handle)
+  expect(visited).toHaveLength(2000)
+  // 100 ms of work in slices of 3 ms and a bit
+  expect(turns).toBeGreaterThanOrEqual(20)
+})
+
+it('waits for a visit that returns a Promise, and continues in order', async () => {
+  const visited: number[] = []
+  await inSlices([1, 2, 3], async at => {
+    await new Promise(resolve => setTimeout(resolve, 5 - at))
+    visited.push(at)
+  })
+  expect(visited).toEqual([1, 2, 3])
+})
+
+it('visits what is added meanwhile, and not what was taken away', async () => {
+  const items = new Set(Array.from({ length: 100 }, (_, at) => at))
+  const visited: number[] = []
+  await inSlices(items, at => {
+    visited.push(at)
+    if (at === 0) items.delete(99)
+    if (at === 1) items.add(100)
+  })
+  expect(visited).not.toContain(99)
+  expect(visited.at(-1)).toBe(100)
+})
