@@ -1,20 +1,17 @@
 /** Reads the settings of a deployment from the environment and checks them, also in combination. */
 import { isLoopback } from '../base/loopback.ts'
-import { isCidr } from './settings/cidr.ts'
 import { readHeldBytesMax } from './settings/held-bytes.ts'
-import { NO_PROVIDER, readIssuer } from './settings/issuer.ts'
 import { readMetering } from './settings/metering.ts'
 import { readNodeEnv } from './settings/node-env.ts'
 import { readPolicySettings } from './settings/policy.ts'
 import { readPresentation } from './settings/presentation.ts'
 import { guardProduction } from './settings/production.ts'
-import { Reader, type SettingFault } from './settings/reader.ts'
+import { isCidr, NO_PROVIDER, Reader, readIssuer, type SettingFault } from './settings/reader.ts'
 import { readRedis } from './settings/redis.ts'
 import { readRole } from './settings/role.ts'
 import { readSecretsKey } from './settings/secrets-key.ts'
 import { checkServerTls } from './settings/server-tls.ts'
 import { readSmtp } from './settings/smtp.ts'
-import { readTelemetry } from './settings/telemetry.ts'
 import { readTokenExchangeUrls } from './settings/token-exchange.ts'
 import { readToolSetSettings } from './settings/tool-sets.ts'
 import { findUnknownSettings } from './settings/unknown.ts'
@@ -302,4 +299,16 @@ function productionFaults(settings: Settings, read: Reader): void {
       'Set GATEWAY_URL to the public address of the gateway.',
     )
   }
+}
+
+export function readTelemetry(read: Reader) {
+  const endpoint = read.url('OTEL_EXPORTER_OTLP_ENDPOINT') ?? read.url('OTEL_EXPORTER_OTLP_TRACES_ENDPOINT')
+  return {
+    /** Share of the successful calls that are logged, 0 to 1; refused and failed ones always are. */
+    accessLogSample: read.share('ACCESS_LOG_SAMPLE', '1'),
+    /** Share of the calls whose stages are timed, 0 to 1. */
+    stageTimingSample: read.share('STAGE_TIMING_SAMPLE', '0.01'),
+    /** Spans are exported. */
+    traces: endpoint !== undefined && !read.flag('OTEL_SDK_DISABLED', false),
+  } as const
 }

@@ -1,5 +1,5 @@
 /** One rung in a process, from the file that `bundle.ts` makes: given RUNG and BACKEND, it prints its port and its callers' token. */
-import { raiseInliningLimits } from '../../../src/app/main/raise-inlining-limits.ts'
+import { raiseInliningLimits } from '../../../src/app/main/release-start-memory.ts'
 import { listenAlone } from '../load/our-listener.ts'
 import { startFloor } from './floor.ts'
 import { leastRung } from './least.ts'

@@ -14,10 +14,12 @@ import { Metrics } from '../../telemetry/metrics.ts'
 import type { Settings } from '../settings.ts'
 import { Clock } from './clock.ts'
 import { Conditions } from './conditions.ts'
-import { limitHeapGrowth } from './limit-heap-growth.ts'
-import { lowerBackgroundPriority } from './lower-background-priority.ts'
-import { raiseInliningLimits } from './raise-inlining-limits.ts'
-import { releaseStartMemory } from './release-start-memory.ts'
+import {
+  limitHeapGrowth,
+  lowerBackgroundPriority,
+  raiseInliningLimits,
+  releaseStartMemory,
+} from './release-start-memory.ts'
 import { createDamageReport } from './report-damage.ts'
 import { catchUnexpectedErrors, type ReportUnexpected } from './unexpected.ts'
 

@@ -1,5 +1,6 @@
 /** Reads single values from an environment, or from the file that `NAME_FILE` names, and collects the faults. */
 import { existsSync, readFileSync } from 'node:fs'
+import { isIP } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { parseDurationMs } from '../../base/duration.ts'
 import type { Renewable } from '../../net/tls/client-tls.ts'
@@ -178,4 +179,20 @@ export class Reader {
       .map(part => part.trim())
       .filter(part => part !== '')
   }
+}
+
+/** `10.0.0.0/8`, `::1`, `2001:db8::/32`. */
+export function isCidr(text: string): boolean {
+  const [address, prefix, ...rest] = text.split('/')
+  const family = isIP(address!)
+  if (family === 0 || rest.length > 0) return false
+  return prefix === undefined || (/^\d{1,3}$/.test(prefix) && Number(prefix) <= (family === 4 ? 32 : 128))
+}
+
+/** Without identity provider: only API keys are accepted, and the OAuth documents return 503. */
+export const NO_PROVIDER = 'none'
+
+/** @returns the address, `NO_PROVIDER`, or undefined when it is not set */
+export function readIssuer(read: Reader): string | undefined {
+  return read.url('AUTH_ISSUER', ['http:', 'https:'], NO_PROVIDER)
 }

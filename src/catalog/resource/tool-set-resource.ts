@@ -1,5 +1,4 @@
 /** Reads the spec of a ToolSet resource, and fields that a Tool resource shares with it, and reports faults. */
-
 import { isPerCaller, TASK_SUPPORT } from '../../model/tool.ts'
 import {
   DEFAULT_NAMING,
@@ -11,6 +10,7 @@ import {
   type ToolNaming,
   type ToolSet,
 } from '../../model/tool-set.ts'
+import { chosenTransport, type UpstreamTransport } from '../../model/upstream-transport.ts'
 import { isUnixUrl, readUnixUrl } from '../../model/upstream-url.ts'
 import { MAX_NAME_LENGTH, MIN_NAME_LENGTH } from '../compile/names.ts'
 import { normalizeBaseUrl } from '../compile/servers.ts'
@@ -21,7 +21,6 @@ import { readMcpSource } from './mcp-source.ts'
 import { readOverlays } from './overlays.ts'
 import { readOverrides } from './overrides.ts'
 import type { ResourceMeta } from './resource-meta.ts'
-import { readUpstream } from './upstream.ts'
 
 const METHODS = ['GET', 'PUT', 'POST', 'DELETE', 'OPTIONS', 'HEAD', 'PATCH', 'QUERY', 'TRACE']
 const HINTS = ['readOnlyHint', 'destructiveHint', 'idempotentHint', 'openWorldHint']
@@ -227,4 +226,13 @@ function readNaming(fields: ResourceFields | undefined): ToolNaming {
   const maxLength = fields.integer('maxLength', MIN_NAME_LENGTH, MAX_NAME_LENGTH)
   fields.close()
   return maxLength === undefined ? naming : { ...naming, maxLength }
+}
+
+export function readUpstream(spec: ResourceFields): { readonly upstream?: UpstreamTransport } {
+  const fields = spec.object('upstream')
+  if (fields === undefined) return {}
+  const http2 = fields.boolean('http2') ?? false
+  fields.close()
+  const upstream = chosenTransport({ http2 })
+  return upstream === undefined ? {} : { upstream }
 }

@@ -1,10 +1,9 @@
-/** One attempt of a delivery: the checks before it, its request and its outcome. */
+/** One attempt of a delivery: the checks before it, its signed request, its outcome, and what is stored of the response. */
 
+import { createHmac } from 'node:crypto'
 import { type AttemptOutcome, MAX_STORED_RESPONSE_BYTES } from '../../model/webhook-delivery.ts'
 import type { Egress, EgressFailure } from '../../net/egress/egress.ts'
 import type { ClaimedDelivery } from '../store/webhook-repositories.ts'
-import { platformSignature, standardSignature } from './sign.ts'
-import { storedResponse } from './stored-response.ts'
 
 /** From the connection to the last byte read; receivers are expected to respond within 5 seconds. */
 const ATTEMPT_TIMEOUT_MS = 5_000
@@ -117,4 +116,57 @@ async function readStart(
     body.destroy()
   }
   return { bytes: Buffer.concat(chunks).subarray(0, READ_BYTES), broken }
+}
+
+const STANDARD_PREFIX = 'whsec_'
+
+/** `sha256=<hex>`: HMAC-SHA256 over the raw body, with the text of the secret as key. */
+export function platformSignature(secret: string, body: Uint8Array): string {
+  return `sha256=${createHmac('sha256', secret).update(body).digest('hex')}`
+}
+
+/**
+ * One `v1,<base64>` for each secret (Standard Webhooks, "Signature scheme"): HMAC-SHA256 over `id.timestamp.body`. A secret that begins
+ * with `whsec_` is base64, as in that standard; any other secret is used as it is.
+ */
+export function standardSignature(
+  secrets: readonly string[],
+  id: string,
+  timestampSecs: number,
+  body: Uint8Array,
+): string {
+  return secrets
+    .map(secret => {
+      const hmac = createHmac('sha256', standardKey(secret)).update(`${id}.${timestampSecs}.`).update(body)
+      return `v1,${hmac.digest('base64')}`
+    })
+    .join(' ')
+}
+
+function standardKey(secret: string): Buffer {
+  return secret.startsWith(STANDARD_PREFIX)
+    ? Buffer.from(secret.slice(STANDARD_PREFIX.length), 'base64')
+    : Buffer.from(secret)
+}
+
+const REDACTED = '[redacted]'
+/** Shorter texts would match by chance. */
+const MIN_CONFIDENTIAL = 6
+
+/**
+ * At most `MAX_STORED_RESPONSE_BYTES` in UTF-8, truncated between characters. Receivers may echo the request: keys and the values of custom
+ * headers are masked before the truncation, so that no part of one remains at the end.
+ * @param bytes may end within a character; NUL is replaced, since PostgreSQL text cannot contain it
+ */
+export function storedResponse(bytes: Uint8Array, confidential: readonly string[]): string {
+  let text = new TextDecoder().decode(bytes).replaceAll('\0', '\ufffd')
+  for (const secret of confidential) {
+    if (secret.length >= MIN_CONFIDENTIAL) text = text.replaceAll(secret, REDACTED)
+  }
+  const encoded = Buffer.from(text)
+  if (encoded.byteLength <= MAX_STORED_RESPONSE_BYTES) return text
+  let end = MAX_STORED_RESPONSE_BYTES
+  // 10xxxxxx continues a character (RFC 3629 §3).
+  while ((encoded[end]! & 0xc0) === 0x80) end--
+  return encoded.subarray(0, end).toString('utf8')
 }

@@ -1,12 +1,14 @@
-/** Claims due deliveries, has them sent and stores the outcomes. `attempt.ts` sends them, and the retry rules are in the model. */
+/** Claims due deliveries, has them sent, stores the outcomes and reports failing webhooks. `attempt.ts` sends them, and the retry rules are in the model. */
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { CoalescedRun } from '../../base/async/coalesced-run.ts'
+import { hostOf } from '../../base/bare-host.ts'
+import type { AfterAttempt } from '../../model/webhook-delivery.ts'
 import { type AttemptOutcome, afterAttempt } from '../../model/webhook-delivery.ts'
+import type { Transaction } from '../store/store.ts'
 import { EVERY_TENANT, type Store } from '../store/store.ts'
 import type { ClaimedDelivery } from '../store/webhook-repositories.ts'
 import { type AttemptParts, attempt } from './attempt.ts'
-import { noteOutcome } from './failing.ts'
 
 /** Another instance may claim the deliveries of a dead one after this. */
 const DEFAULT_LEASE_MS = 15_000
@@ -124,4 +126,34 @@ export class DeliveryDispatcher {
     // When the lease has ended, another instance sends the delivery and counts its outcome.
     if (after !== undefined) onOutcome(after.status === 'pending' ? 'retry' : after.status)
   }
+}
+
+/** One after the other, each after all of its attempts. */
+const ANNOUNCED_AT = 3
+
+/** Within the transaction that stores the outcome. Test deliveries do not count. */
+export async function noteOutcome(
+  tx: Transaction,
+  { test, webhookId, tenantId }: ClaimedDelivery,
+  { status, statusCode, error }: AfterAttempt,
+): Promise<void> {
+  if (test) return
+  if (status === 'success') await tx.webhooks.recovered(webhookId)
+  if (status !== 'failed') return
+  const counted = await tx.webhooks.countFailed(webhookId)
+  if (counted?.failedDeliveries !== ANNOUNCED_AT) return
+  tx.events.append({
+    kind: 'webhook.failing',
+    tenantId,
+    resourceId: webhookId,
+    data: {
+      webhook_id: webhookId,
+      webhook_name: counted.name,
+      // paths and queries of such addresses hold tokens
+      host: hostOf(counted.url),
+      failed_deliveries: counted.failedDeliveries,
+      status_code: statusCode,
+      error,
+    },
+  })
 }

@@ -1,7 +1,7 @@
 /** A process that lowers the priority of V8's background threads, starts a thread, and reports the nice value of each thread. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { Worker } from 'node:worker_threads'
-import { lowerBackgroundPriority } from '../../../src/app/main/lower-background-priority.ts'
+import { lowerBackgroundPriority } from '../../../src/app/main/release-start-memory.ts'
 
 lowerBackgroundPriority()
 const later = new Worker('setInterval(() => {}, 1000)', { eval: true })

@@ -1,6 +1,6 @@
 /** A process that replaces old objects by new ones, as a control plane does with each change, and reports how far its heap grows. */
 import { getHeapStatistics } from 'node:v8'
-import { limitHeapGrowth } from '../../../src/app/main/limit-heap-growth.ts'
+import { limitHeapGrowth } from '../../../src/app/main/release-start-memory.ts'
 
 const IN_USE_BYTES = 40 * 1024 ** 2
 const ROUNDS = 8

@@ -1,8 +1,15 @@
 /** Themes of the portal: what they set, the field that each fault names, and the contrast of colors. */
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { contrastOf, mixOf } from '../../../src/console/contrast.ts'
-import { DEFAULT_THEME, DEFAULTS, MAX_LOGO_BYTES, ThemeFault, themeOf } from '../../../src/console/theme.ts'
+import {
+  contrastOf,
+  DEFAULT_THEME,
+  DEFAULTS,
+  MAX_LOGO_BYTES,
+  mixOf,
+  ThemeFault,
+  themeOf,
+} from '../../../src/console/theme.ts'
 
 const png = (bytes: number): string => `data:image/png;base64,${Buffer.alloc(bytes).toString('base64')}`
 

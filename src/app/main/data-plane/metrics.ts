@@ -1,8 +1,8 @@
 /** Connects metrics of one data plane to the parts that hold their values. */
-
 import type { AttemptLimit } from '../../../data-plane/http/attempt-limit.ts'
 import type { McpEndpoint } from '../../../data-plane/http/mcp/endpoint.ts'
 import type { ApiCache } from '../../../data-plane/proxy/api-cache/api-cache.ts'
+import type { SessionStatistics, SessionStore } from '../../../data-plane/sessions/session-store.ts'
 import type { SnapshotHolder } from '../../../data-plane/snapshot/holder.ts'
 import type { HeldBytes } from '../../../net/held-bytes.ts'
 import type { AppContext } from '../app-context.ts'
@@ -43,4 +43,18 @@ export function registerMetrics(
   metrics.read('platform_calls_in_flight', () => admission.inFlight())
   metrics.read('platform_held_bytes', () => heldBytes.bytes)
   metrics.read('platform_held_bytes_refused_total', () => heldBytes.counts.refused)
+}
+
+/** Aggregated by maximum: every thread reads the same sessions, those of the process or of all that share a Redis. */
+export function showSessions({ metrics, clock }: AppContext, sessions: SessionStore): void {
+  let asked: Promise<SessionStatistics> | undefined
+  // both gauges of a scrape share one query
+  const statistics = (): Promise<SessionStatistics> => {
+    asked ??= Promise.resolve(sessions.statistics(clock.now())).finally(() => {
+      asked = undefined
+    })
+    return asked
+  }
+  metrics.read('platform_sessions', async () => (await statistics()).active_sessions)
+  metrics.read('platform_sessions_zombie', async () => (await statistics()).zombie_sessions)
 }

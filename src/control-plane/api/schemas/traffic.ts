@@ -19,13 +19,14 @@ import {
   shownMirror,
   upstreams,
 } from './upstream-addresses.ts'
-import { connections, shownConnections } from './upstream-connections.ts'
 import {
   circuitBreaker,
   circuitFields,
+  connections,
   retry,
   retryFields,
   shownCircuit,
+  shownConnections,
   shownRetry,
 } from './upstream-rules.ts'
 import { z } from './zod.ts'

@@ -1,4 +1,4 @@
-/** Schemas of the retry rule and the circuit breaker of an API, and their conversion. */
+/** Schemas of the rules of an API for its upstream: retries, circuit breaker, connections; and their conversion. */
 import { TRAFFIC_METHODS } from '../../../model/traffic.ts'
 import {
   type CircuitRule,
@@ -10,6 +10,7 @@ import {
   RETRY_STATUSES,
   type RetryRule,
 } from '../../../model/upstream-rules.ts'
+import type { UpstreamTransport } from '../../../model/upstream-transport.ts'
 import { count, isWithin, word } from './fields.ts'
 import { z } from './zod.ts'
 
@@ -125,4 +126,20 @@ export function shownCircuit(rule: CircuitRule) {
     max_open_ms: rule.maxOpenMs,
     statuses: [...rule.statuses],
   }
+}
+
+export const connections = z
+  .strictObject({
+    http2: z
+      .boolean()
+      .default(false)
+      .openapi({ description: 'true: use HTTP/2, by ALPN for https and with prior knowledge for http.' }),
+  })
+  .openapi('UpstreamConnections', {
+    description:
+      'How calls share connections to the upstream. null: one HTTP/1.1 request in flight on each connection.',
+  })
+
+export function shownConnections({ http2 = false }: UpstreamTransport) {
+  return { http2 }
 }

@@ -1,6 +1,8 @@
-/** The state of a consumer's lease, and the refusal that a denial causes. */
+/** The state of a consumer's lease, what it holds in the table, and the refusal that a denial causes. */
 import type { PlanLimits } from '../../../model/plan.ts'
+import { BUSY, READ_IN_FLIGHT, READ_TOKENS } from '../memory/abi.ts'
 import type { HashedKey } from '../memory/table.ts'
+import type { TableQuota } from '../memory/table-quota.ts'
 import { clamp, type Lacking, quotaUnavailable, retryAfterSecs } from '../memory/table-quota.ts'
 import type { LimitKind, QuotaRefusal, QuotaRequest } from '../quota.ts'
 
@@ -130,4 +132,17 @@ function resetOf(kind: LimitKind, unixMs: number, waitMs: number): number {
   if (kind === 'day') return Date.UTC(at.getUTCFullYear(), at.getUTCMonth(), at.getUTCDate() + 1)
   if (kind === 'month') return Date.UTC(at.getUTCFullYear(), at.getUTCMonth() + 1)
   return unixMs + waitMs
+}
+
+/** Zeros for a consumer without a slot in the table. */
+export function heldBy(
+  { key }: ConsumerLease,
+  quota: TableQuota,
+): { readonly units: number; readonly inFlight: number } {
+  const { table } = quota
+  const slot = table.find(key)
+  const read = () => table.kernel.quotaRead(slot, quota.monotonicMs(), quota.unixMs())
+  return slot >= 0 && table.patiently(read, BUSY) === 1
+    ? { units: table.out[READ_TOKENS / 4]!, inFlight: table.out[READ_IN_FLIGHT / 4]! }
+    : { units: 0, inFlight: 0 }
 }

@@ -6,7 +6,7 @@ import { Notices } from '../memory/notices.ts'
 import { type Clocks, TableQuota } from '../memory/table-quota.ts'
 import type { Quota, QuotaStatistics, QuotaUse } from '../quota.ts'
 import { shortKey } from './keys.ts'
-import { storeClocks } from './store-clocks.ts'
+import { storeClocks } from './membership.ts'
 import { ThreadReserver } from './thread-reserver.ts'
 
 export interface JoinRedisOptions extends Pick<Clocks, 'monotonicMs'> {

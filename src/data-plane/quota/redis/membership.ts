@@ -3,6 +3,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { QuotaTable } from '../memory/table.ts'
+import type { Clocks } from '../memory/table-quota.ts'
 import type { QuotaConnection, RunScript } from './connection.ts'
 import { BUCKETS, type Keys } from './keys.ts'
 import { MINUTE_MS } from './lua-prelude.ts'
@@ -180,4 +181,17 @@ export class Membership {
 function list<T>(json: string | number | undefined): readonly T[] {
   const value: unknown = JSON.parse(String(json))
   return Array.isArray(value) ? value : []
+}
+
+/** Before the first response of Redis: the time of the request, and the clock of this machine. */
+export function storeClocks(
+  table: () => QuotaTable | undefined,
+): Required<Pick<Clocks, 'unixMs' | 'calendarMs'>> {
+  function storeMs(): number | undefined {
+    const own = table()
+    return own === undefined || own.unixOffsetMs === 0
+      ? undefined
+      : Math.floor(own.nowMs() + own.unixOffsetMs)
+  }
+  return { unixMs: () => storeMs() ?? Date.now(), calendarMs: nowMs => storeMs() ?? nowMs }
 }

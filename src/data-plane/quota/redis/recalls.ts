@@ -1,7 +1,7 @@
 /** Reduces the units and slots that this instance holds of a consumer when another instance lacks them. */
 import type { TableQuota } from '../memory/table-quota.ts'
 import type { ConsumerLease } from './consumer-lease.ts'
-import { heldBy } from './held.ts'
+import { heldBy } from './consumer-lease.ts'
 import type { Ask, Leases } from './leases.ts'
 
 /** A recall holds for this time; an instance that still lacks something repeats it. */

@@ -21,11 +21,10 @@ import { keysUnder, shortKey, shortName } from './keys.ts'
 import { LeaseReserver } from './lease-reserver.ts'
 import { Leases } from './leases.ts'
 import { LONG_LEASE } from './leases-lua.ts'
-import { Membership } from './membership.ts'
+import { Membership, storeClocks } from './membership.ts'
 import { createResets, type Reset } from './resets.ts'
 import { serveThread } from './serve-thread.ts'
 import { statisticsOver, usageOf, useOver } from './statistics.ts'
-import { storeClocks } from './store-clocks.ts'
 import { ToolLeases } from './tool-leases.ts'
 
 export interface RedisQuotaOptions extends Omit<JournalQuotaOptions, 'dir' | 'unixMs' | 'calendarMs'> {

@@ -1,4 +1,5 @@
-/** The Lua scripts of sessions in Redis. KEYS[1] is the session; none of them reads another key. */
+/** The Lua scripts of sessions in Redis, and the facts of a session as it stores them. KEYS[1] is the session; no script reads another key. */
+import type { SettledFacts } from '../session-store.ts'
 
 /**
  * Renews the TTL and returns the state; false when the session has ended or expired.
@@ -46,3 +47,18 @@ redis.call('DEL', KEYS[1])
 redis.call('HSET', KEYS[1], 'ended', '1')
 redis.call('PEXPIRE', KEYS[1], ARGV[1])
 return alive and 1 or 0`
+
+/** The field is named after the first of them. */
+export function capabilityBits({ elicitation, sampling, roots }: SettledFacts): number {
+  return (elicitation ? 1 : 0) | (sampling === true ? 2 : 0) | (roots === true ? 4 : 0)
+}
+
+export function settledFacts(protocolVersion: string, bits: number, logLevel: string): SettledFacts {
+  return {
+    protocolVersion,
+    elicitation: (bits & 1) !== 0,
+    ...((bits & 2) === 0 ? undefined : { sampling: true }),
+    ...((bits & 4) === 0 ? undefined : { roots: true }),
+    ...(logLevel === '' ? undefined : { logLevel }),
+  }
+}

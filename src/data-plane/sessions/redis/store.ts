@@ -22,8 +22,7 @@ import {
 import { SignalListeners } from '../signal-listeners.ts'
 import type { RedisConnection } from './connection.ts'
 import { RedisReplays } from './replays.ts'
-import { BEAT, CLAIM, END, TOUCH } from './session-scripts.ts'
-import { capabilityBits, settledFacts } from './stored-facts.ts'
+import { BEAT, CLAIM, capabilityBits, END, settledFacts, TOUCH } from './session-scripts.ts'
 import { RedisTaskStore } from './tasks.ts'
 
 export interface RedisSessionOptions {

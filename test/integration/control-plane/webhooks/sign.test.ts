@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process'
 import fc from 'fast-check'
 import { Webhook } from 'standardwebhooks'
 import { describe, expect, it } from 'vitest'
-import { platformSignature, standardSignature } from '../../../../src/control-plane/webhooks/sign.ts'
+import { platformSignature, standardSignature } from '../../../../src/control-plane/webhooks/attempt.ts'
 
 const nowSecs = () => Math.floor(Date.now() / 1000)
 const headers = (id: string, at: number, signature: string) => ({

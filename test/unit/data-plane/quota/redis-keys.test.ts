@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest'
 import { HashedKey, type QuotaTable } from '../../../../src/data-plane/quota/memory/table.ts'
 import { BUCKETS, keysUnder, shortKey, shortName } from '../../../../src/data-plane/quota/redis/keys.ts'
-import { storeClocks } from '../../../../src/data-plane/quota/redis/store-clocks.ts'
+import { storeClocks } from '../../../../src/data-plane/quota/redis/membership.ts'
 import { keyData, requestOf } from '../../../../src/data-plane/quota/redis/thread-messages.ts'
 
 const keys = keysUnder('gate')

@@ -1,6 +1,6 @@
 /** Which address counts as the caller's, and which texts are CIDRs. */
 import { describe, expect, it } from 'vitest'
-import { isCidr } from '../../../../src/app/settings/cidr.ts'
+import { isCidr } from '../../../../src/app/settings/reader.ts'
 import { clientAddresses } from '../../../../src/net/server/client-address.ts'
 import type { HttpRequest } from '../../../../src/net/server/listener.ts'
 

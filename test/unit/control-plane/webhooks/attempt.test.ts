@@ -1,7 +1,7 @@
 /** The stored part of a receiver's response: bounded, valid text, without confidential values. */
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { storedResponse } from '../../../../src/control-plane/webhooks/stored-response.ts'
+import { storedResponse } from '../../../../src/control-plane/webhooks/attempt.ts'
 
 const KEY = 'tgk_AbCdEfGh_0123456789abcdefghijklmnopqrstuv'
 
