@@ -16,7 +16,7 @@ while (($# > 0)); do
 done
 package=$(realpath .pack/toolgate-*.tgz) || { echo 'fresh-roots.sh: run npm run pack -- .pack first'; exit 64; }
 # makes the root and brings the binaries; it runs one small test
-bash scripts/test-nodes.sh --node "$nodes" test/unit/net/server/native.test.ts >/dev/null || exit $?
+bash scripts/test-nodes.sh --node "$nodes" test/unit/net/server/uws/native.test.ts >/dev/null || exit $?
 tools=$(realpath .tools) npm=$(npm root -g)/npm registry=$(npm config get registry --loglevel=silent) work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 git archive HEAD | gzip -1 >"$work/clone.tar.gz"

@@ -70,7 +70,7 @@ describe('a bundle at an address', { timeout: 120_000 }, () => {
       /cannot evaluate the action tools\.list on the resource/,
     ],
     ['truncated', readFileSync(SHIPPED).subarray(0, 99_999), /truncated/],
-    // test/unit/policy/trial.test.ts shows it with a shorter limit
+    // test/unit/policy/opa-wasm/trial.test.ts shows it with a shorter limit
     ...(process.env.SOAK === '1' ? [NEVER_ENDS] : []),
   ])('that is %s leaves the one before serving, and says so', async (name, bundle, reason) => {
     const before = await revisionOfList()

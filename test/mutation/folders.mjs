@@ -10,8 +10,9 @@ export const FOLDERS = {
     snapshot: {
       mutate: ['src/data-plane/snapshot/**/*.ts'],
       tests: [
-        'test/unit/data-plane/snapshot/{snapshot,configuration,control-share,incremental}.test.ts',
-        'test/unit/data-plane/stages/{stages,whole-pipeline}.test.ts',
+        'test/unit/data-plane/snapshot/**/{snapshot,configuration,incremental}.test.ts',
+        'test/unit/link/control-share.test.ts',
+        'test/unit/data-plane/stages/**/{stages,whole-pipeline}.test.ts',
       ],
     },
   },
@@ -28,7 +29,7 @@ export const FOLDERS = {
     'quota-local': {
       mutate: ['src/data-plane/quota/*.ts', 'src/data-plane/quota/{memory,journal}/**/*.ts'],
       tests: [
-        'test/unit/data-plane/quota/{plans,local-quota,memory-quota}.test.ts',
+        'test/unit/data-plane/quota/**/{plans,local-quota,memory-quota}.test.ts',
         'test/unit/data-plane/kernel/window-{lease,decide}.test.ts',
         'test/integration/data-plane/quota/journal-{files,restart}.test.ts',
         'test/contract/quota/local.test.ts',
@@ -37,7 +38,7 @@ export const FOLDERS = {
     'quota-redis': {
       mutate: ['src/data-plane/quota/redis/**/*.ts'],
       tests: [
-        'test/unit/data-plane/quota/{redis-keys,redis-instance,consumer-lease,thread-reserver}.test.ts',
+        'test/unit/data-plane/quota/**/{redis-keys,redis-instance,consumer-lease,thread-reserver}.test.ts',
         'test/contract/quota/redis-{lease-requests,slots,tool-leases,heartbeats}.test.ts',
         // the simulation replaces modules, which the kept thread has loaded
         'test/contract/quota/redis-{joined,leases}.test.ts',
@@ -49,36 +50,37 @@ export const FOLDERS = {
     'policy-core': {
       mutate: ['src/policy/*.ts'],
       tests: [
-        'test/unit/policy/{decision,decision-cache,bundle,signatures,report-failure}.test.ts',
-        'test/unit/policy/{schema,reads,live}.test.ts',
+        'test/unit/policy/**/{decision,decision-cache,bundle,signatures,report-failure}.test.ts',
+        'test/unit/policy/**/{schema,reads,live}.test.ts',
         'test/integration/policy/archive.test.ts',
-        'test/unit/policy/{opa-http,log,opa-wasm}.test.ts',
+        'test/unit/policy/**/{opa-http,log,opa-wasm}.test.ts',
         'test/integration/policy/signatures.test.ts',
       ],
     },
     'policy-live': {
       mutate: ['src/policy/live/**/*.ts'],
       tests: [
-        'test/unit/policy/{tightened,shadow,follower,live,tenant-bundles,sources,distribution}.test.ts',
+        'test/unit/policy/**/{tightened,shadow,follower,live,tenant-bundles,sources,distribution}.test.ts',
       ],
     },
     'policy-log': {
       mutate: ['src/policy/log/**/*.ts'],
-      tests: ['test/unit/policy/{recorder,log}.test.ts'],
+      tests: ['test/unit/policy/**/{recorder,log}.test.ts'],
     },
     'policy-engines': {
       mutate: ['src/policy/opa-{http,wasm}/**/*.ts', '!src/policy/opa-wasm/trial-worker.ts'],
       tests: [
-        'test/unit/policy/{opa-http,opa-wasm,opa-wasm-memory,evaluation-time,trial}.test.ts',
+        'test/unit/policy/**/{opa-http,opa-wasm,opa-wasm-memory,evaluation-time,trial}.test.ts',
         'test/contract/policy/opa-wasm.test.ts',
       ],
     },
     'policy-workshop': {
       mutate: ['src/policy/workshop/**/*.ts'],
       tests: [
-        'test/unit/policy/{workshop,never-matching,build-steps,cli}.test.ts',
+        'test/unit/policy/**/{workshop,never-matching,build-steps,cli}.test.ts',
         // never and build run the real opa, which takes seconds for each mutant
-        'test/integration/policy/{workshop-steps,programs}.test.ts',
+        'test/integration/policy/workshop-steps.test.ts',
+        'test/integration/app/cli/policy/programs.test.ts',
       ],
     },
   },

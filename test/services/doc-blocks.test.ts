@@ -80,7 +80,7 @@ const RULES: readonly Rule[] = [
   { command: /^npx toolgate --help$/, by: ['test/unit/app/cli/help.test.ts', "'--help'"] },
   {
     command: /^npx toolgate bridge /,
-    by: ['test/integration/mcp-servers/bridge.test.ts', "[BIN, 'bridge'"],
+    by: ['test/integration/bridge/bridge.test.ts', "[BIN, 'bridge'"],
   },
   // the image and the chart
   { command: /^npm run pack /, by: [IMAGE, 'npm run --silent pack -- .pack'] },
