@@ -78,8 +78,8 @@ export default defineConfig({
           include: SERVICES,
           exclude: [...ALONE, ...TIMED],
           isolate: false,
-          // they wait for servers and faults half of the time
-          maxWorkers: 2 * availableParallelism() + 1,
+          // they wait for servers and faults half of the time, the long tables of faults most of it
+          maxWorkers: (IS_LONG_CHECK ? 3 : 2) * availableParallelism() + 1,
           sequence: { groupOrder: 1 },
         },
       },
