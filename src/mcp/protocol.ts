@@ -1,12 +1,7 @@
-/** Versions, addresses, request options and outcomes of MCP on the side of the client. */
+/** Addresses, request options and outcomes of MCP on the side of the client. */
 import type { Cancellation } from '../base/cancellation.ts'
 import type { EgressFailure } from '../net/egress/egress.ts'
 import type { ByteBudget } from '../net/held-bytes.ts'
-
-/** With a handshake and, where the server wants one, a session. Newest first. */
-export const LEGACY_VERSIONS: readonly string[] = ['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05']
-/** Without either: each request stands alone. */
-export const MODERN_VERSION = '2026-07-28'
 
 export type Dict = { readonly [name: string]: unknown }
 

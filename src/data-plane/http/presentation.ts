@@ -1,6 +1,6 @@
 /** Describes the gateway to clients and registries: `serverInfo`, the server card and `server.json`. */
 
-import { PROTOCOL_VERSIONS, type ProtocolVersion } from '../../mcp/versions.ts'
+import { hasFeature, PROTOCOL_VERSIONS, type ProtocolVersion } from '../../mcp/versions.ts'
 import type { Presentation } from '../../model/presentation.ts'
 import type { ToolView } from '../../model/tool-view.ts'
 import type { Call } from './call.ts'
@@ -29,9 +29,9 @@ export function serverInfoOf(
   const websiteUrl = view?.websiteUrl ?? presentation.websiteUrl
   return {
     name,
-    ...(since >= '2025-06-18' ? { title } : undefined),
+    ...(hasFeature(since, 'titles') ? { title } : undefined),
     version,
-    ...(since >= '2025-11-25'
+    ...(hasFeature(since, 'icons')
       ? { description, websiteUrl, icons: view?.icons ?? iconsOf(presentation) }
       : undefined),
   }

@@ -5,7 +5,7 @@ import { beginInSlices } from '../../base/async/slices.ts'
 import { writeJson } from '../../base/json/exact-number.ts'
 import { unfoldSchema } from '../../base/json/unfold-schema.ts'
 import { oncePer } from '../../base/once-per.ts'
-import type { ProtocolVersion } from '../../mcp/versions.ts'
+import { type Feature, hasFeature, LATEST_LEGACY, type ProtocolVersion } from '../../mcp/versions.ts'
 import type { Content, Tool, ToolAnnotations, ToolResult } from '../../model/tool.ts'
 import type { ListingForm, ShortForm } from '../snapshot/snapshot.ts'
 import { listedSchema, shortDescription } from './listed-schema.ts'
@@ -26,36 +26,35 @@ interface Listing {
   readonly compact?: boolean
 }
 
-const since = (view: View, version: ProtocolVersion): boolean => view === 'rest' || view >= version
+const has = (view: View, feature: Feature): boolean => view === 'rest' || hasFeature(view, feature)
 
 export function toolView(tool: ListedTool, view: View, compact = false): object {
-  // JSON Schema 2020-12 and with it `$defs` came in 2025-11-25: older clients follow no references
-  const schemaView = since(view, '2025-11-25') ? <T>(schema: T): T => schema : unfoldSchema
+  const schemaView = has(view, 'schemaReferences') ? <T>(schema: T): T => schema : unfoldSchema
   const { outputSchema } = tool
   // one tool with a non-object outputSchema makes the whole list fail in legacy clients (docs/reference/mcp.md)
   const showOutput =
     outputSchema !== undefined &&
-    since(view, '2025-06-18') &&
-    (view === '2026-07-28' || outputSchema.type === 'object')
+    has(view, 'structuredOutput') &&
+    (has(view, 'anyOutput') || outputSchema.type === 'object')
   const inputSchema = schemaView(tool.inputSchema)
   if (view === 'rest') {
     const { name, title, description, annotations } = tool
     return { name, title, description, inputSchema, outputSchema, annotations, ...metaOf(tool) }
   }
   const showTitle =
-    tool.title !== undefined && since(view, '2025-06-18') && !tool.description.startsWith(tool.title)
-  const annotations = since(view, '2025-03-26') ? annotationsOf(tool, showTitle) : {}
+    tool.title !== undefined && has(view, 'titles') && !tool.description.startsWith(tool.title)
+  const annotations = has(view, 'annotations') ? annotationsOf(tool, showTitle) : {}
   return {
     name: tool.name,
     ...(showTitle ? { title: tool.title } : undefined),
     description: compact ? shortDescription(tool.description) : tool.description,
-    inputSchema: listedSchema(inputSchema, since(view, '2025-11-25'), compact),
+    inputSchema: listedSchema(inputSchema, has(view, 'schemaReferences'), compact),
     ...(showOutput ? { outputSchema: schemaView(outputSchema) } : undefined),
     ...(Object.keys(annotations).length > 0 ? { annotations } : undefined),
-    ...(view === '2025-11-25' && tool.tasks !== undefined
+    ...(hasFeature(view, 'coreTasks') && tool.tasks !== undefined
       ? { execution: { taskSupport: tool.tasks } }
       : undefined),
-    ...(since(view, '2025-06-18') ? metaOf(tool) : undefined),
+    ...(has(view, 'titles') ? metaOf(tool) : undefined),
   }
 }
 
@@ -77,7 +76,7 @@ const fullTokens = oncePer((tool: ListedTool) => tokensOf(tool, false))
 const compactTokens = oncePer((tool: ListedTool) => tokensOf(tool, true))
 
 function tokensOf(tool: ListedTool, compact: boolean): number {
-  return Math.ceil(Buffer.byteLength(writeJson(toolView(tool, '2025-11-25', compact))) / BYTES_PER_TOKEN)
+  return Math.ceil(Buffer.byteLength(writeJson(toolView(tool, LATEST_LEGACY, compact))) / BYTES_PER_TOKEN)
 }
 
 /** Hints that differ from the default of MCP, and `destructiveHint`, which clients ask about before they call. No title that is listed elsewhere. */
@@ -169,8 +168,8 @@ export function listTail(form: ShortForm, after: string): Uint8Array | undefined
 /** A result without the fields and content types that the version does not know. */
 export function resultView(result: ToolResult, view: View): ToolResult {
   const keepsStructured =
-    since(view, '2025-06-18') && (view === '2026-07-28' || isObject(result.structuredContent))
-  const content = since(view, '2025-06-18')
+    has(view, 'structuredOutput') && (has(view, 'anyOutput') || isObject(result.structuredContent))
+  const content = has(view, 'resourceLinks')
     ? result.content
     : result.content.map(part => olderContent(part, view))
   const { isError, structuredContent, _meta } = result
@@ -186,13 +185,12 @@ function isObject(value: unknown): boolean {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** Links came in 2025-06-18, audio in 2025-03-26. */
 export function olderContent(content: Content, view: View): Content {
   if (content.type === 'resource_link') {
     const said = content.size === undefined ? content.name : `${content.size} bytes`
     return { type: 'text', text: `[Left out: ${said}, at ${content.uri}]` }
   }
-  if (content.type !== 'audio' || view !== '2024-11-05') return content
+  if (content.type !== 'audio' || has(view, 'audio')) return content
   return {
     type: 'resource',
     resource: { uri: 'toolgate:answer', mimeType: content.mimeType, blob: content.data },

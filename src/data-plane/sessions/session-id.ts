@@ -1,5 +1,7 @@
 /** Makes, recognizes and reads session ids, which contain the facts of their session and a signature. */
+
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
+import { LEGACY_VERSIONS } from '../../mcp/versions.ts'
 import type { KeyRing } from './key-ring.ts'
 import type { SessionFacts } from './session-store.ts'
 
@@ -21,8 +23,7 @@ const SAMPLING = 0x40
 const ROOTS = 0x80
 const ID = /^[A-Za-z0-9_-]{58}$/
 
-/** Positions are part of ids that clients hold: append only. */
-const VERSIONS = ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25']
+const VERSIONS: readonly string[] = LEGACY_VERSIONS
 
 export function mintSessionId(facts: SessionFacts, keys: KeyRing): string {
   const version = VERSIONS.indexOf(facts.protocolVersion)

@@ -9,13 +9,12 @@ import {
   type ClientInfo,
   type Dict,
   failure,
-  LEGACY_VERSIONS,
-  MODERN_VERSION,
   type RequestOptions,
   type RpcFailure,
   type RpcOutcome,
   type ServerAddress,
 } from '../protocol.ts'
+import { isLegacyVersion, LATEST_LEGACY, MODERN_VERSION } from '../versions.ts'
 import { McpConnection, type OnNotification } from './connection.ts'
 import { openHttpSse } from './http-sse.ts'
 import type { ServerSession } from './server-session-store.ts'
@@ -111,7 +110,7 @@ async function connectModern(
 
 /** @returns undefined when one of the versions is negotiated by `initialize` */
 function withoutModern(address: ServerAddress, versions: Dict[string][]): RpcFailure | undefined {
-  const isOlder = versions.some(version => LEGACY_VERSIONS.includes(version as string))
+  const isOlder = versions.some(version => isLegacyVersion(String(version)))
   return isOlder ? undefined : unsupported(address, versions)
 }
 
@@ -174,15 +173,14 @@ async function initialize(
   deadlineMs: number,
 ): Promise<string | RpcFailure> {
   const params = {
-    protocolVersion: LEGACY_VERSIONS[0],
+    protocolVersion: LATEST_LEGACY,
     capabilities: options.capabilities ?? {},
     clientInfo: options.client,
   }
   const outcome = await connection.request('initialize', params, within(options, deadlineMs))
   if (outcome.kind !== 'result') return notExecuted(outcome, address)
   const { protocolVersion: version, capabilities } = outcome.result
-  if (typeof version !== 'string' || !LEGACY_VERSIONS.includes(version))
-    return unsupported(address, [version])
+  if (typeof version !== 'string' || !isLegacyVersion(version)) return unsupported(address, [version])
   connection.settle({ version, capabilities: isObject(capabilities) ? capabilities : {} })
   return version
 }

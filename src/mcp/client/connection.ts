@@ -6,14 +6,8 @@ import { Cancellation } from '../../base/cancellation.ts'
 import { writeJson } from '../../base/json/exact-number.ts'
 import { isObject } from '../../base/json/is-object.ts'
 import { INVALID_PARAMS, METHOD_NOT_FOUND } from '../../model/rpc-errors.ts'
-import {
-  type ClientInfo,
-  type Dict,
-  MODERN_VERSION,
-  type RequestId,
-  type RequestOptions,
-  type RpcOutcome,
-} from '../protocol.ts'
+import type { ClientInfo, Dict, RequestId, RequestOptions, RpcOutcome } from '../protocol.ts'
+import { MODERN_VERSION } from '../versions.ts'
 import { notificationText, requestText, responseText, type ServerMessage } from './messages.ts'
 import { RequestReceivers } from './receivers.ts'
 import type { OnMessage, Wire } from './wire.ts'

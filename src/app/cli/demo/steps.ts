@@ -3,6 +3,7 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseJson } from '../../../base/json/parse-json.ts'
+import { LATEST_LEGACY } from '../../../mcp/versions.ts'
 import { type DemoExchange, exchange } from './exchange.ts'
 import { expect, expectStatus, field } from './expect.ts'
 import { findTokenEndpoint, getToken } from './token.ts'
@@ -17,7 +18,7 @@ export interface DemoOptions {
 const BURST = 8
 const MIN_TOOLS = 12
 const MAX_WAIT_SECS = 61
-const PROTOCOL_VERSION = '2025-06-18'
+const PROTOCOL_VERSION = LATEST_LEGACY
 
 /** @throws DemoFailure at the first unexpected response. */
 export async function walk({ url, authUrl }: DemoOptions, transcript: Transcript): Promise<void> {

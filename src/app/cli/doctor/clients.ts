@@ -3,6 +3,7 @@
  * Sources: documentation and source code of the clients, and for Gemini CLI and Zed also compatibility tables of zuplo.com. A loopback redirect
  * address stands for any port (RFC 8252 §7.3).
  */
+import type { ProtocolVersion } from '../../../mcp/versions.ts'
 import { CLIENT_TOOL_LIMITS } from '../../../model/client-limits.ts'
 
 export const CLIENT_NAMES = [
@@ -23,7 +24,7 @@ export interface ClientProfile {
   readonly name: ClientName
   readonly title: string
   /** What it asks for in `initialize`. */
-  readonly protocolVersion: string
+  readonly protocolVersion: ProtocolVersion
   readonly clientInfo: { readonly name: string; readonly version: string }
   /** Sent at registration; the first is the one the code comes back to. */
   readonly redirectUris: readonly [string, ...string[]]

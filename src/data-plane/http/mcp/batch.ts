@@ -1,6 +1,8 @@
 /** Batches of MCP 2025-03-26: checks a batch, dispatches its messages and sends the replies. `post.ts` reads the body. */
+
 import { continueWith, type MaybePending } from '../../../base/and-then.ts'
 import { Cancellation } from '../../../base/cancellation.ts'
+import { hasFeature, isLegacyVersion } from '../../../mcp/versions.ts'
 import { INVALID_REQUEST } from '../../../model/rpc-errors.ts'
 import { lengthOf, type Pieces } from '../../../net/server/pieces.ts'
 import type { Session } from '../../sessions/session-store.ts'
@@ -46,8 +48,8 @@ export async function postBatch(
   const messages = items.map(readMessage)
   const version = settledVersion(call, session)
   if (
-    (header !== '' && header !== '2025-03-26') ||
-    (session !== undefined && version !== '2025-03-26') ||
+    (header !== '' && !(isLegacyVersion(header) && hasFeature(header, 'batches'))) ||
+    (session !== undefined && !hasFeature(version, 'batches')) ||
     messages.some(message => isModern(message, ''))
   ) {
     return badRequest(call, null, 'Batches exist only in protocol version 2025-03-26.')

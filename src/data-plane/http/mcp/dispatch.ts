@@ -5,6 +5,7 @@ import { writeJson } from '../../../base/json/exact-number.ts'
 import { isObject } from '../../../base/json/is-object.ts'
 import { isLongJson, writeLongJson } from '../../../base/json/long-json.ts'
 import {
+  hasFeature,
   isModernVersion,
   MODERN_VERSIONS,
   negotiate,
@@ -329,7 +330,7 @@ function longReply(
 
 /** Where a tool of the catalog runs as a task, in versions that have them. */
 function mayBeTask({ snapshot, version }: Conversation): boolean {
-  return snapshot.served.tasks && version >= '2025-11-25'
+  return snapshot.served.tasks && hasFeature(version, 'tasks')
 }
 
 /** A client mirrors the arguments of the tool that it names, which is not the target of `call_tool`. */

@@ -1,7 +1,8 @@
 /** Resources, prompts and completion over MCP: reads operations from requests, and makes lists, results and errors for a version. */
+
 import { writeJson } from '../../../base/json/exact-number.ts'
 import { isObject } from '../../../base/json/is-object.ts'
-import { isModernVersion, type ProtocolVersion } from '../../../mcp/versions.ts'
+import { hasFeature, isModernVersion, type ProtocolVersion } from '../../../mcp/versions.ts'
 import type { Refusal } from '../../../model/refusal.ts'
 import { INTERNAL_ERROR, INVALID_PARAMS, RESOURCE_NOT_FOUND } from '../../../model/rpc-errors.ts'
 import type { Feature } from '../../../model/tool.ts'
@@ -56,8 +57,8 @@ function entryOf({ id: value, listed }: Feature, id: string, version: ProtocolVe
     [id]: value,
     ...common,
     // resources of older versions have names for their titles
-    ...(title === undefined || version < '2025-06-18' ? undefined : { title }),
-    ...(icons === undefined || version < '2025-11-25' ? undefined : { icons }),
+    ...(title === undefined || !hasFeature(version, 'titles') ? undefined : { title }),
+    ...(icons === undefined || !hasFeature(version, 'icons') ? undefined : { icons }),
   }
 }
 
@@ -118,7 +119,7 @@ export function featureReply(
 
 function viewOf(served: Dict, version: ProtocolVersion): Dict {
   const { messages } = served
-  if (!Array.isArray(messages) || version >= '2025-06-18') return served
+  if (!Array.isArray(messages) || hasFeature(version, 'resourceLinks')) return served
   return {
     ...served,
     messages: messages.map(({ role, content }) => ({ role, content: olderContent(content, version) })),

@@ -1,6 +1,7 @@
 /** GET at the MCP endpoint: standalone streams, resumed streams, and streams of the HTTP+SSE transport (MCP 2024-11-05). */
 
 import { endpointEvent, messageEvent } from '../../../mcp/sse.ts'
+import { STREAM_VERSION } from '../../../mcp/versions.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import { ownerOf } from '../../sessions/owner.ts'
 import type { Session, SessionSignal } from '../../sessions/session-store.ts'
@@ -82,7 +83,7 @@ export class McpGet {
     const session =
       known ??
       (await this.#parts.gateway.sessions.create({
-        protocolVersion: '2024-11-05',
+        protocolVersion: STREAM_VERSION,
         origin: 'stream',
         elicitation: false,
         owner: ownerOf(exchange.principal!),

@@ -1,7 +1,8 @@
 /** The client of a session (up to MCP 2025-11-25): its capabilities, and questions to it during a call. `elicitation-results.ts` judges its responses. */
+
 import { randomBytes } from 'node:crypto'
 import type { Cancellation } from '../../../base/cancellation.ts'
-import type { ProtocolVersion } from '../../../mcp/versions.ts'
+import { hasFeature, type ProtocolVersion } from '../../../mcp/versions.ts'
 import type { ClientSide, Inquiry, InquiryOutcome, Question } from '../../pipeline/inquiry.ts'
 import type { Session } from '../../sessions/session-store.ts'
 import { verdictOn } from './elicitation-results.ts'
@@ -10,7 +11,6 @@ import type { InFlight } from './in-flight.ts'
 /** Afterwards the question counts as declined. */
 const RESPONSE_WITHIN_MS = 2 * 60_000
 /** Elicitation came with this version; the others are as old as MCP. */
-const ELICITATION_SINCE: ProtocolVersion = '2025-06-18'
 
 const NAMES = ['elicitation', 'sampling', 'roots']
 /** All there can be, by bits in the order of the names. */
@@ -22,7 +22,7 @@ const CAPABILITIES: readonly ReadonlySet<string>[] = Array.from(
 /** What the client declared, of what may be asked. */
 export function capabilitiesOf(session: Session, version: ProtocolVersion): ReadonlySet<string> {
   const { elicitation, sampling = false, roots = false } = session
-  const mayElicit = elicitation && version >= ELICITATION_SINCE
+  const mayElicit = elicitation && hasFeature(version, 'elicitation')
   return CAPABILITIES[(mayElicit ? 1 : 0) | (sampling ? 2 : 0) | (roots ? 4 : 0)]!
 }
 

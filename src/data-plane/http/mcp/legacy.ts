@@ -4,7 +4,13 @@ import { andThen, type MaybePending } from '../../../base/and-then.ts'
 import { Cancellation } from '../../../base/cancellation.ts'
 import { withDoubles } from '../../../base/json/exact-number.ts'
 import { isObject } from '../../../base/json/is-object.ts'
-import { ASSUMED_VERSION, isLegacyVersion, negotiate, type ProtocolVersion } from '../../../mcp/versions.ts'
+import {
+  ASSUMED_VERSION,
+  hasFeature,
+  isLegacyVersion,
+  negotiate,
+  type ProtocolVersion,
+} from '../../../mcp/versions.ts'
 import type { Principal } from '../../../model/principal.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import { NO_TRANSPORT, type Transport } from '../../pipeline/transport.ts'
@@ -25,8 +31,6 @@ import { type RpcReply, textOf } from './result.ts'
 import { SessionSide } from './session-side.ts'
 
 /** Streams have ids from the first of these versions on, and begin with an empty event from the second on. */
-const RESUMABLE_SINCE: ProtocolVersion = '2025-03-26'
-const PRIMING_SINCE: ProtocolVersion = '2025-11-25'
 
 export function settledVersion(call: Call, session: Session | undefined): ProtocolVersion {
   const header = call.request.header('mcp-protocol-version')
@@ -51,7 +55,7 @@ export class LegacyCalls {
     const response = new PostResponse(call, {
       streams: streamsTo(call, version),
       replay: undefined,
-      priming: version >= PRIMING_SINCE,
+      priming: hasFeature(version, 'primingEvents'),
     })
     const cancellation = new Cancellation()
     cancelWhenAborted(call, cancellation)
@@ -70,11 +74,10 @@ export class LegacyCalls {
     const cancellation = new Cancellation()
     const response = new PostResponse(call, {
       streams: streamsTo(call, version),
-      replay:
-        version >= RESUMABLE_SINCE
-          ? { store: this.#parts.gateway.sessions, sessionId: session.id }
-          : undefined,
-      priming: version >= PRIMING_SINCE,
+      replay: hasFeature(version, 'streamedResponses')
+        ? { store: this.#parts.gateway.sessions, sessionId: session.id }
+        : undefined,
+      priming: hasFeature(version, 'primingEvents'),
       inFlight: this.#parts.inFlight.add(session.id, request.id, cancellation),
     })
     cancellation.add(response)
@@ -219,7 +222,7 @@ export class LegacyCalls {
 }
 
 function streamsTo(call: Call, version: ProtocolVersion): boolean {
-  return acceptsStream(call) && version !== '2024-11-05'
+  return acceptsStream(call) && hasFeature(version, 'streamedResponses')
 }
 
 /** Apart, so that only what the function needs is allocated for it. */

@@ -1,6 +1,6 @@
 /** Makes the reply to a refused JSON-RPC request, in the form of its version and method. */
 
-import { isModernVersion, type ProtocolVersion } from '../../../mcp/versions.ts'
+import { hasFeature, isModernVersion, type ProtocolVersion } from '../../../mcp/versions.ts'
 import type { Refusal } from '../../../model/refusal.ts'
 import { INVALID_PARAMS, MISSING_CAPABILITY } from '../../../model/rpc-errors.ts'
 import type { Call } from '../call.ts'
@@ -34,10 +34,9 @@ export function refusedReply(
   ended: Ended,
   refusal: Refusal,
 ): RpcReply {
-  // from 2025-11-25 on the model reads why its arguments are invalid (MCP 2025-11-25, tools, "Error Handling")
   const ofArguments = refusal.reason === 'invalid_arguments' || refusal.reason === 'arguments_too_expensive'
   const isTool = ended.exchange.operation.action === 'tools.call'
-  if (ofArguments && isTool && version >= '2025-11-25')
+  if (ofArguments && isTool && hasFeature(version, 'argumentErrorResults'))
     return writer.toolError(id, refusal.message, callHeaders(ended.exchange))
   if (refusal.reason === 'confirmation_unsupported' && isModernVersion(version)) {
     return fault(

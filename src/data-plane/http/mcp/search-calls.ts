@@ -3,7 +3,7 @@
 import type { MaybePromise } from '../../../base/and-then.ts'
 import { beginInSlices } from '../../../base/async/slices.ts'
 import { writeJson } from '../../../base/json/exact-number.ts'
-import type { ProtocolVersion } from '../../../mcp/versions.ts'
+import { hasFeature, type ProtocolVersion } from '../../../mcp/versions.ts'
 import { INVALID_PARAMS } from '../../../model/rpc-errors.ts'
 import { type OfferedTool, type OfferedTools, offeredTools } from '../../listing/offered-tools.ts'
 import type { ToolIndexes } from '../../listing/search/tool-indexes.ts'
@@ -71,7 +71,9 @@ export function invalidSearch(
   writer: ResultWriter,
   message: string,
 ) {
-  return version >= '2025-11-25' ? writer.toolError(id, message, []) : fault(id, INVALID_PARAMS, message)
+  return hasFeature(version, 'argumentErrorResults')
+    ? writer.toolError(id, message, [])
+    : fault(id, INVALID_PARAMS, message)
 }
 
 async function findTools(

@@ -1,5 +1,7 @@
 /** The MCP steps after the login: initialize, the notification stream and the list of tools, with their checks. */
+
 import { isObject } from '../../../../base/json/is-object.ts'
+import { LEGACY_VERSIONS } from '../../../../mcp/versions.ts'
 import { ask, describeResponse, objectOf } from '../ask.ts'
 import { demand, Fault } from '../fault.ts'
 import { headersOf, initializeSession as sendInitialize, sendRpc } from '../rpc.ts'
@@ -7,7 +9,7 @@ import type { ListedTool, Step } from '../visit.ts'
 import { fixOfToken } from './token-fault.ts'
 
 const NEEDS_TOKEN = { skipped: 'This step needs an access token. Pass the token with --token.' }
-const KNOWN_VERSIONS = ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25']
+const KNOWN_VERSIONS: readonly string[] = LEGACY_VERSIONS
 const MAX_PAGES = 100
 
 export const initialize: Step = {

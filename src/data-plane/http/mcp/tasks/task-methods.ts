@@ -5,7 +5,7 @@ import type { MaybePending } from '../../../../base/and-then.ts'
 import type { Cancellation } from '../../../../base/cancellation.ts'
 import { withDoubles } from '../../../../base/json/exact-number.ts'
 import { isObject } from '../../../../base/json/is-object.ts'
-import { isModernVersion, type ProtocolVersion } from '../../../../mcp/versions.ts'
+import { hasFeature, isModernVersion, type ProtocolVersion } from '../../../../mcp/versions.ts'
 import { refuse } from '../../../../model/refusal.ts'
 import { INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST } from '../../../../model/rpc-errors.ts'
 import type { Exchange } from '../../../pipeline/exchange.ts'
@@ -58,7 +58,7 @@ export class TaskMethods {
     const { version, takesTasks } = conversation
     const modern = isModernVersion(version)
     if (!(modern ? MODERN_METHODS : LEGACY_METHODS).has(method)) return undefined
-    if (!modern && version !== '2025-11-25') return undefined
+    if (!hasFeature(version, 'tasks')) return undefined
     if (modern && takesTasks !== true) return missingCapability(id)
     if (method === 'tasks/list') return run(exchange => this.#list(request, exchange, conversation, writer))
     const { taskId } = params

@@ -1,6 +1,6 @@
 /** How protocol versions show tasks: capabilities, states, ends and errors. Pure. */
 
-import { isModernVersion, type ProtocolVersion } from '../../../../mcp/versions.ts'
+import { hasFeature, isModernVersion, type ProtocolVersion } from '../../../../mcp/versions.ts'
 import { MISSING_CAPABILITY } from '../../../../model/rpc-errors.ts'
 import type { TaskRecord, TaskStatus } from '../../../sessions/task-store.ts'
 import type { RequestId } from '../message.ts'
@@ -15,7 +15,7 @@ const POLL_MS = 1_000
 /** What the gateway declares, where a tool of the catalog runs as a task. */
 export function taskCapabilities(version: ProtocolVersion): object | undefined {
   if (isModernVersion(version)) return { extensions: { [TASKS_EXTENSION]: {} } }
-  return version === '2025-11-25'
+  return hasFeature(version, 'coreTasks')
     ? { tasks: { list: {}, cancel: {}, requests: { tools: { call: {} } } } }
     : undefined
 }
