@@ -2069,11 +2069,6 @@ export interface components {
              * @default false
              */
             http2: boolean;
-            /**
-             * @description For tool calls: maximum number of idempotent requests in flight on one connection without TLS. Each proxied call has a separate connection.
-             * @default 1
-             */
-            pipelining: number;
         };
         /** @description Several addresses of the upstream, with weights and a health check. If `mcp` names a credential or `traffic.request_headers` sets a header, a change needs the scope `write`, and the role tenant-admin or cpi-admin. */
         Upstreams: {

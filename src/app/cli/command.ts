@@ -32,14 +32,6 @@ export function urlOption(text: string): string {
   return text.replace(/\/+$/, '')
 }
 
-export function numberBetween(min: number, max: number): (text: string) => number {
-  return text => {
-    const value = Number(text)
-    if (text.trim() !== '' && value >= min && value <= max) return value
-    throw new InvalidArgumentError(`Use a number from ${min} to ${max}.`)
-  }
-}
-
 export function integerBetween(min: number, max: number): (text: string) => number {
   return text => {
     const value = Number(text)

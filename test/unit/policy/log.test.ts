@@ -302,9 +302,7 @@ describe('an explanation', () => {
     expect(reasons.map(reason => reason.code)).toEqual(['insufficient_scope'])
     expect(reasons[0]!.rules.length).toBeGreaterThan(0)
     for (const { file, line } of reasons[0]!.rules) {
-      const source = readFileSync(new URL(`../../../../policies/${file}`, import.meta.url), 'utf8').split(
-        '\n',
-      )
+      const source = readFileSync(new URL(`../../../policies/${file}`, import.meta.url), 'utf8').split('\n')
       expect(source[line - 1]).toMatch(/^deny contains/)
     }
   })

@@ -13,7 +13,7 @@ interface Panel {
 }
 
 const read = (path: string): string =>
-  readFileSync(new URL(`../../../../deploy/${path}`, import.meta.url), 'utf8')
+  readFileSync(new URL(`../../../deploy/${path}`, import.meta.url), 'utf8')
 const dashboard = JSON.parse(read('grafana/toolgate.json')) as {
   readonly panels: readonly Panel[]
   readonly templating: { readonly list: readonly { readonly name: string; readonly definition?: string }[] }

@@ -7,10 +7,10 @@ import { runToolgate } from '../../../fixtures/command.ts'
 const COMMANDS = [
   ...['serve', 'demo', 'doctor', 'toolset lint', 'toolset render', 'db migrate', 'db status'],
   ...['config export', 'config diff', 'config apply', 'config validate', 'config schema'],
-  ...['metering tail', 'metering verify', 'bench profile', 'policy new', 'policy watch', 'policy build'],
+  ...['metering tail', 'metering verify', 'policy new', 'policy watch', 'policy build'],
   ...['policy test', 'policy eval', 'policy explain', 'policy replay', 'policy diff'],
 ]
-const GROUPS = ['toolset', 'config', 'db', 'metering', 'bench', 'policy']
+const GROUPS = ['toolset', 'config', 'db', 'metering', 'policy']
 
 describe('--help', () => {
   it.each(COMMANDS)('of %s has a usage, examples and exit codes', async name => {
@@ -80,9 +80,6 @@ describe('wrong usage', () => {
     ['doctor --url http://localhost --client netscape', 'claude, cursor, vscode, chatgpt'],
     ['toolset render', "missing required argument 'file'"],
     ['toolset lint api.json --set x', 'NAME=VALUE'],
-    ['bench profile --seconds 0', 'Use a number from 0.1'],
-    ['bench profile --work nothing', 'call, rest, list, ping, proxy'],
-    ['bench profile --connections 1.5', 'Use a whole number'],
   ])('toolgate %s', async (line, message) => {
     const { code, out, err } = await runToolgate(line.split(' ').filter(word => word !== ''))
     expect([code, out]).toEqual([64, ''])
