@@ -164,6 +164,7 @@ describe(`a gateway of ${THREADS} threads`, () => {
 
   it('refuses connections once it has stopped', async () => {
     await gateway.stop()
-    await expect(call()).rejects.toThrow('ECONNREFUSED')
+    // several addresses of localhost are refused in one error without a message
+    await expect(call()).rejects.toMatchObject({ code: 'ECONNREFUSED' })
   }, 60_000)
 })

@@ -126,10 +126,13 @@ describe.each(['uws', 'node'])(
         const held = async (): Promise<number> =>
           Number(/^platform_held_bytes (\d+)$/m.exec(await subject!.metrics())![1])
         await expect.poll(held).toBeGreaterThan(128 * MIB)
-        expect(await serveOthers(expect.poll(held).toBe(0))).toEqual(new Set([200]))
-        expect(await subject.metrics()).toMatch(
-          /^platform_connections_refused_total\{reason="slow_reader"\} 2$/m,
-        )
+        // one of the two may be cut before the other has received anything
+        const cut = async (): Promise<readonly number[]> => {
+          const text = await subject!.metrics()
+          const refused = /^platform_connections_refused_total\{reason="slow_reader"\} (\d+)$/m.exec(text)
+          return [Number(refused?.[1] ?? 0), Number(/^platform_held_bytes (\d+)$/m.exec(text)![1])]
+        }
+        expect(await serveOthers(expect.poll(cut).toEqual([2, 0]))).toEqual(new Set([200]))
       } finally {
         for (const reader of readers) reader.destroy()
       }

@@ -53,6 +53,7 @@ export class UwsTurn implements Watched {
   #endListeners: (() => void)[] | undefined
   /** Of a response that is held whole. */
   #responseTimer: NodeJS.Timeout | undefined
+  #isPaused = false
   /** Monotonic ms since when the client owes us reading; `NOT_WATCHED` when it does not. */
   #stalledSinceMs: number = NOT_WATCHED
 
@@ -210,6 +211,8 @@ export class UwsTurn implements Watched {
 
   #receive(taker: BodyTaker, chunk: ArrayBuffer, last: boolean): void {
     if (last) {
+      // the last piece can come in the read during which we paused: what follows on the connection must be read, too
+      this.resumeBody()
       this.body = 'complete'
       this.context.bodies.unwatch(this)
     }
@@ -226,12 +229,14 @@ export class UwsTurn implements Watched {
   /** Time paused is not the sender's. */
   pauseBody(): void {
     if (this.#native === undefined || this.body !== 'reading') return
+    this.#isPaused = true
     this.#native.pause()
     this.context.bodies.unwatch(this)
   }
 
   resumeBody(): void {
-    if (this.#native === undefined || this.body !== 'reading') return
+    if (this.#native === undefined || this.body !== 'reading' || !this.#isPaused) return
+    this.#isPaused = false
     this.#native.resume()
     this.context.bodies.watch(this)
   }
