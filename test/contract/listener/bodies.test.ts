@@ -256,6 +256,30 @@ onEachListenerAndLot('request bodies', kind => {
     expect(bytes).toBe(sent.length)
   })
 
+  it('reads on after a body that ended while it was paused', async () => {
+    const { port } = await openListener(kind, (request, response) => {
+      if (request.method === 'GET') return response.send(200, [], 'next')
+      let bytes = 0
+      const body = request.streamBody({
+        data(chunk) {
+          bytes += chunk.length
+          // pieces of the same read still come, often the last one
+          body.pause()
+          setTimeout(() => body.resume(), 2)
+        },
+        end: () => setTimeout(() => response.send(200, [], `read ${bytes}`), 10),
+      })
+    })
+    const sent = Buffer.alloc(8 << 20, 'x')
+    const client = new RawClient(port)
+    for (let round = 1; round <= 3; round++) {
+      client.send(head('POST / HTTP/1.1', `Content-Length: ${sent.length}`), sent)
+      await client.until(new RegExp(`(read ${sent.length}[^]*){${round}}`))
+      client.send(head('GET / HTTP/1.1'))
+      await client.until(new RegExp(`(next[^]*){${round}}`))
+    }
+  })
+
   it('does not count the time paused against the sender', async () => {
     let body: { pause(): void; resume(): void } | undefined
     const { port, refused } = await openListener(
