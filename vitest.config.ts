@@ -5,7 +5,7 @@ import { configDefaults, defineConfig } from 'vitest/config'
 import { IS_LONG_CHECK } from './test/fixtures/check.ts'
 
 /** Only with CHECK=long: programs of others that take long to install or to run, and what other files of the short check cover in part. */
-const LONG = [
+export const LONG: readonly string[] = [
   // clients and servers of others; `mcp-python`, `official-client` and the MCP suites of e2e stay
   'test/services/{client-refusals,conformance,conformance-upstream,control-python-client,control-schemathesis,mcp-clients,mcp-inspector}.test.ts',
   'test/services/{mcp-matrix,mcp-server-clients,mcp-servers,oauth-keycloak,otel-collector,prometheus}.test.ts',

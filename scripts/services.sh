@@ -42,7 +42,7 @@ ENVOY=1.40.0
 OPENAPI_PYTHON=0.29.1
 
 # What only the long check and bench:http need: `--ci` leaves it out.
-long=(haproxy wrk nginx prometheus inspector conformance python-mcp1 go-mcp java-mcp rust-mcp fastmcp langchain-mcp node-clients mcp-servers schemathesis openapi-python envoy keycloak otel-collector helm image)
+long=(haproxy wrk nginx prometheus inspector python-mcp1 go-mcp java-mcp rust-mcp fastmcp langchain-mcp node-clients mcp-servers schemathesis openapi-python envoy keycloak otel-collector helm image)
 
 packages=()
 headless_shell=
