@@ -58,7 +58,7 @@ export const HISTORY_TABLES: readonly string[] = [
   `create index deliveries_leased on deliveries (leased_until) where status = 'pending' and leased_until is not null`,
   `create index deliveries_age on deliveries (created_at)`,
   `create index deliveries_tenant on deliveries (tenant_id)`,
-  // api_id '' = calls without an API. There is no foreign key: the history of a deleted API stays with the tenant.
+  // api_id '' = calls without an API; without a foreign key, so that the history of a deleted API stays with the tenant
   `create table metering_hours (
   tenant_id ${OWNER},
   api_id ${ID} not null,
