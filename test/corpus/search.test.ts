@@ -18,13 +18,13 @@ describe.skipIf(!LARGE_INSTALLED && !required)(
     let index: ToolIndex
     beforeAll(() => {
       tools = largeCatalog()
-      index = indexOf(tools).index
+      index = indexOf(tools)
     }, 120_000)
 
     it('finds the tool for requests as agents write them, in few tokens', () => {
       const mixed = mixedCatalog()
       expect(mixed).toHaveLength(1_232)
-      const mixedIndex = indexOf(mixed).index
+      const mixedIndex = indexOf(mixed)
       const score = scoreOf(mixedIndex, new URL('search/requests.tsv', import.meta.url))
       expect(score.requests).toBe(300)
       expect(score.amongFive, score.missed.join('\n')).toBeGreaterThanOrEqual(0.95)

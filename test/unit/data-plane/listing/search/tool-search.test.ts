@@ -19,7 +19,7 @@ const entry = (name: string, description: string, method = 'GET', path = `/${nam
   }) as unknown as CompiledTool
 
 const find = (tools: readonly CompiledTool[], request: string, limit = 5) =>
-  namesFound(indexOf(tools).index, request, limit)
+  namesFound(indexOf(tools), request, limit)
 
 describe('words', () => {
   it.each([
@@ -72,7 +72,7 @@ describe('a search', () => {
 
   it('looks through every part of a large catalog, and may be interrupted between them', () => {
     const tools = Array.from({ length: 4_500 }, (_, n) => entry(`tool${n}`, `Reads the record of kind${n}`))
-    const { index } = indexOf(tools)
+    const index = indexOf(tools)
     expect(namesFound(index, 'record of kind4321', 1)).toEqual(['tool4321'])
     const searching = index.searching('record', () => true, 5)
     let turns = 0
