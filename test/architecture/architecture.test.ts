@@ -7,7 +7,7 @@ import { describe, expect, it } from 'vitest'
 import { NATIVE_BUILDS } from '../../src/net/server/uws/builds.ts'
 import { ADAPTERS, CHOOSERS, FORBIDDEN, LAYERS, VENDORS } from './layers.ts'
 import * as rules from './rules.ts'
-import { parseSource, readSources } from './source-files.ts'
+import { parseSource, readSources, type SourceFile } from './source-files.ts'
 
 const ROOT = new URL('../../', import.meta.url).pathname
 const src = readSources(`${ROOT}src`)
@@ -33,6 +33,28 @@ describe('src', () => {
     ['nothing outside src is imported', rules.foldersAreNotLeft],
   ] as const)('%s', (_, rule) => {
     expect(rule(src)).toEqual([])
+  })
+})
+
+describe('growth', () => {
+  const within = (folder: string, files: readonly SourceFile[]) =>
+    files.map(file => ({ ...file, path: `${folder}/${file.path}` }))
+
+  it('no room has more lines than the table', () => {
+    const bench = readSources(`${ROOT}bench`)
+    const all = [
+      ['src', src],
+      ['assembly', assembly],
+      ['console/src', page],
+      ['bench', bench],
+    ] as const
+    expect(rules.roomsDoNotGrow(all.flatMap(([folder, files]) => within(folder, files)))).toEqual([])
+  })
+
+  it('a line more is reported, and a file outside the rooms', () => {
+    const text = '\n'.repeat(1_000_000)
+    expect(rules.roomsDoNotGrow(within('src/base', [parseSource('x.ts', text)]))[0]).toContain('src/base has')
+    expect(rules.roomsDoNotGrow(within('cellar', [parseSource('x.ts', '')]))[0]).toContain('cellar/x.ts')
   })
 })
 
