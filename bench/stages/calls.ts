@@ -1,4 +1,5 @@
 /** A gateway's stages made of real parts, without backend and metering file unless given, and calls as they come from the wire. */
+
 import { readFileSync } from 'node:fs'
 import { Cancellation } from '../../src/base/cancellation.ts'
 import { ArgumentChecker } from '../../src/base/json-schema/argument-check.ts'
@@ -8,6 +9,7 @@ import type { CallOrigin, Meter, MeteredCall } from '../../src/data-plane/meteri
 import type { ExchangeInit } from '../../src/data-plane/pipeline/exchange.ts'
 import type { Reply } from '../../src/data-plane/pipeline/outcome.ts'
 import type { Stage } from '../../src/data-plane/pipeline/stage.ts'
+import { ApiCache } from '../../src/data-plane/proxy/api-cache/api-cache.ts'
 import type { Snapshot } from '../../src/data-plane/snapshot/snapshot.ts'
 import { admitWithinBounds } from '../../src/data-plane/stages/1-admit/admit-within-bounds.ts'
 import { LargeTexts } from '../../src/data-plane/stages/5-invoke/large-texts.ts'
@@ -22,6 +24,7 @@ import type { UpstreamTransport } from '../../src/model/upstream-transport.ts'
 import type { Egress } from '../../src/net/egress/egress.ts'
 import { BackendTokens } from '../../src/net/egress/oauth/backend-tokens.ts'
 import { RuledUpstreams } from '../../src/net/egress/ruled-upstreams.ts'
+import { Upstreams } from '../../src/net/egress/upstreams.ts'
 import { createOpaWasmEngine } from '../../src/policy/opa-wasm/engine.ts'
 import { Metrics } from '../../src/telemetry/metrics.ts'
 import { compile } from '../../test/fixtures/compile.ts'
@@ -83,6 +86,11 @@ export async function callParts(tokens: StartedTokenVerifier, options: CallOptio
     clientNetwork: ({ peerAddress }) => peerAddress,
     egress,
     upstreams: new RuledUpstreams(egress),
+    proxied: {
+      upstreams: new Upstreams({ egress }),
+      ruled: new RuledUpstreams(egress),
+      cache: new ApiCache(Date.now),
+    },
     mcpSessions: mcpSessions(egress),
     backendTokens: new BackendTokens({ egress, now: Date.now }),
     maxResponseBytes: 1_000_000,

@@ -10,7 +10,6 @@ import {
   LAYERS,
   MAX_LINES,
   MAX_TEST_LINES,
-  ROOM_LINES,
   SHARED_BY_STAGES,
   STAGE_LIST,
   STAGES,
@@ -187,22 +186,3 @@ export const namesSayWhatIsInside: Rule = files =>
         !/^([a-z0-9]+([-.][a-z0-9]+)*\/)*[a-z0-9]+([-.][a-z0-9]+)*\.tsx?$/.test(file.path),
     )
     .map(file => `${file.path} is not a kebab-case name that says what the file holds`)
-
-/** @param files by their path from the root of the repository */
-export const roomsDoNotGrow: Rule = files => {
-  const lines = new Map(Object.keys(ROOM_LINES).map(room => [room, 0]))
-  const homeless: string[] = []
-  for (const { path, text } of files) {
-    const room = Object.keys(ROOM_LINES).find(each => path.startsWith(`${each}/`))
-    if (room === undefined) homeless.push(`${path} is in no room of ROOM_LINES (layers.ts)`)
-    else lines.set(room, lines.get(room)! + text.split('\n').length - 1)
-  }
-  const grown = [...lines].filter(([room, count]) => count > ROOM_LINES[room]!)
-  return [
-    ...homeless,
-    ...grown.map(
-      ([room, count]) =>
-        `${room} has ${count} lines, more than ${ROOM_LINES[room]}: delete as many, or raise the number in ROOM_LINES (layers.ts) with the reason in the message of the commit`,
-    ),
-  ]
-}

@@ -104,7 +104,18 @@ export async function startDataPlane(plane: DataPlaneParts): Promise<DataPlane> 
   const responses = new ApiCache(context.clock.now)
   const upstreams = openUpstreams(context, plane.thread ?? 1)
   const users = openUserTokens(context)
-  const identified = { ...plane, users, tokens, apiKeys, policy, traces, calls, ownStages, upstreams }
+  const identified = {
+    ...plane,
+    users,
+    tokens,
+    apiKeys,
+    policy,
+    traces,
+    calls,
+    ownStages,
+    upstreams,
+    responses,
+  }
   const { pipeline, admission, results, usage, phaseOf, stages, mcpSessions } = openPipeline(identified)
   const drain = new Drain()
   const syncPolicy = plane.policyOwner?.sync

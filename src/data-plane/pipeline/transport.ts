@@ -1,8 +1,24 @@
 /** The interface through which stages use the transport of a call. */
+
 import type { Principal } from '../../model/principal.ts'
+import type { EgressStreamResponse } from '../../net/egress/egress.ts'
+import type { UpstreamRequest } from '../../net/egress/upstreams.ts'
 import type { ClientSide } from './inquiry.ts'
-import type { Final } from './outcome.ts'
 import type { TaskSide } from './task-side.ts'
+
+/** What the stage that sends a proxied call has of its transport. */
+export interface ProxiedCall<Call> {
+  /** The request to the upstream; its body is read once. */
+  request(call: Call): UpstreamRequest
+  /** Path and query below the address of the API, after the origin that the upstream receives. */
+  cacheKey(): string
+  /** Of the request of the caller; '' when absent. */
+  header(name: string): string
+  /** Whether the body of the request was longer than the API accepts. */
+  readonly isTooLarge: boolean
+  /** Sends the response back as a stream, except its end, which follows the settle stages. */
+  respond(call: Call, response: EgressStreamResponse): Promise<void>
+}
 
 /** Every part is absent where the transport, or the request, does not offer it. `Call` is the exchange. */
 export interface Transport<Call> {
@@ -16,8 +32,8 @@ export interface Transport<Call> {
         onEnd(listener: () => void): () => void
       }
     | undefined
-  /** Proxied calls: sends the request on and the response back, both as streams; resolves when the response has ended. */
-  readonly forward?: (call: Call) => Promise<Final>
+  /** Of a proxied call. */
+  readonly proxied?: ProxiedCall<Call>
   /** The client, where it can be asked. */
   readonly client?: ClientSide | undefined
   /** Absent where the protocol of the request has no tasks. */

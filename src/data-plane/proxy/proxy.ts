@@ -1,14 +1,10 @@
-/** Loads proxied APIs, runs their calls through the pipeline, and forwards requests and responses. It stores no response: `ApiCache` may. */
+/** Runs proxied calls through the pipeline, builds their requests, and forwards responses. The stage `invoke-proxy` sends them. */
 
 import { Cancellation } from '../../base/cancellation.ts'
-import { newSpanId } from '../../base/random-ids.ts'
 import { isAmbiguousPath } from '../../model/passthrough.ts'
-import { type Refusal, refuse } from '../../model/refusal.ts'
-import type { CircuitOpen } from '../../net/egress/circuit.ts'
-import type { EgressFailure, EgressStreamResponse } from '../../net/egress/egress.ts'
-import type { RuledUpstreams } from '../../net/egress/ruled-upstreams.ts'
-import type { UpstreamRules } from '../../net/egress/upstream-rules.ts'
-import type { UpstreamRequest, Upstreams } from '../../net/egress/upstreams.ts'
+import { refuse } from '../../model/refusal.ts'
+import type { EgressStreamResponse } from '../../net/egress/egress.ts'
+import type { UpstreamRequest } from '../../net/egress/upstreams.ts'
 import { joinedHeaders } from '../../net/joined-headers.ts'
 import { BodyQueue } from '../../net/server/body-queue.ts'
 import type { ResponseStream } from '../../net/server/listener.ts'
@@ -18,9 +14,8 @@ import { addTiming, callHeaders, type GatewayParts, runCall } from '../http/gate
 import type { RestTools } from '../http/rest.ts'
 import { wantsTiming } from '../http/server-timing.ts'
 import type { Exchange } from '../pipeline/exchange.ts'
-import type { Final } from '../pipeline/outcome.ts'
+import type { ProxiedCall } from '../pipeline/transport.ts'
 import type { CompiledApi, Snapshot } from '../snapshot/snapshot.ts'
-import type { ApiCache } from './api-cache/api-cache.ts'
 import { BoundedBody } from './bounded-body.ts'
 import { type Forwarding, forwardedHeaders, forwardedOrigin, returnedHeaders } from './proxy-headers.ts'
 
@@ -30,50 +25,29 @@ const TIMEOUT_MS = 60_000
 const SHORT_BODY_BYTES = 16 * 1024
 const AMBIGUOUS_PATH =
   'The path is not valid: this API refuses dot segments with parameters, such as "..;", and reserved characters that are encoded twice.'
-const EMPTY_RESULT = Object.freeze({ content: [], isError: false })
 
-export interface ProxiedUpstreams {
-  /** Of APIs without rules for their upstream. */
-  readonly upstreams: Upstreams
-  readonly ruled: RuledUpstreams
-  /** Takes up the rules of a snapshot. */
-  readonly load: (rules: readonly UpstreamRules[]) => void
-  readonly cache: ApiCache
+export interface ProxyOptions {
+  /** Takes up the APIs of a snapshot. */
+  readonly load: (snapshot: Snapshot) => void
   /** A short response that has arrived is sent whole; false: piece by piece as any other, for comparison. */
   readonly wholeResponses: boolean
+  readonly isTrusted: Forwarding['isTrusted']
 }
 
 export class ApiProxy {
+  readonly load: ProxyOptions['load']
   readonly #parts: GatewayParts
-  readonly #upstreams: Upstreams
-  readonly #ruled: RuledUpstreams
-  readonly #cache: ApiCache
   readonly #wholeResponses: boolean
-  readonly #load: ProxiedUpstreams['load']
   readonly #rest: RestTools
   readonly #forwarding: Forwarding
 
-  constructor(
-    parts: GatewayParts,
-    { upstreams, ruled, load, cache, wholeResponses }: ProxiedUpstreams,
-    rest: RestTools,
-    isTrusted: Forwarding['isTrusted'],
-  ) {
+  constructor(parts: GatewayParts, { load, wholeResponses, isTrusted }: ProxyOptions, rest: RestTools) {
+    this.load = load
     this.#parts = parts
-    this.#upstreams = upstreams
-    this.#ruled = ruled
-    this.#load = load
-    this.#cache = cache
     this.#wholeResponses = wholeResponses
     this.#rest = rest
     const { protocol, host } = new URL(parts.url)
     this.#forwarding = { scheme: protocol.slice(0, -1), host, isTrusted }
-  }
-
-  /** Takes up the APIs of a snapshot. */
-  load({ apis }: Snapshot): void {
-    this.#cache.retain(apis)
-    this.#load(apis.flatMap(({ upstream }) => upstream ?? []))
   }
 
   /** @param rest what follows the API's prefix in the normalized path, with its leading slash, or '' */
@@ -87,7 +61,9 @@ export class ApiProxy {
       cancellation.cancel()
       body?.stop()
     })
-    let end: (() => void) | undefined
+    const proxied = new Proxied(call, api, rest, body, this.#forwarding, (exchange, response) =>
+      this.#respond(call, exchange, api, response),
+    )
     const { final } = await runCall(
       this.#parts,
       snapshot,
@@ -95,75 +71,11 @@ export class ApiProxy {
       'proxy',
       { action: 'proxy', api, method: call.request.method },
       cancellation,
-      {
-        forward: exchange =>
-          this.#forward(call, exchange, api, rest, body, sendEnd => {
-            end = sendEnd
-          }),
-      },
+      { proxied },
     )
     body?.stop()
-    end?.()
+    proxied.sendEnd?.()
     if (final?.kind === 'refusal' && !call.response.closed) this.#rest.refuse(call, final)
-  }
-
-  async #forward(
-    call: Call,
-    exchange: Exchange,
-    api: CompiledApi,
-    rest: string,
-    body: BodyQueue | undefined,
-    onWhole: (sendEnd: () => void) => void,
-  ): Promise<Final> {
-    const { request } = call
-    exchange.backendSpanId = newSpanId()
-    const maxBytes = api.traffic?.maxRequestBytes ?? null
-    const bounded = maxBytes === null || body === undefined ? undefined : new BoundedBody(body, maxBytes)
-    const timedFrom = wantsTiming(request.header('x-debug-timing')) ? performance.now() : undefined
-    const sent = {
-      method: request.method,
-      url: `${api.upstreamUrl}${rest}${request.query === '' ? '' : `?${request.query}`}`,
-      headers: forwardedHeaders(call, api, this.#forwarding, exchange.backendSpanId),
-      timeoutMs: api.traffic?.timeoutMs ?? TIMEOUT_MS,
-      cancellation: exchange.cancellation,
-      transport: api.traffic?.connections ?? undefined,
-      unread: () => body === undefined || body.unread,
-      ...(body === undefined ? undefined : { body: bounded ?? body }),
-    }
-    const response = await (api.traffic?.cache
-      ? this.#cache.stream({ api, call, exchange, key: this.#cacheKeyOf(call, api, rest) }, sent, one =>
-          this.#send(api, one),
-        )
-      : this.#send(api, sent))
-    if (response.kind === 'circuit_open')
-      return refuse('upstream_unavailable', { retryAfterSecs: response.retryAfterSecs })
-    if (response.kind === 'failure')
-      return bounded?.exceeded === true ? refuse('payload_too_large') : failureOf(response.reason)
-    // no status of HTTP (RFC 9110 §15): it cannot be sent on
-    if (response.status > 599) {
-      response.body.destroy()
-      return refuse('backend_unreachable')
-    }
-    // the head is sent now, with the timings known so far
-    if (timedFrom !== undefined) await addTiming(call, exchange, performance.now() - timedFrom)
-    const sendEnd = await this.#respond(call, exchange, api, response)
-    if (sendEnd !== undefined) onWhole(sendEnd)
-    const failure = response.status >= 500 ? ({ failure: 'tool_execution_failed' } as const) : {}
-    return { kind: 'reply', result: EMPTY_RESULT, backendStatus: response.status, ...failure }
-  }
-
-  /** The address of the response in the form that the upstream receives (RFC 9111 §2). */
-  #cacheKeyOf(call: Call, api: CompiledApi, rest: string): string {
-    const { scheme, host } = forwardedOrigin(call, api, this.#forwarding)
-    return `${scheme}://${host}${rest}?${call.request.query}`
-  }
-
-  #send(
-    api: CompiledApi,
-    request: UpstreamRequest,
-  ): Promise<EgressStreamResponse | EgressFailure | CircuitOpen> {
-    const { upstream } = api
-    return upstream === undefined ? this.#upstreams.stream(request) : this.#ruled.of(upstream).stream(request)
   }
 
   /**
@@ -240,7 +152,72 @@ export class ApiProxy {
   }
 }
 
-function failureOf(reason: string): Refusal {
-  if (reason === 'cancelled') return refuse('cancelled')
-  return refuse(reason === 'timeout' ? 'backend_timeout' : 'backend_unreachable')
+/** One proxied call, as the stage that sends it sees it. */
+class Proxied implements ProxiedCall<Exchange> {
+  /** Sends the end of the response; undefined without one. */
+  sendEnd: (() => void) | undefined
+  readonly #call: Call
+  readonly #api: CompiledApi
+  readonly #rest: string
+  readonly #body: BodyQueue | undefined
+  readonly #bounded: BoundedBody | undefined
+  readonly #forwarding: Forwarding
+  readonly #begin: (exchange: Exchange, response: EgressStreamResponse) => Promise<(() => void) | undefined>
+  #timedFrom: number | undefined
+
+  constructor(
+    call: Call,
+    api: CompiledApi,
+    rest: string,
+    body: BodyQueue | undefined,
+    forwarding: Forwarding,
+    begin: (exchange: Exchange, response: EgressStreamResponse) => Promise<(() => void) | undefined>,
+  ) {
+    this.#call = call
+    this.#api = api
+    this.#rest = rest
+    this.#body = body
+    this.#forwarding = forwarding
+    this.#begin = begin
+    const maxBytes = api.traffic?.maxRequestBytes ?? null
+    this.#bounded = maxBytes === null || body === undefined ? undefined : new BoundedBody(body, maxBytes)
+  }
+
+  get isTooLarge(): boolean {
+    return this.#bounded?.exceeded === true
+  }
+
+  header(name: string): string {
+    return this.#call.request.header(name)
+  }
+
+  request(exchange: Exchange): UpstreamRequest {
+    const { request } = this.#call
+    const api = this.#api
+    const body = this.#body
+    this.#timedFrom = wantsTiming(request.header('x-debug-timing')) ? performance.now() : undefined
+    return {
+      method: request.method,
+      url: `${api.upstreamUrl}${this.#rest}${request.query === '' ? '' : `?${request.query}`}`,
+      headers: forwardedHeaders(this.#call, api, this.#forwarding, exchange.backendSpanId!),
+      timeoutMs: api.traffic?.timeoutMs ?? TIMEOUT_MS,
+      cancellation: exchange.cancellation,
+      transport: api.traffic?.connections ?? undefined,
+      unread: () => body === undefined || body.unread,
+      ...(body === undefined ? undefined : { body: this.#bounded ?? body }),
+    }
+  }
+
+  /** The address of the response in the form that the upstream receives (RFC 9111 §2). */
+  cacheKey(): string {
+    const { scheme, host } = forwardedOrigin(this.#call, this.#api, this.#forwarding)
+    return `${scheme}://${host}${this.#rest}?${this.#call.request.query}`
+  }
+
+  async respond(exchange: Exchange, response: EgressStreamResponse): Promise<void> {
+    // the head is sent now, with the timings known so far
+    if (this.#timedFrom !== undefined)
+      await addTiming(this.#call, exchange, performance.now() - this.#timedFrom)
+    this.sendEnd = await this.#begin(exchange, response)
+  }
 }

@@ -26,7 +26,7 @@ import { limitDecision } from './4-decide/limit-decision.ts'
 import { matchHeaders } from './4-decide/match-headers.ts'
 import { validateArguments } from './4-decide/validate-arguments.ts'
 import { beginTask } from './5-invoke/begin-task.ts'
-import { invokeProxy } from './5-invoke/invoke-proxy.ts'
+import { invokeProxy, type ProxiedUpstreams } from './5-invoke/invoke-proxy.ts'
 import { invokeTool } from './5-invoke/invoke-tool.ts'
 import type { LargeTexts } from './5-invoke/large-texts.ts'
 import { listTools } from './5-invoke/list-tools.ts'
@@ -51,6 +51,7 @@ interface StageParts {
   readonly egress: Egress
   /** Of APIs with rules for their upstream. */
   readonly upstreams: RuledUpstreams
+  readonly proxied: ProxiedUpstreams
   readonly mcpSessions: McpSessions
   readonly backendTokens: BackendTokens
   readonly admission: Admission
@@ -99,7 +100,7 @@ export function stages(parts: StageParts): readonly Stage[] {
     beginTask(), // after every check: a task stands for a call that may run
     listTools(),
     invokeTool(parts),
-    invokeProxy(),
+    invokeProxy(parts.proxied),
     // 6 settle: all run on every exit
     releaseQuota(), // first, so that waiting for the meter does not hold a concurrency slot
     parts.usage,

@@ -78,9 +78,15 @@ export function openHttp(parts: HttpParts): OpenHttp {
     oauth: openOAuth(plane),
     proxy: new ApiProxy(
       gateway,
-      { ...parts.upstreams, cache: parts.responses, wholeResponses: settings.fastPath },
+      {
+        load({ apis }) {
+          parts.responses.retain(apis)
+          parts.upstreams.load(apis.flatMap(({ upstream }) => upstream ?? []))
+        },
+        wholeResponses: settings.fastPath,
+        isTrusted: trustOf(settings.sse.trustedProxies),
+      },
       rest,
-      trustOf(settings.sse.trustedProxies),
     ),
     matcher: kernelRoutes(kernel),
   })

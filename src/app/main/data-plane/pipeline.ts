@@ -1,8 +1,10 @@
 /** Composes the pipeline of one data plane from stages and adapters, and reports failed and slow stages. */
+
 import type { RecordedCalls } from '../../../data-plane/calls/recorded-calls.ts'
 import { compose, type Pipeline } from '../../../data-plane/pipeline/compose.ts'
 import { addStages, type DeploymentStage } from '../../../data-plane/pipeline/deployment-stage.ts'
 import type { Phase, Stage } from '../../../data-plane/pipeline/stage.ts'
+import type { ApiCache } from '../../../data-plane/proxy/api-cache/api-cache.ts'
 import { type Admission, admitWithinBounds } from '../../../data-plane/stages/1-admit/admit-within-bounds.ts'
 import { LargeTexts } from '../../../data-plane/stages/5-invoke/large-texts.ts'
 import { ResultCache } from '../../../data-plane/stages/5-invoke/result-cache.ts'
@@ -28,6 +30,7 @@ export interface PipelineParts
   readonly traces: Traces
   readonly calls: RecordedCalls
   readonly upstreams: OpenUpstreams
+  readonly responses: ApiCache
   readonly users: UserTokens
   /** Of the deployment's own module. */
   readonly ownStages: readonly DeploymentStage[]
@@ -65,6 +68,7 @@ export function openPipeline(parts: PipelineParts): OpenPipeline {
     clientNetwork: peer => networkOf(clientAddress(peer)),
     egress,
     upstreams: parts.upstreams.ruled,
+    proxied: { ...parts.upstreams, cache: parts.responses },
     mcpSessions,
     backendTokens,
     maxResponseBytes: settings.backendResponseMaxBytes,

@@ -4,7 +4,6 @@ import type { CircuitOpen } from '../../../net/egress/circuit.ts'
 import type { EgressFailure, EgressHeaders, EgressStreamResponse } from '../../../net/egress/egress.ts'
 import type { UpstreamRequest } from '../../../net/egress/upstreams.ts'
 import { type ByteBudget, mayGrow } from '../../../net/held-bytes.ts'
-import type { Call } from '../../http/call.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import type { CompiledApi } from '../../snapshot/snapshot.ts'
 import { Changes } from './changes.ts'
@@ -18,7 +17,8 @@ type Send = (request: UpstreamRequest) => Promise<Outcome>
 interface Cached {
   readonly api: CompiledApi
   readonly rule: CacheRule
-  readonly call: Call
+  /** Of the request of the caller. */
+  readonly header: (name: string) => string
   readonly exchange: Exchange
   /** Path and query below the address of the API, after the origin that the upstream receives. */
   readonly key: string
@@ -74,11 +74,10 @@ export class ApiCache {
     request: UpstreamRequest,
     send: Send,
   ): Promise<Outcome> {
-    const { api, call, key } = at
+    const { api, header, key } = at
     if (request.method !== 'GET') return this.#changing(api, key, request, send)
     const rule = api.traffic!.cache!
     const caller = callerOf(rule, at.exchange)
-    const header = (name: string) => call.request.header(name)
     const wishes = wishesOf(header)
     if (wishes.bypasses || caller === undefined || request.body !== undefined) return send(request)
     const cached: Cached = { ...at, rule, caller, changes: this.#changes.count }
@@ -112,11 +111,11 @@ export class ApiCache {
     return outcome
   }
 
-  #hit({ call, exchange }: Cached, known: StoredResponse, leftSecs: number): EgressStreamResponse {
+  #hit({ header, exchange }: Cached, known: StoredResponse, leftSecs: number): EgressStreamResponse {
     this.counts.hits++
     exchange.cacheHit = true
     const status = `toolgate; hit; ttl=${Math.floor(leftSecs)}`
-    return responseOf(known, call, this.#ageOf(known), status)
+    return responseOf(known, header, this.#ageOf(known), status)
   }
 
   /** §4.3.4: the upstream says that the stored response is still right, or sends another. */
@@ -125,8 +124,7 @@ export class ApiCache {
     outcome.body.destroy()
     this.counts.revalidated++
     const merged = { ...known, headers: mergedHeaders(known.headers, outcome.headers.raw) }
-    const header = (name: string) => headerOf(merged, name)
-    const kept = this.#storable(cached, 200, header)
+    const kept = this.#storable(cached, 200, name => headerOf(merged, name))
     const response = {
       ...merged,
       receivedAtMs: this.#nowMs(),
@@ -138,7 +136,7 @@ export class ApiCache {
     cached.exchange.cacheHit = true
     return responseOf(
       response,
-      cached.call,
+      cached.header,
       this.#ageOf(response),
       'toolgate; hit; fwd=stale; fwd-status=304',
     )
@@ -166,17 +164,20 @@ export class ApiCache {
     return { kind: 'response', status, headers, body: recorded }
   }
 
-  #storable({ rule, call }: Cached, status: number, header: (name: string) => string): Storable | undefined {
-    const hadCredential =
-      call.request.header('authorization') !== '' || call.request.header('x-api-key') !== ''
-    return storable(rule, status, header, hadCredential, this.#nowMs())
+  #storable(
+    { rule, header }: Cached,
+    status: number,
+    responseHeader: (name: string) => string,
+  ): Storable | undefined {
+    const hadCredential = header('authorization') !== '' || header('x-api-key') !== ''
+    return storable(rule, status, responseHeader, hadCredential, this.#nowMs())
   }
 
   #keep(cached: Cached, { varies }: Storable, response: StoredResponse): void {
-    const { api, key, caller, call, changes } = cached
+    const { api, key, caller, header, changes } = cached
     // the API, or what it has at this address, may have changed while the response arrived
     if (!this.#served.has(api) || this.#changes.hasChanged(api, key, changes)) return
-    this.#stored.keep(api, key, caller, varies, name => call.request.header(name), response)
+    this.#stored.keep(api, key, caller, varies, header, response)
   }
 
   #ageOf({ receivedAtMs, ageSecs }: StoredResponse): number {
@@ -226,8 +227,13 @@ function mergedHeaders(stored: readonly string[], fresh: readonly string[]): str
 }
 
 /** A stored response as one of the upstream; 304 when the client has it already. */
-function responseOf(known: StoredResponse, call: Call, age: number, status: string): EgressStreamResponse {
-  const isKnown = hasTag(call.request.header('if-none-match'), headerOf(known, 'etag'))
+function responseOf(
+  known: StoredResponse,
+  header: (name: string) => string,
+  age: number,
+  status: string,
+): EgressStreamResponse {
+  const isKnown = hasTag(header('if-none-match'), headerOf(known, 'etag'))
   const own = ['age', String(age), 'cache-status', status]
   const raw: string[] = []
   for (let at = 0; at < known.headers.length; at += 2) {

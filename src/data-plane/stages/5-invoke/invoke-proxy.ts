@@ -1,25 +1,75 @@
-/** Has the transport forward a proxied call, times it, and refuses a cancelled one. */
-
-import { refuse } from '../../../model/refusal.ts'
+/** Sends a proxied call to its upstream, or responds from the cache, and turns what comes back into an outcome. `ApiProxy` has the HTTP of the caller. */
+import { newSpanId } from '../../../base/random-ids.ts'
+import { type Refusal, refuse } from '../../../model/refusal.ts'
+import type { CircuitOpen } from '../../../net/egress/circuit.ts'
+import type { EgressFailure, EgressStreamResponse } from '../../../net/egress/egress.ts'
+import type { RuledUpstreams } from '../../../net/egress/ruled-upstreams.ts'
+import type { UpstreamRequest, Upstreams } from '../../../net/egress/upstreams.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import type { Final } from '../../pipeline/outcome.ts'
 import type { Stage } from '../../pipeline/stage.ts'
+import type { ApiCache } from '../../proxy/api-cache/api-cache.ts'
+import type { CompiledApi } from '../../snapshot/snapshot.ts'
 
-export function invokeProxy(): Stage {
+export interface ProxiedUpstreams {
+  /** Of APIs without rules for their upstream. */
+  readonly upstreams: Upstreams
+  readonly ruled: RuledUpstreams
+  readonly cache: ApiCache
+}
+
+const EMPTY_RESULT = Object.freeze({ content: [], isError: false })
+
+export function invokeProxy(parts: ProxiedUpstreams): Stage {
   return {
     id: 'invoke-proxy',
     phase: 'invoke',
     // not async: listings pass here too, and must not wait for another turn of the event loop
     run(exchange) {
-      if (exchange.operation.action !== 'proxy') return undefined
-      return exchange.cancellation.cancelled ? refuse('cancelled') : forwarded(exchange)
+      const { operation } = exchange
+      if (operation.action !== 'proxy') return undefined
+      return exchange.cancellation.cancelled ? refuse('cancelled') : timed(exchange, operation.api, parts)
     },
   }
 }
 
-async function forwarded(exchange: Exchange): Promise<Final> {
+async function timed(exchange: Exchange, api: CompiledApi, parts: ProxiedUpstreams): Promise<Final> {
   const startedAt = performance.now()
-  const outcome = await exchange.transport.forward!(exchange)
+  const outcome = await forward(exchange, api, parts)
   exchange.backendMs = performance.now() - startedAt
   return outcome
+}
+
+async function forward(
+  exchange: Exchange,
+  api: CompiledApi,
+  { upstreams, ruled, cache }: ProxiedUpstreams,
+): Promise<Final> {
+  const proxied = exchange.transport.proxied!
+  exchange.backendSpanId = newSpanId()
+  const request = proxied.request(exchange)
+  const { upstream } = api
+  const send = (one: UpstreamRequest): Promise<EgressStreamResponse | EgressFailure | CircuitOpen> =>
+    upstream === undefined ? upstreams.stream(one) : ruled.of(upstream).stream(one)
+  const header = (name: string): string => proxied.header(name)
+  const response = await (api.traffic?.cache
+    ? cache.stream({ api, header, exchange, key: proxied.cacheKey() }, request, send)
+    : send(request))
+  if (response.kind === 'circuit_open')
+    return refuse('upstream_unavailable', { retryAfterSecs: response.retryAfterSecs })
+  if (response.kind === 'failure')
+    return proxied.isTooLarge ? refuse('payload_too_large') : failureOf(response.reason)
+  // no status of HTTP (RFC 9110 §15): it cannot be sent on
+  if (response.status > 599) {
+    response.body.destroy()
+    return refuse('backend_unreachable')
+  }
+  await proxied.respond(exchange, response)
+  const failure = response.status >= 500 ? ({ failure: 'tool_execution_failed' } as const) : {}
+  return { kind: 'reply', result: EMPTY_RESULT, backendStatus: response.status, ...failure }
+}
+
+function failureOf(reason: string): Refusal {
+  if (reason === 'cancelled') return refuse('cancelled')
+  return refuse(reason === 'timeout' ? 'backend_timeout' : 'backend_unreachable')
 }

@@ -1,6 +1,8 @@
 /** All stages in their order over real parts: what a refused call leaves behind, and which callers are served at all. */
+
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { compose, type Pipeline } from '../../../../src/data-plane/pipeline/compose.ts'
+import { ApiCache } from '../../../../src/data-plane/proxy/api-cache/api-cache.ts'
 import { SnapshotCompiler } from '../../../../src/data-plane/snapshot/compile.ts'
 import { keyLookup } from '../../../../src/data-plane/snapshot/key-records.ts'
 import type { Snapshot } from '../../../../src/data-plane/snapshot/snapshot.ts'
@@ -17,6 +19,7 @@ import { EMPTY_CONTENT, seal } from '../../../../src/link/document.ts'
 import { createEgress } from '../../../../src/net/egress/client.ts'
 import { BackendTokens } from '../../../../src/net/egress/oauth/backend-tokens.ts'
 import { RuledUpstreams } from '../../../../src/net/egress/ruled-upstreams.ts'
+import { Upstreams } from '../../../../src/net/egress/upstreams.ts'
 import { Metrics } from '../../../../src/telemetry/metrics.ts'
 import { compileNow } from '../../../fixtures/compile.ts'
 import { aPolicy, aTool, exchange } from '../../../fixtures/exchange.ts'
@@ -106,6 +109,11 @@ beforeEach(() => {
       clientNetwork: ({ peerAddress }) => peerAddress,
       egress,
       upstreams: new RuledUpstreams(egress),
+      proxied: {
+        upstreams: new Upstreams({ egress }),
+        ruled: new RuledUpstreams(egress),
+        cache: new ApiCache(Date.now),
+      },
       mcpSessions: mcpSessions(egress),
       backendTokens: new BackendTokens({ egress, now: Date.now }),
       admission,

@@ -29,10 +29,9 @@ function response(status: number, body: Promise<string>, headers: Record<string,
 function aCache() {
   const cache = new ApiCache(() => 0)
   cache.retain([api])
-  const call = { request: { header: () => '' } } as never
   const send = (method: string, reply: EgressStreamResponse, key = '/a') =>
     cache.stream(
-      { api, call, exchange: exchange(), key },
+      { api, header: () => '', exchange: exchange(), key },
       { method, url: key, headers: [] } as never,
       async () => reply,
     )
