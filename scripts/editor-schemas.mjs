@@ -1,6 +1,4 @@
-/** Writes deploy/schemas/{toolset,tool,toolview}.schema.json, which editors check files with, from the custom resource definitions. */
-import { readFileSync, writeFileSync } from 'node:fs'
-import { parse } from 'yaml'
+/** Makes the schemas with which editors check files of resources from the custom resource definitions. */
 
 const isObject = value => typeof value === 'object' && value !== null && !Array.isArray(value)
 
@@ -44,14 +42,3 @@ export function editorSchema(definition) {
     },
   }
 }
-
-if (process.argv[1] === import.meta.filename)
-  for (const [definition, name] of [
-    ['toolsets', 'toolset'],
-    ['tools', 'tool'],
-    ['toolviews', 'toolview'],
-  ]) {
-    const file = `deploy/helm/toolgate/crds/${definition}.toolgate.dev.yaml`
-    const schema = editorSchema(parse(readFileSync(file, 'utf8')))
-    writeFileSync(`deploy/schemas/${name}.schema.json`, `${JSON.stringify(schema, undefined, 2)}\n`)
-  }

@@ -6,12 +6,8 @@ import type { RouteMatcher, RouteRow } from '../../src/data-plane/http/router.ts
 import { createKernel } from '../../src/data-plane/kernel/create.ts'
 import { SnapshotCompiler } from '../../src/data-plane/snapshot/compile.ts'
 import type { CompiledApi, Snapshot } from '../../src/data-plane/snapshot/snapshot.ts'
-import {
-  applyUpdate,
-  type ControlShare,
-  type ShareUpdate,
-  type TenantShare,
-} from '../../src/link/control-share.ts'
+import { applyUpdate, type ControlShare, type ShareUpdate } from '../../src/link/control-share.ts'
+import type { TenantShare } from '../../src/link/share-schema.ts'
 import { EMPTY_CONTENT, seal } from '../../src/link/document.ts'
 import { versionOf } from '../../src/link/share-version.ts'
 import { eventsOf, type StreamEvent, UpdateReader } from '../../src/link/update-events.ts'

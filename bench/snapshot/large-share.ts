@@ -1,6 +1,7 @@
 /** A share as large as a big platform's: tenants, APIs, subscriptions and keys, the same at each run. */
 import { createHash } from 'node:crypto'
-import type { ControlShare, TenantShare } from '../../src/link/control-share.ts'
+import type { ControlShare } from '../../src/link/control-share.ts'
+import type { TenantShare } from '../../src/link/share-schema.ts'
 
 export interface Size {
   readonly tenants: number

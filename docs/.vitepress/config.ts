@@ -94,6 +94,7 @@ export default defineConfig({
           page('HTTP', '/docs/reference/http'),
           page('MCP', '/docs/reference/mcp'),
           page('Control plane', '/docs/reference/control-plane'),
+          page('Fields of resources', '/docs/reference/resources'),
           page('Events', '/docs/reference/events'),
           page('Policy input', '/docs/reference/policy-input'),
           page('Glossary', '/docs/glossary'),

@@ -2,8 +2,9 @@
 import { join } from 'node:path'
 import { SerialQueue } from '../base/async/serial-queue.ts'
 import type { OnDamage } from '../base/fs/damage.ts'
-import type { ControlShare, McpApiShare, TenantShare } from '../link/control-share.ts'
-import { type McpUpstream, secretOfTenant } from '../model/mcp-upstream.ts'
+import type { ControlShare } from '../link/control-share.ts'
+import type { McpApiShare, TenantShare } from '../link/share-schema.ts'
+import { secretOfTenant } from '../model/mcp-upstream.ts'
 import type { OAuthClient, Tool } from '../model/tool.ts'
 import {
   DEFAULT_MCP_REFRESH_MS,
@@ -117,7 +118,7 @@ function toolSetOf(api: McpApiShare, tenant: string): ToolSet {
       transport: mcp.transport,
       session: mcp.session,
       headers: {},
-      ...(header === null ? {} : { keyHeader: header }),
+      ...(typeof header === 'string' ? { keyHeader: header } : {}),
       refreshIntervalMs: DEFAULT_MCP_REFRESH_MS,
       features: ['tools', 'resources', 'prompts'],
     },
@@ -133,9 +134,10 @@ function toolSetOf(api: McpApiShare, tenant: string): ToolSet {
   }
 }
 
-function declared({ authentication }: McpUpstream, tenant: string): DeclaredAuthentication {
-  const { type, secret, tokenUrl, clientId, clientAuthentication, scope, audience, resource } = authentication
-  const texts = Object.entries({ scope, audience, resource }).filter(([, value]) => value !== null)
+function declared({ authentication }: McpApiShare['mcp'], tenant: string): DeclaredAuthentication {
+  const { type, clientAuthentication, scope, audience, resource } = authentication
+  const { secret = null, tokenUrl = null, clientId = null } = authentication
+  const texts = Object.entries({ scope, audience, resource }).filter(([, value]) => typeof value === 'string')
   const oauth: OAuthClient | undefined =
     tokenUrl === null || clientId === null
       ? undefined

@@ -1,5 +1,6 @@
 /** Writes an update of the control plane's share as a sequence of events, and reads it back. */
-import type { ShareUpdate, TenantShare } from './control-share.ts'
+import type { ShareUpdate } from './control-share.ts'
+import type { TenantShare } from './share-schema.ts'
 
 /** Tenants in one event. */
 const TENANTS_AT_ONCE = 100

@@ -1,38 +1,11 @@
 /** An API of a tenant, and pure functions for its life cycle, type, versions, sharing and addresses. */
-import { type McpUpstream, mcpUpstreamFault } from './mcp-upstream.ts'
-import type { Passthrough } from './passthrough.ts'
-import type { Traffic } from './traffic.ts'
+import { mcpUpstreamFault } from './mcp-upstream.ts'
+import type { DeclaredApi } from './schema/api.ts'
+import { EVERY_OTHER_TENANT } from './tenant.ts'
 import { moved, moveStatus, type Transition } from './transition.ts'
 
 export const API_STATUSES = ['active', 'deprecated', 'retired'] as const
 export type ApiStatus = (typeof API_STATUSES)[number]
-
-export const VERSION_CHOICES = ['path', 'header'] as const
-
-export interface Versioning {
-  /** `path`: the version follows the path of the API; `header`: a request header has it. */
-  readonly by: (typeof VERSION_CHOICES)[number]
-  /** In lower case; null unless `by` is `header`. */
-  readonly header: string | null
-  /** Serves requests that name no version. */
-  readonly isDefault: boolean
-}
-
-export const AFTER_SUNSET = ['serve', 'refuse'] as const
-
-export interface Deprecation {
-  /** ISO 8601 in UTC with milliseconds; null: no date is known. */
-  readonly sunsetAt: string | null
-  readonly afterSunset: (typeof AFTER_SUNSET)[number]
-  /** A page about it. */
-  readonly link: string | null
-}
-/** Whom the catalog shows the API to: callers of its tenant, or every visitor. */
-export const API_VISIBILITIES = ['tenant', 'public'] as const
-export type ApiVisibility = (typeof API_VISIBILITIES)[number]
-
-/** Means every tenant among those that an API is shared with. */
-export const EVERY_OTHER_TENANT = '*'
 
 /** Tenants besides the owner whose members may see the API in their catalog and request subscriptions to it. */
 export interface Sharing {
@@ -42,45 +15,19 @@ export interface Sharing {
   readonly with: readonly string[]
 }
 
-/** `mcp`: the upstream is an MCP server. */
-export const API_TYPES = ['http', 'mcp'] as const
-export type ApiType = (typeof API_TYPES)[number]
-
-export interface Api {
+/** As it is stored: what its owner declares (`schema/api.ts`), and its state. */
+export interface Api extends Omit<DeclaredApi, 'rateLimit' | 'sharedWith' | 'spec'> {
   readonly id: string
   readonly tenantId: string
-  readonly name: string
-  readonly description: string
-  readonly type: ApiType
-  readonly upstreamUrl: string
-  /** Of type `mcp`: how it is reached; null: the defaults. */
-  readonly mcp: McpUpstream | null
-  /** Public path within the tenant's gateway address; starts with `/`. Unique in the tenant, with the version if it has `versioning`. */
-  readonly path: string
-  /** Label of the API's own version, as its owner writes it. */
-  readonly version: string
-  /** How callers choose this version among those of its path; null: the path has one API. */
-  readonly versioning: Versioning | null
-  readonly authRequired: boolean
   /** Requests per hour of one consumer; null = no such limit. */
   readonly requestsPerHour: number | null
-  /** What it allows beyond the defaults; null = nothing. */
-  readonly passthrough: Passthrough | null
-  /** Rules for its proxied calls; null = none. */
-  readonly traffic: Traffic | null
   /** The OpenAPI document as JSON text (a JSON string when it was given as text); null = none. */
   readonly spec: string | null
-  /** Shown in the portal's catalog. */
-  readonly portalVisibility: boolean
-  /** Who sees it there. */
-  readonly visibility: ApiVisibility
   /** null: with no other tenant. */
   readonly sharing: Sharing | null
   readonly status: ApiStatus
   /** When it became `deprecated`; null: it is not. */
   readonly deprecatedAt: Date | null
-  /** What callers are notified of beforehand; null: no date and no page. */
-  readonly deprecation: Deprecation | null
   /** Counts the changes; the ETag. */
   readonly revision: number
   readonly createdAt: Date
@@ -142,7 +89,7 @@ export function publicPath({ path, version, versioning }: Addressed): string {
 
 /** The path that also leads to this version although it is another one; undefined: none. */
 export function aliasPath({ path, versioning }: Addressed): string | undefined {
-  return versioning?.by === 'path' && versioning.isDefault ? path : undefined
+  return versioning?.by === 'path' && versioning.default ? path : undefined
 }
 
 /** Unique among the APIs of a tenant: the path, and the version where a path has several. */

@@ -1,40 +1,6 @@
-/** How gateways reach the MCP server of an API: the fields, their defaults and faults, and the name of the tenant's secret. */
-import { type AuthenticationType, OAUTH_TYPES } from './tool.ts'
-
-/** Types that need no page of a user. */
-export const API_AUTHENTICATION_TYPES = [
-  'none',
-  'bearer',
-  'basic',
-  'apiKey',
-  'oauth2_client_credentials',
-  'token_exchange',
-] as const satisfies readonly AuthenticationType[]
-
-export const MCP_TRANSPORTS = ['auto', 'streamable', 'sse'] as const
-export const MCP_SESSIONS = ['per-caller', 'shared'] as const
-export const CLIENT_AUTHENTICATIONS = ['basic', 'post', 'none'] as const
-
-export interface McpAuthentication {
-  readonly type: (typeof API_AUTHENTICATION_TYPES)[number]
-  /** Key in the secret of the tenant at the gateways (`secretOfTenant`). */
-  readonly secret: string | null
-  /** Of a credential of type `apiKey`. */
-  readonly header: string | null
-  readonly tokenUrl: string | null
-  readonly clientId: string | null
-  readonly clientAuthentication: (typeof CLIENT_AUTHENTICATIONS)[number]
-  readonly scope: string | null
-  readonly audience: string | null
-  readonly resource: string | null
-}
-
-export interface McpUpstream {
-  readonly transport: (typeof MCP_TRANSPORTS)[number]
-  /** `per-caller`: a session of the server is used for one caller only. */
-  readonly session: (typeof MCP_SESSIONS)[number]
-  readonly authentication: McpAuthentication
-}
+/** The defaults and faults of the fields by which gateways reach the MCP server of an API, and the name of the tenant's secret. */
+import type { McpUpstream } from './schema/mcp-upstream.ts'
+import { OAUTH_TYPES } from './tool.ts'
 
 export const DEFAULT_MCP_UPSTREAM: McpUpstream = Object.freeze({
   transport: 'auto',

@@ -1,17 +1,5 @@
 /** Rules for headers and paths of proxied calls: which are withheld, and which the owner of an API may allow. */
 
-/** What the owner of an API allows beyond the defaults. */
-export interface Passthrough {
-  /** Lower case; each is withheld by default (`isWithheldFromUpstream`). */
-  readonly requestHeaders: readonly string[]
-  /** Lower case, of `WITHHELD_FROM_CLIENTS`. */
-  readonly responseHeaders: readonly string[]
-  /** `lenient`: also paths that some upstreams read as another path (`isAmbiguousPath`). */
-  readonly paths: (typeof PATH_RULES)[number]
-}
-
-export const PATH_RULES = ['strict', 'lenient'] as const
-
 /** Never sent as the caller wrote them: of one connection (RFC 9110 §7.6.1), credentials, and names that the gateway sets. */
 export const NEVER_FORWARDED: ReadonlySet<string> = new Set([
   'connection',

@@ -19,6 +19,9 @@ export const OPEN_STATUSES = [
   'suspended',
 ] as const satisfies readonly SubscriptionStatus[]
 
+/** Why the calls of a subscription are refused. */
+export type SubscriptionFault = Extract<SubscriptionStatus, 'suspended' | 'expired'>
+
 export interface Subscription {
   readonly id: string
   readonly tenantId: string

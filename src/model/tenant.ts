@@ -1,21 +1,15 @@
 /** A tenant, and pure functions for its life cycle and hourly limit. */
+import type { TenantSettings, Tier } from './schema/tenant.ts'
 import { moveStatus, type Transition } from './transition.ts'
 
-export const TIERS = ['free', 'starter', 'business', 'enterprise'] as const
-export type Tier = (typeof TIERS)[number]
+/** Means every other tenant, in the list of tenants with which an API is shared. */
+export const EVERY_OTHER_TENANT = '*'
 
 export const TENANT_STATUSES = ['provisioning', 'active', 'suspended', 'deleting'] as const
 export type TenantStatus = (typeof TENANT_STATUSES)[number]
 
 /** In these states of a tenant, visitors see its public APIs. */
 export const VISITED_TENANTS: readonly TenantStatus[] = ['provisioning', 'active']
-
-export interface TenantSettings {
-  /** Factor on the hourly limit of the tier. */
-  readonly rateLimitMultiplier?: number
-  /** Hourly limit of an enterprise tenant; absent = unlimited. */
-  readonly apiRequestsPerHour?: number
-}
 
 export interface Tenant {
   readonly id: string

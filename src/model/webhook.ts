@@ -2,15 +2,10 @@
 
 import type { Json } from '../base/json/json-schema.ts'
 import { WEBHOOK_EVENT_KINDS, type WebhookEventKind } from './event.ts'
-
-/** Subscribes to all kinds (docs/reference/events.md, Kinds). */
-export const EVERY_EVENT = '*'
+import { type DeclaredWebhook, MASKED_HEADER } from './schema/webhook.ts'
 
 /** In `keysOf`: the keys of every application of the tenant. */
 export const EVERY_APPLICATION = '*'
-
-/** Stands for the value of a custom header outside the sealed column. */
-export const MASKED_HEADER = '[masked]'
 
 /** The names with masked values. */
 export function maskedHeaders(headers: Webhook['customHeaders']): Webhook['customHeaders'] {
@@ -23,15 +18,11 @@ export const SECRET_OVERLAP_MS = 24 * 3_600_000
 /** Bounds the deliveries that one change can cause. */
 export const MAX_WEBHOOKS_PER_TENANT = 100
 
-export interface Webhook {
+export interface Webhook extends DeclaredWebhook {
   readonly id: string
   readonly tenantId: string
   /** Unique in the tenant, never changed. */
   readonly name: string
-  readonly url: string
-  /** Kinds, or `['*']`; never empty. */
-  readonly events: readonly string[]
-  readonly enabled: boolean
   /** To be written: the values. As read: each value masked. */
   readonly customHeaders: { readonly [name: string]: string }
   /** The application whose keys its deliveries may hold; `EVERY_APPLICATION`: any; null: none. */

@@ -114,7 +114,11 @@ export interface Vendor {
 
 export const VENDORS: readonly Vendor[] = [
   { package: '@assemblyscript/loader', folders: ['data-plane/kernel/'] },
-  { package: '@asteasolutions/zod-to-openapi', folders: ['control-plane/api/'] },
+  {
+    package: '@asteasolutions/zod-to-openapi',
+    folders: ['control-plane/api/', 'model/schema/'],
+    reason: 'metadata of fields is declared with them, and the served document is made of it',
+  },
   { package: '@electric-sql/pglite', folders: ['control-plane/store/pglite/'] },
   { package: '@kubernetes/client-node', folders: ['catalog/kubernetes/'] },
   { package: '@open-policy-agent/opa-wasm', folders: ['policy/opa-wasm/'] },
@@ -151,7 +155,7 @@ export const VENDORS: readonly Vendor[] = [
     reason:
       'files that are written by hand: configuration, tool sets, plans, and the document of the example',
   },
-  { package: 'zod', folders: ['control-plane/api/'] },
+  { package: 'zod', folders: ['model/schema/'] },
 ]
 
 /** May read `process.env`. */
@@ -178,15 +182,15 @@ export const FOLDER_LINES: { readonly [folder: string]: number } = {
   'src/app': 12215,
   'src/base': 4173,
   'src/bridge': 615,
-  'src/catalog': 11647,
+  'src/catalog': 11649,
   'src/console': 1677,
-  'src/control-plane': 18188,
+  'src/control-plane': 16967,
   'src/data-plane': 31690,
   'src/example': 1447,
   'src/identity': 1962,
-  'src/link': 1286,
+  'src/link': 1068,
   'src/mcp': 3153,
-  'src/model': 3135,
+  'src/model': 4098,
   'src/net': 8906,
   'src/policy': 5068,
   'src/telemetry': 1371,

@@ -100,7 +100,7 @@ const RULES: readonly Rule[] = [
   { command: /^npm run test:dates$/, by: [CHECK, 'test/dates/run.mjs'] },
   { command: /^npm run build:console$/, by: ['package.json', 'npm run --silent build:console'] },
   { command: /^npm run test:nodes$/, by: [CHECK, 'scripts/test-nodes.sh'] },
-  { command: /^npm run console:types$/, by: ['test/integration/console/types.test.ts', 'console-types'] },
+  { command: /^npm run generate$/, by: ['test/integration/generated-files.test.ts', 'scripts/generate.mjs'] },
   // the policies
   { command: /^npm run policy:build$/, by: ['test/e2e/policy-walk.test.ts', 'npm run policy:build'] },
   {

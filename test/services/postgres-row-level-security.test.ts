@@ -38,7 +38,7 @@ describe.skipIf(WITHOUT_POSTGRES)(`row-level security on PostgreSQL${POSTGRES_HI
         await tx.apis.insert(anApi(tenant.id, NOW, { path: '/shared', sharing }))
         const fields = {
           url: 'https://x.example',
-          events: ['*'],
+          events: ['*' as const],
           enabled: true,
           customHeaders: {},
           keysOf: null,

@@ -6,9 +6,9 @@ import {
   type ControlShare,
   EMPTY_SHARE,
   type ShareUpdate,
-  type TenantShare,
   wholeShare,
 } from '../../link/control-share.ts'
+import type { TenantShare } from '../../link/share-schema.ts'
 import { isSamePart, versionOf } from '../../link/share-version.ts'
 import type { Api } from '../../model/api.ts'
 import type { Plan } from '../../model/plan.ts'

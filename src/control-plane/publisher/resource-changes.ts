@@ -1,5 +1,5 @@
 /** Lists the resources that differ between versions of the share, and joins the lists of consecutive versions. */
-import type { TenantShare } from '../../link/control-share.ts'
+import type { TenantShare } from '../../link/share-schema.ts'
 
 export const CHANGED_KINDS = ['tenant', 'plan', 'api', 'subscription', 'key', 'consumer', 'tool'] as const
 export const CHANGE_WORDS = ['added', 'changed', 'removed'] as const

@@ -8,7 +8,7 @@ import type {
   McpApiShare,
   SubscriptionShare,
   TenantShare,
-} from '../../link/control-share.ts'
+} from '../../link/share-schema.ts'
 import { aliasPath, publicPath, toolPrefixOf } from '../../model/api.ts'
 import { DEFAULT_MCP_UPSTREAM } from '../../model/mcp-upstream.ts'
 import type { Plan, PlanRecord } from '../../model/plan.ts'
@@ -82,7 +82,7 @@ function apiShare(api: ShareRows['apis'][number]): ApiShare {
     ...(api.traffic === null ? {} : { traffic: api.traffic }),
     ...(alias === undefined ? {} : { alias }),
     ...(versioning?.by === 'header'
-      ? { version: { label, header: versioning.header!, isDefault: versioning.isDefault } }
+      ? { version: { label, header: versioning.header!, isDefault: versioning.default } }
       : {}),
     ...(deprecation === undefined ? {} : { deprecation }),
   }

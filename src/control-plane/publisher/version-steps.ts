@@ -1,5 +1,5 @@
 /** Keeps the steps between the latest versions of the share, and derives the changes since a version. */
-import type { TenantShare } from '../../link/control-share.ts'
+import type { TenantShare } from '../../link/share-schema.ts'
 import { joinedChanges, type ResourceChange, resourceChanges } from './resource-changes.ts'
 
 /** Versions that a gateway may be behind and still be sent only what changed. */

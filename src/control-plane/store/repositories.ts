@@ -7,8 +7,9 @@ import type { DomainEvent, NewEvent } from '../../model/event.ts'
 import type { GatewayInstance, GatewayStatus } from '../../model/gateway-instance.ts'
 import type { PlanRecord } from '../../model/plan.ts'
 import type { Product } from '../../model/product.ts'
+import type { Tier } from '../../model/schema/tenant.ts'
 import type { Subscription, SubscriptionStatus } from '../../model/subscription.ts'
-import type { Tenant, TenantStatus, Tier } from '../../model/tenant.ts'
+import type { Tenant, TenantStatus } from '../../model/tenant.ts'
 
 /** `page` counts from 1. */
 export interface PageRequest {

@@ -1,8 +1,9 @@
 /** The cross-origin rule of one API, in place of that of the gateway. */
 
 import { oncePer } from '../../base/once-per.ts'
-import type { CorsRule } from '../../model/api-cors.ts'
-import { TRAFFIC_METHODS, type Traffic } from '../../model/traffic.ts'
+import type { CorsRule } from '../../model/schema/cors.ts'
+import type { Traffic } from '../../model/schema/traffic.ts'
+import { TRAFFIC_METHODS } from '../../model/traffic.ts'
 import type { HttpRequest } from '../../net/server/listener.ts'
 import type { CompiledApi } from '../snapshot/snapshot.ts'
 

@@ -7,7 +7,7 @@ import {
   NEVER_RETURNED,
   WITHHELD_FROM_CLIENTS,
 } from '../../model/passthrough.ts'
-import type { HeaderRules } from '../../model/traffic.ts'
+import type { HeaderRules } from '../../model/schema/traffic.ts'
 import type { EgressHeaders } from '../../net/egress/egress.ts'
 import { byteString } from '../../net/server/byte-string.ts'
 import type { Call } from '../http/call.ts'
@@ -101,7 +101,7 @@ export function returnedHeaders(
     const name = headers.raw[at]!.toLowerCase()
     if (NEVER_RETURNED.has(name) || named.has(name) || name.startsWith('access-control-')) continue
     if (isOurs(name) || isRuled(traffic?.responseHeaders, name)) continue
-    if (WITHHELD.has(name) && !passthrough?.responseHeaders.includes(name)) continue
+    if (WITHHELD.has(name) && !passthrough?.responseHeaders.some(allowed => allowed === name)) continue
     const value = headers.raw[at + 1]!
     kept.push(name, name === 'set-cookie' ? cookieWithin(prefix, value) : value)
   }

@@ -3,7 +3,6 @@
 import { SerialQueue } from '../../base/async/serial-queue.ts'
 import { runInSlices } from '../../base/async/slices.ts'
 import { applyChange, type ContentChange, type SnapshotChange, wholeChange } from '../../link/change.ts'
-import { checkingUpdate } from '../../link/check-update.ts'
 import type { ControlShare, ShareUpdate } from '../../link/control-share.ts'
 import { type SnapshotContent, type SnapshotDocument, sealInSlices } from '../../link/document.ts'
 import { versioning } from '../../link/share-version.ts'
@@ -78,6 +77,8 @@ export class Configuration {
   }
 
   async #update(update: ShareUpdate): Promise<UpdateOutcome> {
+    // not loaded by gateways without a control plane
+    const { checkingUpdate } = await import('../../link/check-update.ts')
     const fault = await runInSlices(checkingUpdate(update))
     if (fault !== undefined) return { kind: 'invalid', reason: fault }
     if (update.base !== null && update.base !== this.share.version) return { kind: 'stale' }

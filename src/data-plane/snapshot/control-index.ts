@@ -1,15 +1,15 @@
 /** Indexes the share of the control plane for requests: its APIs, keys, tenants and lists of tools. */
 
 import { visiting } from '../../base/async/slices.ts'
+import type { ControlShare } from '../../link/control-share.ts'
+import { apisOfSubscription, EMPTY_SHARE } from '../../link/control-share.ts'
 import type {
   ApiShare,
-  ControlShare,
   DeprecationShare,
   KeyShare,
   SubscriptionShare,
   TenantShare,
-} from '../../link/control-share.ts'
-import { apisOfSubscription, EMPTY_SHARE } from '../../link/control-share.ts'
+} from '../../link/share-schema.ts'
 import type { Tool } from '../../model/tool.ts'
 import { upstreamRulesOf } from '../../net/egress/upstream-rules.ts'
 import { SharedTable } from './shared-table.ts'

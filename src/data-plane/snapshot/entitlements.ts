@@ -2,15 +2,12 @@
 
 import { visiting } from '../../base/async/slices.ts'
 import { oncePer } from '../../base/once-per.ts'
-import {
-  apisOfSubscription,
-  type SubscriptionFault,
-  type SubscriptionShare,
-  type TenantShare,
-} from '../../link/control-share.ts'
+import { apisOfSubscription } from '../../link/control-share.ts'
 import type { SnapshotDocument } from '../../link/document.ts'
+import type { SubscriptionShare, TenantShare } from '../../link/share-schema.ts'
 import { DEFAULT_LIMITS, type Plan, type PlanRule } from '../../model/plan.ts'
 import type { Principal } from '../../model/principal.ts'
+import type { SubscriptionFault } from '../../model/subscription.ts'
 import { limitsOf } from '../../model/subscription.ts'
 import type { Entitlement, PlanChoice, Snapshot } from './snapshot.ts'
 

@@ -1,7 +1,7 @@
 /** Chooses among the addresses of an upstream by weight, health and circuit, and names them for health checks. */
 
 import type { BreakerAdmission, CircuitBreaker } from '../../base/async/circuit-breaker.ts'
-import type { UpstreamAddress } from '../../model/upstream-rules.ts'
+import type { UpstreamAddress } from '../../model/schema/upstream-addresses.ts'
 
 /** Addresses that fail their health checks, each as `healthKey` names it. */
 export interface Health {

@@ -1,5 +1,5 @@
 /** Checks the health of addresses of upstreams whose rules ask for it, and reports changes. `balancer.ts` chooses the address of a call. */
-import type { HealthCheckRule } from '../../model/upstream-rules.ts'
+import type { HealthCheckRule } from '../../model/schema/upstream-addresses.ts'
 import type { UpstreamTransport } from '../../model/upstream-transport.ts'
 import { healthKey } from './balancer.ts'
 import type { Egress } from './egress.ts'

@@ -1,5 +1,5 @@
 /** Copies a part of the requests of an API to a second upstream, and counts the copies. */
-import type { MirrorRule } from '../../model/upstream-rules.ts'
+import type { MirrorRule } from '../../model/schema/upstream-addresses.ts'
 import type { Egress, EgressRequest, EgressStreamRequest } from './egress.ts'
 
 /** Copies of one API that run at once in a thread; more are dropped. */

@@ -1,7 +1,7 @@
 /** Which calls of upstreams are retried, after which delay, and the budget of retries. */
 
 import { backoffMs } from '../../base/async/backoff.ts'
-import type { RetryRule } from '../../model/upstream-rules.ts'
+import type { RetryRule } from '../../model/schema/upstream-rules.ts'
 import type { EgressFailure, EgressResponse, EgressStreamResponse } from './egress.ts'
 
 /** May be repeated without doing more than once would (RFC 9110 §9.2.2). */

@@ -2,7 +2,6 @@
 
 import { type BreakerVerdict, CircuitBreaker } from '../../base/async/circuit-breaker.ts'
 import type { Cancellation } from '../../base/cancellation.ts'
-import { MAX_ADDRESSES } from '../../model/upstream-rules.ts'
 import { Balancer, type Health } from './balancer.ts'
 import { type CircuitOpen, circuitOpen, failsCircuit } from './circuit.ts'
 import type { Egress, EgressFailure, EgressRequest, EgressResponse, EgressStreamResponse } from './egress.ts'
@@ -43,9 +42,9 @@ export class RuledUpstream {
     this.rules = rules
     this.#egress = egress
     this.#observer = observer
-    this.#breaker =
-      circuit === null ? new CircuitBreaker() : new CircuitBreaker({ ...circuit, maxCircuits: MAX_ADDRESSES })
     const places = addresses?.addresses ?? [{ url: baseUrl, weight: 1 }]
+    this.#breaker =
+      circuit === null ? new CircuitBreaker() : new CircuitBreaker({ ...circuit, maxCircuits: places.length })
     this.#balancer = new Balancer(rules.key, places, this.#breaker, observer.health ?? NONE)
     this.#unhealthyMs = addresses?.healthCheck?.intervalMs ?? 0
     this.#mirror =

@@ -1,6 +1,7 @@
 /** The rules of an API for calls of its upstream, made ready from its traffic rules, and which URLs are those of the upstream. */
-import type { Traffic } from '../../model/traffic.ts'
-import type { AddressesRule, CircuitRule, MirrorRule, RetryRule } from '../../model/upstream-rules.ts'
+import type { Traffic } from '../../model/schema/traffic.ts'
+import type { AddressesRule, MirrorRule } from '../../model/schema/upstream-addresses.ts'
+import type { CircuitRule, RetryRule } from '../../model/schema/upstream-rules.ts'
 import type { UpstreamTransport } from '../../model/upstream-transport.ts'
 import { originOf } from '../../model/upstream-url.ts'
 

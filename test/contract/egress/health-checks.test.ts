@@ -1,7 +1,7 @@
 /** Health checks of addresses over the wire: they use the HTTP version that calls of the upstream use. Which address a call gets is not tested here. */
 import { spawnSync } from 'node:child_process'
 import { expect, it, onTestFinished, vi } from 'vitest'
-import type { Traffic } from '../../../src/model/traffic.ts'
+import type { Traffic } from '../../../src/model/schema/traffic.ts'
 import type { UpstreamTransport } from '../../../src/model/upstream-transport.ts'
 import { HealthChecks } from '../../../src/net/egress/health-checks.ts'
 import { upstreamRulesOf } from '../../../src/net/egress/upstream-rules.ts'
@@ -22,7 +22,7 @@ function rulesOf(url: string, connections: UpstreamTransport | null) {
     requestHeaders: { set: {}, remove: [] },
     responseHeaders: { set: {}, remove: [] },
     upstreams: { addresses: [{ url, weight: 1 }], healthCheck },
-    connections,
+    connections: connections?.http2 === undefined ? null : { http2: connections.http2 },
   }
   return upstreamRulesOf('api', url, traffic)!
 }

@@ -76,7 +76,7 @@ describe.each(DATABASES)('instances on $name', database => {
         const stamps = { revision: 1, createdAt: tx.now, updatedAt: tx.now }
         const fields = {
           url: one.url,
-          events: ['*'],
+          events: ['*' as const],
           enabled: true,
           customHeaders: {},
           keysOf: null,

@@ -1,13 +1,14 @@
-/** The rules of an API for its calls, as fields of a form: their labels, and how values become text and text becomes values. */
+/** The rules of an API for its calls, as fields of a form made of their schema: how values become text and text becomes values. */
+import traffic from '../../api/traffic.generated.json'
 
 export interface RuleField {
   /** Within the rule. */
   readonly name: string
   readonly label: string
   readonly kind: 'text' | 'number' | 'words' | 'numbers' | 'check' | 'choice' | 'headers' | 'weights'
-  readonly hint?: string
-  readonly choices?: readonly (readonly [value: string, title: string])[]
-  readonly required?: boolean
+  readonly hint: string
+  readonly choices?: readonly string[]
+  readonly required: boolean
 }
 
 export interface Rule {
@@ -19,183 +20,65 @@ export interface Rule {
   readonly fields: readonly RuleField[]
 }
 
-const METHODS = 'Separated by commas, such as GET, POST. Empty: the methods that the API allows.'
+/** A part of `traffic.generated.json`. */
+interface FormSchema {
+  readonly title?: string
+  readonly description?: string
+  readonly type: string
+  readonly nullable?: boolean
+  readonly enum?: readonly string[]
+  readonly items?: FormSchema
+  readonly properties?: { readonly [name: string]: FormSchema }
+  readonly required?: readonly string[]
+}
 
-export const RULES: readonly Rule[] = [
-  {
-    path: [],
-    title: 'Requests',
-    fields: [
-      { name: 'methods', label: 'Methods', kind: 'words', hint: 'Separated by commas. Empty: every method.' },
-      { name: 'max_request_bytes', label: 'Maximum body size in bytes', kind: 'number' },
-      {
-        name: 'timeout_ms',
-        label: 'Timeout in ms',
-        kind: 'number',
-        hint: 'Maximum duration of a call, including all attempts.',
-      },
-    ],
-  },
-  {
-    path: ['request_headers'],
-    title: 'Request headers',
-    fields: [
-      {
-        name: 'set',
-        label: 'Set',
-        kind: 'headers',
-        hint: 'One header per line, as "name: value". All users who may view the API see the values.',
-      },
-      { name: 'remove', label: 'Remove', kind: 'words', hint: 'Header names, separated by commas.' },
-    ],
-  },
-  {
-    path: ['response_headers'],
-    title: 'Response headers',
-    fields: [
-      { name: 'set', label: 'Set', kind: 'headers', hint: 'One header per line, as "name: value".' },
-      { name: 'remove', label: 'Remove', kind: 'words', hint: 'Header names, separated by commas.' },
-    ],
-  },
-  {
-    path: ['cors'],
-    title: 'Cross-origin requests',
-    off: 'the CORS settings of the gateway apply',
-    fields: [
-      {
-        name: 'origins',
-        label: 'Origins',
-        kind: 'words',
-        hint: 'Origins whose pages may read responses, separated by commas. "*": every origin. Empty: none.',
-        required: true,
-      },
-      { name: 'methods', label: 'Methods', kind: 'words', hint: METHODS },
-      { name: 'allow_headers', label: 'Allowed request headers', kind: 'words' },
-      { name: 'expose_headers', label: 'Exposed response headers', kind: 'words' },
-      { name: 'credentials', label: 'Allow credentials', kind: 'check' },
-      {
-        name: 'max_age_secs',
-        label: 'Seconds for which browsers may cache the response to a preflight',
-        kind: 'number',
-      },
-    ],
-  },
-  {
-    path: ['cache'],
-    title: 'Cache',
-    off: 'no response is cached',
-    fields: [
-      {
-        name: 'scope',
-        label: 'Reuse a cached response for',
-        kind: 'choice',
-        choices: [
-          ['caller', 'the caller that received it'],
-          ['public', 'every caller, if the backend allows that'],
-        ],
-      },
-      {
-        name: 'default_age_secs',
-        label: 'Default freshness lifetime in seconds',
-        kind: 'number',
-        hint: 'For responses that have no Expires header, and no max-age or s-maxage in Cache-Control.',
-      },
-      { name: 'max_age_secs', label: 'Maximum freshness lifetime in seconds', kind: 'number' },
-      { name: 'max_response_bytes', label: 'Maximum size of a cached response in bytes', kind: 'number' },
-    ],
-  },
-  {
-    path: ['retry'],
-    title: 'Retries',
-    off: 'no call is retried',
-    fields: [
-      { name: 'max_attempts', label: 'Maximum attempts, including the first', kind: 'number' },
-      {
-        name: 'statuses',
-        label: 'Response statuses after which the gateway retries',
-        kind: 'numbers',
-        hint: 'Such as 502, 503.',
-      },
-      {
-        name: 'methods',
-        label: 'Methods that the gateway retries',
-        kind: 'words',
-        hint: 'Empty: GET, OPTIONS, PUT and DELETE.',
-      },
-      { name: 'first_delay_ms', label: 'Delay before the first retry in ms', kind: 'number' },
-      { name: 'max_delay_ms', label: 'Maximum delay before a retry in ms', kind: 'number' },
-      { name: 'budget_percent', label: 'Maximum retries per hundred calls', kind: 'number' },
-    ],
-  },
-  {
-    path: ['circuit_breaker'],
-    title: 'Circuit breaker',
-    off: 'the default circuit breaker applies',
-    fields: [
-      { name: 'opens_after', label: 'Failures in a row that open the circuit', kind: 'number' },
-      { name: 'open_ms', label: 'Initial open time of the circuit in ms', kind: 'number' },
-      { name: 'max_open_ms', label: 'Maximum open time of the circuit in ms', kind: 'number' },
-      {
-        name: 'statuses',
-        label: 'Response statuses that count as failures',
-        kind: 'numbers',
-        hint: 'Such as 500, 503.',
-      },
-    ],
-  },
-  {
-    path: ['upstreams'],
-    title: 'Upstream addresses',
-    off: 'every call goes to the backend of the API',
-    fields: [
-      {
-        name: 'addresses',
-        label: 'Addresses',
-        kind: 'weights',
-        hint: 'One address and its weight per line, such as "https://a.example.com 3".',
-        required: true,
-      },
-    ],
-  },
-  {
-    path: ['upstreams', 'health_check'],
-    title: 'Health checks of the upstream addresses',
-    off: 'the gateway checks no address and sends calls to every address',
-    fields: [
-      { name: 'path', label: 'Path', kind: 'text' },
-      { name: 'interval_ms', label: 'Interval in ms', kind: 'number' },
-      { name: 'timeout_ms', label: 'Timeout in ms', kind: 'number' },
-      {
-        name: 'unhealthy_after',
-        label: 'Failed checks in a row after which an address is unhealthy',
-        kind: 'number',
-      },
-      {
-        name: 'healthy_after',
-        label: 'Successful checks in a row after which an address is healthy again',
-        kind: 'number',
-      },
-    ],
-  },
-  {
-    path: ['connections'],
-    title: 'Connections',
-    off: 'each connection has at most one HTTP/1.1 request in flight',
-    fields: [{ name: 'http2', label: 'HTTP/2', kind: 'check' }],
-  },
-  {
-    path: ['mirror'],
-    title: 'Mirrored requests',
-    off: 'no request is mirrored',
-    fields: [
-      { name: 'url', label: 'Address that receives the mirrored requests', kind: 'text', required: true },
-      { name: 'percent', label: 'Percentage of requests to mirror', kind: 'number', required: true },
-      { name: 'methods', label: 'Methods of requests to mirror', kind: 'words', hint: 'Empty: GET.' },
-      { name: 'max_body_bytes', label: 'Maximum body size of a mirrored request in bytes', kind: 'number' },
-      { name: 'timeout_ms', label: 'Timeout in ms', kind: 'number' },
-    ],
-  },
-]
+const HINTS: { readonly [kind in RuleField['kind']]?: string } = {
+  words: 'Separated by commas.',
+  numbers: 'Separated by commas.',
+  headers: 'One header per line, as "name: value".',
+  weights: 'One address and its weight per line, such as "https://a.example.com 3".',
+}
+
+export const RULES: readonly Rule[] = rulesOf(traffic as FormSchema, [])
+
+/** The rule of an object, and those of the objects in it. */
+function rulesOf(schema: FormSchema, path: readonly string[]): readonly Rule[] {
+  const { title = '', description = '', nullable, properties = {}, required = [] } = schema
+  const entries = Object.entries(properties)
+  const fields = entries
+    .filter(([, { properties: nested }]) => nested === undefined)
+    .map(([name, field]) => fieldOf(name, field, required.includes(name)))
+  // the description says what applies without the rule
+  const off = nullable === true ? /null: (.*?)\./.exec(description)?.[1] : undefined
+  return [
+    { path, title, fields, ...(off === undefined ? {} : { off }) },
+    ...entries.flatMap(([name, field]) =>
+      field.properties === undefined ? [] : rulesOf(field, [...path, name]),
+    ),
+  ]
+}
+
+function fieldOf(name: string, schema: FormSchema, required: boolean): RuleField {
+  const kind = kindOf(schema)
+  const { title = name, description, enum: words } = schema
+  return {
+    name,
+    label: title,
+    kind,
+    hint: [description, HINTS[kind]].filter(text => text !== undefined).join(' '),
+    required,
+    ...(words === undefined ? {} : { choices: words }),
+  }
+}
+
+function kindOf({ type, enum: words, items }: FormSchema): RuleField['kind'] {
+  if (type === 'boolean') return 'check'
+  if (type === 'integer') return 'number'
+  if (type === 'object') return 'headers'
+  if (type === 'string') return words === undefined ? 'text' : 'choice'
+  if (items?.type === 'object') return 'weights'
+  return items?.type === 'integer' ? 'numbers' : 'words'
+}
 
 type Values = Readonly<Record<string, unknown>>
 
@@ -249,7 +132,7 @@ function readRule(rule: Rule, form: FormData): Record<string, unknown> {
   for (const { name, kind, required } of rule.fields) {
     const text = String(form.get(fieldName(rule, name)) ?? '').trim()
     if (kind === 'check') values[name] = text === 'on'
-    else if (text !== '' || required === true) values[name] = read(text, kind)
+    else if (text !== '' || required) values[name] = read(text, kind)
   }
   return values
 }

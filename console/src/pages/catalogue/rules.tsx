@@ -102,22 +102,24 @@ function RuleInput({
   readonly name: string
   readonly value: unknown
 }) {
-  const described = hint === undefined ? {} : { hint }
   if (kind === 'check')
     return (
       <label class="choice">
         <input type="checkbox" name={name} defaultChecked={value === true} />
-        <span>{label}</span>
+        <span>
+          {label}
+          <span class="sub">{hint}</span>
+        </span>
       </label>
     )
   if (kind === 'choice')
     return (
-      <Field label={label} {...described}>
+      <Field label={label} hint={hint}>
         {(id, hintId) => (
           <select id={id} name={name} aria-describedby={hintId} value={textOf(value, kind)}>
-            {choices.map(([of, title]) => (
-              <option key={of} value={of}>
-                {title}
+            {choices.map(word => (
+              <option key={word} value={word}>
+                {word}
               </option>
             ))}
           </select>
@@ -126,7 +128,7 @@ function RuleInput({
     )
   if (kind === 'headers' || kind === 'weights')
     return (
-      <Field label={label} {...described}>
+      <Field label={label} hint={hint}>
         {(id, hintId) => (
           <textarea
             id={id}
@@ -146,7 +148,7 @@ function RuleInput({
       name={name}
       value={textOf(value, kind)}
       {...(kind === 'number' ? { type: 'number' as const } : {})}
-      {...described}
+      hint={hint}
     />
   )
 }

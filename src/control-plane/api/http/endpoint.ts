@@ -1,6 +1,7 @@
 /** The declaration of an endpoint, and the types of its call and result. `mount.ts` runs endpoints. */
-import type { z } from 'zod'
+
 import type { Principal } from '../../../model/principal.ts'
+import type { z } from '../../../model/schema/zod.ts'
 import type { Tenant } from '../../../model/tenant.ts'
 import type { ActionRecord } from '../../store/audited.ts'
 import type { Transaction } from '../../store/store.ts'

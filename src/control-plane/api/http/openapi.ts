@@ -1,14 +1,14 @@
 /** Generates the OpenAPI document of the control plane from declarations of endpoints, streams and events. */
 import { OpenAPIRegistry, OpenApiGeneratorV31, type RouteConfig } from '@asteasolutions/zod-to-openapi'
+import { z } from '../../../model/schema/zod.ts'
 import { DESCRIBED_EVENTS, type DescribedEvent } from '../schemas/event.ts'
-import { z } from '../schemas/zod.ts'
 import type { Endpoint } from './endpoint.ts'
 import { addExamples } from './examples.ts'
 import { CONTENT_TYPES } from './export-rows.ts'
 import { BASE } from './mount.ts'
 import { separateNull } from './nullable-components.ts'
 import { codesOf, PROBLEM_CODES } from './problem.ts'
-import { requirementOf, requirementText } from './requirements.ts'
+import { describeGovernance, requirementOf, requirementText } from './requirements.ts'
 
 const problem = z
   .object({
@@ -88,6 +88,7 @@ export function openApiDocument(
     servers: [...serversOf(info)],
     security: [{ bearer: [] }],
   })
+  describeGovernance(document)
   separateNull(document)
   addExamples(document)
   return document

@@ -1,4 +1,5 @@
 /** What the shipped policy requires for each action, for the served OpenAPI document. It decides nothing: the policy does. */
+import { GOVERNED, type GovernedField } from '../../../model/schema/governed.ts'
 
 /** A row of `policies/toolgate/operations/data.yaml`, with the confined roles that grant the action without a scope; a test compares both. */
 interface Requirement {
@@ -55,7 +56,7 @@ export function requirementOf(action: string): Requirement {
 }
 
 /** The requirement of a change, for the description of a field. @param change its subject */
-export function changeText(action: string, change = 'A change'): string {
+function changeText(action: string, change = 'A change'): string {
   return requirementText(action).replace(/^Needs/, `${change} needs`)
 }
 
@@ -82,4 +83,19 @@ export function requirementText(action: string): string {
       `A caller with the role ${name} needs no scope${reach === 'own' ? " for resources of the caller's application" : ''}.`,
     )
   return sentences.join(' ')
+}
+
+/** Puts what a change of a governed field needs into its description. @param node changed in place */
+export function describeGovernance(node: object): void {
+  const { [GOVERNED]: governed, description } = node as {
+    [GOVERNED]?: GovernedField
+    description?: string
+  }
+  if (governed !== undefined) {
+    const text = changeText(governed.action, governed.change)
+    Object.assign(node, { description: description === undefined ? text : `${description} ${text}` })
+    delete (node as { [GOVERNED]?: GovernedField })[GOVERNED]
+  }
+  for (const value of Object.values(node))
+    if (typeof value === 'object' && value !== null) describeGovernance(value)
 }

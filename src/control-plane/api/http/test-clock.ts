@@ -1,7 +1,7 @@
 /** The route `POST /test/clock`, which advances the clock in tests. It is not part of the OpenAPI document. */
 import type { Hono } from 'hono'
-import { life } from '../schemas/fields.ts'
-import { z } from '../schemas/zod.ts'
+import { life } from '../../../model/schema/fields.ts'
+import { z } from '../../../model/schema/zod.ts'
 import { invalid } from './problem.ts'
 import { readJsonBody } from './read-body.ts'
 import { validateInput } from './validate.ts'

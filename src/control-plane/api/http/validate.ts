@@ -1,5 +1,5 @@
 /** Validates untrusted input against a schema, and lists invalid fields with their paths. */
-import type { z } from 'zod'
+import type { z } from '../../../model/schema/zod.ts'
 import type { FieldFault } from './problem.ts'
 
 export type Validated<T> =

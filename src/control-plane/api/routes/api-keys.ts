@@ -1,5 +1,8 @@
 /** Routes and schemas of API keys. `services/api-keys.ts` creates, rotates and revokes the keys. */
 import { API_KEY_STATUSES, type ApiKey, keyStatus } from '../../../model/api-key.ts'
+import { count, moment, textField } from '../../../model/schema/fields.ts'
+import { camelCased, toWire } from '../../../model/schema/names.ts'
+import { z } from '../../../model/schema/zod.ts'
 import { applicationOf } from '../../../model/subscription.ts'
 import {
   type Endpoint,
@@ -9,20 +12,16 @@ import {
   tagged,
 } from '../http/endpoint.ts'
 import {
-  count,
   envelope,
+  fieldNames,
   listOf,
-  moment,
   pageQuery,
   q,
   shownId,
   shownMoment,
   sortQuery,
-  textField,
   wordQuery,
 } from '../schemas/fields.ts'
-import { camelCased, fieldNames, present } from '../schemas/present.ts'
-import { z } from '../schemas/zod.ts'
 import { createKey, type IssuedKey, revokeOne, rotate } from '../services/api-keys.ts'
 import { subjectOfSubscription } from './subscription-subject.ts'
 
@@ -71,7 +70,7 @@ const rotation = z
 function show(key: ApiKey, now: Date) {
   const status = keyStatus(key, now)
   const previousKeyExpiresAt = status === 'rotating' ? key.previousExpiresAt : null
-  return present(shownKey, { ...key, status, previousKeyExpiresAt })
+  return toWire(shownKey, { ...key, status, previousKeyExpiresAt })
 }
 
 function issued({ record, key }: IssuedKey, now: Date): EndpointResult {

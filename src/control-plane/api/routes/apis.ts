@@ -1,24 +1,25 @@
 /** Routes of APIs, the migration of their subscriptions, and lists of APIs with tenant names. `services/apis.ts` creates, changes and deletes APIs. */
 import { API_STATUSES, type Api } from '../../../model/api.ts'
+import { textField } from '../../../model/schema/fields.ts'
+import { camelCased } from '../../../model/schema/names.ts'
+import { z } from '../../../model/schema/zod.ts'
 import type { Tenant } from '../../../model/tenant.ts'
 import type { ApiFilter, PageRequest } from '../../store/repositories.ts'
 import type { Transaction } from '../../store/store.ts'
 import { type Endpoint, tagged } from '../http/endpoint.ts'
-import { apiFields, apiPatch, newApi } from '../schemas/api.ts'
+import { apiPatch, newApi, storedApiFields } from '../schemas/api.ts'
 import {
   booleanQuery,
   envelope,
+  fieldNames,
   listOf,
   pageQuery,
   q,
   sortQuery,
-  textField,
   wordQuery,
 } from '../schemas/fields.ts'
-import { camelCased, fieldNames } from '../schemas/present.ts'
 import { type ShowApi, showApi, shownApi } from '../schemas/shown-api.ts'
 import { migration, showMigration, shownMigration } from '../schemas/subscription.ts'
-import { z } from '../schemas/zod.ts'
 import {
   type ApiFields,
   createApi,
@@ -85,7 +86,7 @@ export const apiEndpoints: readonly Endpoint[] = [
     readOnly: fieldNames(shownApi),
     success: { description: 'The API', schema: shownApi },
     async run({ tx, tenant, body, services, authorize }) {
-      const fields = apiFields(body) as ApiFields
+      const fields = storedApiFields(body) as ApiFields
       requireUsableSpec(fields.spec, services)
       requireExchangeUrl(fields.mcp, services)
       const api = await createApi(tx, tenant!.id, fields, action => authorize(action, tenant!.name))
@@ -120,7 +121,7 @@ export const apiEndpoints: readonly Endpoint[] = [
     preconditions: true,
     success: { description: 'The changed API', schema: shownApi },
     async run({ tx, tenant, params, body, ifMatch, services, authorize }) {
-      const patch = { ...apiFields(body), status: body.status }
+      const patch = { ...storedApiFields(body), status: body.status }
       requireUsableSpec(patch.spec, services)
       requireExchangeUrl(patch.mcp, services)
       const ask = (action: string) => authorize(action, tenant!.name)

@@ -1,21 +1,20 @@
 /** Routes and schemas of audit records, as lists and exports. */
 import type { AuditRecord } from '../../../model/audit.ts'
+import { moment, textField } from '../../../model/schema/fields.ts'
+import { z } from '../../../model/schema/zod.ts'
 import type { AuditFilter } from '../../store/audit-repository.ts'
 import { maskAddresses } from '../../store/masked-addresses.ts'
 import type { Transaction } from '../../store/store.ts'
 import { type Endpoint, NDJSON, tagged } from '../http/endpoint.ts'
 import {
-  moment,
   pageQuery,
   presetNumber,
   q,
   queryNumber,
   shownId,
   shownMoment,
-  textField,
   wordQuery,
 } from '../schemas/fields.ts'
-import { z } from '../schemas/zod.ts'
 
 const endpoint = tagged('audit record')
 const MAX_EXPORTED = 10_000

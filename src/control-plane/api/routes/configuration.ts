@@ -1,10 +1,11 @@
 /** Routes of configuration as code, with schemas of their bodies. `services/configuration` exports and applies configurations. */
 import { type Change, type Drift, pathOf, RESOURCE_KINDS } from '../../../model/configuration.ts'
+import { textField } from '../../../model/schema/fields.ts'
+import { z } from '../../../model/schema/zod.ts'
 import { maskField } from '../../store/masked-addresses.ts'
 import { type Endpoint, tagged } from '../http/endpoint.ts'
 import { configurationTree, ownerName } from '../schemas/configuration.ts'
-import { booleanQuery, textField } from '../schemas/fields.ts'
-import { z } from '../schemas/zod.ts'
+import { booleanQuery } from '../schemas/fields.ts'
 import { type ApplyResult, applyConfiguration } from '../services/configuration/apply.ts'
 import { exportConfiguration } from '../services/configuration/export.ts'
 import { keysOf } from '../services/webhooks.ts'

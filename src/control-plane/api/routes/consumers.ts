@@ -1,22 +1,22 @@
 /** Routes and schemas of consumers. The rules of changes are in `services/consumers.ts`. */
 import { CONSUMER_STATUSES, type Consumer } from '../../../model/consumer.ts'
+import { consumerFields } from '../../../model/schema/consumer.ts'
+import { textField, word } from '../../../model/schema/fields.ts'
+import { camelCased, toWire } from '../../../model/schema/names.ts'
+import { z } from '../../../model/schema/zod.ts'
 import { type Endpoint, tagged } from '../http/endpoint.ts'
 import { found } from '../http/problem.ts'
 import {
   envelope,
+  fieldNames,
   listOf,
   pageQuery,
   q,
   shownId,
   shownMoment,
   sortQuery,
-  textField,
-  word,
   wordQuery,
 } from '../schemas/fields.ts'
-import { planSlug } from '../schemas/plan.ts'
-import { camelCased, fieldNames, present } from '../schemas/present.ts'
-import { z } from '../schemas/zod.ts'
 import { patchConsumer } from '../services/consumers.ts'
 
 const shownConsumer = z
@@ -24,10 +24,8 @@ const shownConsumer = z
     id: shownId('con'),
     tenant_id: shownId('ten'),
     subject: z.string(),
-    name: z.string(),
     status: z.enum(CONSUMER_STATUSES),
-    plan: z.string().nullable(),
-    notes: z.string(),
+    ...consumerFields,
     created_at: shownMoment,
     updated_at: shownMoment,
     last_seen_at: shownMoment.nullable(),
@@ -36,14 +34,10 @@ const shownConsumer = z
 
 const consumerPatch = z
   .strictObject({
-    name: textField(100),
+    ...consumerFields,
     status: word(CONSUMER_STATUSES).openapi({
       description: '`blocked`: the gateways refuse every call from the consumer.',
     }),
-    plan: planSlug
-      .nullable()
-      .openapi({ description: 'Plan for calls without a subscription; null: the default limits apply.' }),
-    notes: textField(2000, 0),
   })
   .partial()
   .openapi('ConsumerPatch')
@@ -58,7 +52,7 @@ const filters = {
   status: wordQuery(CONSUMER_STATUSES),
 }
 const shownList = listOf(shownConsumer, 'ConsumerList')
-const show = (consumer: Consumer) => present(shownConsumer, consumer)
+const show = (consumer: Consumer) => toWire(shownConsumer, consumer)
 
 function shown(consumer: Consumer) {
   return { body: show(consumer), revision: consumer.revision }

@@ -1,20 +1,12 @@
 /** Routes and schemas of deployments: their synchronization state, and the request for a new synchronization. */
 import { type Deployment, SYNC_STATUSES, syncStatus } from '../../../model/deployment.ts'
+import { textField } from '../../../model/schema/fields.ts'
+import { camelCased, toWire } from '../../../model/schema/names.ts'
+import { z } from '../../../model/schema/zod.ts'
 import type { Transaction } from '../../store/store.ts'
 import { type Endpoint, type Subject, type SubjectQuestion, tagged } from '../http/endpoint.ts'
 import { found } from '../http/problem.ts'
-import {
-  envelope,
-  listOf,
-  pageQuery,
-  q,
-  shownId,
-  shownMoment,
-  sortQuery,
-  textField,
-} from '../schemas/fields.ts'
-import { camelCased, present } from '../schemas/present.ts'
-import { z } from '../schemas/zod.ts'
+import { envelope, listOf, pageQuery, q, shownId, shownMoment, sortQuery } from '../schemas/fields.ts'
 import type { Services } from '../services.ts'
 
 const endpoint = tagged('deployment')
@@ -36,7 +28,7 @@ const shownDeployment = z
 async function show(tx: Transaction, deployment: Deployment, { publisher }: Services) {
   const gateway = found(await tx.gateways.find(deployment.gatewayId), 'deployment')
   const published = { version: publisher.share.version, at: publisher.publishedAt }
-  return present(shownDeployment, {
+  return toWire(shownDeployment, {
     ...deployment,
     desiredVersion: published.version,
     actualVersion: gateway.snapshotVersion,

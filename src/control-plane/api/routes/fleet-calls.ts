@@ -1,10 +1,11 @@
 /** Routes and schemas of calls that gateways have recorded, and the route for the replies of gateways. `services/fleet-calls.ts` merges the replies. */
 import { MAX_FLEET_CALLS } from '../../../link/fleet-question.ts'
+import { textField } from '../../../model/schema/fields.ts'
+import { z } from '../../../model/schema/zod.ts'
 import { type Endpoint, type EndpointCall, tagged } from '../http/endpoint.ts'
 import { found, invalidField, unavailable } from '../http/problem.ts'
-import { presetNumber, queryNumber, shownId, shownMoment, textField } from '../schemas/fields.ts'
+import { presetNumber, queryNumber, shownId, shownMoment } from '../schemas/fields.ts'
 import { fleetReply, readReply, recordedCall } from '../schemas/fleet-reply.ts'
-import { z } from '../schemas/zod.ts'
 import { type AskedGateway, mergedCalls, mergedOverview, mergedTools } from '../services/fleet-calls.ts'
 import { everyTenant } from './gateways.ts'
 

@@ -11,27 +11,23 @@ import {
   REPORTED_STATUSES,
 } from '../../../model/gateway-instance.ts'
 import { reachesEveryTenant } from '../../../model/principal.ts'
+import { calendarDay, count, moment, textField, word } from '../../../model/schema/fields.ts'
+import { camelCased, toWire } from '../../../model/schema/names.ts'
+import { z } from '../../../model/schema/zod.ts'
 import { CHANGE_WORDS, CHANGED_KINDS } from '../../publisher/resource-changes.ts'
 import { EVERY_TENANT } from '../../store/store.ts'
 import { type Endpoint, type Subject, type SubjectQuestion, tagged } from '../http/endpoint.ts'
 import { conflict, found } from '../http/problem.ts'
 import {
-  calendarDay,
-  count,
   envelope,
   listOf,
-  moment,
   pageQuery,
   q,
   shownId,
   shownMoment,
   sortQuery,
-  textField,
-  word,
   wordQuery,
 } from '../schemas/fields.ts'
-import { camelCased, present } from '../schemas/present.ts'
-import { z } from '../schemas/zod.ts'
 
 const endpoint = tagged('gateway')
 const MAX_ROWS = 10_000
@@ -107,7 +103,7 @@ const shownDifference = z
   .openapi('GatewayDifference')
 
 function show(gateway: GatewayInstance, now: Date) {
-  return present(shownGateway, { ...gateway, status: gatewayStatus(gateway, now), error: gateway.lastError })
+  return toWire(shownGateway, { ...gateway, status: gatewayStatus(gateway, now), error: gateway.lastError })
 }
 
 /** How an instance introduces itself; in the query, because the stream is a GET. */

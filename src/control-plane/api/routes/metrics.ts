@@ -1,8 +1,9 @@
 /** Routes and schemas of metrics. `services/metrics.ts` reads the metrics from the database. */
+
+import { calendarDay } from '../../../model/schema/fields.ts'
+import { camelCased } from '../../../model/schema/names.ts'
+import { z } from '../../../model/schema/zod.ts'
 import { type Endpoint, tagged } from '../http/endpoint.ts'
-import { calendarDay } from '../schemas/fields.ts'
-import { camelCased } from '../schemas/present.ts'
-import { z } from '../schemas/zod.ts'
 import { findApi } from '../services/apis.ts'
 import { metricsOf } from '../services/metrics.ts'
 

@@ -1,13 +1,12 @@
 /** Routes of plans, global ones and those of a tenant. `services/plans.ts` writes the changes, and `schemas/plan.ts` has the schemas of plans. */
 import type { PlanRecord } from '../../../model/plan.ts'
+import { z } from '../../../model/schema/zod.ts'
 import type { Tenant } from '../../../model/tenant.ts'
 import type { Transaction } from '../../store/store.ts'
 import { type Endpoint, type Subject, type SubjectQuestion, tagged } from '../http/endpoint.ts'
 import { found, invalidField } from '../http/problem.ts'
-import { envelope, listOf, pageQuery, q, sortQuery } from '../schemas/fields.ts'
-import { newPlan, planFields, planPatch, shownPlan, showPlan } from '../schemas/plan.ts'
-import { fieldNames } from '../schemas/present.ts'
-import { z } from '../schemas/zod.ts'
+import { envelope, fieldNames, listOf, pageQuery, q, sortQuery } from '../schemas/fields.ts'
+import { newPlan, planPatch, shownPlan, showPlan, storedPlanFields } from '../schemas/plan.ts'
 import {
   createPlan,
   deletePlan,
@@ -58,7 +57,7 @@ export const planEndpoints: readonly Endpoint[] = [
         throw invalidField('tenant_id', 'must be the id or name of a tenant that exists.')
       }
       if (tenant !== undefined) requireWritable(tenant)
-      const fields = planFields(body) as PlanFields
+      const fields = storedPlanFields(body) as PlanFields
       const plan = await createPlan(tx, tenant?.id ?? null, body.slug, fields)
       return { ...shown(plan), location: `/plans/${plan.id}` }
     },
@@ -92,7 +91,7 @@ export const planEndpoints: readonly Endpoint[] = [
     success: { description: 'The changed plan', schema: shownPlan },
     subject: ownerOfPlan,
     async run({ tx, params, body, ifMatch }) {
-      return shown(await patchPlan(tx, params.plan!, planFields(body), ifMatch))
+      return shown(await patchPlan(tx, params.plan!, storedPlanFields(body), ifMatch))
     },
   }),
   endpoint('deletePlan', 'delete', '/plans/{plan}', {

@@ -1,8 +1,10 @@
 /** Routes and schemas of the policy editor. The `PolicyWorkshop` of the services compiles drafts and changes the policy. */
+
+import { count, shaped, textField } from '../../../model/schema/fields.ts'
+import { z } from '../../../model/schema/zod.ts'
 import { type Endpoint, tagged } from '../http/endpoint.ts'
 import { conflict, unavailable } from '../http/problem.ts'
-import { count, shaped, shownMoment, textField } from '../schemas/fields.ts'
-import { z } from '../schemas/zod.ts'
+import { shownMoment } from '../schemas/fields.ts'
 import type { Services } from '../services.ts'
 
 const endpoint = tagged('policy')

@@ -1,11 +1,13 @@
 /** Routes of products, of their migration and of their part of the catalog. The rules of changes are in `services`. */
 import type { Product } from '../../../model/product.ts'
+import { textField } from '../../../model/schema/fields.ts'
+import { camelCased, toWire } from '../../../model/schema/names.ts'
+import { z } from '../../../model/schema/zod.ts'
 import { VISITED_TENANTS } from '../../../model/tenant.ts'
 import type { Transaction } from '../../store/store.ts'
 import { type Endpoint, tagged } from '../http/endpoint.ts'
 import { notFound } from '../http/problem.ts'
-import { booleanQuery, envelope, listOf, pageQuery, q, sortQuery, textField } from '../schemas/fields.ts'
-import { camelCased, fieldNames, present } from '../schemas/present.ts'
+import { booleanQuery, envelope, fieldNames, listOf, pageQuery, q, sortQuery } from '../schemas/fields.ts'
 import {
   newProduct,
   productPatch,
@@ -14,7 +16,6 @@ import {
   shownPublicProduct,
 } from '../schemas/product.ts'
 import { productMigration, showMigration, shownMigration } from '../schemas/subscription.ts'
-import { z } from '../schemas/zod.ts'
 import { GOVERNED_PRODUCT } from '../services/governed-fields.ts'
 import { migrateToProduct } from '../services/migrate-subscriptions.ts'
 import { createProduct, deleteProduct, findProduct, patchProduct } from '../services/products.ts'
@@ -25,7 +26,7 @@ const ONE = `${ALL}/{product_id}`
 const filters = { ...pageQuery, sort: sortQuery('slug', 'name', 'updated_at'), q }
 
 function shown(product: Product) {
-  return { body: present(shownProduct, product), revision: product.revision }
+  return { body: toWire(shownProduct, product), revision: product.revision }
 }
 
 /** Products as the catalog shows them: without the APIs that it does not show, to visitors only with public ones. */
@@ -43,7 +44,7 @@ async function inCatalog(tx: Transaction, products: readonly Product[], to: 'use
   return products.map(product => {
     const apis = product.apiIds.flatMap(id => shownApis.get(id) ?? [])
     const of = { ...product, tenant: tenants.get(product.tenantId), apis }
-    return to === 'users' ? present(shownPortalProduct, of) : present(shownPublicProduct, of)
+    return to === 'users' ? toWire(shownPortalProduct, of) : toWire(shownPublicProduct, of)
   })
 }
 
@@ -67,7 +68,7 @@ export const productEndpoints: readonly Endpoint[] = [
     success: { description: 'A page of products', schema: listOf(shownProduct, 'ProductList') },
     async run({ tx, query }) {
       const found = await tx.products.list(camelCased(query), query)
-      return { body: envelope(found, query, product => present(shownProduct, product)) }
+      return { body: envelope(found, query, product => toWire(shownProduct, product)) }
     },
   }),
   endpoint('readProduct', 'get', ONE, {

@@ -1,5 +1,8 @@
 /** Routes of subscriptions and their usage. `services/subscriptions.ts` writes the changes of subscriptions. */
 import { isSharedWith } from '../../../model/api.ts'
+import { textField } from '../../../model/schema/fields.ts'
+import { camelCased, toWire } from '../../../model/schema/names.ts'
+import { z } from '../../../model/schema/zod.ts'
 import {
   applicationOf,
   SUBSCRIPTION_STATUSES,
@@ -16,9 +19,8 @@ import {
   tagged,
 } from '../http/endpoint.ts'
 import { invalidField, Problem } from '../http/problem.ts'
-import { envelope, listOf, pageQuery, q, sortQuery, textField, wordQuery } from '../schemas/fields.ts'
+import { envelope, fieldNames, listOf, pageQuery, q, sortQuery, wordQuery } from '../schemas/fields.ts'
 import { showLimits } from '../schemas/plan.ts'
-import { camelCased, fieldNames, present } from '../schemas/present.ts'
 import {
   approval,
   bulkApproval,
@@ -28,9 +30,8 @@ import {
   shownUsage,
   subscriptionPatch,
   suspension,
-  usageWindow,
+  usageWithoutLimits,
 } from '../schemas/subscription.ts'
-import { z } from '../schemas/zod.ts'
 import {
   approveAll,
   approveSubscription,
@@ -67,7 +68,7 @@ async function showAll(
     const applicationName = applicationNames.get(`${tenantId} ${application}`) ?? application
     const apiName = names.get(apiId ?? '') ?? null
     const productName = names.get(productId ?? '') ?? null
-    return present(shownSubscription, { ...subscription, applicationName, apiName, productName, apiKey })
+    return toWire(shownSubscription, { ...subscription, applicationName, apiName, productName, apiKey })
   })
 }
 
@@ -303,15 +304,9 @@ export const subscriptionEndpoints: readonly Endpoint[] = [
     async run({ tx, params }) {
       const subscription = await findSubscription(tx, params.subscription_id!)
       const { daily, monthly, limits, ...usage } = await currentUsage(tx, subscription)
-      const body = present(shownUsage, {
-        ...usage,
-        subscriptionId: subscription.id,
-        plan: subscription.plan,
-        limits: showLimits(limits),
-        daily: present(usageWindow, daily),
-        monthly: present(usageWindow, monthly),
-      })
-      return { body }
+      const { id: subscriptionId, plan } = subscription
+      const body = toWire(usageWithoutLimits, { ...usage, subscriptionId, plan, daily, monthly })
+      return { body: { ...body, limits: showLimits(limits) } }
     },
   }),
   endpoint('listSubscriptions', 'get', '/subscriptions', {

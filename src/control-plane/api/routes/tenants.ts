@@ -1,30 +1,30 @@
 /** Routes and schemas of tenants. `services/tenants.ts` writes the changes, and `schemas/tenant.ts` has schemas of fields. */
 import { tenantGatewayUrl } from '../../../model/api.ts'
-import { TENANT_STATUSES, type Tenant, TIERS } from '../../../model/tenant.ts'
+import { word } from '../../../model/schema/fields.ts'
+import { camelCased, toWire } from '../../../model/schema/names.ts'
+import {
+  adminEmail,
+  DEFAULT_REGION,
+  region,
+  TIERS,
+  tenantName,
+  tenantSettings,
+  tier,
+} from '../../../model/schema/tenant.ts'
+import { z } from '../../../model/schema/zod.ts'
+import { TENANT_STATUSES, type Tenant } from '../../../model/tenant.ts'
 import { type Endpoint, tagged } from '../http/endpoint.ts'
 import {
   envelope,
+  fieldNames,
   listOf,
   pageQuery,
   q,
   shownId,
   shownMoment,
   sortQuery,
-  word,
   wordQuery,
 } from '../schemas/fields.ts'
-import { camelCased, fieldNames, present } from '../schemas/present.ts'
-import {
-  adminEmail,
-  DEFAULT_REGION,
-  region,
-  settingsOf,
-  showSettings,
-  tenantName,
-  tenantSettings,
-  tier,
-} from '../schemas/tenant.ts'
-import { z } from '../schemas/zod.ts'
 import { createTenant, deleteTenant, patchTenant } from '../services/tenants.ts'
 import type { Services } from '../services.ts'
 
@@ -60,10 +60,9 @@ const tenantPatch = z
   .openapi('TenantPatch')
 
 function showTenant(tenant: Tenant, { gatewayUrl }: Services) {
-  return present(shownTenant, {
+  return toWire(shownTenant, {
     ...tenant,
     gatewayUrl: tenantGatewayUrl(gatewayUrl, tenant.name),
-    settings: showSettings(tenant.settings),
   })
 }
 
@@ -119,7 +118,7 @@ export const tenantEndpoints: readonly Endpoint[] = [
     preconditions: true,
     success: { description: 'The changed tenant', schema: shownTenant },
     async run({ tx, tenant, body, ifMatch, services }) {
-      const patch = { ...camelCased(body), settings: body.settings && settingsOf(body.settings) }
+      const patch = { ...camelCased(body), settings: body.settings && camelCased(body.settings) }
       return shown(await patchTenant(tx, tenant!.id, patch, ifMatch), services)
     },
   }),

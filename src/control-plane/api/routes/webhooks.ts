@@ -1,19 +1,21 @@
 /** Routes of webhooks and their deliveries. `services/webhooks.ts` writes the changes. */
 import { WEBHOOK_EVENT_KINDS } from '../../../model/event.ts'
+import { word } from '../../../model/schema/fields.ts'
+import { camelCased } from '../../../model/schema/names.ts'
+import { z } from '../../../model/schema/zod.ts'
 import type { Webhook } from '../../../model/webhook.ts'
 import { DELIVERY_STATUSES } from '../../../model/webhook-delivery.ts'
 import { type Endpoint, tagged } from '../http/endpoint.ts'
 import {
   booleanQuery,
   envelope,
+  fieldNames,
   listOf,
   pageQuery,
   q,
   sortQuery,
-  word,
   wordQuery,
 } from '../schemas/fields.ts'
-import { camelCased, fieldNames } from '../schemas/present.ts'
 import {
   newWebhook,
   showDelivery,
@@ -22,7 +24,6 @@ import {
   showWebhook,
   webhookPatch,
 } from '../schemas/webhook.ts'
-import { z } from '../schemas/zod.ts'
 import {
   createWebhook,
   deleteWebhook,

@@ -4,13 +4,21 @@ import type { Json } from '../../../base/json/json-schema.ts'
 import { canonicalJson } from '../../../link/document.ts'
 import { API_STATUSES } from '../../../model/api.ts'
 import { pathOf, type Resource, type ResourceFields } from '../../../model/configuration.ts'
-import { MAX_PRODUCT_APIS } from '../../../model/product.ts'
-import { apiPath, apiShape } from './api.ts'
-import { textField, word } from './fields.ts'
-import { planShape, planSlug } from './plan.ts'
-import { adminEmail, DEFAULT_REGION, region, tenantName, tenantSettings, tier } from './tenant.ts'
-import { webhookName, webhookShape } from './webhook.ts'
-import { z } from './zod.ts'
+import { newApiFields } from '../../../model/schema/api.ts'
+import { consumerFields } from '../../../model/schema/consumer.ts'
+import { textField, withDefaults, word } from '../../../model/schema/fields.ts'
+import { newPlanFields, planSlug } from '../../../model/schema/plan.ts'
+import { apisOfProduct, newProductFields } from '../../../model/schema/product.ts'
+import {
+  adminEmail,
+  DEFAULT_REGION,
+  region,
+  tenantName,
+  tenantSettings,
+  tier,
+} from '../../../model/schema/tenant.ts'
+import { newWebhookFields, webhookName } from '../../../model/schema/webhook.ts'
+import { z } from '../../../model/schema/zod.ts'
 
 export const CONFIGURATION_VERSION = 'toolgate.dev/v1'
 /** Owner of resources in trees that name none. */
@@ -27,8 +35,10 @@ const reference = z.strictObject({ from: secretName }).openapi('SecretReference'
     'Name of the environment variable from which `toolgate config apply` reads the secret value. The configuration contains only this name; a request contains the value in `secrets`.',
 })
 
-const plan = z.strictObject(planShape)
-const api = z.strictObject({ ...apiShape, status: word(API_STATUSES).default('active') })
+const { path: apiPath, ...apiWithoutPath } = newApiFields
+
+const plan = z.strictObject(newPlanFields)
+const api = z.strictObject({ ...apiWithoutPath, status: word(API_STATUSES).default('active') })
 /** A path, with the version where the path has several. */
 const apiKey = z
   .string()
@@ -57,27 +67,22 @@ function checkVersions(apis: { readonly [key: string]: TreeApi }, context: z.Ref
 }
 
 const product = z.strictObject({
-  name: textField(100),
-  description: textField(2000, 0).default(''),
-  plan: planSlug.openapi({
-    description:
-      'Plan for new subscriptions. The quota of a subscription counts the calls to all APIs of the product.',
-  }),
-  apis: z
-    .array(apiKey, 'must be a list of keys under apis of the same tenant, such as "/orders".')
-    .max(MAX_PRODUCT_APIS, `must name at most ${MAX_PRODUCT_APIS} APIs.`)
-    .refine(keys => new Set(keys).size === keys.length, 'must not name an API more than once.')
-    .openapi({ description: 'APIs of the same tenant, by their keys under `apis`.' }),
-  portal_visibility: z.boolean('must be true or false.').default(false),
+  ...newProductFields,
+  apis: apisOfProduct(
+    apiKey,
+    'must be a list of keys under apis of the same tenant, such as "/orders".',
+    'APIs of the same tenant, by their keys under `apis`.',
+  ),
 })
 const consumer = z.strictObject({
-  name: textField(100).optional().openapi({ description: 'Name of the consumer. Absent: the subject.' }),
-  plan: planSlug.nullable().default(null),
-  blocked: z.boolean('must be true or false.').default(false),
-  notes: textField(2000, 0).default(''),
+  ...withDefaults(consumerFields, { plan: null, notes: '' }),
+  name: consumerFields.name.optional().openapi({ description: 'Name of the consumer. Absent: the subject.' }),
+  blocked: z.boolean('must be true or false.').default(false).openapi({
+    description: 'true: the gateways refuse every call from the consumer.',
+  }),
 })
 const webhook = z.strictObject({
-  ...webhookShape,
+  ...newWebhookFields,
   secret: reference.nullable().default(null),
   custom_headers: z.record(z.string(), reference).default({}),
 })
@@ -166,6 +171,9 @@ export function resourcesOf(tree: ConfigurationTree): TreeResource[] {
   }
   return resources
 }
+
+/** The fields of an API in a configuration. */
+export const apiShape = z.object({ ...apiWithoutPath, status: word(API_STATUSES) }).omit({ spec: true })
 
 export function apiResource(
   tenantName: string,

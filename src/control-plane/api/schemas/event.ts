@@ -1,9 +1,9 @@
 /** Schemas and summaries of the messages that webhooks deliver, by kind of event. */
 import { WEBHOOK_EVENT_KINDS, type WebhookEventKind } from '../../../model/event.ts'
 import { QUOTA_WINDOWS } from '../../../model/quota-notice.ts'
+import { z } from '../../../model/schema/zod.ts'
 import { SUBSCRIPTION_STATUSES } from '../../../model/subscription.ts'
 import { shownId, shownMoment } from './fields.ts'
-import { z } from './zod.ts'
 
 const reason = z.string().nullable().openapi({ example: 'The contract has ended.' })
 const keyPrefix = z.string().openapi({ example: 'tgk_LOndzU3M', description: 'Public part of the key.' })

@@ -2,8 +2,8 @@
 
 import { parseJson } from '../../../base/json/parse-json.ts'
 import { type FleetReply, MAX_FLEET_CALLS } from '../../../link/fleet-question.ts'
-import { textField } from './fields.ts'
-import { z } from './zod.ts'
+import { textField } from '../../../model/schema/fields.ts'
+import { z } from '../../../model/schema/zod.ts'
 
 const MAX_CONTENT = 900_000
 const MAX_GROUPS = 200

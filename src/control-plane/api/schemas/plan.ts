@@ -1,42 +1,15 @@
-/** Schemas of plans and their limits in requests and responses, and their conversion. */
+/** Schemas of plans in requests and responses, and the names of their limits in the model. */
 import type { PlanLimits, PlanRecord } from '../../../model/plan.ts'
-import { count, shownId, shownMoment, textField } from './fields.ts'
-import { present } from './present.ts'
-import { z } from './zod.ts'
-
-const limit = count(0)
-
-/** 0 or absent = unlimited. */
-export const limits = {
-  rate_limit_per_second: limit,
-  rate_limit_per_minute: limit,
-  daily_request_limit: limit,
-  monthly_request_limit: limit,
-  burst_limit: limit,
-}
-
-const fields = { name: textField(100), ...limits, requires_approval: z.boolean('must be true or false.') }
-
-export const planSlug = z
-  .string()
-  .regex(/^[a-z0-9-]{1,100}$/, 'must consist of 1 to 100 characters a-z, 0-9 and "-".')
-  .openapi({ example: 'silver' })
-
-/** The fields of a new plan without slug and tenant, with their defaults. */
-export const planShape = {
-  name: fields.name,
-  rate_limit_per_second: limit.default(0),
-  rate_limit_per_minute: limit.default(0),
-  daily_request_limit: limit.default(0),
-  monthly_request_limit: limit.default(0),
-  burst_limit: limit.default(0),
-  requires_approval: fields.requires_approval.default(true),
-}
+import { textField } from '../../../model/schema/fields.ts'
+import { toModel, toWire } from '../../../model/schema/names.ts'
+import { limits, newPlanFields, planFields, planSlug } from '../../../model/schema/plan.ts'
+import { z } from '../../../model/schema/zod.ts'
+import { shownId, shownMoment } from './fields.ts'
 
 export const newPlan = z
   .strictObject({
     slug: planSlug,
-    ...planShape,
+    ...newPlanFields,
     tenant_id: textField(100)
       .nullable()
       .default(null)
@@ -44,19 +17,19 @@ export const newPlan = z
   })
   .openapi('NewPlan')
 
-export const planPatch = z.strictObject(fields).partial().openapi('PlanPatch')
+export const planPatch = z.strictObject(planFields).partial().openapi('PlanPatch')
 
-const shownIdentity = {
+const shownIdentity = z.object({
   id: shownId('plan'),
   tenant_id: z.string().nullable(),
   slug: z.string(),
-  name: fields.name,
-  requires_approval: fields.requires_approval,
+  name: planFields.name,
+  requires_approval: planFields.requires_approval,
   created_at: shownMoment,
   updated_at: shownMoment,
-}
+})
 
-export const shownPlan = z.object({ ...shownIdentity, ...limits }).openapi('Plan')
+export const shownPlan = shownIdentity.extend(limits).openapi('Plan')
 
 /** The limits under their names in requests and responses. */
 export function showLimits(plan: Required<PlanLimits>) {
@@ -70,18 +43,19 @@ export function showLimits(plan: Required<PlanLimits>) {
 }
 
 export function showPlan(plan: PlanRecord) {
-  return { ...present(z.object(shownIdentity), plan), ...showLimits(plan) }
+  return { ...toWire(shownIdentity, plan), ...showLimits(plan) }
 }
 
-/** Fields of a body as in the model; absent fields are undefined. */
-export function planFields(body: z.output<typeof planPatch>) {
+/** Fields of a body as they are stored; absent fields are undefined. */
+export function storedPlanFields(body: z.output<typeof planPatch>) {
+  const { name, requiresApproval, ...given } = toModel(planPatch, body)
   return {
-    name: body.name,
-    perSecond: body.rate_limit_per_second,
-    perMinute: body.rate_limit_per_minute,
-    perDay: body.daily_request_limit,
-    perMonth: body.monthly_request_limit,
-    burst: body.burst_limit,
-    requiresApproval: body.requires_approval,
+    name,
+    requiresApproval,
+    perSecond: given.rateLimitPerSecond,
+    perMinute: given.rateLimitPerMinute,
+    perDay: given.dailyRequestLimit,
+    perMonth: given.monthlyRequestLimit,
+    burst: given.burstLimit,
   }
 }

@@ -1,75 +1,55 @@
-/** Schemas of APIs in responses, and the conversion of a record for a response. The schemas of requests are in `api.ts`. */
-
+/** Schemas of APIs in responses, and the conversion of a record for a response. `api.ts` has those of requests. */
 import { readJson } from '../../../base/json/exact-number.ts'
-import {
-  AFTER_SUNSET,
-  API_STATUSES,
-  API_TYPES,
-  API_VISIBILITIES,
-  type Api,
-  publicPath,
-  tenantGatewayUrl,
-  VERSION_CHOICES,
-} from '../../../model/api.ts'
+import { API_STATUSES, type Api, publicPath, tenantGatewayUrl } from '../../../model/api.ts'
+import { apiFields } from '../../../model/schema/api.ts'
+import { toWire } from '../../../model/schema/names.ts'
+import { z } from '../../../model/schema/zod.ts'
 import type { Tool } from '../../../model/tool.ts'
 import { SPEC_STATES, type SpecStatus } from '../../publisher/document-compilations.ts'
 import { API_CHANGES, type ApiChange } from '../services/changelog.ts'
-import { passthrough, rateLimit } from './api.ts'
 import { shownId, shownMoment } from './fields.ts'
-import { mcpUpstream, shownMcpUpstream } from './mcp-upstream.ts'
-import { present } from './present.ts'
-import { shownTraffic, traffic } from './traffic.ts'
-import { z } from './zod.ts'
 
 const shownSpec = z
   .unknown()
   .optional()
   .openapi({ description: 'The OpenAPI document as it was sent; only in responses with a single API.' })
 
+const {
+  spec: _spec,
+  name,
+  description,
+  version,
+  versioning,
+  auth_required,
+  type,
+  deprecation,
+  ...ofOwner
+} = apiFields
+
 const shownBase = {
-  id: shownId('api'),
-  tenant: z.string().openapi({ description: 'Name of the tenant that owns the API.' }),
-  name: z.string(),
-  description: z.string(),
-  version: z.string(),
-  versioning: z
-    .object({ by: z.enum(VERSION_CHOICES), header: z.string().nullable(), default: z.boolean() })
-    .nullable(),
-  auth_required: z.boolean(),
-  type: z.enum(API_TYPES),
+  name,
+  description,
+  version,
+  versioning,
+  auth_required,
+  type,
   public_url: z.string().openapi({ format: 'uri' }),
   status: z.enum(API_STATUSES),
   deprecated_at: shownMoment
     .nullable()
     .openapi({ description: 'Time of the deprecation, sent in the response header Deprecation (RFC 9745).' }),
-  deprecation: z
-    .object({
-      sunset_at: shownMoment.nullable(),
-      after_sunset: z.enum(AFTER_SUNSET),
-      link: z.string().nullable(),
-    })
-    .nullable(),
+  deprecation,
   created_at: shownMoment,
   updated_at: shownMoment,
 }
 
-const { id, tenant: _name, ...shownOwn } = shownBase
-
 export const shownApi = z
   .object({
     // the columns of a CSV begin with the id
-    id,
+    id: shownId('api'),
     tenant_id: shownId('ten'),
-    ...shownOwn,
-    upstream_url: z.string().openapi({ format: 'uri' }),
-    mcp: mcpUpstream.nullable(),
-    path: z.string(),
-    rate_limit: rateLimit.nullable(),
-    passthrough: passthrough.nullable(),
-    traffic: traffic.nullable(),
-    portal_visibility: z.boolean(),
-    visibility: z.enum(API_VISIBILITIES),
-    shared_with: z.array(z.string()),
+    ...shownBase,
+    ...ofOwner,
     spec: shownSpec,
     spec_status: z
       .object({
@@ -88,6 +68,8 @@ export const shownApi = z
 
 /** Without the fields for the owner only: upstream, path and limits. */
 const published = {
+  id: shownId('api'),
+  tenant: z.string().openapi({ description: 'Name of the tenant that owns the API.' }),
   ...shownBase,
   spec: shownSpec,
   tools: z
@@ -115,7 +97,7 @@ const published = {
 }
 
 export const shownPortalApi = z
-  .object({ tenant_id: shownId('ten'), ...published, visibility: z.enum(API_VISIBILITIES) })
+  .object({ tenant_id: shownId('ten'), ...published, visibility: ofOwner.visibility })
   .openapi('PortalApi')
 
 export const shownPublicApi = z.object(published).openapi('PublicApi')
@@ -138,46 +120,24 @@ function shown(api: Api, { tenantName, gatewayUrl, withSpec, specStatus, tools, 
       name,
       title: annotations.title ?? name,
       description,
-      read_only: annotations.readOnlyHint,
+      readOnly: annotations.readOnlyHint,
     })),
-    changelog: changelog?.map(change => ({ ...change, at: change.at.toISOString() })),
+    changelog,
     publicUrl:
       api.type === 'mcp'
         ? `${gatewayUrl.replace(/\/+$/, '')}/mcp/${api.id}`
         : tenantGatewayUrl(gatewayUrl, tenantName) + publicPath(api),
-    ...shownLimits(api),
+    ...renamedFields(api),
     spec: withSpec ? parseSpec(api.spec) : undefined,
     specStatus,
   }
 }
 
-/** The fields that requests and the model hold in different forms. */
-export function shownLimits(api: Api) {
+/** The fields that requests and the record hold in different forms. */
+export function renamedFields({ requestsPerHour, sharing }: Api) {
   return {
-    rateLimit: api.requestsPerHour === null ? null : { requests_per_hour: api.requestsPerHour },
-    mcp: api.mcp && shownMcpUpstream(api.mcp),
-    sharedWith: api.sharing?.with ?? [],
-    passthrough: shownPassthrough(api),
-    traffic: api.traffic && shownTraffic(api.traffic),
-    versioning: api.versioning && {
-      by: api.versioning.by,
-      header: api.versioning.header,
-      default: api.versioning.isDefault,
-    },
-    deprecation: api.deprecation && {
-      sunset_at: api.deprecation.sunsetAt,
-      after_sunset: api.deprecation.afterSunset,
-      link: api.deprecation.link,
-    },
-  }
-}
-
-function shownPassthrough({ passthrough: allowed }: Api) {
-  if (allowed === null) return null
-  return {
-    request_headers: allowed.requestHeaders,
-    response_headers: allowed.responseHeaders,
-    paths: allowed.paths,
+    rateLimit: requestsPerHour === null ? null : { requestsPerHour },
+    sharedWith: sharing?.with ?? [],
   }
 }
 
@@ -186,13 +146,13 @@ function parseSpec(spec: string | null): unknown {
 }
 
 export function showPortalApi(api: Api, options: ShowApi) {
-  return present(shownPortalApi, shown(api, options))
+  return toWire(shownPortalApi, shown(api, options))
 }
 
 export function showPublicApi(api: Api, options: ShowApi) {
-  return present(shownPublicApi, shown(api, options))
+  return toWire(shownPublicApi, shown(api, options))
 }
 
 export function showApi(api: Api, options: ShowApi) {
-  return present(shownApi, shown(api, options))
+  return toWire(shownApi, shown(api, options))
 }

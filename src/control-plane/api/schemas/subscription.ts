@@ -1,8 +1,10 @@
 /** Schemas of subscriptions, their migration and their usage in requests and responses, and the conversion of the result of a migration. */
+
+import { count, httpUrl, LIFE, life, moment, textField } from '../../../model/schema/fields.ts'
+import { limits } from '../../../model/schema/plan.ts'
+import { z } from '../../../model/schema/zod.ts'
 import { SUBSCRIPTION_STATUSES, type Subscription } from '../../../model/subscription.ts'
-import { count, httpUrl, LIFE, life, moment, shownId, shownMoment, textField } from './fields.ts'
-import { limits } from './plan.ts'
-import { z } from './zod.ts'
+import { shownId, shownMoment } from './fields.ts'
 
 export const shownSubscription = z
   .object({
@@ -199,24 +201,23 @@ export function showMigration({ migrated, skipped, remaining }: Migration) {
   return { migrated: migrated.length, remaining, skipped: left }
 }
 
-export const usageWindow = z.object({
+const usageWindow = z.object({
   count: z.int(),
   limit: z.int().nullable(),
   remaining: z.int().nullable(),
   resets_at: shownMoment,
 })
 
-export const shownUsage = z
-  .object({
-    subscription_id: shownId('sub'),
-    plan: z.string(),
-    period_start: shownMoment,
-    period_end: shownMoment,
-    requests: z.int(),
-    errors: z.int(),
-    limits: z.object(limits),
-    daily: usageWindow,
-    monthly: usageWindow,
-    last_request_at: shownMoment.nullable(),
-  })
-  .openapi('Usage')
+export const usageWithoutLimits = z.object({
+  subscription_id: shownId('sub'),
+  plan: z.string(),
+  period_start: shownMoment,
+  period_end: shownMoment,
+  requests: z.int(),
+  errors: z.int(),
+  daily: usageWindow,
+  monthly: usageWindow,
+  last_request_at: shownMoment.nullable(),
+})
+
+export const shownUsage = usageWithoutLimits.extend({ limits: z.object(limits) }).openapi('Usage')

@@ -156,9 +156,9 @@ async function claimAddress(tx: Transaction, api: Api): Promise<void> {
     if (other.id === api.id) continue
     const fault = versionConflict(api, other)
     if (fault !== undefined) throw conflict(fault, [{ field: 'path', message: 'is taken.' }])
-    if (api.versioning?.isDefault !== true || other.path !== api.path || other.versioning === null) continue
-    if (!other.versioning.isDefault) continue
-    const versioning = { ...other.versioning, isDefault: false }
+    if (api.versioning?.default !== true || other.path !== api.path || other.versioning === null) continue
+    if (!other.versioning.default) continue
+    const versioning = { ...other.versioning, default: false }
     announce(tx, 'api.updated', await tx.apis.update({ ...other, versioning }))
   }
 }

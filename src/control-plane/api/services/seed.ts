@@ -1,6 +1,6 @@
 /** Creates the missing tenants and consumers of a seed. The caller names them. */
 import { systemOrigin } from '../../../model/audit.ts'
-import type { Tier } from '../../../model/tenant.ts'
+import type { Tier } from '../../../model/schema/tenant.ts'
 import { audited } from '../../store/audited.ts'
 import { EVERY_TENANT, type Store } from '../../store/store.ts'
 import { ensureConsumer, patchConsumer } from './consumers.ts'

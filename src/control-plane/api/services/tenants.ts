@@ -2,13 +2,8 @@
  * Creates, changes, activates, deletes and purges tenants, and checks that a tenant is writable.
  * It handles no HTTP except `If-Match` and the problems it throws.
  */
-import {
-  moveTenant,
-  type Tenant,
-  type TenantSettings,
-  type TenantStatus,
-  type Tier,
-} from '../../../model/tenant.ts'
+import type { TenantSettings, Tier } from '../../../model/schema/tenant.ts'
+import { moveTenant, type Tenant, type TenantStatus } from '../../../model/tenant.ts'
 import { EVERY_TENANT, type Store, type Transaction } from '../../store/store.ts'
 import { checkIfMatch } from '../http/entity-tag.ts'
 import { conflict, found } from '../http/problem.ts'

@@ -2,13 +2,8 @@
 import { sql } from 'kysely'
 import type { WebhookEventKind } from '../../../model/event.ts'
 import { newId } from '../../../model/id.ts'
-import {
-  EVERY_APPLICATION,
-  EVERY_EVENT,
-  isoMicroseconds,
-  isWebhookEvent,
-  messageBody,
-} from '../../../model/webhook.ts'
+import { EVERY_EVENT } from '../../../model/schema/webhook.ts'
+import { EVERY_APPLICATION, isoMicroseconds, isWebhookEvent, messageBody } from '../../../model/webhook.ts'
 import type { SqlSession } from './session.ts'
 
 /** Stands for a confidential value in the stored body. */

@@ -1,5 +1,5 @@
 /** The response cache of proxied APIs: reuse, revalidation, keeping and invalidation (RFC 9111). `stored-responses.ts` holds the responses. */
-import type { CacheRule } from '../../../model/api-cache.ts'
+import type { CacheRule } from '../../../model/schema/cache.ts'
 import type { CircuitOpen } from '../../../net/egress/circuit.ts'
 import type { EgressFailure, EgressHeaders, EgressStreamResponse } from '../../../net/egress/egress.ts'
 import type { UpstreamRequest } from '../../../net/egress/upstreams.ts'

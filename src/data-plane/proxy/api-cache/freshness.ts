@@ -1,5 +1,5 @@
 /** Rules of the response cache (RFC 9111): what may be kept and for how long, what a request wants, matching of tags. */
-import type { CacheRule } from '../../../model/api-cache.ts'
+import type { CacheRule } from '../../../model/schema/cache.ts'
 
 /** Reads one header; '' when absent. */
 type ReadHeader = (name: string) => string
@@ -63,8 +63,8 @@ export function storable(
   const ageSecs = Number(/^\d{1,15}$/.exec(header('age'))?.[0] ?? 0)
   const lifeSecs = control.has('no-cache')
     ? 0
-    : (lifeOf(control, header, isShared, nowMs) ?? rule.defaultSecs ?? 0)
-  const freshSecs = Math.max(0, Math.min(lifeSecs - ageSecs, rule.maxSecs))
+    : (lifeOf(control, header, isShared, nowMs) ?? rule.defaultAgeSecs ?? 0)
+  const freshSecs = Math.max(0, Math.min(lifeSecs - ageSecs, rule.maxAgeSecs))
   // a response that is never fresh is of use only if the upstream can confirm it
   if (freshSecs === 0 && header('etag') === '' && header('last-modified') === '') return undefined
   return { freshSecs, ageSecs, varies: named.filter(name => !UNSEEN.has(name)) }

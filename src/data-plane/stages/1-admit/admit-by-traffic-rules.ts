@@ -13,7 +13,7 @@ export function admitByTrafficRules(): Stage {
       const { traffic } = operation.api
       if (!allowsMethod(traffic, operation.method))
         return refuse('method_not_allowed', { headers: { allow: traffic.methods!.join(', ') } })
-      const { maxRequestBytes } = traffic
+      const { maxRequestBytes = null } = traffic
       if (maxRequestBytes === null || requestBytes <= maxRequestBytes) return undefined
       return refuse('payload_too_large', {
         message: `The body is larger than the ${maxRequestBytes} bytes that this API accepts.`,

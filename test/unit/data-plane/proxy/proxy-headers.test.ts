@@ -66,8 +66,11 @@ describe('headers for an upstream', () => {
   })
 
   it('name the gateway alone where responses are cached, also after a trusted proxy', () => {
-    const cache = { scope: 'public', defaultSecs: null, maxSecs: 1, maxResponseBytes: 1 } as const
-    const headers = forwarded(spoofed, true, { ...API, traffic: { cache } as CompiledApi['traffic'] })
+    const cache = { scope: 'public', defaultAgeSecs: null, maxAgeSecs: 1, maxResponseBytes: 1 } as const
+    const headers = forwarded(spoofed, true, {
+      ...API,
+      traffic: { cache } as unknown as CompiledApi['traffic'],
+    })
     expect([headers.get('x-forwarded-host'), headers.get('x-forwarded-proto')]).toEqual([
       'public.example',
       'https',

@@ -5,13 +5,9 @@ import { runAtOnce } from '../../../../src/base/async/slices.ts'
 import { SnapshotCompiler } from '../../../../src/data-plane/snapshot/compile.ts'
 import { SharedTable } from '../../../../src/data-plane/snapshot/shared-table.ts'
 import type { Snapshot } from '../../../../src/data-plane/snapshot/snapshot.ts'
-import {
-  applyUpdate,
-  type ControlShare,
-  EMPTY_SHARE,
-  type TenantShare,
-} from '../../../../src/link/control-share.ts'
+import { applyUpdate, type ControlShare, EMPTY_SHARE } from '../../../../src/link/control-share.ts'
 import { EMPTY_CONTENT, seal } from '../../../../src/link/document.ts'
+import type { TenantShare } from '../../../../src/link/share-schema.ts'
 import { principal } from '../../../../src/model/principal.ts'
 import type { Tool } from '../../../../src/model/tool.ts'
 import type { PreparedPolicy } from '../../../../src/policy/engine.ts'

@@ -1,7 +1,7 @@
 /** Upstreams with rules: cancellation in the delay before a retry (over a real connection), reuse across snapshots, and their URLs. */
 import { afterAll, beforeAll, expect, it, vi } from 'vitest'
 import { Cancellation } from '../../../../src/base/cancellation.ts'
-import type { Traffic } from '../../../../src/model/traffic.ts'
+import type { Traffic } from '../../../../src/model/schema/traffic.ts'
 import { createEgress } from '../../../../src/net/egress/client.ts'
 import type { Egress } from '../../../../src/net/egress/egress.ts'
 import { RuledUpstreams } from '../../../../src/net/egress/ruled-upstreams.ts'

@@ -6,15 +6,16 @@ import type { Applied, ResourceFields } from '../../../../model/configuration.ts
 import type { Consumer } from '../../../../model/consumer.ts'
 import type { PlanRecord } from '../../../../model/plan.ts'
 import type { Product } from '../../../../model/product.ts'
+import { toWire } from '../../../../model/schema/names.ts'
+import { type TenantSettings, tenantSettings } from '../../../../model/schema/tenant.ts'
 import type { Tenant } from '../../../../model/tenant.ts'
 import { secretNameOf, type Webhook } from '../../../../model/webhook.ts'
 import type { ConfigurationFilter, ConfigurationRows } from '../../../store/configuration-repository.ts'
 import type { Transaction } from '../../../store/store.ts'
 import { Problem } from '../../http/problem.ts'
-import { apiResource, type TreeResource } from '../../schemas/configuration.ts'
+import { apiResource, apiShape, type TreeResource } from '../../schemas/configuration.ts'
 import { showLimits } from '../../schemas/plan.ts'
-import { shownLimits } from '../../schemas/shown-api.ts'
-import { showSettings } from '../../schemas/tenant.ts'
+import { renamedFields } from '../../schemas/shown-api.ts'
 
 /** Of each kind that is read for one configuration, and of all kinds in one tree. */
 export const MAX_RESOURCES = 10_000
@@ -75,37 +76,18 @@ function planResource(plan: PlanRecord, tenant: string | null): TreeResource {
 }
 
 function tenantResource({ name, tier, region, adminEmail, status, settings }: Tenant): TreeResource {
-  const given = Object.entries(showSettings(settings)).filter(([, value]) => value !== undefined)
   const fields = {
     tier,
     region,
     admin_email: adminEmail,
     suspended: status === 'suspended',
-    settings: Object.fromEntries(given) as ResourceFields,
+    settings: toWire(tenantSettings, settings as Required<TenantSettings>) as ResourceFields,
   }
   return { kind: 'tenant', tenant: name, key: name, fields }
 }
 
 function liveApi(api: Api, tenant: string): TreeResource {
-  const { rateLimit, mcp, passthrough, traffic, versioning, deprecation, sharedWith } = shownLimits(api)
-  const fields = {
-    name: api.name,
-    description: api.description,
-    type: api.type,
-    upstream_url: api.upstreamUrl,
-    mcp,
-    version: api.version,
-    versioning,
-    deprecation,
-    auth_required: api.authRequired,
-    rate_limit: rateLimit,
-    passthrough,
-    traffic,
-    portal_visibility: api.portalVisibility,
-    visibility: api.visibility,
-    shared_with: sharedWith,
-    status: api.status,
-  }
+  const fields = toWire(apiShape, { ...api, ...renamedFields(api) }) as ResourceFields
   return apiResource(tenant, apiKeyOf(api), fields, api.spec === null ? null : readJson(api.spec))
 }
 

@@ -1,10 +1,11 @@
 /** Creates, changes and deletes webhooks of a configuration, and compares their secrets with the values sent. `services/webhooks.ts` writes webhooks. */
+
+import { customHeaders, webhookSecret } from '../../../../model/schema/webhook.ts'
+import { z } from '../../../../model/schema/zod.ts'
 import type { Webhook } from '../../../../model/webhook.ts'
 import type { Transaction } from '../../../store/store.ts'
 import { type FieldFault, invalid } from '../../http/problem.ts'
 import { validateInput } from '../../http/validate.ts'
-import { customHeaders, webhookSecret } from '../../schemas/webhook.ts'
-import { z } from '../../schemas/zod.ts'
 import { createWebhook, deleteWebhook, patchWebhook, requireHttps } from '../webhooks.ts'
 import type { Write } from './change-context.ts'
 import type { LiveResource } from './live.ts'

@@ -1,13 +1,15 @@
 /** Writes a change of a configuration through the services of its kind, and suspends a tenant. `apply.ts` determines the changes. */
 import { pathOf } from '../../../../model/configuration.ts'
-import type { Tenant, TenantSettings } from '../../../../model/tenant.ts'
+import { camelCased } from '../../../../model/schema/names.ts'
+import type { TenantSettings, tenantSettings } from '../../../../model/schema/tenant.ts'
+import type { z } from '../../../../model/schema/zod.ts'
+import type { Tenant } from '../../../../model/tenant.ts'
 import type { Transaction } from '../../../store/store.ts'
 import { entityTag } from '../../http/entity-tag.ts'
 import { conflict, invalidField } from '../../http/problem.ts'
-import { apiFields } from '../../schemas/api.ts'
+import { storedApiFields } from '../../schemas/api.ts'
 import type { TreeResource } from '../../schemas/configuration.ts'
-import { planFields } from '../../schemas/plan.ts'
-import { settingsOf } from '../../schemas/tenant.ts'
+import { storedPlanFields } from '../../schemas/plan.ts'
 import {
   type ApiFields,
   createApi,
@@ -54,7 +56,7 @@ function tagOf(live: LiveResource | undefined): string {
 
 async function writePlan({ tx, tenant, change }: Write, live: LiveResource | undefined): Promise<undefined> {
   const { action, resource } = change
-  const fields = planFields(resource.fields as Parameters<typeof planFields>[0])
+  const fields = storedPlanFields(resource.fields as Parameters<typeof storedPlanFields>[0])
   if (action === 'create') await createPlan(tx, tenant?.id ?? null, resource.key, fields as PlanFields)
   else if (action === 'update') await patchPlan(tx, live!.row.id, fields, tagOf(live))
   else await deletePlan(tx, live!.row.id)
@@ -65,7 +67,7 @@ interface TenantFields {
   readonly region: string
   readonly admin_email: string | null
   readonly suspended: boolean
-  readonly settings: Parameters<typeof settingsOf>[0]
+  readonly settings: z.output<typeof tenantSettings>
 }
 
 /** A tenant is suspended by `suspend`, after its resources were written. */
@@ -86,7 +88,7 @@ async function writeTenant(
     settings,
   } = resource.fields as unknown as TenantFields
   // absent settings are removed
-  const all = { rateLimitMultiplier: undefined, apiRequestsPerHour: undefined, ...settingsOf(settings) }
+  const all = { rateLimitMultiplier: undefined, apiRequestsPerHour: undefined, ...camelCased(settings) }
   const patch = { tier, adminEmail, settings: all as TenantSettings }
   if (action === 'create') {
     const created = await createTenant(tx, { name: resource.key, tier, adminEmail, region })
@@ -116,8 +118,8 @@ async function writeApi(
     return
   }
   const { spec, fields, key } = resource as TreeResource
-  const body = { ...fields, path: key.split('@')[0], spec } as Parameters<typeof apiFields>[0]
-  const values = apiFields(body) as ApiFields
+  const body = { ...fields, path: key.split('@')[0], spec } as Parameters<typeof storedApiFields>[0]
+  const values = storedApiFields(body) as ApiFields
   const status = fields.status as 'active' | 'deprecated' | 'retired'
   if (change.fields.some(({ field }) => field === 'spec')) requireUsableSpec(values.spec, services)
   requireExchangeUrl(values.mcp, services)

@@ -4,14 +4,9 @@ import { describe, expect, it } from 'vitest'
 import { checkIfMatch } from '../../../../../src/control-plane/api/http/entity-tag.ts'
 import { Problem } from '../../../../../src/control-plane/api/http/problem.ts'
 import { validateInput } from '../../../../../src/control-plane/api/http/validate.ts'
-import {
-  httpUrl,
-  life,
-  moment,
-  pageQuery,
-  textField,
-} from '../../../../../src/control-plane/api/schemas/fields.ts'
-import { z } from '../../../../../src/control-plane/api/schemas/zod.ts'
+import { pageQuery } from '../../../../../src/control-plane/api/schemas/fields.ts'
+import { httpUrl, life, moment, textField } from '../../../../../src/model/schema/fields.ts'
+import { z } from '../../../../../src/model/schema/zod.ts'
 
 const schema = z.strictObject({
   name: textField(5),

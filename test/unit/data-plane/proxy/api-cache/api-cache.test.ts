@@ -6,7 +6,7 @@ import type { EgressStreamResponse } from '../../../../../src/net/egress/egress.
 import { exchange } from '../../../../fixtures/exchange.ts'
 
 const HEADERS = { 'cache-control': 'max-age=60', etag: '"v1"' }
-const cacheRule = { scope: 'public', defaultSecs: null, maxSecs: 60, maxResponseBytes: 1000 }
+const cacheRule = { scope: 'public', defaultAgeSecs: null, maxAgeSecs: 60, maxResponseBytes: 1000 }
 const api = { id: 'api', index: 1, tenant: 'acme', traffic: { cache: cacheRule } } as unknown as CompiledApi
 
 function response(status: number, body: Promise<string>, headers: Record<string, string> = HEADERS) {

@@ -1,7 +1,6 @@
-/** Schemas of the fields of tenants, the default region, and the conversion of settings. */
-import { type TenantSettings, TIERS } from '../../../model/tenant.ts'
+/** The fields of a tenant that its administrators declare. */
 import { shaped, word } from './fields.ts'
-import { camelCased } from './present.ts'
+import type { ModelOf } from './names.ts'
 import { z } from './zod.ts'
 
 export const tenantSettings = z.strictObject({
@@ -25,6 +24,8 @@ export const tenantSettings = z.strictObject({
     }),
 })
 
+export type TenantSettings = ModelOf<typeof tenantSettings>
+
 const DNS_LABEL = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/
 
 export const tenantName = shaped(
@@ -37,13 +38,6 @@ export const tenantName = shaped(
 export const adminEmail = z.email('must be an e-mail address.').max(254, 'must have at most 254 characters.')
 export const region = shaped(/^[a-z0-9-]+$/, 63, 'must consist of a-z, 0-9 and "-".')
 export const DEFAULT_REGION = 'default'
+export const TIERS = ['free', 'starter', 'business', 'enterprise'] as const
+export type Tier = (typeof TIERS)[number]
 export const tier = word(TIERS)
-
-/** Only the settings in the body: absent ones stay as they are. */
-export function settingsOf(given: z.output<typeof tenantSettings>): TenantSettings {
-  return camelCased(given) as TenantSettings
-}
-
-export function showSettings({ rateLimitMultiplier, apiRequestsPerHour }: TenantSettings) {
-  return { rate_limit_multiplier: rateLimitMultiplier, api_requests_per_hour: apiRequestsPerHour }
-}
