@@ -22,6 +22,7 @@ import { copyTemplate } from '../contract/store/pglite-template.ts'
 import { built } from '../fixtures/built.ts'
 import { post, rpc } from '../fixtures/deployment.ts'
 import { FREE_PORTS } from '../fixtures/free-ports.ts'
+import { processEnv } from '../fixtures/process-env.ts'
 import { clientToken } from '../fixtures/tokens.ts'
 
 const FOREIGN_UID = 54321
@@ -52,7 +53,7 @@ describe('DATA_DIR', () => {
 
   async function serve(dataDir: string): Promise<Addresses> {
     output = ''
-    const env = { PATH: process.env.PATH, ...FREE_PORTS, DATA_DIR: dataDir, WORKERS: '2', LOG_LEVEL: 'info' }
+    const env = { ...processEnv(), ...FREE_PORTS, DATA_DIR: dataDir, WORKERS: '2', LOG_LEVEL: 'info' }
     const command = ['-c', 'umask 000; exec "$@"', 'sh', process.execPath, built('cli/index.js'), 'serve']
     const started = spawn('sh', command, { env, stdio: ['ignore', 'pipe', 'pipe'] })
     child = started

@@ -9,6 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, it } from 'vitest'
 import { copyTemplate } from '../contract/store/pglite-template.ts'
 import { FREE_PORTS, freePorts } from '../fixtures/free-ports.ts'
+import { processEnv } from '../fixtures/process-env.ts'
 
 const BIN = join(import.meta.dirname, '../../dist/cli/index.js')
 const MAX_MIB = 512
@@ -47,7 +48,7 @@ async function printedBy(env: Readonly<Record<string, string>>, isStarted: (prin
   await copyTemplate(join(dataDir, 'postgres'))
   const child = spawn(process.execPath, [BIN, 'serve'], {
     env: {
-      PATH: process.env.PATH,
+      ...processEnv(),
       LOG_LEVEL: 'warn',
       WORKERS: '2',
       DATA_DIR: dataDir,
@@ -101,7 +102,7 @@ it.skipIf(process.platform !== 'linux')(
   async () => {
     const dataDir = mkdtempSync(join(tmpdir(), 'toolgate-first-'))
     const child = spawn(process.execPath, [BIN, 'serve'], {
-      env: { PATH: process.env.PATH, LOG_LEVEL: 'error', WORKERS: '1', DATA_DIR: dataDir, ...FREE_PORTS },
+      env: { ...processEnv(), LOG_LEVEL: 'error', WORKERS: '1', DATA_DIR: dataDir, ...FREE_PORTS },
       stdio: ['ignore', 'pipe', 'inherit'],
     })
     try {

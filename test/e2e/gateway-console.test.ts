@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { FREE_PORTS, freePorts } from '../fixtures/free-ports.ts'
+import { processEnv } from '../fixtures/process-env.ts'
 
 const BIN = join(import.meta.dirname, '../../dist/cli/index.js')
 const SOON = { timeout: 60_000, interval: 20 }
@@ -19,7 +20,7 @@ afterEach(() => rmSync(dataDir, { recursive: true, force: true }))
 function serveGateway(env: Record<string, string>): ChildProcess {
   return spawn(process.execPath, [BIN, 'serve'], {
     env: {
-      PATH: process.env.PATH,
+      ...processEnv(),
       DATA_DIR: dataDir,
       ...FREE_PORTS,
       ROLE: 'gateway',

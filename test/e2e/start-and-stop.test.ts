@@ -10,6 +10,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { type FixedBackend, startFixedBackend } from '../fixtures/fixed-backend.ts'
 import { FREE_PORTS, freePorts } from '../fixtures/free-ports.ts'
 import { type Planes, type Published, publishApi, startPlanes } from '../fixtures/planes.ts'
+import { processEnv } from '../fixtures/process-env.ts'
 
 const BIN = join(import.meta.dirname, '../../dist/cli/index.js')
 /** As in `src/app/main.ts`. */
@@ -25,7 +26,7 @@ afterAll(() => rmSync(dataDir, { recursive: true, force: true }))
 
 function serve(env: Record<string, string>): ChildProcess {
   return spawn(process.execPath, [BIN, 'serve'], {
-    env: { PATH: process.env.PATH, LOG_LEVEL: 'silent', DATA_DIR: dataDir, ...FREE_PORTS, ...env },
+    env: { ...processEnv(), LOG_LEVEL: 'silent', DATA_DIR: dataDir, ...FREE_PORTS, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
 }

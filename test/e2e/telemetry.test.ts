@@ -15,6 +15,7 @@ import { copyTemplate } from '../contract/store/pglite-template.ts'
 import { built } from '../fixtures/built.ts'
 import { post, read, rpc } from '../fixtures/deployment.ts'
 import { FREE_PORTS } from '../fixtures/free-ports.ts'
+import { processEnv } from '../fixtures/process-env.ts'
 
 interface Span {
   readonly traceId: string
@@ -78,7 +79,7 @@ beforeAll(async () => {
   await copyTemplate(join(dataDir, 'postgres'))
   child = spawn(process.execPath, [built('cli/index.js'), 'serve'], {
     env: {
-      PATH: process.env.PATH,
+      ...processEnv(),
       ...FREE_PORTS,
       DATA_DIR: dataDir,
       WORKERS: '1',

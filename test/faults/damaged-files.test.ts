@@ -13,6 +13,7 @@ import { copyTemplate } from '../contract/store/pglite-template.ts'
 import { IS_LONG_CHECK } from '../fixtures/check.ts'
 import { post } from '../fixtures/deployment.ts'
 import { FREE_PORTS } from '../fixtures/free-ports.ts'
+import { processEnv } from '../fixtures/process-env.ts'
 import { signedToken } from '../fixtures/tokens.ts'
 
 const REPOSITORY = join(import.meta.dirname, '../..')
@@ -82,7 +83,7 @@ class Started {
     this.#child = spawn(process.execPath, [join(REPOSITORY, 'dist/cli/index.js'), 'serve'], {
       cwd: REPOSITORY,
       env: {
-        PATH: process.env.PATH,
+        ...processEnv(),
         ...FREE_PORTS,
         DATA_DIR: dataDir,
         PLANS: plans,

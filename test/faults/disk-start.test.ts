@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { FREE_PORTS } from '../fixtures/free-ports.ts'
+import { processEnv } from '../fixtures/process-env.ts'
 
 const REPOSITORY = join(import.meta.dirname, '../..')
 const isRoot = process.getuid?.() === 0
@@ -25,7 +26,7 @@ function startOn(
   const { status, stdout, stderr } = spawnSync(process.execPath, ['dist/cli/index.js', 'serve'], {
     cwd: REPOSITORY,
     env: {
-      PATH: process.env.PATH,
+      ...processEnv(),
       ...FREE_PORTS,
       DATA_DIR: directory,
       LOG_LEVEL: 'warn',

@@ -9,6 +9,7 @@ import { parseAllDocuments } from 'yaml'
 import { API_VERSION, eventually } from '../contract/toolsets/source-world.ts'
 import { built } from '../fixtures/built.ts'
 import { type Deployment, deploy } from '../fixtures/deployment.ts'
+import { processEnv } from '../fixtures/process-env.ts'
 import { KUBE_INSTALLED, Kube, type KubeManifest } from './kube/kube.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
@@ -38,7 +39,7 @@ describe.skipIf(!isInstalled && !required)(
       const { api_url, auth_url } = deployment.running.addresses
       follower = spawn(process.execPath, [built('cli/index.js'), 'config', 'follow'], {
         env: {
-          PATH: process.env.PATH,
+          ...processEnv(),
           API_URL: api_url,
           AUTH_ISSUER: auth_url,
           POD_NAMESPACE: 'toolgate',

@@ -10,6 +10,7 @@ import { Bridge } from '../../src/bridge/bridge.ts'
 import { type Deployment, deploy, rpc } from '../fixtures/deployment.ts'
 import { type FaultyLink, startFaultyLink } from '../fixtures/faulty-link.ts'
 import { freePort } from '../fixtures/free-ports.ts'
+import { processEnv } from '../fixtures/process-env.ts'
 import { servicesRequired } from '../fixtures/redis-server.ts'
 
 const SERVERS = resolve('.tools/mcp-servers/node_modules/@modelcontextprotocol')
@@ -61,7 +62,7 @@ describe.skipIf(missing)(`MCP servers${HINT}`, () => {
         command: process.execPath,
         args,
         cwd: folder,
-        env: { PATH: process.env.PATH!, MEMORY_FILE_PATH: join(folder, 'memory.jsonl') },
+        env: { ...processEnv(), MEMORY_FILE_PATH: join(folder, 'memory.jsonl') },
       },
       host: '127.0.0.1',
       port: 0,

@@ -12,6 +12,7 @@ import {
   startCluster,
   WITHOUT_POSTGRES,
 } from '../contract/store/postgres-cluster.ts'
+import { processEnv } from '../fixtures/process-env.ts'
 
 const PASSWORD = 'right-password'
 
@@ -42,7 +43,7 @@ describe.skipIf(WITHOUT_POSTGRES)(`a control plane that PostgreSQL refuses${POST
   async function serve(url: string): Promise<{ code: number | null; text: string }> {
     const child = spawn(process.execPath, [join(import.meta.dirname, '../../dist/cli/index.js'), 'serve'], {
       env: {
-        PATH: process.env.PATH,
+        ...processEnv(),
         ROLE: 'control-plane',
         GATEWAY_URL: 'http://gateway.example',
         API_PORT: '0',

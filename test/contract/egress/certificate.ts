@@ -8,15 +8,18 @@ import type { ClientTls } from '../../../src/net/tls/client-tls.ts'
 interface Certificate {
   readonly key: string
   readonly cert: string
-  /** Of a client that trusts it. */
+  /** For a client that trusts it. */
   readonly tls: ClientTls
 }
 
-let made: Certificate | undefined
+/** By the clock of the process: in a run as of a date it is set back for each test file, and a certificate of the file before is not valid yet. */
+const made = new Map<string | undefined, Certificate>()
 
 export function certificate(): Certificate {
-  made ??= make()
-  return made
+  const clock = process.env.CLOCK_OFFSET_MS
+  const known = made.get(clock) ?? make()
+  made.set(clock, known)
+  return known
 }
 
 function make(): Certificate {

@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, expect, it } from 'vitest'
 import { startOwnTime } from '../../fixtures/own-time.ts'
+import { processEnv } from '../../fixtures/process-env.ts'
 
 const INDEX = new URL('../../../src/app/cli/index.ts', import.meta.url).pathname
 const GROUP = '/apis/toolgate.dev/v1alpha1'
@@ -47,7 +48,7 @@ function start(cluster: string, env: Record<string, string>): ChildProcess {
   writeFileSync(join(folder, 'kubeconfig'), JSON.stringify(config))
   return spawn(process.execPath, ['--import', 'tsx', INDEX, 'config', 'follow'], {
     env: {
-      PATH: process.env.PATH,
+      ...processEnv(),
       KUBECONFIG: join(folder, 'kubeconfig'),
       TOOLGATE_TOKEN: 'token',
       ...env,

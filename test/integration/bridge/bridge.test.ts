@@ -9,6 +9,7 @@ import type { McpSessions } from '../../../src/mcp/client/sessions.ts'
 import { createEgress } from '../../../src/net/egress/client.ts'
 import { runToolgate } from '../../fixtures/command.ts'
 import { mcpSessions } from '../../fixtures/mcp-sessions.ts'
+import { processEnv } from '../../fixtures/process-env.ts'
 
 const BIN = join(import.meta.dirname, '../../../dist/cli/index.js')
 const SERVER = join(import.meta.dirname, '../../fixtures/stdio-mcp-server.mjs')
@@ -30,7 +31,7 @@ async function bridged({
       command: process.execPath,
       args: [SERVER],
       cwd: tmpdir(),
-      env: { PATH: process.env.PATH!, ...env },
+      env: { ...processEnv(), ...env },
     },
     host: '127.0.0.1',
     port: 0,

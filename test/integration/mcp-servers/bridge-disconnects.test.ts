@@ -2,6 +2,7 @@
 import { tmpdir } from 'node:os'
 import { afterEach, expect, it } from 'vitest'
 import { Bridge } from '../../../src/bridge/bridge.ts'
+import { processEnv } from '../../fixtures/process-env.ts'
 
 /** Responds to every request but `never` with its process id and what it has received. */
 const PROGRAM = `
@@ -34,7 +35,7 @@ async function bridged(script: string, maxSessions: number, idleMs = 60_000): Pr
       command: process.execPath,
       args: ['-e', script],
       cwd: tmpdir(),
-      env: { PATH: process.env.PATH! },
+      env: processEnv(),
     },
     host: '127.0.0.1',
     port: 0,

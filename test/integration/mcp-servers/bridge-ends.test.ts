@@ -9,6 +9,7 @@ import { BridgeSession, type ClientRequest } from '../../../src/bridge/bridge-se
 import type { Reply } from '../../../src/bridge/reply.ts'
 import { readMessages } from '../../../src/mcp/client/messages.ts'
 import { bundledScript } from '../../fixtures/bundled-script.ts'
+import { processEnv } from '../../fixtures/process-env.ts'
 
 const SERVER = join(import.meta.dirname, '../../fixtures/stdio-mcp-server.mjs')
 const INITIALIZE = JSON.stringify({
@@ -33,7 +34,7 @@ const post = (url: string, body: string, headers: Record<string, string> = {}) =
 
 async function bridged(args: readonly string[], idleMs = 60_000): Promise<{ bridge: Bridge; url: string }> {
   const bridge = new Bridge({
-    command: { command: process.execPath, args, cwd: tmpdir(), env: { PATH: process.env.PATH! } },
+    command: { command: process.execPath, args, cwd: tmpdir(), env: processEnv() },
     host: '127.0.0.1',
     port: 0,
     maxSessions: 4,
@@ -94,7 +95,7 @@ it('counts the time without use of a session from the end of its last request', 
     command: process.execPath,
     args: [SERVER],
     cwd: tmpdir(),
-    env: { PATH: process.env.PATH! },
+    env: processEnv(),
   }
   const session = new BridgeSession(
     'one',
